@@ -1,0 +1,224 @@
+"""What the cluster looks like, and changes of topics and configs that people ask for.
+
+Written by `./dev proto` from proto/quorumlog/v1/cluster.proto; edit that instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorumlog.messages.common import ConfigEntry, Endpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataRequest:
+    """all_topics: True: every topic; `topics` is ignored."""
+
+    all_topics: bool
+    topics: tuple[TopicQuery, ...] = ()
+    allow_auto_topic_creation: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicQuery:
+    """A topic by name or, where `topic_id` is not empty, by id."""
+
+    name: str = ""
+    topic_id: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataResponse:
+    """controller_id: A broker that takes topic and config changes (not the quorum's leader, which clients cannot
+    reach); -1: none.
+    metadata_offset: Offset of the metadata image that this answer was read from, exclusive.
+    """
+
+    error_code: int = 0
+    error_message: str = ""
+    brokers: tuple[BrokerMetadata, ...] = ()
+    cluster_id: str = ""
+    controller_id: int = -1
+    topics: tuple[TopicMetadata, ...] = ()
+    metadata_offset: int = -1
+    throttle_time_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerMetadata:
+    """host: The advertised address of the listener that the request came in by.
+    endpoints: Every client listener of the broker.
+    """
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
+    endpoints: tuple[Endpoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicMetadata:
+    error_code: int = 0
+    name: str = ""
+    topic_id: bytes = b""
+    is_internal: bool = False
+    partitions: tuple[PartitionMetadata, ...] = ()
+    error_message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionMetadata:
+    """leader_id: -1: no leader."""
+
+    error_code: int = 0
+    index: int
+    leader_id: int = -1
+    leader_epoch: int = -1
+    replicas: tuple[int, ...] = ()
+    isr: tuple[int, ...] = ()
+    offline_replicas: tuple[int, ...] = ()
+    eligible_leader_replicas: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeClusterRequest:
+    include_fenced_brokers: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeClusterResponse:
+    """state_hash: Hash of the metadata image at `metadata_offset`, 16 bytes (DESIGN 12)."""
+
+    error_code: int = 0
+    error_message: str = ""
+    cluster_id: str = ""
+    controller_id: int = -1
+    brokers: tuple[ClusterBroker, ...] = ()
+    metadata_offset: int = -1
+    state_hash: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterBroker:
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
+    fenced: bool = False
+    broker_epoch: int = -1
+    endpoints: tuple[Endpoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTopicsRequest:
+    topics: tuple[CreatableTopic, ...] = ()
+    timeout_ms: int
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatableTopic:
+    """num_partitions: -1: `num.partitions`, or as many as `assignments` has.
+    replication_factor: -1: `default.replication.factor`.
+    """
+
+    name: str
+    num_partitions: int = -1
+    replication_factor: int = -1
+    assignments: tuple[ReplicaAssignment, ...] = ()
+    configs: tuple[ConfigEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaAssignment:
+    """Replicas of one partition, chosen by hand; the first is preferred as leader."""
+
+    partition: int
+    broker_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTopicsResponse:
+    error_code: int = 0
+    error_message: str = ""
+    topics: tuple[CreateTopicResult, ...] = ()
+    throttle_time_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTopicResult:
+    name: str
+    error_code: int = 0
+    error_message: str = ""
+    topic_id: bytes = b""
+    num_partitions: int = -1
+    replication_factor: int = -1
+    configs: tuple[ConfigEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTopicsRequest:
+    topics: tuple[TopicQuery, ...] = ()
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTopicsResponse:
+    error_code: int = 0
+    error_message: str = ""
+    topics: tuple[DeleteTopicResult, ...] = ()
+    throttle_time_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTopicResult:
+    name: str
+    topic_id: bytes = b""
+    error_code: int = 0
+    error_message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeConfigsRequest:
+    resources: tuple[ConfigResource, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigResource:
+    """resource_type: 2: topic; 4: broker (Kafka's numbers).
+    names: Empty: every key.
+    """
+
+    resource_type: int
+    resource_name: str
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeConfigsResponse:
+    error_code: int = 0
+    error_message: str = ""
+    results: tuple[ConfigDescription, ...] = ()
+    throttle_time_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigDescription:
+    resource_type: int
+    resource_name: str
+    error_code: int = 0
+    error_message: str = ""
+    configs: tuple[DescribedConfig, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedConfig:
+    """source: Kafka's numbers: 1 set on the topic, 4 set in the broker's file, 5 default."""
+
+    name: str
+    value: str | None = None
+    source: int
+    read_only: bool = False
+    documentation: str = ""

@@ -1,0 +1,67 @@
+"""Parts that several messages share.
+
+Written by `./dev proto` from proto/quorumlog/v1/common.proto; edit that instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where one listener of a node can be reached.
+
+    name: Name of the listener, as in `listeners` (e.g. CLIENT, INTERNAL).
+    """
+
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEndpoint:
+    """A node and one address of it: a hint where to go on."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurrentLeader:
+    """Who leads, as far as the answering node knows.
+
+    leader_id: -1: none known.
+    """
+
+    leader_id: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochEndOffset:
+    """End of an epoch in a log: the first offset after the last record of `epoch`.
+
+    end_offset: Exclusive.
+    """
+
+    epoch: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotId:
+    """Names a metadata snapshot: all records below `end_offset`, the last of which is of `epoch`."""
+
+    end_offset: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigEntry:
+    """A name and a value; an absent value means "the default"."""
+
+    name: str
+    value: str | None = None

@@ -1,0 +1,144 @@
+"""What brokers say to the active controller, and how a dead process is proven dead.
+
+Written by `./dev proto` from proto/quorumlog/v1/controller.proto; edit that instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorumlog.messages.common import Endpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterBrokerRequest:
+    """incarnation_id: 16 random bytes made when the process started.
+    endpoints: Client and internal listeners, each with the address that others should use.
+    previous_broker_epoch: Broker epoch found in the clean-shutdown file; -1: the last stop was not clean.
+    """
+
+    broker_id: int
+    cluster_id: str
+    incarnation_id: bytes
+    endpoints: tuple[Endpoint, ...] = ()
+    log_directories: tuple[bytes, ...] = ()
+    rack: str | None = None
+    previous_broker_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterBrokerResponse:
+    error_code: int = 0
+    error_message: str = ""
+    broker_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerHeartbeatRequest:
+    """current_metadata_offset: End offset of the metadata that the broker has applied, exclusive.
+    offline_directories: Every registered directory that is offline, again in each heartbeat.
+    """
+
+    broker_id: int
+    broker_epoch: int
+    current_metadata_offset: int
+    want_fence: bool
+    want_shutdown: bool
+    offline_directories: tuple[bytes, ...] = ()
+    incarnation_id: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerHeartbeatResponse:
+    error_code: int = 0
+    error_message: str = ""
+    is_caught_up: bool = False
+    is_fenced: bool = True
+    should_shutdown: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterPartitionRequest:
+    broker_id: int
+    broker_epoch: int
+    partitions: tuple[AlterPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterPartition:
+    """leader_recovery_state: 0: recovered; 1: recovering from an unclean election."""
+
+    topic_id: bytes
+    index: int
+    leader_epoch: int
+    partition_epoch: int
+    new_isr: tuple[IsrMember, ...] = ()
+    leader_recovery_state: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsrMember:
+    """A broker and the epoch under which its fetches were seen; -1 skips the check."""
+
+    broker_id: int
+    broker_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterPartitionResponse:
+    error_code: int = 0
+    error_message: str = ""
+    partitions: tuple[AlterPartitionResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterPartitionResult:
+    topic_id: bytes
+    index: int
+    error_code: int = 0
+    leader_id: int = -1
+    leader_epoch: int = -1
+    partition_epoch: int = -1
+    isr: tuple[int, ...] = ()
+    leader_recovery_state: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignReplicasToDirectoriesRequest:
+    broker_id: int
+    broker_epoch: int
+    assignments: tuple[DirectoryAssignment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryAssignment:
+    topic_id: bytes
+    index: int
+    directory_id: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignReplicasToDirectoriesResponse:
+    error_code: int = 0
+    error_message: str = ""
+    results: tuple[DirectoryAssignmentResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryAssignmentResult:
+    topic_id: bytes
+    index: int
+    error_code: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRequest:
+    """Which process answers at an internal listener (DESIGN 5: a dead process is proven, not waited for)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeResponse:
+    error_code: int = 0
+    error_message: str = ""
+    node_id: int = -1
+    incarnation_id: bytes = b""

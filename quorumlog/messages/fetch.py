@@ -1,0 +1,163 @@
+"""Read record batches, as a consumer or as a replica that follows; and ask a log about offsets and epochs.
+
+Written by `./dev proto` from proto/quorumlog/v1/fetch.proto; edit that instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.common import CurrentLeader, EpochEndOffset, NodeEndpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest:
+    """max_wait_ms: How long to wait while fewer than `min_bytes` are there.
+    max_bytes: Soft limit of the whole answer: the first batch is answered even if it is larger.
+    replica: Set by a following broker only; refused on a client listener.
+    isolation_level: 0: read uncommitted; 1: read committed.
+    session_id: Incremental fetch sessions (KIP-227): 0 and -1 ask for none.
+    forgotten: What the session no longer asks for.
+    """
+
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    topics: tuple[FetchTopic, ...] = ()
+    replica: ReplicaState | None = None
+    isolation_level: int = 0
+    session_id: int = 0
+    session_epoch: int = -1
+    forgotten: tuple[ForgottenTopic, ...] = ()
+    rack: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaState:
+    """Identity of a following broker; its fetch offset acknowledges all that lies below it."""
+
+    replica_id: int
+    broker_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchTopic:
+    """topic_id: 16 bytes, or empty where the client knows only the name."""
+
+    topic_id: bytes
+    name: str = ""
+    partitions: tuple[FetchPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchPartition:
+    """current_leader_epoch: The leader epoch that the reader knows; -1: none.
+    last_fetched_epoch: Epoch of the reader's last record; -1: none, and no divergence check.
+    log_start_offset: The follower's log start; -1 from a consumer.
+    """
+
+    index: int
+    fetch_offset: int
+    max_bytes: int
+    current_leader_epoch: int = -1
+    last_fetched_epoch: int = -1
+    log_start_offset: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgottenTopic:
+    topic_id: bytes
+    partitions: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchResponse:
+    error_code: int = 0
+    error_message: str = ""
+    topics: tuple[FetchTopicResponse, ...] = ()
+    session_id: int = 0
+    throttle_time_ms: int = 0
+    node_endpoints: tuple[NodeEndpoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchTopicResponse:
+    topic_id: bytes
+    name: str = ""
+    partitions: tuple[FetchPartitionResponse, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchPartitionResponse:
+    """high_watermark: Exclusive end of what consumers may read; -1 with an error.
+    diverging_epoch: Set where the reader's log has to be cut before it reads on.
+    records: Whole batches, format v2; the first may begin below the fetch offset.
+    """
+
+    index: int
+    error_code: int = 0
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    diverging_epoch: EpochEndOffset | None = None
+    current_leader: CurrentLeader | None = None
+    records: Buffer = b""
+    aborted_transactions: tuple[AbortedTransaction, ...] = ()
+    preferred_read_replica: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbortedTransaction:
+    producer_id: int
+    first_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOffsetsRequest:
+    """replica_id: -1 from a consumer."""
+
+    topics: tuple[ListOffsetsTopic, ...] = ()
+    replica_id: int = -1
+    isolation_level: int = 0
+    timeout_ms: int = 30000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOffsetsTopic:
+    name: str
+    partitions: tuple[ListOffsetsPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOffsetsPartition:
+    """timestamp_ms: A time in ms since 1970, or -1 latest, -2 earliest, -3 offset of the largest timestamp."""
+
+    index: int
+    timestamp_ms: int
+    current_leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOffsetsResponse:
+    error_code: int = 0
+    error_message: str = ""
+    topics: tuple[ListOffsetsTopicResponse, ...] = ()
+    throttle_time_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOffsetsTopicResponse:
+    name: str
+    partitions: tuple[ListOffsetsPartitionResponse, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOffsetsPartitionResponse:
+    """timestamp_ms: -1: no record at or after the time asked for."""
+
+    index: int
+    error_code: int = 0
+    timestamp_ms: int = -1
+    offset: int = -1
+    leader_epoch: int = -1

@@ -1,0 +1,151 @@
+"""Records of the metadata log. Only replayed records change the state of the cluster.
+
+Frame of a record's value (DESIGN 12): uvarint frame version (0), uvarint record type, uvarint record version,
+then
+the message. Types are Kafka's numbers where Kafka has the record (KRAFT 2.5).
+
+Written by `./dev proto` from proto/quorumlog/v1/metadata_records.proto; edit that instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorumlog.messages.common import Endpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterBrokerRecord:
+    """Type 0. A broker came up; it is fenced until it has caught up with its own registration."""
+
+    broker_id: int
+    incarnation_id: bytes
+    broker_epoch: int
+    endpoints: tuple[Endpoint, ...] = ()
+    rack: str | None = None
+    fenced: bool = True
+    in_controlled_shutdown: bool = False
+    log_directories: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnregisterBrokerRecord:
+    """Type 1."""
+
+    broker_id: int
+    broker_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRecord:
+    """Type 2."""
+
+    name: str
+    topic_id: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRecord:
+    """Type 3. A partition as it is created.
+
+    directories: Parallel to `replicas`.
+    """
+
+    partition: int
+    topic_id: bytes
+    replicas: tuple[int, ...] = ()
+    isr: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+    leader: int = -1
+    leader_recovery_state: int = 0
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    directories: tuple[bytes, ...] = ()
+    eligible_leader_replicas: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigRecord:
+    """Type 4. An absent value takes the setting back.
+
+    resource_type: 2: topic; 4: broker (Kafka's numbers).
+    """
+
+    resource_type: int
+    resource_name: str
+    name: str
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeList:
+    """A list that may be absent ("no change"), which a repeated field cannot say."""
+
+    nodes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryList:
+    directories: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionChangeRecord:
+    """Type 5. A change of a partition: partition epoch + 1; where `leader` is set, also leader epoch + 1.
+
+    leader: Absent: no change; -1: no leader.
+    """
+
+    partition: int
+    topic_id: bytes
+    isr: NodeList | None = None
+    leader: int | None = None
+    replicas: NodeList | None = None
+    removing_replicas: NodeList | None = None
+    adding_replicas: NodeList | None = None
+    leader_recovery_state: int | None = None
+    eligible_leader_replicas: NodeList | None = None
+    last_known_elr: NodeList | None = None
+    directories: DirectoryList | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveTopicRecord:
+    """Type 9. The topic and all its partitions and configs go."""
+
+    topic_id: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureLevelRecord:
+    """Type 12. Level 0 removes the feature."""
+
+    name: str
+    level: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerIdsRecord:
+    """Type 15. Producer ids below `next_producer_id` have been given out."""
+
+    broker_id: int
+    broker_epoch: int
+    next_producer_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRegistrationChangeRecord:
+    """Type 17. An absent field does not change."""
+
+    broker_id: int
+    broker_epoch: int
+    fenced: bool | None = None
+    in_controlled_shutdown: bool | None = None
+    log_directories: DirectoryList | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoOpRecord:
+    """Type 20. Written when nothing else is, so that lag and the high watermark move."""

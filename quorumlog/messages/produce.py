@@ -1,0 +1,75 @@
+"""Append record batches to partitions.
+
+Written by `./dev proto` from proto/quorumlog/v1/produce.proto; edit that instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.common import CurrentLeader, NodeEndpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceRequest:
+    """acks: 0: no answer; 1: the leader has appended; -1: every in-sync replica has (acks=all).
+    timeout_ms: How long the leader may wait for the replicas of an acks=-1 request.
+    """
+
+    acks: int
+    timeout_ms: int
+    topics: tuple[ProduceTopic, ...] = ()
+    transactional_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceTopic:
+    """topic_id: 16 bytes, or empty where the client knows only the name."""
+
+    name: str
+    partitions: tuple[ProducePartition, ...] = ()
+    topic_id: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducePartition:
+    """records: Record batches, format v2, one behind the other; base offsets and leader epochs are the leader's to
+    set.
+    """
+
+    index: int
+    records: Buffer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceResponse:
+    """node_endpoints: Where the leaders named in `current_leader` can be reached."""
+
+    error_code: int = 0
+    error_message: str = ""
+    topics: tuple[ProduceTopicResponse, ...] = ()
+    throttle_time_ms: int = 0
+    node_endpoints: tuple[NodeEndpoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceTopicResponse:
+    name: str
+    partitions: tuple[ProducePartitionResponse, ...] = ()
+    topic_id: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducePartitionResponse:
+    """base_offset: Offset of the first record; -1 with an error.
+    log_append_time_ms: Broker's wall time where the topic uses LogAppendTime, else -1.
+    """
+
+    index: int
+    error_code: int = 0
+    error_message: str = ""
+    base_offset: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    current_leader: CurrentLeader | None = None

@@ -1,0 +1,152 @@
+"""The metadata quorum: Raft as KRaft does it (KIP-595, KIP-996, KIP-853).
+
+There is one log, so no message names a topic or a partition. Who calls (cluster id, node id, directory) travels
+with every internal call (rpc/identity), not in the messages, except where a voter is named.
+
+Written by `./dev proto` from proto/quorumlog/v1/quorum.proto; edit that instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.common import Endpoint, EpochEndOffset, NodeEndpoint, SnapshotId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteRequest:
+    """epoch: The candidate's epoch: one above its own for a standard vote, its own for a pre-vote.
+    voter_id: The voter that is meant; another one answers INVALID_VOTER_KEY.
+    last_epoch: Epoch of the candidate's last record, and the offset after it.
+    """
+
+    epoch: int
+    candidate_id: int
+    candidate_directory_id: bytes = b""
+    voter_id: int
+    voter_directory_id: bytes = b""
+    last_epoch: int
+    last_epoch_end_offset: int
+    pre_vote: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteResponse:
+    error_code: int = 0
+    error_message: str = ""
+    leader_id: int = -1
+    leader_epoch: int = -1
+    vote_granted: bool = False
+    node_endpoints: tuple[NodeEndpoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginQuorumEpochRequest:
+    leader_id: int
+    leader_epoch: int
+    voter_id: int
+    voter_directory_id: bytes = b""
+    leader_endpoints: tuple[Endpoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginQuorumEpochResponse:
+    error_code: int = 0
+    error_message: str = ""
+    leader_id: int = -1
+    leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndQuorumEpochRequest:
+    """preferred_candidates: Voters in the order in which they should try, most caught up first."""
+
+    leader_id: int
+    leader_epoch: int
+    preferred_candidates: tuple[PreferredCandidate, ...] = ()
+    leader_endpoints: tuple[Endpoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreferredCandidate:
+    node_id: int
+    directory_id: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndQuorumEpochResponse:
+    error_code: int = 0
+    error_message: str = ""
+    leader_id: int = -1
+    leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumFetchRequest:
+    """replica_id: -1: a reader that is not to be remembered.
+    high_watermark: The high watermark that the replica has learnt; a leader with a higher one answers at once
+    (KIP-1166).
+    """
+
+    replica_id: int
+    replica_directory_id: bytes = b""
+    current_leader_epoch: int
+    fetch_offset: int
+    last_fetched_epoch: int
+    max_wait_ms: int
+    max_bytes: int
+    high_watermark: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumFetchResponse:
+    """high_watermark: -1: not known yet in this epoch."""
+
+    error_code: int = 0
+    error_message: str = ""
+    leader_id: int = -1
+    leader_epoch: int = -1
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    diverging_epoch: EpochEndOffset | None = None
+    snapshot_id: SnapshotId | None = None
+    records: Buffer = b""
+    node_endpoints: tuple[NodeEndpoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeQuorumRequest:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeQuorumResponse:
+    error_code: int = 0
+    error_message: str = ""
+    leader_id: int = -1
+    leader_epoch: int = -1
+    high_watermark: int = -1
+    voters: tuple[QuorumReplica, ...] = ()
+    observers: tuple[QuorumReplica, ...] = ()
+    nodes: tuple[QuorumNode, ...] = ()
+    cluster_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumReplica:
+    """since_fetch_ms: How long ago it fetched, and was last known to hold all; -1: never. Durations, since no two
+    clocks agree.
+    """
+
+    replica_id: int
+    directory_id: bytes = b""
+    log_end_offset: int = -1
+    since_fetch_ms: int = -1
+    since_caught_up_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumNode:
+    node_id: int
+    endpoints: tuple[Endpoint, ...] = ()

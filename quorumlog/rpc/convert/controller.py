@@ -1,0 +1,433 @@
+"""Between dataclasses and protobuf.
+
+Written by `./dev proto` from proto/quorumlog/v1/controller.proto; edit that instead.
+"""
+
+from __future__ import annotations
+
+from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.controller import (
+    AlterPartition,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    AlterPartitionResult,
+    AssignReplicasToDirectoriesRequest,
+    AssignReplicasToDirectoriesResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    DirectoryAssignment,
+    DirectoryAssignmentResult,
+    IsrMember,
+    ProbeRequest,
+    ProbeResponse,
+    RegisterBrokerRequest,
+    RegisterBrokerResponse,
+)
+from quorumlog.rpc.convert.common import fill_Endpoint, read_Endpoint
+from quorumlog.rpc.convert.parsing import parse
+from quorumlog.rpc.pb import controller_pb2 as pb
+
+
+def fill_RegisterBrokerRequest(m: RegisterBrokerRequest, p: pb.RegisterBrokerRequest) -> None:
+    p.broker_id = m.broker_id
+    p.cluster_id = m.cluster_id
+    p.incarnation_id = m.incarnation_id
+    for x_endpoints in m.endpoints:
+        fill_Endpoint(x_endpoints, p.endpoints.add())
+    p.log_directories.extend(m.log_directories)
+    if m.rack is not None:
+        p.rack = m.rack
+    p.previous_broker_epoch = m.previous_broker_epoch
+
+
+def read_RegisterBrokerRequest(p: pb.RegisterBrokerRequest) -> RegisterBrokerRequest:
+    return RegisterBrokerRequest(
+        broker_id=p.broker_id,
+        cluster_id=p.cluster_id,
+        incarnation_id=p.incarnation_id,
+        endpoints=tuple([read_Endpoint(x) for x in p.endpoints]),
+        log_directories=tuple(p.log_directories),
+        rack=p.rack if p.HasField("rack") else None,
+        previous_broker_epoch=p.previous_broker_epoch,
+    )
+
+
+def encode_RegisterBrokerRequest(m: RegisterBrokerRequest) -> bytes:
+    p = pb.RegisterBrokerRequest()
+    fill_RegisterBrokerRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_RegisterBrokerRequest(data: Buffer) -> RegisterBrokerRequest:
+    return read_RegisterBrokerRequest(parse(pb.RegisterBrokerRequest, data))
+
+
+def fill_RegisterBrokerResponse(m: RegisterBrokerResponse, p: pb.RegisterBrokerResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.broker_epoch = m.broker_epoch
+
+
+def read_RegisterBrokerResponse(p: pb.RegisterBrokerResponse) -> RegisterBrokerResponse:
+    return RegisterBrokerResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        broker_epoch=p.broker_epoch,
+    )
+
+
+def encode_RegisterBrokerResponse(m: RegisterBrokerResponse) -> bytes:
+    p = pb.RegisterBrokerResponse()
+    fill_RegisterBrokerResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_RegisterBrokerResponse(data: Buffer) -> RegisterBrokerResponse:
+    return read_RegisterBrokerResponse(parse(pb.RegisterBrokerResponse, data))
+
+
+def fill_BrokerHeartbeatRequest(m: BrokerHeartbeatRequest, p: pb.BrokerHeartbeatRequest) -> None:
+    p.broker_id = m.broker_id
+    p.broker_epoch = m.broker_epoch
+    p.current_metadata_offset = m.current_metadata_offset
+    p.want_fence = m.want_fence
+    p.want_shutdown = m.want_shutdown
+    p.offline_directories.extend(m.offline_directories)
+    p.incarnation_id = m.incarnation_id
+
+
+def read_BrokerHeartbeatRequest(p: pb.BrokerHeartbeatRequest) -> BrokerHeartbeatRequest:
+    return BrokerHeartbeatRequest(
+        broker_id=p.broker_id,
+        broker_epoch=p.broker_epoch,
+        current_metadata_offset=p.current_metadata_offset,
+        want_fence=p.want_fence,
+        want_shutdown=p.want_shutdown,
+        offline_directories=tuple(p.offline_directories),
+        incarnation_id=p.incarnation_id,
+    )
+
+
+def encode_BrokerHeartbeatRequest(m: BrokerHeartbeatRequest) -> bytes:
+    p = pb.BrokerHeartbeatRequest()
+    fill_BrokerHeartbeatRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_BrokerHeartbeatRequest(data: Buffer) -> BrokerHeartbeatRequest:
+    return read_BrokerHeartbeatRequest(parse(pb.BrokerHeartbeatRequest, data))
+
+
+def fill_BrokerHeartbeatResponse(m: BrokerHeartbeatResponse, p: pb.BrokerHeartbeatResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.is_caught_up = m.is_caught_up
+    p.is_fenced = m.is_fenced
+    p.should_shutdown = m.should_shutdown
+
+
+def read_BrokerHeartbeatResponse(p: pb.BrokerHeartbeatResponse) -> BrokerHeartbeatResponse:
+    return BrokerHeartbeatResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        is_caught_up=p.is_caught_up,
+        is_fenced=p.is_fenced,
+        should_shutdown=p.should_shutdown,
+    )
+
+
+def encode_BrokerHeartbeatResponse(m: BrokerHeartbeatResponse) -> bytes:
+    p = pb.BrokerHeartbeatResponse()
+    fill_BrokerHeartbeatResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_BrokerHeartbeatResponse(data: Buffer) -> BrokerHeartbeatResponse:
+    return read_BrokerHeartbeatResponse(parse(pb.BrokerHeartbeatResponse, data))
+
+
+def fill_AlterPartitionRequest(m: AlterPartitionRequest, p: pb.AlterPartitionRequest) -> None:
+    p.broker_id = m.broker_id
+    p.broker_epoch = m.broker_epoch
+    for x_partitions in m.partitions:
+        fill_AlterPartition(x_partitions, p.partitions.add())
+
+
+def read_AlterPartitionRequest(p: pb.AlterPartitionRequest) -> AlterPartitionRequest:
+    return AlterPartitionRequest(
+        broker_id=p.broker_id,
+        broker_epoch=p.broker_epoch,
+        partitions=tuple([read_AlterPartition(x) for x in p.partitions]),
+    )
+
+
+def encode_AlterPartitionRequest(m: AlterPartitionRequest) -> bytes:
+    p = pb.AlterPartitionRequest()
+    fill_AlterPartitionRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_AlterPartitionRequest(data: Buffer) -> AlterPartitionRequest:
+    return read_AlterPartitionRequest(parse(pb.AlterPartitionRequest, data))
+
+
+def fill_AlterPartition(m: AlterPartition, p: pb.AlterPartition) -> None:
+    p.topic_id = m.topic_id
+    p.index = m.index
+    p.leader_epoch = m.leader_epoch
+    p.partition_epoch = m.partition_epoch
+    for x_new_isr in m.new_isr:
+        fill_IsrMember(x_new_isr, p.new_isr.add())
+    p.leader_recovery_state = m.leader_recovery_state
+
+
+def read_AlterPartition(p: pb.AlterPartition) -> AlterPartition:
+    return AlterPartition(
+        topic_id=p.topic_id,
+        index=p.index,
+        leader_epoch=p.leader_epoch,
+        partition_epoch=p.partition_epoch,
+        new_isr=tuple([read_IsrMember(x) for x in p.new_isr]),
+        leader_recovery_state=p.leader_recovery_state,
+    )
+
+
+def encode_AlterPartition(m: AlterPartition) -> bytes:
+    p = pb.AlterPartition()
+    fill_AlterPartition(m, p)
+    return p.SerializeToString()
+
+
+def decode_AlterPartition(data: Buffer) -> AlterPartition:
+    return read_AlterPartition(parse(pb.AlterPartition, data))
+
+
+def fill_IsrMember(m: IsrMember, p: pb.IsrMember) -> None:
+    p.broker_id = m.broker_id
+    p.broker_epoch = m.broker_epoch
+
+
+def read_IsrMember(p: pb.IsrMember) -> IsrMember:
+    return IsrMember(
+        broker_id=p.broker_id,
+        broker_epoch=p.broker_epoch,
+    )
+
+
+def encode_IsrMember(m: IsrMember) -> bytes:
+    p = pb.IsrMember()
+    fill_IsrMember(m, p)
+    return p.SerializeToString()
+
+
+def decode_IsrMember(data: Buffer) -> IsrMember:
+    return read_IsrMember(parse(pb.IsrMember, data))
+
+
+def fill_AlterPartitionResponse(m: AlterPartitionResponse, p: pb.AlterPartitionResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_partitions in m.partitions:
+        fill_AlterPartitionResult(x_partitions, p.partitions.add())
+
+
+def read_AlterPartitionResponse(p: pb.AlterPartitionResponse) -> AlterPartitionResponse:
+    return AlterPartitionResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        partitions=tuple([read_AlterPartitionResult(x) for x in p.partitions]),
+    )
+
+
+def encode_AlterPartitionResponse(m: AlterPartitionResponse) -> bytes:
+    p = pb.AlterPartitionResponse()
+    fill_AlterPartitionResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_AlterPartitionResponse(data: Buffer) -> AlterPartitionResponse:
+    return read_AlterPartitionResponse(parse(pb.AlterPartitionResponse, data))
+
+
+def fill_AlterPartitionResult(m: AlterPartitionResult, p: pb.AlterPartitionResult) -> None:
+    p.topic_id = m.topic_id
+    p.index = m.index
+    p.error_code = m.error_code
+    p.leader_id = m.leader_id
+    p.leader_epoch = m.leader_epoch
+    p.partition_epoch = m.partition_epoch
+    p.isr.extend(m.isr)
+    p.leader_recovery_state = m.leader_recovery_state
+
+
+def read_AlterPartitionResult(p: pb.AlterPartitionResult) -> AlterPartitionResult:
+    return AlterPartitionResult(
+        topic_id=p.topic_id,
+        index=p.index,
+        error_code=p.error_code,
+        leader_id=p.leader_id,
+        leader_epoch=p.leader_epoch,
+        partition_epoch=p.partition_epoch,
+        isr=tuple(p.isr),
+        leader_recovery_state=p.leader_recovery_state,
+    )
+
+
+def encode_AlterPartitionResult(m: AlterPartitionResult) -> bytes:
+    p = pb.AlterPartitionResult()
+    fill_AlterPartitionResult(m, p)
+    return p.SerializeToString()
+
+
+def decode_AlterPartitionResult(data: Buffer) -> AlterPartitionResult:
+    return read_AlterPartitionResult(parse(pb.AlterPartitionResult, data))
+
+
+def fill_AssignReplicasToDirectoriesRequest(
+    m: AssignReplicasToDirectoriesRequest, p: pb.AssignReplicasToDirectoriesRequest
+) -> None:
+    p.broker_id = m.broker_id
+    p.broker_epoch = m.broker_epoch
+    for x_assignments in m.assignments:
+        fill_DirectoryAssignment(x_assignments, p.assignments.add())
+
+
+def read_AssignReplicasToDirectoriesRequest(
+    p: pb.AssignReplicasToDirectoriesRequest,
+) -> AssignReplicasToDirectoriesRequest:
+    return AssignReplicasToDirectoriesRequest(
+        broker_id=p.broker_id,
+        broker_epoch=p.broker_epoch,
+        assignments=tuple([read_DirectoryAssignment(x) for x in p.assignments]),
+    )
+
+
+def encode_AssignReplicasToDirectoriesRequest(m: AssignReplicasToDirectoriesRequest) -> bytes:
+    p = pb.AssignReplicasToDirectoriesRequest()
+    fill_AssignReplicasToDirectoriesRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_AssignReplicasToDirectoriesRequest(data: Buffer) -> AssignReplicasToDirectoriesRequest:
+    return read_AssignReplicasToDirectoriesRequest(parse(pb.AssignReplicasToDirectoriesRequest, data))
+
+
+def fill_DirectoryAssignment(m: DirectoryAssignment, p: pb.DirectoryAssignment) -> None:
+    p.topic_id = m.topic_id
+    p.index = m.index
+    p.directory_id = m.directory_id
+
+
+def read_DirectoryAssignment(p: pb.DirectoryAssignment) -> DirectoryAssignment:
+    return DirectoryAssignment(
+        topic_id=p.topic_id,
+        index=p.index,
+        directory_id=p.directory_id,
+    )
+
+
+def encode_DirectoryAssignment(m: DirectoryAssignment) -> bytes:
+    p = pb.DirectoryAssignment()
+    fill_DirectoryAssignment(m, p)
+    return p.SerializeToString()
+
+
+def decode_DirectoryAssignment(data: Buffer) -> DirectoryAssignment:
+    return read_DirectoryAssignment(parse(pb.DirectoryAssignment, data))
+
+
+def fill_AssignReplicasToDirectoriesResponse(
+    m: AssignReplicasToDirectoriesResponse, p: pb.AssignReplicasToDirectoriesResponse
+) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_results in m.results:
+        fill_DirectoryAssignmentResult(x_results, p.results.add())
+
+
+def read_AssignReplicasToDirectoriesResponse(
+    p: pb.AssignReplicasToDirectoriesResponse,
+) -> AssignReplicasToDirectoriesResponse:
+    return AssignReplicasToDirectoriesResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        results=tuple([read_DirectoryAssignmentResult(x) for x in p.results]),
+    )
+
+
+def encode_AssignReplicasToDirectoriesResponse(m: AssignReplicasToDirectoriesResponse) -> bytes:
+    p = pb.AssignReplicasToDirectoriesResponse()
+    fill_AssignReplicasToDirectoriesResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_AssignReplicasToDirectoriesResponse(data: Buffer) -> AssignReplicasToDirectoriesResponse:
+    return read_AssignReplicasToDirectoriesResponse(parse(pb.AssignReplicasToDirectoriesResponse, data))
+
+
+def fill_DirectoryAssignmentResult(m: DirectoryAssignmentResult, p: pb.DirectoryAssignmentResult) -> None:
+    p.topic_id = m.topic_id
+    p.index = m.index
+    p.error_code = m.error_code
+
+
+def read_DirectoryAssignmentResult(p: pb.DirectoryAssignmentResult) -> DirectoryAssignmentResult:
+    return DirectoryAssignmentResult(
+        topic_id=p.topic_id,
+        index=p.index,
+        error_code=p.error_code,
+    )
+
+
+def encode_DirectoryAssignmentResult(m: DirectoryAssignmentResult) -> bytes:
+    p = pb.DirectoryAssignmentResult()
+    fill_DirectoryAssignmentResult(m, p)
+    return p.SerializeToString()
+
+
+def decode_DirectoryAssignmentResult(data: Buffer) -> DirectoryAssignmentResult:
+    return read_DirectoryAssignmentResult(parse(pb.DirectoryAssignmentResult, data))
+
+
+def fill_ProbeRequest(m: ProbeRequest, p: pb.ProbeRequest) -> None:
+    pass
+
+
+def read_ProbeRequest(p: pb.ProbeRequest) -> ProbeRequest:
+    return ProbeRequest()
+
+
+def encode_ProbeRequest(m: ProbeRequest) -> bytes:
+    p = pb.ProbeRequest()
+    fill_ProbeRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_ProbeRequest(data: Buffer) -> ProbeRequest:
+    return read_ProbeRequest(parse(pb.ProbeRequest, data))
+
+
+def fill_ProbeResponse(m: ProbeResponse, p: pb.ProbeResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.node_id = m.node_id
+    p.incarnation_id = m.incarnation_id
+
+
+def read_ProbeResponse(p: pb.ProbeResponse) -> ProbeResponse:
+    return ProbeResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        node_id=p.node_id,
+        incarnation_id=p.incarnation_id,
+    )
+
+
+def encode_ProbeResponse(m: ProbeResponse) -> bytes:
+    p = pb.ProbeResponse()
+    fill_ProbeResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_ProbeResponse(data: Buffer) -> ProbeResponse:
+    return read_ProbeResponse(parse(pb.ProbeResponse, data))

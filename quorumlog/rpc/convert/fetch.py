@@ -1,0 +1,450 @@
+"""Between dataclasses and protobuf.
+
+Written by `./dev proto` from proto/quorumlog/v1/fetch.proto; edit that instead.
+"""
+
+from __future__ import annotations
+
+from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.fetch import (
+    AbortedTransaction,
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    FetchTopicResponse,
+    ForgottenTopic,
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+    ListOffsetsTopicResponse,
+    ReplicaState,
+)
+from quorumlog.rpc.convert.common import (
+    fill_CurrentLeader,
+    fill_EpochEndOffset,
+    fill_NodeEndpoint,
+    read_CurrentLeader,
+    read_EpochEndOffset,
+    read_NodeEndpoint,
+)
+from quorumlog.rpc.convert.parsing import parse
+from quorumlog.rpc.pb import fetch_pb2 as pb
+
+
+def fill_FetchRequest(m: FetchRequest, p: pb.FetchRequest) -> None:
+    p.max_wait_ms = m.max_wait_ms
+    p.min_bytes = m.min_bytes
+    p.max_bytes = m.max_bytes
+    for x_topics in m.topics:
+        fill_FetchTopic(x_topics, p.topics.add())
+    if m.replica is not None:
+        p.replica.SetInParent()
+        fill_ReplicaState(m.replica, p.replica)
+    p.isolation_level = m.isolation_level
+    p.session_id = m.session_id
+    p.session_epoch = m.session_epoch
+    for x_forgotten in m.forgotten:
+        fill_ForgottenTopic(x_forgotten, p.forgotten.add())
+    p.rack = m.rack
+
+
+def read_FetchRequest(p: pb.FetchRequest) -> FetchRequest:
+    return FetchRequest(
+        max_wait_ms=p.max_wait_ms,
+        min_bytes=p.min_bytes,
+        max_bytes=p.max_bytes,
+        topics=tuple([read_FetchTopic(x) for x in p.topics]),
+        replica=read_ReplicaState(p.replica) if p.HasField("replica") else None,
+        isolation_level=p.isolation_level,
+        session_id=p.session_id,
+        session_epoch=p.session_epoch,
+        forgotten=tuple([read_ForgottenTopic(x) for x in p.forgotten]),
+        rack=p.rack,
+    )
+
+
+def encode_FetchRequest(m: FetchRequest) -> bytes:
+    p = pb.FetchRequest()
+    fill_FetchRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_FetchRequest(data: Buffer) -> FetchRequest:
+    return read_FetchRequest(parse(pb.FetchRequest, data))
+
+
+def fill_ReplicaState(m: ReplicaState, p: pb.ReplicaState) -> None:
+    p.replica_id = m.replica_id
+    p.broker_epoch = m.broker_epoch
+
+
+def read_ReplicaState(p: pb.ReplicaState) -> ReplicaState:
+    return ReplicaState(
+        replica_id=p.replica_id,
+        broker_epoch=p.broker_epoch,
+    )
+
+
+def encode_ReplicaState(m: ReplicaState) -> bytes:
+    p = pb.ReplicaState()
+    fill_ReplicaState(m, p)
+    return p.SerializeToString()
+
+
+def decode_ReplicaState(data: Buffer) -> ReplicaState:
+    return read_ReplicaState(parse(pb.ReplicaState, data))
+
+
+def fill_FetchTopic(m: FetchTopic, p: pb.FetchTopic) -> None:
+    p.topic_id = m.topic_id
+    p.name = m.name
+    for x_partitions in m.partitions:
+        fill_FetchPartition(x_partitions, p.partitions.add())
+
+
+def read_FetchTopic(p: pb.FetchTopic) -> FetchTopic:
+    return FetchTopic(
+        topic_id=p.topic_id,
+        name=p.name,
+        partitions=tuple([read_FetchPartition(x) for x in p.partitions]),
+    )
+
+
+def encode_FetchTopic(m: FetchTopic) -> bytes:
+    p = pb.FetchTopic()
+    fill_FetchTopic(m, p)
+    return p.SerializeToString()
+
+
+def decode_FetchTopic(data: Buffer) -> FetchTopic:
+    return read_FetchTopic(parse(pb.FetchTopic, data))
+
+
+def fill_FetchPartition(m: FetchPartition, p: pb.FetchPartition) -> None:
+    p.index = m.index
+    p.fetch_offset = m.fetch_offset
+    p.max_bytes = m.max_bytes
+    p.current_leader_epoch = m.current_leader_epoch
+    p.last_fetched_epoch = m.last_fetched_epoch
+    p.log_start_offset = m.log_start_offset
+
+
+def read_FetchPartition(p: pb.FetchPartition) -> FetchPartition:
+    return FetchPartition(
+        index=p.index,
+        fetch_offset=p.fetch_offset,
+        max_bytes=p.max_bytes,
+        current_leader_epoch=p.current_leader_epoch,
+        last_fetched_epoch=p.last_fetched_epoch,
+        log_start_offset=p.log_start_offset,
+    )
+
+
+def encode_FetchPartition(m: FetchPartition) -> bytes:
+    p = pb.FetchPartition()
+    fill_FetchPartition(m, p)
+    return p.SerializeToString()
+
+
+def decode_FetchPartition(data: Buffer) -> FetchPartition:
+    return read_FetchPartition(parse(pb.FetchPartition, data))
+
+
+def fill_ForgottenTopic(m: ForgottenTopic, p: pb.ForgottenTopic) -> None:
+    p.topic_id = m.topic_id
+    p.partitions.extend(m.partitions)
+
+
+def read_ForgottenTopic(p: pb.ForgottenTopic) -> ForgottenTopic:
+    return ForgottenTopic(
+        topic_id=p.topic_id,
+        partitions=tuple(p.partitions),
+    )
+
+
+def encode_ForgottenTopic(m: ForgottenTopic) -> bytes:
+    p = pb.ForgottenTopic()
+    fill_ForgottenTopic(m, p)
+    return p.SerializeToString()
+
+
+def decode_ForgottenTopic(data: Buffer) -> ForgottenTopic:
+    return read_ForgottenTopic(parse(pb.ForgottenTopic, data))
+
+
+def fill_FetchResponse(m: FetchResponse, p: pb.FetchResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_topics in m.topics:
+        fill_FetchTopicResponse(x_topics, p.topics.add())
+    p.session_id = m.session_id
+    p.throttle_time_ms = m.throttle_time_ms
+    for x_node_endpoints in m.node_endpoints:
+        fill_NodeEndpoint(x_node_endpoints, p.node_endpoints.add())
+
+
+def read_FetchResponse(p: pb.FetchResponse) -> FetchResponse:
+    return FetchResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        topics=tuple([read_FetchTopicResponse(x) for x in p.topics]),
+        session_id=p.session_id,
+        throttle_time_ms=p.throttle_time_ms,
+        node_endpoints=tuple([read_NodeEndpoint(x) for x in p.node_endpoints]),
+    )
+
+
+def encode_FetchResponse(m: FetchResponse) -> bytes:
+    p = pb.FetchResponse()
+    fill_FetchResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_FetchResponse(data: Buffer) -> FetchResponse:
+    return read_FetchResponse(parse(pb.FetchResponse, data))
+
+
+def fill_FetchTopicResponse(m: FetchTopicResponse, p: pb.FetchTopicResponse) -> None:
+    p.topic_id = m.topic_id
+    p.name = m.name
+    for x_partitions in m.partitions:
+        fill_FetchPartitionResponse(x_partitions, p.partitions.add())
+
+
+def read_FetchTopicResponse(p: pb.FetchTopicResponse) -> FetchTopicResponse:
+    return FetchTopicResponse(
+        topic_id=p.topic_id,
+        name=p.name,
+        partitions=tuple([read_FetchPartitionResponse(x) for x in p.partitions]),
+    )
+
+
+def encode_FetchTopicResponse(m: FetchTopicResponse) -> bytes:
+    p = pb.FetchTopicResponse()
+    fill_FetchTopicResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_FetchTopicResponse(data: Buffer) -> FetchTopicResponse:
+    return read_FetchTopicResponse(parse(pb.FetchTopicResponse, data))
+
+
+def fill_FetchPartitionResponse(m: FetchPartitionResponse, p: pb.FetchPartitionResponse) -> None:
+    p.index = m.index
+    p.error_code = m.error_code
+    p.high_watermark = m.high_watermark
+    p.last_stable_offset = m.last_stable_offset
+    p.log_start_offset = m.log_start_offset
+    if m.diverging_epoch is not None:
+        p.diverging_epoch.SetInParent()
+        fill_EpochEndOffset(m.diverging_epoch, p.diverging_epoch)
+    if m.current_leader is not None:
+        p.current_leader.SetInParent()
+        fill_CurrentLeader(m.current_leader, p.current_leader)
+    p.records = m.records if type(m.records) is bytes else bytes(m.records)
+    for x_aborted_transactions in m.aborted_transactions:
+        fill_AbortedTransaction(x_aborted_transactions, p.aborted_transactions.add())
+    p.preferred_read_replica = m.preferred_read_replica
+
+
+def read_FetchPartitionResponse(p: pb.FetchPartitionResponse) -> FetchPartitionResponse:
+    return FetchPartitionResponse(
+        index=p.index,
+        error_code=p.error_code,
+        high_watermark=p.high_watermark,
+        last_stable_offset=p.last_stable_offset,
+        log_start_offset=p.log_start_offset,
+        diverging_epoch=read_EpochEndOffset(p.diverging_epoch) if p.HasField("diverging_epoch") else None,
+        current_leader=read_CurrentLeader(p.current_leader) if p.HasField("current_leader") else None,
+        records=p.records,
+        aborted_transactions=tuple([read_AbortedTransaction(x) for x in p.aborted_transactions]),
+        preferred_read_replica=p.preferred_read_replica,
+    )
+
+
+def encode_FetchPartitionResponse(m: FetchPartitionResponse) -> bytes:
+    p = pb.FetchPartitionResponse()
+    fill_FetchPartitionResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_FetchPartitionResponse(data: Buffer) -> FetchPartitionResponse:
+    return read_FetchPartitionResponse(parse(pb.FetchPartitionResponse, data))
+
+
+def fill_AbortedTransaction(m: AbortedTransaction, p: pb.AbortedTransaction) -> None:
+    p.producer_id = m.producer_id
+    p.first_offset = m.first_offset
+
+
+def read_AbortedTransaction(p: pb.AbortedTransaction) -> AbortedTransaction:
+    return AbortedTransaction(
+        producer_id=p.producer_id,
+        first_offset=p.first_offset,
+    )
+
+
+def encode_AbortedTransaction(m: AbortedTransaction) -> bytes:
+    p = pb.AbortedTransaction()
+    fill_AbortedTransaction(m, p)
+    return p.SerializeToString()
+
+
+def decode_AbortedTransaction(data: Buffer) -> AbortedTransaction:
+    return read_AbortedTransaction(parse(pb.AbortedTransaction, data))
+
+
+def fill_ListOffsetsRequest(m: ListOffsetsRequest, p: pb.ListOffsetsRequest) -> None:
+    for x_topics in m.topics:
+        fill_ListOffsetsTopic(x_topics, p.topics.add())
+    p.replica_id = m.replica_id
+    p.isolation_level = m.isolation_level
+    p.timeout_ms = m.timeout_ms
+
+
+def read_ListOffsetsRequest(p: pb.ListOffsetsRequest) -> ListOffsetsRequest:
+    return ListOffsetsRequest(
+        topics=tuple([read_ListOffsetsTopic(x) for x in p.topics]),
+        replica_id=p.replica_id,
+        isolation_level=p.isolation_level,
+        timeout_ms=p.timeout_ms,
+    )
+
+
+def encode_ListOffsetsRequest(m: ListOffsetsRequest) -> bytes:
+    p = pb.ListOffsetsRequest()
+    fill_ListOffsetsRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_ListOffsetsRequest(data: Buffer) -> ListOffsetsRequest:
+    return read_ListOffsetsRequest(parse(pb.ListOffsetsRequest, data))
+
+
+def fill_ListOffsetsTopic(m: ListOffsetsTopic, p: pb.ListOffsetsTopic) -> None:
+    p.name = m.name
+    for x_partitions in m.partitions:
+        fill_ListOffsetsPartition(x_partitions, p.partitions.add())
+
+
+def read_ListOffsetsTopic(p: pb.ListOffsetsTopic) -> ListOffsetsTopic:
+    return ListOffsetsTopic(
+        name=p.name,
+        partitions=tuple([read_ListOffsetsPartition(x) for x in p.partitions]),
+    )
+
+
+def encode_ListOffsetsTopic(m: ListOffsetsTopic) -> bytes:
+    p = pb.ListOffsetsTopic()
+    fill_ListOffsetsTopic(m, p)
+    return p.SerializeToString()
+
+
+def decode_ListOffsetsTopic(data: Buffer) -> ListOffsetsTopic:
+    return read_ListOffsetsTopic(parse(pb.ListOffsetsTopic, data))
+
+
+def fill_ListOffsetsPartition(m: ListOffsetsPartition, p: pb.ListOffsetsPartition) -> None:
+    p.index = m.index
+    p.timestamp_ms = m.timestamp_ms
+    p.current_leader_epoch = m.current_leader_epoch
+
+
+def read_ListOffsetsPartition(p: pb.ListOffsetsPartition) -> ListOffsetsPartition:
+    return ListOffsetsPartition(
+        index=p.index,
+        timestamp_ms=p.timestamp_ms,
+        current_leader_epoch=p.current_leader_epoch,
+    )
+
+
+def encode_ListOffsetsPartition(m: ListOffsetsPartition) -> bytes:
+    p = pb.ListOffsetsPartition()
+    fill_ListOffsetsPartition(m, p)
+    return p.SerializeToString()
+
+
+def decode_ListOffsetsPartition(data: Buffer) -> ListOffsetsPartition:
+    return read_ListOffsetsPartition(parse(pb.ListOffsetsPartition, data))
+
+
+def fill_ListOffsetsResponse(m: ListOffsetsResponse, p: pb.ListOffsetsResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_topics in m.topics:
+        fill_ListOffsetsTopicResponse(x_topics, p.topics.add())
+    p.throttle_time_ms = m.throttle_time_ms
+
+
+def read_ListOffsetsResponse(p: pb.ListOffsetsResponse) -> ListOffsetsResponse:
+    return ListOffsetsResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        topics=tuple([read_ListOffsetsTopicResponse(x) for x in p.topics]),
+        throttle_time_ms=p.throttle_time_ms,
+    )
+
+
+def encode_ListOffsetsResponse(m: ListOffsetsResponse) -> bytes:
+    p = pb.ListOffsetsResponse()
+    fill_ListOffsetsResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_ListOffsetsResponse(data: Buffer) -> ListOffsetsResponse:
+    return read_ListOffsetsResponse(parse(pb.ListOffsetsResponse, data))
+
+
+def fill_ListOffsetsTopicResponse(m: ListOffsetsTopicResponse, p: pb.ListOffsetsTopicResponse) -> None:
+    p.name = m.name
+    for x_partitions in m.partitions:
+        fill_ListOffsetsPartitionResponse(x_partitions, p.partitions.add())
+
+
+def read_ListOffsetsTopicResponse(p: pb.ListOffsetsTopicResponse) -> ListOffsetsTopicResponse:
+    return ListOffsetsTopicResponse(
+        name=p.name,
+        partitions=tuple([read_ListOffsetsPartitionResponse(x) for x in p.partitions]),
+    )
+
+
+def encode_ListOffsetsTopicResponse(m: ListOffsetsTopicResponse) -> bytes:
+    p = pb.ListOffsetsTopicResponse()
+    fill_ListOffsetsTopicResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_ListOffsetsTopicResponse(data: Buffer) -> ListOffsetsTopicResponse:
+    return read_ListOffsetsTopicResponse(parse(pb.ListOffsetsTopicResponse, data))
+
+
+def fill_ListOffsetsPartitionResponse(m: ListOffsetsPartitionResponse, p: pb.ListOffsetsPartitionResponse) -> None:
+    p.index = m.index
+    p.error_code = m.error_code
+    p.timestamp_ms = m.timestamp_ms
+    p.offset = m.offset
+    p.leader_epoch = m.leader_epoch
+
+
+def read_ListOffsetsPartitionResponse(p: pb.ListOffsetsPartitionResponse) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(
+        index=p.index,
+        error_code=p.error_code,
+        timestamp_ms=p.timestamp_ms,
+        offset=p.offset,
+        leader_epoch=p.leader_epoch,
+    )
+
+
+def encode_ListOffsetsPartitionResponse(m: ListOffsetsPartitionResponse) -> bytes:
+    p = pb.ListOffsetsPartitionResponse()
+    fill_ListOffsetsPartitionResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_ListOffsetsPartitionResponse(data: Buffer) -> ListOffsetsPartitionResponse:
+    return read_ListOffsetsPartitionResponse(parse(pb.ListOffsetsPartitionResponse, data))

@@ -1,0 +1,393 @@
+"""Between dataclasses and protobuf.
+
+Written by `./dev proto` from proto/quorumlog/v1/metadata_records.proto; edit that instead.
+"""
+
+from __future__ import annotations
+
+from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    DirectoryList,
+    FeatureLevelRecord,
+    NodeList,
+    NoOpRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    UnregisterBrokerRecord,
+)
+from quorumlog.rpc.convert.common import fill_Endpoint, read_Endpoint
+from quorumlog.rpc.convert.parsing import parse
+from quorumlog.rpc.pb import metadata_records_pb2 as pb
+
+
+def fill_RegisterBrokerRecord(m: RegisterBrokerRecord, p: pb.RegisterBrokerRecord) -> None:
+    p.broker_id = m.broker_id
+    p.incarnation_id = m.incarnation_id
+    p.broker_epoch = m.broker_epoch
+    for x_endpoints in m.endpoints:
+        fill_Endpoint(x_endpoints, p.endpoints.add())
+    if m.rack is not None:
+        p.rack = m.rack
+    p.fenced = m.fenced
+    p.in_controlled_shutdown = m.in_controlled_shutdown
+    p.log_directories.extend(m.log_directories)
+
+
+def read_RegisterBrokerRecord(p: pb.RegisterBrokerRecord) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(
+        broker_id=p.broker_id,
+        incarnation_id=p.incarnation_id,
+        broker_epoch=p.broker_epoch,
+        endpoints=tuple([read_Endpoint(x) for x in p.endpoints]),
+        rack=p.rack if p.HasField("rack") else None,
+        fenced=p.fenced,
+        in_controlled_shutdown=p.in_controlled_shutdown,
+        log_directories=tuple(p.log_directories),
+    )
+
+
+def encode_RegisterBrokerRecord(m: RegisterBrokerRecord) -> bytes:
+    p = pb.RegisterBrokerRecord()
+    fill_RegisterBrokerRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_RegisterBrokerRecord(data: Buffer) -> RegisterBrokerRecord:
+    return read_RegisterBrokerRecord(parse(pb.RegisterBrokerRecord, data))
+
+
+def fill_UnregisterBrokerRecord(m: UnregisterBrokerRecord, p: pb.UnregisterBrokerRecord) -> None:
+    p.broker_id = m.broker_id
+    p.broker_epoch = m.broker_epoch
+
+
+def read_UnregisterBrokerRecord(p: pb.UnregisterBrokerRecord) -> UnregisterBrokerRecord:
+    return UnregisterBrokerRecord(
+        broker_id=p.broker_id,
+        broker_epoch=p.broker_epoch,
+    )
+
+
+def encode_UnregisterBrokerRecord(m: UnregisterBrokerRecord) -> bytes:
+    p = pb.UnregisterBrokerRecord()
+    fill_UnregisterBrokerRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_UnregisterBrokerRecord(data: Buffer) -> UnregisterBrokerRecord:
+    return read_UnregisterBrokerRecord(parse(pb.UnregisterBrokerRecord, data))
+
+
+def fill_TopicRecord(m: TopicRecord, p: pb.TopicRecord) -> None:
+    p.name = m.name
+    p.topic_id = m.topic_id
+
+
+def read_TopicRecord(p: pb.TopicRecord) -> TopicRecord:
+    return TopicRecord(
+        name=p.name,
+        topic_id=p.topic_id,
+    )
+
+
+def encode_TopicRecord(m: TopicRecord) -> bytes:
+    p = pb.TopicRecord()
+    fill_TopicRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_TopicRecord(data: Buffer) -> TopicRecord:
+    return read_TopicRecord(parse(pb.TopicRecord, data))
+
+
+def fill_PartitionRecord(m: PartitionRecord, p: pb.PartitionRecord) -> None:
+    p.partition = m.partition
+    p.topic_id = m.topic_id
+    p.replicas.extend(m.replicas)
+    p.isr.extend(m.isr)
+    p.removing_replicas.extend(m.removing_replicas)
+    p.adding_replicas.extend(m.adding_replicas)
+    p.leader = m.leader
+    p.leader_recovery_state = m.leader_recovery_state
+    p.leader_epoch = m.leader_epoch
+    p.partition_epoch = m.partition_epoch
+    p.directories.extend(m.directories)
+    p.eligible_leader_replicas.extend(m.eligible_leader_replicas)
+    p.last_known_elr.extend(m.last_known_elr)
+
+
+def read_PartitionRecord(p: pb.PartitionRecord) -> PartitionRecord:
+    return PartitionRecord(
+        partition=p.partition,
+        topic_id=p.topic_id,
+        replicas=tuple(p.replicas),
+        isr=tuple(p.isr),
+        removing_replicas=tuple(p.removing_replicas),
+        adding_replicas=tuple(p.adding_replicas),
+        leader=p.leader,
+        leader_recovery_state=p.leader_recovery_state,
+        leader_epoch=p.leader_epoch,
+        partition_epoch=p.partition_epoch,
+        directories=tuple(p.directories),
+        eligible_leader_replicas=tuple(p.eligible_leader_replicas),
+        last_known_elr=tuple(p.last_known_elr),
+    )
+
+
+def encode_PartitionRecord(m: PartitionRecord) -> bytes:
+    p = pb.PartitionRecord()
+    fill_PartitionRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_PartitionRecord(data: Buffer) -> PartitionRecord:
+    return read_PartitionRecord(parse(pb.PartitionRecord, data))
+
+
+def fill_ConfigRecord(m: ConfigRecord, p: pb.ConfigRecord) -> None:
+    p.resource_type = m.resource_type
+    p.resource_name = m.resource_name
+    p.name = m.name
+    if m.value is not None:
+        p.value = m.value
+
+
+def read_ConfigRecord(p: pb.ConfigRecord) -> ConfigRecord:
+    return ConfigRecord(
+        resource_type=p.resource_type,
+        resource_name=p.resource_name,
+        name=p.name,
+        value=p.value if p.HasField("value") else None,
+    )
+
+
+def encode_ConfigRecord(m: ConfigRecord) -> bytes:
+    p = pb.ConfigRecord()
+    fill_ConfigRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_ConfigRecord(data: Buffer) -> ConfigRecord:
+    return read_ConfigRecord(parse(pb.ConfigRecord, data))
+
+
+def fill_NodeList(m: NodeList, p: pb.NodeList) -> None:
+    p.nodes.extend(m.nodes)
+
+
+def read_NodeList(p: pb.NodeList) -> NodeList:
+    return NodeList(
+        nodes=tuple(p.nodes),
+    )
+
+
+def encode_NodeList(m: NodeList) -> bytes:
+    p = pb.NodeList()
+    fill_NodeList(m, p)
+    return p.SerializeToString()
+
+
+def decode_NodeList(data: Buffer) -> NodeList:
+    return read_NodeList(parse(pb.NodeList, data))
+
+
+def fill_DirectoryList(m: DirectoryList, p: pb.DirectoryList) -> None:
+    p.directories.extend(m.directories)
+
+
+def read_DirectoryList(p: pb.DirectoryList) -> DirectoryList:
+    return DirectoryList(
+        directories=tuple(p.directories),
+    )
+
+
+def encode_DirectoryList(m: DirectoryList) -> bytes:
+    p = pb.DirectoryList()
+    fill_DirectoryList(m, p)
+    return p.SerializeToString()
+
+
+def decode_DirectoryList(data: Buffer) -> DirectoryList:
+    return read_DirectoryList(parse(pb.DirectoryList, data))
+
+
+def fill_PartitionChangeRecord(m: PartitionChangeRecord, p: pb.PartitionChangeRecord) -> None:
+    p.partition = m.partition
+    p.topic_id = m.topic_id
+    if m.isr is not None:
+        p.isr.SetInParent()
+        fill_NodeList(m.isr, p.isr)
+    if m.leader is not None:
+        p.leader = m.leader
+    if m.replicas is not None:
+        p.replicas.SetInParent()
+        fill_NodeList(m.replicas, p.replicas)
+    if m.removing_replicas is not None:
+        p.removing_replicas.SetInParent()
+        fill_NodeList(m.removing_replicas, p.removing_replicas)
+    if m.adding_replicas is not None:
+        p.adding_replicas.SetInParent()
+        fill_NodeList(m.adding_replicas, p.adding_replicas)
+    if m.leader_recovery_state is not None:
+        p.leader_recovery_state = m.leader_recovery_state
+    if m.eligible_leader_replicas is not None:
+        p.eligible_leader_replicas.SetInParent()
+        fill_NodeList(m.eligible_leader_replicas, p.eligible_leader_replicas)
+    if m.last_known_elr is not None:
+        p.last_known_elr.SetInParent()
+        fill_NodeList(m.last_known_elr, p.last_known_elr)
+    if m.directories is not None:
+        p.directories.SetInParent()
+        fill_DirectoryList(m.directories, p.directories)
+
+
+def read_PartitionChangeRecord(p: pb.PartitionChangeRecord) -> PartitionChangeRecord:
+    return PartitionChangeRecord(
+        partition=p.partition,
+        topic_id=p.topic_id,
+        isr=read_NodeList(p.isr) if p.HasField("isr") else None,
+        leader=p.leader if p.HasField("leader") else None,
+        replicas=read_NodeList(p.replicas) if p.HasField("replicas") else None,
+        removing_replicas=read_NodeList(p.removing_replicas) if p.HasField("removing_replicas") else None,
+        adding_replicas=read_NodeList(p.adding_replicas) if p.HasField("adding_replicas") else None,
+        leader_recovery_state=p.leader_recovery_state if p.HasField("leader_recovery_state") else None,
+        eligible_leader_replicas=read_NodeList(p.eligible_leader_replicas)
+        if p.HasField("eligible_leader_replicas")
+        else None,
+        last_known_elr=read_NodeList(p.last_known_elr) if p.HasField("last_known_elr") else None,
+        directories=read_DirectoryList(p.directories) if p.HasField("directories") else None,
+    )
+
+
+def encode_PartitionChangeRecord(m: PartitionChangeRecord) -> bytes:
+    p = pb.PartitionChangeRecord()
+    fill_PartitionChangeRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_PartitionChangeRecord(data: Buffer) -> PartitionChangeRecord:
+    return read_PartitionChangeRecord(parse(pb.PartitionChangeRecord, data))
+
+
+def fill_RemoveTopicRecord(m: RemoveTopicRecord, p: pb.RemoveTopicRecord) -> None:
+    p.topic_id = m.topic_id
+
+
+def read_RemoveTopicRecord(p: pb.RemoveTopicRecord) -> RemoveTopicRecord:
+    return RemoveTopicRecord(
+        topic_id=p.topic_id,
+    )
+
+
+def encode_RemoveTopicRecord(m: RemoveTopicRecord) -> bytes:
+    p = pb.RemoveTopicRecord()
+    fill_RemoveTopicRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_RemoveTopicRecord(data: Buffer) -> RemoveTopicRecord:
+    return read_RemoveTopicRecord(parse(pb.RemoveTopicRecord, data))
+
+
+def fill_FeatureLevelRecord(m: FeatureLevelRecord, p: pb.FeatureLevelRecord) -> None:
+    p.name = m.name
+    p.level = m.level
+
+
+def read_FeatureLevelRecord(p: pb.FeatureLevelRecord) -> FeatureLevelRecord:
+    return FeatureLevelRecord(
+        name=p.name,
+        level=p.level,
+    )
+
+
+def encode_FeatureLevelRecord(m: FeatureLevelRecord) -> bytes:
+    p = pb.FeatureLevelRecord()
+    fill_FeatureLevelRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_FeatureLevelRecord(data: Buffer) -> FeatureLevelRecord:
+    return read_FeatureLevelRecord(parse(pb.FeatureLevelRecord, data))
+
+
+def fill_ProducerIdsRecord(m: ProducerIdsRecord, p: pb.ProducerIdsRecord) -> None:
+    p.broker_id = m.broker_id
+    p.broker_epoch = m.broker_epoch
+    p.next_producer_id = m.next_producer_id
+
+
+def read_ProducerIdsRecord(p: pb.ProducerIdsRecord) -> ProducerIdsRecord:
+    return ProducerIdsRecord(
+        broker_id=p.broker_id,
+        broker_epoch=p.broker_epoch,
+        next_producer_id=p.next_producer_id,
+    )
+
+
+def encode_ProducerIdsRecord(m: ProducerIdsRecord) -> bytes:
+    p = pb.ProducerIdsRecord()
+    fill_ProducerIdsRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_ProducerIdsRecord(data: Buffer) -> ProducerIdsRecord:
+    return read_ProducerIdsRecord(parse(pb.ProducerIdsRecord, data))
+
+
+def fill_BrokerRegistrationChangeRecord(
+    m: BrokerRegistrationChangeRecord, p: pb.BrokerRegistrationChangeRecord
+) -> None:
+    p.broker_id = m.broker_id
+    p.broker_epoch = m.broker_epoch
+    if m.fenced is not None:
+        p.fenced = m.fenced
+    if m.in_controlled_shutdown is not None:
+        p.in_controlled_shutdown = m.in_controlled_shutdown
+    if m.log_directories is not None:
+        p.log_directories.SetInParent()
+        fill_DirectoryList(m.log_directories, p.log_directories)
+
+
+def read_BrokerRegistrationChangeRecord(p: pb.BrokerRegistrationChangeRecord) -> BrokerRegistrationChangeRecord:
+    return BrokerRegistrationChangeRecord(
+        broker_id=p.broker_id,
+        broker_epoch=p.broker_epoch,
+        fenced=p.fenced if p.HasField("fenced") else None,
+        in_controlled_shutdown=p.in_controlled_shutdown if p.HasField("in_controlled_shutdown") else None,
+        log_directories=read_DirectoryList(p.log_directories) if p.HasField("log_directories") else None,
+    )
+
+
+def encode_BrokerRegistrationChangeRecord(m: BrokerRegistrationChangeRecord) -> bytes:
+    p = pb.BrokerRegistrationChangeRecord()
+    fill_BrokerRegistrationChangeRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_BrokerRegistrationChangeRecord(data: Buffer) -> BrokerRegistrationChangeRecord:
+    return read_BrokerRegistrationChangeRecord(parse(pb.BrokerRegistrationChangeRecord, data))
+
+
+def fill_NoOpRecord(m: NoOpRecord, p: pb.NoOpRecord) -> None:
+    pass
+
+
+def read_NoOpRecord(p: pb.NoOpRecord) -> NoOpRecord:
+    return NoOpRecord()
+
+
+def encode_NoOpRecord(m: NoOpRecord) -> bytes:
+    p = pb.NoOpRecord()
+    fill_NoOpRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_NoOpRecord(data: Buffer) -> NoOpRecord:
+    return read_NoOpRecord(parse(pb.NoOpRecord, data))
