@@ -1,0 +1,154 @@
+"""The seam to a disk: what the log engine asks of files and directories, and how a disk says no.
+
+`storage/edge/disk.py` is the real one, `jepsen/sim/disk.py` the simulated one; one contract test serves both
+(tests/storage/test_disk_contract.py). Rules that both keep:
+
+- Paths are text with `/` between names. A name exists durably only after `sync_directory` of its directory, bytes only
+  after `sync` of their file (RELIABILITY 6.1).
+- Every failure of the machine is a `DiskError`; nothing else leaves this seam.
+- `pwritev` may write less than it was given. `write_fully` turns that into an error: we never guess what a second try
+  would do on a disk that has just refused the first.
+"""
+
+from __future__ import annotations
+
+import errno as errno_names
+from collections.abc import Sequence
+from typing import Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+_NEXT_STEP = {
+    errno_names.ENOSPC: "free space on this file system",
+    errno_names.EDQUOT: "raise the quota of the node's user",
+    errno_names.EACCES: "give the node's user the right to read and write it",
+    errno_names.EROFS: "remount the file system for writing",
+    errno_names.EMFILE: "raise the limit of open files (ulimit -n)",
+}
+_DEFAULT_NEXT_STEP = "look at the kernel's log; check or replace the disk"
+
+
+class DiskError(Exception):
+    """A disk operation failed. The directory that holds `path` is not to be trusted until verified (DESIGN §6)."""
+
+    def __init__(self, path: str, op: str, errno: int, detail: str = "") -> None:
+        name = errno_names.errorcode.get(errno, str(errno))
+        reason = f"{name}, {detail}" if detail else name
+        next_step = _NEXT_STEP.get(errno, _DEFAULT_NEXT_STEP)
+        super().__init__(f"{op} of {path} failed ({reason}); {next_step}, then restart or bring the directory online")
+        self.path, self.op, self.errno = path, op, errno
+
+
+class FileMissing(DiskError):
+    """The file or directory is not there: the one failure that says nothing bad about the disk."""
+
+    def __init__(self, path: str, op: str) -> None:
+        super().__init__(path, op, errno_names.ENOENT, "there is no such file or directory")
+
+
+class DirectoryLocked(Exception):
+    """Another process works in this directory."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is locked by another process; stop that node, or give this one its own directory")
+        self.path = path
+
+
+class File(Protocol):
+    """One open file. One thread changes it, any number may `pread` at the same time."""
+
+    def pread(self, position: int, length: int) -> bytes:
+        """`length` bytes from `position`; fewer only where the file ends."""
+        ...
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> int:
+        """Write the buffers one after the other from `position`; returns how many bytes were written, maybe fewer."""
+        ...
+
+    def sync(self) -> None:
+        """Make the bytes and the size durable (fdatasync). Never called again after it has failed once."""
+        ...
+
+    def truncate(self, size: int) -> None: ...
+
+    def size(self) -> int: ...
+
+    def close(self) -> None:
+        """Closing twice is allowed. A file that is only dropped is closed when its last reader lets go of it."""
+        ...
+
+
+class Lock(Protocol):
+    """An exclusive hold on a directory."""
+
+    def release(self) -> None: ...
+
+
+class Disk(Protocol):
+    """Files and directories by path. Every method may raise DiskError."""
+
+    def open(self, path: str, create: bool = False) -> File:
+        """Open for reading and writing. Raises FileMissing unless `create`, which makes an empty file."""
+        ...
+
+    def list(self, path: str) -> list[str]:
+        """Names in a directory, sorted. Raises FileMissing."""
+        ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def is_directory(self, path: str) -> bool: ...
+
+    def make_directory(self, path: str) -> None:
+        """Make one directory, not its parents. One that is there already is left as it is."""
+        ...
+
+    def rename(self, old: str, new: str) -> None:
+        """Atomic, within one directory; replaces a file of the new name. Raises FileMissing."""
+        ...
+
+    def unlink(self, path: str) -> None:
+        """Raises FileMissing."""
+        ...
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory and all that is in it, symbolic links not followed. Not atomic. Raises FileMissing."""
+        ...
+
+    def sync_directory(self, path: str) -> None:
+        """Make the names created, renamed and removed in this directory durable."""
+        ...
+
+    def read_bytes(self, path: str) -> bytes:
+        """A whole small file. Raises FileMissing."""
+        ...
+
+    def free_bytes(self, path: str) -> int:
+        """Bytes that an ordinary user may still write on the file system of `path`."""
+        ...
+
+    def lock(self, path: str) -> Lock:
+        """Take the exclusive lock file at `path`, made if absent. Raises DirectoryLocked. Ends with the process."""
+        ...
+
+
+def write_fully(file: File, path: str, buffers: Sequence[Buffer], position: int) -> int:
+    """Write all buffers from `position`, or raise. Returns the bytes written. A short write is a DiskError."""
+    wanted = sum(len(buffer) for buffer in buffers)
+    if wanted == 0:
+        return 0
+    written = file.pwritev(buffers, position)
+    if written != wanted:
+        raise DiskError(path, "write", errno_names.ENOSPC, f"short write: {written} of {wanted} bytes")
+    return written
+
+
+def parent_of(path: str) -> str:
+    """The directory part of a path: `/a/b` -> `/a`, `/a` -> `/`, `a` -> `.`."""
+    head, slash, _ = path.rpartition("/")
+    return head or ("/" if slash else ".")
+
+
+def name_of(path: str) -> str:
+    """The last name of a path."""
+    return path.rpartition("/")[2]

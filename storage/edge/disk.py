@@ -1,0 +1,189 @@
+"""The real disk: raw file descriptors, because buffered files hide how much was written (RELIABILITY 6.1.1).
+
+macOS: fsync leaves the bytes in the drive's cache, so every sync is F_FULLFSYNC there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+
+from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, Lock
+
+_IOV_MAX = os.sysconf("SC_IOV_MAX")
+_F_FULLFSYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
+
+
+@contextlib.contextmanager
+def _as_disk_error(path: str, op: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileMissing(path, op) from error
+    except OSError as error:
+        raise DiskError(path, op, error.errno or errno.EIO, error.strerror or "") from error
+
+
+def _sync_fd(fd: int) -> None:
+    if _F_FULLFSYNC is not None:
+        fcntl.fcntl(fd, _F_FULLFSYNC)
+    elif sys.platform == "linux":
+        os.fdatasync(fd)
+    else:
+        os.fsync(fd)
+
+
+class RealFile:
+    """A file descriptor. Dropped by its last user, it closes itself: a reader never meets a reused descriptor."""
+
+    def __init__(self, path: str, fd: int) -> None:
+        self._path = path
+        self._fd = fd
+
+    def pread(self, position: int, length: int) -> bytes:
+        with _as_disk_error(self._path, "read"):
+            data = os.pread(self._fd, length, position)
+            if len(data) == length or not data:
+                return data
+            return self._read_on(data, position, length)
+
+    def _read_on(self, data: bytes, position: int, length: int) -> bytes:
+        """A read that came back short met the file's end, or a limit of the kernel (2 GiB): ask until it is empty."""
+        pieces = [data]
+        done = len(data)
+        while done < length and (data := os.pread(self._fd, length - done, position + done)):
+            pieces.append(data)
+            done += len(data)
+        return b"".join(pieces)
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> int:
+        written = 0
+        with _as_disk_error(self._path, "write"):
+            for start in range(0, len(buffers), _IOV_MAX):
+                chunk = buffers[start : start + _IOV_MAX]
+                count = os.pwritev(self._fd, chunk, position + written)
+                written += count
+                if count < sum(len(buffer) for buffer in chunk):
+                    break
+        return written
+
+    def sync(self) -> None:
+        with _as_disk_error(self._path, "sync"):
+            _sync_fd(self._fd)
+
+    def truncate(self, size: int) -> None:
+        with _as_disk_error(self._path, "truncate"):
+            os.ftruncate(self._fd, size)
+
+    def size(self) -> int:
+        with _as_disk_error(self._path, "size"):
+            return os.fstat(self._fd).st_size
+
+    def close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            with _as_disk_error(self._path, "close"):
+                os.close(fd)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(DiskError, AttributeError):
+            self.close()
+
+
+class RealLock:
+    """An flock: it conflicts between two opens of one process too, and the kernel drops it when the process ends."""
+
+    def __init__(self, path: str, fd: int) -> None:
+        self._path = path
+        self._fd = fd
+
+    def release(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            with _as_disk_error(self._path, "unlock"):
+                os.close(fd)
+
+
+class RealDisk:
+    """`storage.disk.Disk` on the machine's file systems."""
+
+    def open(self, path: str, create: bool = False) -> RealFile:
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        with _as_disk_error(path, "open"):
+            return RealFile(path, os.open(path, flags, 0o644))
+
+    def list(self, path: str) -> list[str]:
+        with _as_disk_error(path, "list"):
+            return sorted(os.listdir(path))
+
+    def exists(self, path: str) -> bool:
+        with _as_disk_error(path, "look-up"):
+            return self._mode(path) is not None
+
+    def is_directory(self, path: str) -> bool:
+        with _as_disk_error(path, "look-up"):
+            mode = self._mode(path)
+            return mode is not None and stat.S_ISDIR(mode)
+
+    @staticmethod
+    def _mode(path: str) -> int | None:
+        """os.path.exists would hide EIO and EACCES behind False."""
+        try:
+            return os.stat(path).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def make_directory(self, path: str) -> None:
+        with _as_disk_error(path, "make directory"):
+            try:
+                os.mkdir(path, 0o755)
+            except FileExistsError:
+                if not os.path.isdir(path):
+                    raise
+
+    def rename(self, old: str, new: str) -> None:
+        with _as_disk_error(old, "rename"):
+            os.rename(old, new)
+
+    def unlink(self, path: str) -> None:
+        with _as_disk_error(path, "unlink"):
+            os.unlink(path)
+
+    def remove_tree(self, path: str) -> None:
+        with _as_disk_error(path, "remove"):
+            shutil.rmtree(path)
+
+    def sync_directory(self, path: str) -> None:
+        with _as_disk_error(path, "sync directory"):
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+            try:
+                os.fsync(fd) if _F_FULLFSYNC is None else fcntl.fcntl(fd, _F_FULLFSYNC)
+            finally:
+                os.close(fd)
+
+    def read_bytes(self, path: str) -> bytes:
+        with _as_disk_error(path, "read"), open(path, "rb", buffering=0) as file:
+            return file.readall()
+
+    def free_bytes(self, path: str) -> int:
+        with _as_disk_error(path, "free space"):
+            status = os.statvfs(path)
+            return status.f_bavail * status.f_frsize
+
+    def lock(self, path: str) -> Lock:
+        with _as_disk_error(path, "lock"):
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(fd)
+                if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                    raise DirectoryLocked(path) from error
+                raise
+            return RealLock(path, fd)
