@@ -1,0 +1,34 @@
+"""Settings of replication inside a broker, by Kafka's names and defaults where Kafka has them (FEATURES 1.21)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+REPLICA_LAG_TIME_MAX_MS_DEFAULT = 30_000  # replica.lag.time.max.ms
+FETCH_WAIT_MAX_MS_DEFAULT = 500  # replica.fetch.wait.max.ms
+FETCH_MIN_BYTES_DEFAULT = 1  # replica.fetch.min.bytes
+FETCH_MAX_BYTES_DEFAULT = 1024 * 1024  # replica.fetch.max.bytes, of one partition
+FETCH_RESPONSE_MAX_BYTES_DEFAULT = 10 * 1024 * 1024  # replica.fetch.response.max.bytes
+FETCH_BACKOFF_MS_DEFAULT = 200  # replica.fetch.backoff.ms; Kafka waits 1,000
+RPC_TIMEOUT_MS_DEFAULT = 5_000  # beyond the wait that a fetch asks for itself
+HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS_DEFAULT = 5_000  # replica.high.watermark.checkpoint.interval.ms
+RECOVERY_CHECKPOINT_INTERVAL_MS_DEFAULT = 60_000  # log.flush.offset.checkpoint.interval.ms
+TAIL_BYTES_DEFAULT = 64 * 1024 * 1024  # memory for recently appended batches, of all partitions together
+ALTER_PARTITION_RETRY_MS_DEFAULT = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicationConfig:
+    replica_lag_time_max_ms: int = REPLICA_LAG_TIME_MAX_MS_DEFAULT
+    fetch_wait_max_ms: int = FETCH_WAIT_MAX_MS_DEFAULT
+    fetch_min_bytes: int = FETCH_MIN_BYTES_DEFAULT
+    fetch_max_bytes: int = FETCH_MAX_BYTES_DEFAULT
+    fetch_response_max_bytes: int = FETCH_RESPONSE_MAX_BYTES_DEFAULT
+    fetch_backoff_ms: int = FETCH_BACKOFF_MS_DEFAULT
+    rpc_timeout_ms: int = RPC_TIMEOUT_MS_DEFAULT
+    high_watermark_checkpoint_interval_ms: int = HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS_DEFAULT
+    recovery_checkpoint_interval_ms: int = RECOVERY_CHECKPOINT_INTERVAL_MS_DEFAULT
+    tail_bytes: int = TAIL_BYTES_DEFAULT
+    alter_partition_retry_ms: int = ALTER_PARTITION_RETRY_MS_DEFAULT
+    min_insync_replicas: int = 1  # broker's default for topics that set none
+    internal_listener_name: str = "INTERNAL"  # inter.broker.listener.name: where leaders are fetched from
