@@ -1,0 +1,320 @@
+"""The simulated disk: `storage.disk.Disk` in memory, with a page cache that a power cut empties.
+
+`crash(rng)` is the power cut of a machine, `kill()` the end of a process on a machine that stays up. Both leave the old
+handles dead: using one is a fault of the simulation, not of the disk. Faults, latency and the trace are functions that
+are given; nothing here draws randomness or reads a clock of its own.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import random
+from collections.abc import Callable, Sequence
+
+from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, PowerCut, PowerLost, ShortWrite
+from jepsen.sim.page_cache import DirectoryNode, FileNode, Node, Truncate, Write
+from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, name_of, parent_of
+
+Trace = Callable[[str, str, bytes], None]  # kind of operation, path, SHA-256 of what was written or read
+Latency = Callable[[Operation], int]  # nanoseconds that one operation takes
+
+DEFAULT_CAPACITY_BYTES = 1 << 40
+
+
+def _no_faults(operation: Operation) -> Fault | None:
+    return None
+
+
+def _no_latency(operation: Operation) -> int:
+    return 0
+
+
+class SimDisk:
+    """One machine's disks. Faults may be replaced at any time through `faults`."""
+
+    def __init__(
+        self,
+        *,
+        faults: FaultPlan = _no_faults,
+        latency: Latency = _no_latency,
+        trace: Trace | None = None,
+        capacity_bytes: int = DEFAULT_CAPACITY_BYTES,
+        case_insensitive: bool = False,
+    ) -> None:
+        self.faults, self.latency, self.trace = faults, latency, trace
+        self.capacity_bytes = capacity_bytes
+        self.operations = 0  # how many calls there were: the index of the next one
+        self.life = 0  # grows with every kill and crash; handles of an earlier life are dead
+        self._fold = case_insensitive
+        self._root = DirectoryNode()
+        self._latency_ns = 0
+        self.locked: set[str] = set()  # paths; never iterated
+
+    def take_latency_ns(self) -> int:
+        """Nanoseconds that all operations since the last call took together."""
+        taken, self._latency_ns = self._latency_ns, 0
+        return taken
+
+    def kill(self) -> None:
+        """The process ends: locks and handles are gone, the page cache stays."""
+        self.life += 1
+        self.locked.clear()
+
+    def crash(self, rng: random.Random) -> None:
+        """The power goes: of what was not synced, `rng` decides how much the disk still holds."""
+        self.kill()
+        self._root.power_cut(rng)
+
+    def flip_bit(self, path: str, bit: int) -> None:
+        """Rot: one bit of a file differs from now on, in memory and on disk. bit: counted from the file's start."""
+        node = self._file(path, "flip")
+        for content in (node.current, node.durable):
+            if bit // 8 < len(content):
+                content[bit // 8] ^= 1 << (bit % 8)
+
+    def used_bytes(self) -> int:
+        """Bytes of all files together, as seen by readers."""
+        return _tree_bytes(self._root)
+
+    # --- storage.disk.Disk ---
+
+    def open(self, path: str, create: bool = False) -> SimFile:
+        self._begin("open", path)
+        node = self._find(path)
+        if node is None:
+            if not create:
+                raise FileMissing(path, "open")
+            node = FileNode()
+            directory = self._directory(parent_of(path), "open")
+            directory.change({**directory.current, self._name(path): node})
+        if not isinstance(node, FileNode):
+            raise DiskError(path, "open", errno.EISDIR)
+        self._end("open", path)
+        return SimFile(self, path, node)
+
+    def list(self, path: str) -> list[str]:
+        self._begin("list", path)
+        names = sorted(self._directory(path, "list").current)
+        self._end("list", path, "\n".join(names).encode())
+        return names
+
+    def exists(self, path: str) -> bool:
+        self._begin("exists", path)
+        return self._find(path) is not None
+
+    def is_directory(self, path: str) -> bool:
+        self._begin("is_directory", path)
+        return isinstance(self._find(path), DirectoryNode)
+
+    def make_directory(self, path: str) -> None:
+        self._begin("make_directory", path)
+        node = self._find(path)
+        if isinstance(node, FileNode):
+            raise DiskError(path, "make directory", errno.EEXIST)
+        if node is None:
+            parent = self._directory(parent_of(path), "make directory")
+            parent.change({**parent.current, self._name(path): DirectoryNode()})
+        self._end("make_directory", path)
+
+    def rename(self, old: str, new: str) -> None:
+        assert parent_of(old) == parent_of(new), f"rename between directories: {old} -> {new}"
+        self._begin("rename", old)
+        directory = self._directory(parent_of(old), "rename")
+        if self._name(old) not in directory.current:
+            raise FileMissing(old, "rename")
+        names = dict(directory.current)
+        names[self._name(new)] = names.pop(self._name(old))
+        directory.change(names)
+        self._end("rename", old, new.encode())
+
+    def unlink(self, path: str) -> None:
+        self._begin("unlink", path)
+        self._file(path, "unlink")
+        self._drop(path)
+        self._end("unlink", path)
+
+    def remove_tree(self, path: str) -> None:
+        self._begin("remove_tree", path)
+        self._directory(path, "remove")
+        self._drop(path)
+        self._end("remove_tree", path)
+
+    def sync_directory(self, path: str) -> None:
+        self._begin("sync_directory", path)
+        self._directory(path, "sync directory").sync()
+        self._end("sync_directory", path)
+
+    def read_bytes(self, path: str) -> bytes:
+        content = bytes(self._file(path, "read").current)
+        self._begin("read_bytes", path, len(content))
+        self._end("read_bytes", path, content)
+        return content
+
+    def free_bytes(self, path: str) -> int:
+        self._begin("free_bytes", path)
+        return max(0, self.capacity_bytes - self.used_bytes())
+
+    def lock(self, path: str) -> SimLock:
+        self._begin("lock", path)
+        if path in self.locked:
+            raise DirectoryLocked(path)
+        if self._find(path) is None:
+            directory = self._directory(parent_of(path), "lock")
+            directory.change({**directory.current, self._name(path): FileNode()})
+        self.locked.add(path)
+        self._end("lock", path)
+        return SimLock(self, path)
+
+    # --- one operation ---
+
+    def _begin(self, kind: str, path: str, size: int = 0) -> Fault | None:
+        """Count the call, charge its time, ask for a fault. Raises unless the fault is one of a write, returned."""
+        operation = Operation(self.operations, kind, path, size)
+        self.operations += 1
+        self._latency_ns += self.latency(operation)
+        fault = self.faults(operation)
+        if kind in ("pwritev", "sync") or fault is None:
+            return fault
+        if isinstance(fault, PowerCut):
+            raise PowerLost(f"operation {operation.index}: {kind} {path}")
+        raise DiskError(path, kind, _errno_of(fault), "injected")
+
+    def _end(self, kind: str, path: str, payload: Buffer = b"") -> None:
+        if self.trace is not None:
+            self.trace(kind, path, hashlib.sha256(payload).digest())
+
+    # --- names ---
+
+    def _name(self, path: str) -> str:
+        name = name_of(path)
+        return name.casefold() if self._fold else name
+
+    def _find(self, path: str) -> Node | None:
+        node: Node = self._root
+        for name in path.split("/"):
+            if name in ("", "."):
+                continue
+            if not isinstance(node, DirectoryNode):
+                return None
+            found = node.current.get(name.casefold() if self._fold else name)
+            if found is None:
+                return None
+            node = found
+        return node
+
+    def _directory(self, path: str, op: str) -> DirectoryNode:
+        node = self._find(path)
+        if node is None:
+            raise FileMissing(path, op)
+        if not isinstance(node, DirectoryNode):
+            raise DiskError(path, op, errno.ENOTDIR)
+        return node
+
+    def _file(self, path: str, op: str) -> FileNode:
+        node = self._find(path)
+        if node is None:
+            raise FileMissing(path, op)
+        if not isinstance(node, FileNode):
+            raise DiskError(path, op, errno.EISDIR)
+        return node
+
+    def _drop(self, path: str) -> None:
+        directory = self._directory(parent_of(path), "remove")
+        directory.change({name: node for name, node in directory.current.items() if name != self._name(path)})
+
+
+class SimFile:
+    """An open file of a SimDisk. It goes on after its name is gone, as a file descriptor does."""
+
+    def __init__(self, disk: SimDisk, path: str, node: FileNode) -> None:
+        self._disk, self._path, self._node = disk, path, node
+        self._life = disk.life
+        self._open = True
+
+    def pread(self, position: int, length: int) -> bytes:
+        self._begin("pread", length)
+        data = bytes(self._node.current[position : position + length])
+        self._disk._end("pread", self._path, data)
+        return data
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> int:
+        data = b"".join(buffers)
+        fault = self._begin("pwritev", len(data))
+        written = self._room(len(data))
+        match fault:
+            case Fail():
+                raise DiskError(self._path, "write", fault.errno, "injected")
+            case ShortWrite():
+                written = min(written, fault.written)
+            case PowerCut():
+                self._write(data if fault.written < 0 else data[: fault.written], position)
+                raise PowerLost(f"pwritev {self._path}")
+            case None:
+                pass
+        self._write(data[:written], position)
+        if data and not written and not isinstance(fault, ShortWrite):
+            raise DiskError(self._path, "write", errno.ENOSPC)
+        return written
+
+    def sync(self) -> None:
+        fault = self._begin("sync", 0)
+        match fault:
+            case PowerCut():
+                if fault.written < 0:
+                    self._node.sync()
+                raise PowerLost(f"sync {self._path}")
+            case Fail() | ShortWrite():
+                self._node.fail_sync()
+                raise DiskError(self._path, "sync", _errno_of(fault), "injected")
+            case None:
+                self._node.sync()
+        self._disk._end("sync", self._path)
+
+    def truncate(self, size: int) -> None:
+        self._begin("truncate", 0)
+        self._node.change(Truncate(size))
+        self._disk._end("truncate", self._path, str(size).encode())
+
+    def size(self) -> int:
+        self._begin("size", 0)
+        return len(self._node.current)
+
+    def close(self) -> None:
+        self._open = False
+
+    def _begin(self, kind: str, size: int) -> Fault | None:
+        assert self._life == self._disk.life, f"{kind} on {self._path}: its process is dead"
+        assert self._open, f"{kind} on {self._path}: it is closed"
+        return self._disk._begin(kind, self._path, size)
+
+    def _room(self, wanted: int) -> int:
+        if self._disk.capacity_bytes == DEFAULT_CAPACITY_BYTES:
+            return wanted  # counting every file at every write would cost more than the write
+        return min(wanted, max(0, self._disk.capacity_bytes - self._disk.used_bytes()))
+
+    def _write(self, data: bytes, position: int) -> None:
+        if data:
+            self._node.change(Write(position, data))
+        self._disk._end("pwritev", self._path, data)
+
+
+class SimLock:
+    """A lock of a SimDisk; a crash or kill of the process releases it."""
+
+    def __init__(self, disk: SimDisk, path: str) -> None:
+        self._disk, self._path, self._life = disk, path, disk.life
+
+    def release(self) -> None:
+        if self._life == self._disk.life:
+            self._disk.locked.discard(self._path)
+
+
+def _errno_of(fault: Fault) -> int:
+    return fault.errno if isinstance(fault, Fail) else errno.ENOSPC
+
+
+def _tree_bytes(node: Node) -> int:
+    if isinstance(node, FileNode):
+        return len(node.current)
+    return sum(_tree_bytes(child) for child in node.current.values())

@@ -1,0 +1,132 @@
+"""Files and directories as a machine's memory sees them, beside what its disk would still hold after a power cut.
+
+A file: `current` is what every reader sees, `durable` what survives; between them lie the writes and truncations
+since the last sync. A power cut keeps none of them, all, a prefix whose last write is torn, or any subset of sectors: a
+kernel promises no order among unsynced pages. A directory: names changed since its last sync survive as a prefix of
+their order, as a journalled file system keeps them.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+SECTOR_BYTES = 512  # the unit that a disk writes or does not write
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Bytes put at a position, not yet synced."""
+
+    position: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """The size set, not yet synced."""
+
+    size: int
+
+
+Change = Write | Truncate
+
+
+def apply_change(content: bytearray, change: Change) -> None:
+    """Do to `content` what the file system does: a hole reads as zeroes."""
+    match change:
+        case Write(position, data):
+            if len(content) < position:
+                content.extend(bytes(position - len(content)))
+            content[position : position + len(data)] = data
+        case Truncate(size):
+            del content[size:]
+            content.extend(bytes(size - len(content)))
+
+
+class FileNode:
+    """One file's bytes, whatever names point to it."""
+
+    def __init__(self) -> None:
+        self.current = bytearray()
+        self.durable = bytearray()
+        self.pending: list[Change] = []  # in order; current == durable + pending, unless a sync has failed
+
+    def change(self, change: Change) -> None:
+        apply_change(self.current, change)
+        self.pending.append(change)
+
+    def sync(self) -> None:
+        for change in self.pending:
+            apply_change(self.durable, change)
+        self.pending.clear()
+
+    def fail_sync(self) -> None:
+        """What Linux does: the pages are marked clean, so memory still shows bytes that will never reach the disk."""
+        self.pending.clear()
+
+    def power_cut(self, rng: random.Random) -> None:
+        for change in _surviving(self.pending, rng):
+            apply_change(self.durable, change)
+        self.pending.clear()
+        self.current = bytearray(self.durable)
+
+
+def _surviving(pending: list[Change], rng: random.Random) -> list[Change]:
+    mode = rng.choice(("none", "all", "prefix", "subset"))
+    if mode == "none" or not pending:
+        return []
+    if mode == "all":
+        return list(pending)
+    if mode == "prefix":
+        return _torn_prefix(pending, rng)
+    return [piece for change in pending for piece in _sectors(change) if rng.random() < 0.5]
+
+
+def _torn_prefix(pending: list[Change], rng: random.Random) -> list[Change]:
+    kept = rng.randrange(len(pending))
+    last = pending[kept]
+    torn = [Write(last.position, last.data[: rng.randint(0, len(last.data))])] if isinstance(last, Write) else []
+    return [*pending[:kept], *torn]
+
+
+def _sectors(change: Change) -> list[Change]:
+    """A write cut at the sectors' borders; each piece reaches the disk whole or not at all."""
+    if isinstance(change, Truncate):
+        return [change]
+    pieces: list[Change] = []
+    at, end = change.position, change.position + len(change.data)
+    while at < end:
+        stop = min(end, (at // SECTOR_BYTES + 1) * SECTOR_BYTES)
+        pieces.append(Write(at, change.data[at - change.position : stop - change.position]))
+        at = stop
+    return pieces
+
+
+@dataclass(slots=True)
+class DirectoryNode:
+    """Names, as seen and as durable. `unsynced` holds what the names were after each change since the last sync."""
+
+    current: dict[str, Node] = field(default_factory=dict)
+    durable: dict[str, Node] = field(default_factory=dict)
+    unsynced: list[dict[str, Node]] = field(default_factory=list)
+
+    def change(self, names: dict[str, Node]) -> None:
+        self.current = names
+        self.unsynced.append(names)
+
+    def sync(self) -> None:
+        self.durable = self.current
+        self.unsynced.clear()
+
+    def power_cut(self, rng: random.Random) -> None:
+        states = [self.durable, *self.unsynced]
+        mode = rng.choice(("none", "all", "prefix"))
+        survived = {"none": states[0], "all": states[-1], "prefix": rng.choice(states)}[mode]
+        self.current = self.durable = survived
+        self.unsynced.clear()
+        for name in sorted(survived):
+            survived[name].power_cut(rng)
+
+
+Node = FileNode | DirectoryNode

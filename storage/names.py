@@ -1,0 +1,80 @@
+"""Names of files and directories in a log directory, exactly Kafka's (FORMATS 4.8).
+
+A partition lives in `<topic>-<partition>`; on its way out in `<topic>-<partition>.<32 hex digits>-delete`, set aside as
+unknown in `...-stray`, arriving from another directory in `...-future`. A segment's files carry its base offset in 20 digits.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from quorumlog.ids import Offset, Uuid
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIX = ".index"
+DELETE, STRAY, FUTURE = "delete", "stray", "future"
+
+MAX_NAME_BYTES = 255  # of one name, on every file system that we know
+OFFSET_DIGITS = 20
+
+_SEGMENT = re.compile(r"([0-9]{20})\.(log|index)", re.ASCII)
+_MARKED = re.compile(r"(\S+-\S+)\.([0-9a-f]{32})-(delete|stray|future)", re.ASCII)
+_PARTITION = re.compile(r"(\S+)-([0-9]{1,10})", re.ASCII)
+
+
+class BadDirectoryName(Exception):
+    """A directory that is no partition's, among the partitions."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name!r} is not the name of a partition's directory (<topic>-<number>); "
+            "move it out of the log directory, which holds nothing but partitions"
+        )
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionName:
+    """What a directory's name says. mark: DELETE, STRAY, FUTURE or "" for a partition in use."""
+
+    topic: str
+    partition: int
+    mark: str = ""
+
+
+def log_name(base_offset: Offset) -> str:
+    return f"{base_offset:0{OFFSET_DIGITS}d}{LOG_SUFFIX}"
+
+
+def index_name(base_offset: Offset) -> str:
+    return f"{base_offset:0{OFFSET_DIGITS}d}{INDEX_SUFFIX}"
+
+
+def parse_segment_name(name: str) -> tuple[Offset, str] | None:
+    """(base offset, suffix) of a `.log` or `.index` file; None for any other name."""
+    found = _SEGMENT.fullmatch(name)
+    if found is None or int(found[1]) >= 2**63:
+        return None
+    return int(found[1]), f".{found[2]}"
+
+
+def partition_directory(topic: str, partition: int) -> str:
+    return f"{topic}-{partition}"
+
+
+def marked_directory(topic: str, partition: int, unique: Uuid, mark: str) -> str:
+    """The name under which a partition is deleted, set aside or moved in. A long topic name is cut to fit."""
+    assert mark in (DELETE, STRAY, FUTURE)
+    rest = f"-{partition}.{unique.hex()}-{mark}"
+    return topic[: MAX_NAME_BYTES - len(rest)] + rest
+
+
+def parse_directory(name: str) -> PartitionName:
+    """Raises BadDirectoryName. A name that ends in -delete but holds no unique part is refused, as Kafka does."""
+    marked = _MARKED.fullmatch(name)
+    plain, mark = (marked[1], marked[3]) if marked else (name, "")
+    found = _PARTITION.fullmatch(plain)
+    if found is None or int(found[2]) >= 2**31:
+        raise BadDirectoryName(name)
+    return PartitionName(found[1], int(found[2]), mark)
