@@ -1,0 +1,62 @@
+"""Record batches: the header level that brokers touch, and the plain codec. Neither numpy nor Arrow is imported here.
+
+The columnar codec is `quorumlog.records.columnar` (extra `[arrow]`), which nothing imports but who asks for columns.
+"""
+
+from __future__ import annotations
+
+from quorumlog.records.batch import (
+    BATCH_OVERHEAD,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_PRODUCER,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    STAMP_BYTES,
+    BatchHeader,
+    Codec,
+    headers,
+    iter_headers,
+    parse_header,
+    stamp,
+    verify_crc,
+    with_append_time,
+)
+from quorumlog.records.buffers import Buffer
+from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from quorumlog.records.corrupt import CorruptRecords, TruncatedRecords
+from quorumlog.records.crc import crc32c
+from quorumlog.records.partitioner import murmur2, partition_for_key
+from quorumlog.records.plain import decode_batch, encode_batch
+from quorumlog.records.produced import validate_produced
+from quorumlog.records.record import Record, RecordHeaders
+
+__all__ = [
+    "BATCH_OVERHEAD",
+    "DEFAULT_MAX_DECOMPRESSED_BYTES",
+    "LOG_OVERHEAD",
+    "MAGIC",
+    "NO_PRODUCER",
+    "NO_SEQUENCE",
+    "NO_TIMESTAMP",
+    "STAMP_BYTES",
+    "BatchHeader",
+    "Buffer",
+    "Codec",
+    "CorruptRecords",
+    "Record",
+    "RecordHeaders",
+    "TruncatedRecords",
+    "crc32c",
+    "decode_batch",
+    "encode_batch",
+    "headers",
+    "iter_headers",
+    "murmur2",
+    "parse_header",
+    "partition_for_key",
+    "stamp",
+    "validate_produced",
+    "verify_crc",
+    "with_append_time",
+]

@@ -1,0 +1,154 @@
+"""Batches from records and records from batches, one by one: small batches, and the oracle of the columnar codec."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.records.batch import (
+    BATCH_OVERHEAD,
+    CONTROL,
+    DELETE_HORIZON,
+    LOG_APPEND_TIME,
+    MIN_RECORD_BYTES,
+    NO_PRODUCER,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    TRANSACTIONAL,
+    BatchHeader,
+    Codec,
+    seal,
+)
+from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, BadCompression, compress, decompress
+from quorumlog.records.corrupt import CorruptRecords
+from quorumlog.records.record import Record, read_record, write_record
+from quorumlog.records.varint import Malformed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quorumlog.records.buffers import Buffer
+
+MAX_TIMESTAMP_MS = 2**63 - 2  # so that the difference of any two timestamps, -1 included, fits in 64 bits
+
+
+def attributes_of(codec: Codec, *, transactional: bool = False, control: bool = False) -> int:
+    return codec | (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
+
+
+def encode_batch(
+    records: Sequence[Record],
+    *,
+    base_offset: Offset = 0,
+    codec: Codec = Codec.NONE,
+    producer_id: int = NO_PRODUCER,
+    producer_epoch: int = -1,
+    base_sequence: int = NO_SEQUENCE,
+    leader_epoch: Epoch = NO_EPOCH,
+    transactional: bool = False,
+    control: bool = False,
+    append_time_ms: int | None = None,
+    delete_horizon_ms: int | None = None,
+    last_offset_delta: int | None = None,
+    max_timestamp_ms: int | None = None,
+) -> bytes:
+    """One batch of `records`, whose offsets are absolute, strictly increasing and not below `base_offset`.
+
+    append_time_ms: what every record shall report (LogAppendTime), in place of its own time.
+    delete_horizon_ms: when compaction may drop the batch's tombstones and markers.
+    last_offset_delta, max_timestamp_ms: of the batch before compaction; by default those of `records`, which then must
+    not be empty. Raises ApiError INVALID_TIMESTAMP for a time below -1.
+    """
+    assert records or last_offset_delta is not None, "an empty batch still states its last offset"
+    delta = records[-1].offset - base_offset if last_offset_delta is None else last_offset_delta
+    _check_order(records, base_offset, delta)
+    first_timestamp = _check_timestamps(records)
+    base_timestamp = first_timestamp if delete_horizon_ms is None else delete_horizon_ms
+    largest = max((record.timestamp_ms for record in records), default=NO_TIMESTAMP)
+    attributes = attributes_of(codec, transactional=transactional, control=control)
+    attributes |= (LOG_APPEND_TIME if append_time_ms is not None else 0) | (
+        DELETE_HORIZON if delete_horizon_ms is not None else 0
+    )
+    out = bytearray()
+    for record in records:
+        write_record(out, record, base_offset, base_timestamp)
+    return seal(
+        compress(codec, out) if records else b"",
+        base_offset=base_offset,
+        leader_epoch=leader_epoch,
+        attributes=attributes,
+        last_offset_delta=delta,
+        base_timestamp=base_timestamp,
+        max_timestamp=next((t for t in (append_time_ms, max_timestamp_ms) if t is not None), largest),
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        count=len(records),
+    )
+
+
+def _check_order(records: Sequence[Record], base_offset: Offset, last_offset_delta: int) -> None:
+    previous = base_offset - 1
+    for record in records:
+        assert record.offset > previous, f"offset {record.offset} after {previous}"
+        previous = record.offset
+    assert previous <= base_offset + last_offset_delta, f"offset {previous} is past the batch's last"
+
+
+def _check_timestamps(records: Sequence[Record]) -> int:
+    """The first record's timestamp, -1 without records."""
+    for record in records:
+        if not NO_TIMESTAMP <= record.timestamp_ms <= MAX_TIMESTAMP_MS:
+            raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"timestamp {record.timestamp_ms} ms")
+    return records[0].timestamp_ms if records else NO_TIMESTAMP
+
+
+def records_payload(
+    buf: Buffer, header: BatchHeader, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+) -> Buffer:
+    """The batch's records, decompressed: a view of `buf` where they are stored as they are.
+
+    Raises CorruptRecords where they do not decompress within the limit, or cannot hold as many records as stated.
+    """
+    stored = memoryview(buf)[header.position + BATCH_OVERHEAD : header.end]
+    limit = max(max_decompressed_bytes, len(stored)) if header.codec == Codec.NONE else max_decompressed_bytes
+    try:
+        payload = decompress(header.codec, stored, limit) if header.count or len(stored) else stored
+    except BadCompression as error:
+        raise CorruptRecords(header.position, str(error)) from error
+    if header.count * MIN_RECORD_BYTES > len(payload):
+        raise CorruptRecords(header.position, f"{header.count} records in {len(payload)} bytes")
+    return payload
+
+
+def decode_batch(
+    buf: Buffer, header: BatchHeader, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+) -> list[Record]:
+    """The records of one batch of `buf`, control records included (their key and value: `control.decode_control`).
+
+    Total: any bytes give records or CorruptRecords. The checksum is the caller's to verify (`verify_crc`).
+    """
+    assert header.end <= len(buf), "a header of another buffer"
+    payload = bytes(records_payload(buf, header, max_decompressed_bytes))
+    try:
+        records = _read_records(payload, header)
+    except Malformed as error:
+        raise CorruptRecords(header.position, str(error)) from error
+    if not header.is_log_append_time:
+        return records
+    return [Record(r.offset, header.max_timestamp, r.key, r.value, r.headers) for r in records]
+
+
+def _read_records(payload: bytes, header: BatchHeader) -> list[Record]:
+    records: list[Record] = []
+    position, previous = 0, header.base_offset - 1
+    for _ in range(header.count):
+        record, position = read_record(payload, position, header.base_offset, header.base_timestamp)
+        if not previous < record.offset <= header.last_offset:
+            raise Malformed(f"offset {record.offset} after {previous}, the batch ends at {header.last_offset}")
+        previous = record.offset
+        records.append(record)
+    if position != len(payload):
+        raise Malformed(f"{len(payload) - position} bytes after the last record")
+    return records

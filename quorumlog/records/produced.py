@@ -1,0 +1,104 @@
+"""What a broker demands of batches that a client produced, before it gives them offsets.
+
+Stricter than what a log may hold: compaction leaves gaps and empty batches, the coordinator writes control batches; a
+client may do neither. Everything here is decided by the header and the checksum (Kafka's `LogValidator`, without its
+look into the records).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.records.batch import (
+    BATCH_OVERHEAD,
+    LOG_OVERHEAD,
+    MAGIC,
+    MIN_RECORD_BYTES,
+    NO_PRODUCER,
+    NO_TIMESTAMP,
+    BatchHeader,
+    Codec,
+    headers,
+    verify_crc,
+)
+from quorumlog.records.corrupt import CorruptRecords
+
+if TYPE_CHECKING:
+    from quorumlog.records.buffers import Buffer
+
+_MAGIC_POSITION = LOG_OVERHEAD + 4
+_Fault = tuple[ErrorCode, str]
+
+
+def validate_produced(buf: Buffer, max_message_bytes: int) -> list[BatchHeader]:
+    """Headers of the batches in `buf`, at least one, each fit to be appended.
+
+    max_message_bytes: largest whole batch, header included (`max.message.bytes`). Raises ApiError: CORRUPT_MESSAGE for
+    damaged bytes, MESSAGE_TOO_LARGE, UNSUPPORTED_COMPRESSION_TYPE, INVALID_TIMESTAMP, INVALID_RECORD for the rest.
+    Kafka's Produce allows one batch per partition; whether several are welcome is the caller's to say.
+    """
+    _refuse_old_magic(buf)
+    try:
+        found = headers(buf)
+        if not found:
+            raise ApiError(ErrorCode.INVALID_RECORD, "the request has no record batch")
+        for header in found:
+            _refuse(header, _size_fault(header, max_message_bytes))  # before its bytes are read for the checksum
+            verify_crc(buf, header)
+            _refuse(header, _record_fault(header) or _timestamp_fault(header) or _producer_fault(header))
+    except CorruptRecords as error:
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+    return found
+
+
+def _refuse_old_magic(buf: Buffer) -> None:
+    """Formats 0 and 1 are valid and no longer taken: a clearer answer than "corrupt", which clients send again."""
+    if len(buf) > _MAGIC_POSITION and buf[_MAGIC_POSITION] < MAGIC:
+        raise ApiError(
+            ErrorCode.INVALID_RECORD, f"message format {buf[_MAGIC_POSITION]} is not accepted, only {MAGIC}"
+        )
+
+
+def _refuse(header: BatchHeader, fault: _Fault | None) -> None:
+    if fault:
+        raise ApiError(fault[0], f"batch at byte {header.position}: {fault[1]}")
+
+
+def _size_fault(header: BatchHeader, max_message_bytes: int) -> _Fault | None:
+    if header.size <= max_message_bytes:
+        return None
+    return ErrorCode.MESSAGE_TOO_LARGE, f"{header.size} bytes, max.message.bytes is {max_message_bytes}"
+
+
+def _record_fault(header: BatchHeader) -> _Fault | None:
+    if header.is_control:
+        return ErrorCode.INVALID_RECORD, "control batches are written by brokers only"
+    if header.has_delete_horizon:
+        return ErrorCode.INVALID_RECORD, "a delete horizon is set by compaction only"
+    if header.codec > max(Codec):
+        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"compression type {header.codec} is unknown"
+    if header.count < 1 or header.count != header.last_offset_delta + 1:
+        return ErrorCode.INVALID_RECORD, f"{header.count} records, last offset delta {header.last_offset_delta}"
+    if header.codec == Codec.NONE and header.size - BATCH_OVERHEAD < header.count * MIN_RECORD_BYTES:
+        return ErrorCode.INVALID_RECORD, f"{header.count} records do not fit in {header.size} bytes"
+    return None
+
+
+def _timestamp_fault(header: BatchHeader) -> _Fault | None:
+    if header.is_log_append_time:
+        return ErrorCode.INVALID_TIMESTAMP, "the append time is the broker's to set"
+    if header.base_timestamp < NO_TIMESTAMP or header.max_timestamp < header.base_timestamp:
+        text = f"timestamps from {header.base_timestamp}, largest {header.max_timestamp}"
+        return ErrorCode.INVALID_TIMESTAMP, text
+    return None
+
+
+def _producer_fault(header: BatchHeader) -> _Fault | None:
+    has_producer = header.producer_id != NO_PRODUCER
+    if header.producer_id < NO_PRODUCER or (header.is_transactional and not has_producer):
+        return ErrorCode.INVALID_RECORD, f"producer id {header.producer_id}"
+    if has_producer and (header.producer_epoch < 0 or header.base_sequence < 0):
+        text = f"producer {header.producer_id} has epoch {header.producer_epoch}, sequence {header.base_sequence}"
+        return ErrorCode.INVALID_RECORD, text
+    return None

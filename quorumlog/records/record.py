@@ -1,0 +1,97 @@
+"""One record, and its form inside a batch (FORMATS 4.1): plain Python, the oracle of the compiled codec.
+
+    length varint, attributes i8, timestamp delta varlong, offset delta varint, key, value, header count varint, headers
+
+where key and value are a varint length (-1 is null) and bytes, and a header is a name that is not null and a value that
+may be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from quorumlog.records.varint import VARLONG_BYTES, Malformed, read_varint, write_varint
+
+if TYPE_CHECKING:
+    from quorumlog.ids import Offset
+    from quorumlog.records.buffers import Buffer
+
+RecordHeaders = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a log. An empty key is not a null key; a null value is a tombstone in a compacted topic."""
+
+    offset: Offset
+    timestamp_ms: int  # since 1970; -1 is none
+    key: bytes | None
+    value: bytes | None
+    headers: RecordHeaders = ()  # in order; a name may occur twice
+
+
+def write_record(out: bytearray, record: Record, base_offset: Offset, base_timestamp: int) -> None:
+    """Append `record` to a batch's records."""
+    body = bytearray(1)  # attributes: none are defined
+    write_varint(body, record.timestamp_ms - base_timestamp)
+    write_varint(body, record.offset - base_offset)
+    _write_bytes(body, record.key)
+    _write_bytes(body, record.value)
+    write_varint(body, len(record.headers))
+    for name, value in record.headers:
+        _write_bytes(body, name.encode())
+        _write_bytes(body, value)
+    write_varint(out, len(body))
+    out += body
+
+
+def _write_bytes(out: bytearray, data: bytes | None) -> None:
+    if data is None:
+        write_varint(out, -1)
+        return
+    write_varint(out, len(data))
+    out += data
+
+
+def read_record(data: Buffer, position: int, base_offset: Offset, base_timestamp: int) -> tuple[Record, int]:
+    """(record, position after it). Raises Malformed for bytes that are no record, and never reads past its length."""
+    length, position = read_varint(data, position, len(data))
+    end = position + length
+    if length < 1 or end > len(data):
+        raise Malformed(f"a record of {length} bytes, {len(data) - position} are left")
+    timestamp_delta, position = read_varint(data, position + 1, end, VARLONG_BYTES)
+    offset_delta, position = read_varint(data, position, end)
+    key, position = _read_bytes(data, position, end)
+    value, position = _read_bytes(data, position, end)
+    headers, position = _read_headers(data, position, end)
+    if position != end:
+        raise Malformed(f"{end - position} bytes after a record's headers")
+    timestamp = base_timestamp + timestamp_delta
+    if not -(2**63) <= timestamp < 2**63:
+        raise Malformed("a timestamp beyond 64 bits")
+    return Record(base_offset + offset_delta, timestamp, key, value, headers), position
+
+
+def _read_bytes(data: Buffer, position: int, end: int) -> tuple[bytes | None, int]:
+    length, position = read_varint(data, position, end)
+    if length == -1:
+        return None, position
+    if not 0 <= length <= end - position:
+        raise Malformed(f"{length} bytes of key, value or header, {end - position} are left")
+    return bytes(data[position : position + length]), position + length
+
+
+def _read_headers(data: Buffer, position: int, end: int) -> tuple[RecordHeaders, int]:
+    count, position = read_varint(data, position, end)
+    if not 0 <= count <= (end - position) // 2:  # a header is two bytes at least
+        raise Malformed(f"{count} headers in {end - position} bytes")
+    headers = []
+    for _ in range(count):
+        name, position = _read_bytes(data, position, end)
+        if name is None:
+            raise Malformed("a header without a name")
+        value, position = _read_bytes(data, position, end)
+        # As Kafka reads it: a name that is no UTF-8 must not make the log unreadable behind it.
+        headers.append((name.decode(errors="replace"), value))
+    return tuple(headers), position

@@ -1,0 +1,54 @@
+"""Zigzag varints of the record format, one at a time. The compiled twin is in `columnar/varints.py`.
+
+Stricter than Kafka in one place: bits beyond the type's width are an error, not dropped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quorumlog.records.buffers import Buffer
+
+VARINT_BYTES = 5  # most bytes of an int32
+VARLONG_BYTES = 10  # most bytes of an int64
+
+
+class Malformed(ValueError):
+    """A record that is not one. Becomes CorruptRecords, with a position, in whoever knows the batch."""
+
+
+def write_varint(out: bytearray, value: int) -> None:
+    """Append an int64; an int32 has the same form."""
+    assert -(2**63) <= value < 2**63
+    write_uvarint(out, (value << 1) ^ (value >> 63))
+
+
+def write_uvarint(out: bytearray, value: int) -> None:
+    assert value >= 0
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def read_uvarint(data: Buffer, position: int, end: int, max_bytes: int = VARINT_BYTES) -> tuple[int, int]:
+    """(unsigned value, position after it), never reading at or past `end`. Raises Malformed."""
+    value = 0
+    for index in range(max_bytes):
+        if position >= end:
+            raise Malformed("the bytes end inside a number")
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            if value >> (32 if max_bytes == VARINT_BYTES else 64):
+                break
+            return value, position
+    raise Malformed("a number is too long")
+
+
+def read_varint(data: Buffer, position: int, end: int, max_bytes: int = VARINT_BYTES) -> tuple[int, int]:
+    """(signed value, position after it): an int32, or an int64 where max_bytes is VARLONG_BYTES. Raises Malformed."""
+    value, position = read_uvarint(data, position, end, max_bytes)
+    return (value >> 1) ^ -(value & 1), position
