@@ -1,0 +1,246 @@
+"""What a node is told: the typed form of its configuration, checked as a whole before anything is opened.
+
+`load` reads a file and the environment; `NodeConfig` is all that the composition root looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cli.server.keys import COARSER, NODE_KEYS, SIZES, TOPIC_SYNONYMS, WITHOUT_EFFECT, NodeKey, all_keys, check_known
+from cli.server.listeners import Voter, parse_named, parse_voters, resolve_advertised, resolve_listeners
+from cli.server.properties import ConfigError, from_environment, parse_file
+from cli.server.values import parse_bytes, parse_int
+from quorumlog.errors import ApiError
+from quorumlog.ids import NodeId
+from quorumlog.rpc.transport import Address, Listener
+from quorumlog.topic_config import validate_all
+
+ROLES = ("broker", "controller")
+LOG_FORMATS = ("console", "json")
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeConfig:
+    """A node's whole configuration. Times in ms, sizes in bytes; fields are called as Kafka's keys are.
+
+    listeners: client listeners first, the internal one last.
+    advertised: by listener name; port 0: the one that is really used.
+    topic_defaults: by the topic's config names, only what the file sets.
+    warnings: what a person should hear at the start.
+    """
+
+    node_id: NodeId
+    roles: tuple[str, ...]
+    listeners: tuple[Listener, ...]
+    advertised: Mapping[str, Address]
+    voters: tuple[Voter, ...]
+    log_dirs: tuple[str, ...]
+    metadata_log_dir: str
+    rack: str | None
+    auto_create_topics_enable: bool
+    num_partitions: int
+    default_replication_factor: int
+    topic_defaults: Mapping[str, str]
+    broker_heartbeat_interval_ms: int
+    broker_session_timeout_ms: int
+    initial_broker_registration_timeout_ms: int
+    controlled_shutdown_enable: bool
+    controlled_shutdown_timeout_ms: int
+    quorum_fetch_timeout_ms: int
+    quorum_election_timeout_ms: int
+    metadata_max_idle_interval_ms: int
+    replica_lag_time_max_ms: int
+    replica_fetch_wait_max_ms: int
+    replica_fetch_min_bytes: int
+    replica_fetch_max_bytes: int
+    replica_fetch_response_max_bytes: int
+    fetch_max_bytes: int
+    socket_request_max_bytes: int
+    metrics_port: int | None
+    metrics_host: str
+    log_format: str
+    log_level: str
+    rpc_reflection: bool
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_broker(self) -> bool:
+        return "broker" in self.roles
+
+    @property
+    def is_controller(self) -> bool:
+        return "controller" in self.roles
+
+    @property
+    def internal_listener(self) -> Listener:
+        return self.listeners[-1]
+
+    @property
+    def client_listeners(self) -> tuple[Listener, ...]:
+        return self.listeners[:-1]
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """Every directory that this node opens: those of partitions, and the metadata log's."""
+        of_broker = self.log_dirs if self.is_broker else ()
+        return tuple(dict.fromkeys((*of_broker, self.metadata_log_dir)))
+
+
+def load(path: str, text: str, environment: Mapping[str, str]) -> NodeConfig:
+    """The configuration in `text`, read from `path`, with what the environment changes. Raises ConfigError."""
+    values = parse_file(path, text)
+    check_known(values, path)
+    return from_values({**values, **from_environment(environment, all_keys())}, path)
+
+
+def from_values(values: Mapping[str, str], where: str = "configuration") -> NodeConfig:
+    """The typed form of flat keys. where: named in errors. Raises ConfigError."""
+    check_known(values, where)
+    node = {name: _value(key, values, where) for name, key in NODE_KEYS.items()}
+    roles = _roles(node["process.roles"])
+    listeners, advertised = _listeners(node, broker="broker" in roles)
+    log_dirs = node["log.dir"] if "log.dir" in values and "log.dirs" not in values else node["log.dirs"]
+    config = NodeConfig(
+        node_id=node["node.id"],
+        roles=roles,
+        listeners=listeners,
+        advertised=advertised,
+        voters=parse_voters(node["controller.quorum.voters"]),
+        log_dirs=_directories(log_dirs),
+        metadata_log_dir=node["metadata.log.dir"] or log_dirs[0],
+        rack=node["broker.rack"],
+        topic_defaults=_topic_defaults(values, where),
+        quorum_fetch_timeout_ms=node["controller.quorum.fetch.timeout.ms"],
+        quorum_election_timeout_ms=node["controller.quorum.election.timeout.ms"],
+        warnings=_warnings(values, listeners),
+        **{field: node[field.replace("_", ".")] for field in _PLAIN_FIELDS},
+    )
+    _check(config)
+    return config
+
+
+_PLAIN_FIELDS = (
+    "auto_create_topics_enable",
+    "num_partitions",
+    "default_replication_factor",
+    "broker_heartbeat_interval_ms",
+    "broker_session_timeout_ms",
+    "initial_broker_registration_timeout_ms",
+    "controlled_shutdown_enable",
+    "controlled_shutdown_timeout_ms",
+    "metadata_max_idle_interval_ms",
+    "replica_lag_time_max_ms",
+    "replica_fetch_wait_max_ms",
+    "replica_fetch_min_bytes",
+    "replica_fetch_max_bytes",
+    "replica_fetch_response_max_bytes",
+    "fetch_max_bytes",
+    "socket_request_max_bytes",
+    "metrics_port",
+    "metrics_host",
+    "log_format",
+    "log_level",
+    "rpc_reflection",
+)
+
+
+def _value(key: NodeKey, values: Mapping[str, str], where: str) -> Any:
+    text = values.get(key.name, key.default)
+    if text is None:
+        if key.optional:
+            return None
+        raise ConfigError(f"{where}: {key.name} is not set. {key.doc}")
+    try:
+        value = key.parse(text)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {key.name}: {error}") from error
+    if key.minimum is not None and value < key.minimum:
+        raise ConfigError(f"{where}: {key.name}={text} is below {key.minimum}")
+    if key.maximum is not None and value > key.maximum:
+        raise ConfigError(f"{where}: {key.name}={text} is above {key.maximum}")
+    return value
+
+
+def _roles(given: tuple[str, ...]) -> tuple[str, ...]:
+    for role in given:
+        if role not in ROLES:
+            raise ConfigError(f"process.roles: {role!r} is neither broker nor controller")
+    if not given:
+        raise ConfigError("process.roles is empty; write broker, controller, or both")
+    return tuple(role for role in ROLES if role in given)
+
+
+def _listeners(node: Mapping[str, Any], broker: bool) -> tuple[tuple[Listener, ...], dict[str, Address]]:
+    internal = node["inter.broker.listener.name"].upper()
+    for name in node["controller.listener.names"] or ():
+        if name.upper() != internal:
+            raise ConfigError(
+                f"controller.listener.names={name}: quorum and replication share one listener here; write {internal}"
+            )
+    for entry in node["listener.security.protocol.map"] or ():
+        if not entry.upper().endswith(":PLAINTEXT"):
+            raise ConfigError(f"listener.security.protocol.map: {entry}: only PLAINTEXT is there yet")
+    addresses = parse_named("listeners", node["listeners"])
+    listeners = resolve_listeners(addresses, internal, broker)
+    given = parse_named("advertised.listeners", node["advertised.listeners"] or ())
+    return listeners, resolve_advertised(listeners, given)
+
+
+def _directories(paths: tuple[str, ...]) -> tuple[str, ...]:
+    if not paths:
+        raise ConfigError("log.dirs is empty; name at least one directory")
+    for path in paths:
+        if paths.count(path) > 1:
+            raise ConfigError(f"log.dirs: {path} is given twice")
+    return paths
+
+
+def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:
+    """The topic configs that this file sets for all topics; the finer unit wins, as in Kafka."""
+    defaults: dict[str, str] = {}
+    try:
+        for key, (name, unit_ms) in COARSER.items():
+            if key in values:
+                coarse = parse_int(values[key])
+                defaults[name] = str(coarse * unit_ms if coarse >= 0 else -1)
+        for key, name in TOPIC_SYNONYMS.items():
+            if key in values:
+                defaults[name] = str(parse_bytes(values[key])) if name in SIZES else values[key].strip()
+        validate_all(defaults)
+    except (ValueError, ApiError) as error:
+        raise ConfigError(f"{where}: {error}") from error
+    return defaults
+
+
+def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...]) -> tuple[str, ...]:
+    idle = sorted(key for key in values if key in WITHOUT_EFFECT)
+    warnings = [f"without effect here: {', '.join(idle)}"] if idle else []
+    for listener in listeners:
+        if listener.address.host not in ("127.0.0.1", "::1", "localhost"):
+            warnings.append(f"{listener.name} listens at {listener.address}: other machines reach it, unauthenticated")
+    return tuple(warnings)
+
+
+def _check(config: NodeConfig) -> None:
+    voter_ids = [voter.node_id for voter in config.voters]
+    if config.is_controller and config.node_id not in voter_ids:
+        raise ConfigError(
+            f"process.roles has controller, but node.id={config.node_id} is not in controller.quorum.voters {voter_ids}"
+        )
+    if not config.is_controller and config.node_id in voter_ids:
+        raise ConfigError(
+            f"node.id={config.node_id} is in controller.quorum.voters, but process.roles has no controller"
+        )
+    if config.broker_session_timeout_ms <= config.broker_heartbeat_interval_ms:
+        raise ConfigError(
+            f"broker.session.timeout.ms={config.broker_session_timeout_ms} must be above "
+            f"broker.heartbeat.interval.ms={config.broker_heartbeat_interval_ms}"
+        )
+    if config.log_format not in LOG_FORMATS:
+        raise ConfigError(f"log.format={config.log_format}: must be one of {', '.join(LOG_FORMATS)}")
+    if config.log_level not in LOG_LEVELS:
+        raise ConfigError(f"log.level={config.log_level}: must be one of {', '.join(LOG_LEVELS)}")

@@ -1,0 +1,189 @@
+"""Every key that a node's configuration may have: Kafka's names and meanings, our defaults where DESIGN 12 differs.
+
+`NODE_KEYS` are the node's own; `TOPIC_SYNONYMS` are the defaults that a broker sets for its topics (Kafka's `log.*`
+names, the longer form of the topic's); `WITHOUT_EFFECT` are Kafka's keys that have nothing to set here: accepted, so
+that an existing file can be used as it is, and named in a warning. Anything else is a typing error.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cli.server.properties import ConfigError
+from cli.server.values import parse_bool, parse_bytes, parse_int, parse_list
+
+MAX_PORT = 65_535
+MAX_INT = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeKey:
+    """One key. `default` None: must be given, or (where `optional`) stays absent. Bounds are inclusive, for numbers."""
+
+    name: str
+    parse: Callable[[str], Any]
+    default: str | None
+    doc: str
+    optional: bool = False
+    minimum: int | None = None
+    maximum: int | None = None
+
+
+def _text(text: str) -> str:
+    return text.strip()
+
+
+def _number(name: str, default: int, minimum: int, doc: str, maximum: int = MAX_INT) -> NodeKey:
+    return NodeKey(name=name, parse=parse_int, default=str(default), doc=doc, minimum=minimum, maximum=maximum)
+
+
+def _bytes(name: str, default: int, minimum: int, doc: str) -> NodeKey:
+    return NodeKey(name=name, parse=parse_bytes, default=str(default), doc=doc, minimum=minimum, maximum=MAX_INT)
+
+
+def _maybe(name: str, parse: Callable[[str], Any], doc: str) -> NodeKey:
+    return NodeKey(name=name, parse=parse, default=None, optional=True, doc=doc)
+
+
+_KEYS = (
+    NodeKey(
+        name="node.id", parse=parse_int, default=None, minimum=0, maximum=MAX_INT, doc="This node's id, 0 or more."
+    ),
+    NodeKey(
+        name="process.roles", parse=parse_list, default="broker,controller", doc="What it is: broker, controller, both."
+    ),
+    NodeKey(
+        name="listeners",
+        parse=parse_list,
+        default="CLIENT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093",
+        doc="NAME://HOST:PORT of each place to serve at; port 0 takes a free one (not on the internal listener).",
+    ),
+    _maybe(
+        "advertised.listeners", parse_list, "What others are told to connect to, where it differs from `listeners`."
+    ),
+    NodeKey(
+        name="inter.broker.listener.name",
+        parse=_text,
+        default="INTERNAL",
+        doc="The listener of the nodes among themselves: quorum, controller, replication.",
+    ),
+    _maybe("controller.listener.names", parse_list, "Must name the same listener: one serves both here."),
+    _maybe("listener.security.protocol.map", parse_list, "NAME:PLAINTEXT for each listener."),
+    NodeKey(
+        name="controller.quorum.voters",
+        parse=parse_list,
+        default=None,
+        doc="ID@HOST:PORT of the internal listener of every controller, the same on all nodes.",
+    ),
+    NodeKey(name="log.dirs", parse=parse_list, default="/tmp/quorumlog-logs", doc="Where partitions are kept."),
+    _maybe("log.dir", parse_list, "The older name of `log.dirs`."),
+    _maybe("metadata.log.dir", _text, "Where the metadata log is kept; the first of `log.dirs` if not set."),
+    _maybe("broker.rack", _text, "Where the machine stands; replicas are spread over racks."),
+    NodeKey(
+        name="auto.create.topics.enable", parse=parse_bool, default="true", doc="Make a topic that a client asks for."
+    ),
+    _number("num.partitions", 1, 1, "Partitions of a topic whose creator names no number."),
+    _number("default.replication.factor", 1, 1, "Replicas of a topic whose creator names no number."),
+    _number("broker.heartbeat.interval.ms", 500, 10, "How often a broker tells the controller that it lives."),
+    _number("broker.session.timeout.ms", 9_000, 100, "Without heartbeats for so long a broker is fenced."),
+    _number("initial.broker.registration.timeout.ms", 60_000, 100, "How long a starting broker tries to register."),
+    NodeKey(
+        name="controlled.shutdown.enable", parse=parse_bool, default="true", doc="Hand leadership over before stopping."
+    ),
+    _number("controlled.shutdown.timeout.ms", 30_000, 0, "How long a stop waits for that; ours."),
+    _number("controller.quorum.fetch.timeout.ms", 1_000, 10, "Silence of the quorum's leader before an election."),
+    _number("controller.quorum.election.timeout.ms", 500, 10, "How long a candidate waits, plus up to as much again."),
+    _number("metadata.max.idle.interval.ms", 500, 0, "A no-op record is written when nothing else is; 0: never."),
+    _number("replica.lag.time.max.ms", 30_000, 1, "A replica behind for longer leaves the in-sync set."),
+    _number("replica.fetch.wait.max.ms", 500, 0, "How long a follower's fetch waits for data."),
+    _number("replica.fetch.min.bytes", 1, 0, "What a follower's fetch waits for."),
+    _bytes("replica.fetch.max.bytes", 1 << 20, 1, "Most of one partition in a follower's fetch."),
+    _bytes("replica.fetch.response.max.bytes", 10 << 20, 1, "Most of a follower's whole fetch."),
+    _bytes("fetch.max.bytes", 55 << 20, 1_024, "Most that any fetch is answered."),
+    _bytes("socket.request.max.bytes", 100 << 20, 1, "Largest request that is read."),
+    _maybe("metrics.port", parse_int, "Port of /healthz, /readyz and /metrics; 0 takes a free one. Ours."),
+    NodeKey(name="metrics.host", parse=_text, default="127.0.0.1", doc="Address of the same. Ours."),
+    NodeKey(name="log.format", parse=_text, default="console", doc="This process's own log: console or json. Ours."),
+    NodeKey(name="log.level", parse=_text, default="info", doc="debug, info, warning or error. Ours."),
+    NodeKey(name="rpc.reflection", parse=parse_bool, default="false", doc="Serve gRPC reflection. Ours."),
+)
+
+NODE_KEYS: Mapping[str, NodeKey] = {key.name: key for key in _KEYS}
+
+TOPIC_SYNONYMS: Mapping[str, str] = {
+    "compression.type": "compression.type",
+    "log.cleaner.delete.retention.ms": "delete.retention.ms",
+    "log.cleaner.max.compaction.lag.ms": "max.compaction.lag.ms",
+    "log.cleaner.min.cleanable.ratio": "min.cleanable.dirty.ratio",
+    "log.cleaner.min.compaction.lag.ms": "min.compaction.lag.ms",
+    "log.cleanup.policy": "cleanup.policy",
+    "log.durability": "durability",  # ours
+    "log.flush.interval.messages": "flush.messages",
+    "log.flush.interval.ms": "flush.ms",
+    "log.index.interval.bytes": "index.interval.bytes",
+    "log.index.size.max.bytes": "segment.index.bytes",
+    "log.message.timestamp.after.max.ms": "message.timestamp.after.max.ms",
+    "log.message.timestamp.before.max.ms": "message.timestamp.before.max.ms",
+    "log.message.timestamp.type": "message.timestamp.type",
+    "log.preallocate": "preallocate",
+    "log.retention.bytes": "retention.bytes",
+    "log.retention.ms": "retention.ms",
+    "log.roll.jitter.ms": "segment.jitter.ms",
+    "log.roll.ms": "segment.ms",
+    "log.segment.bytes": "segment.bytes",
+    "log.segment.delete.delay.ms": "file.delete.delay.ms",
+    "message.max.bytes": "max.message.bytes",
+    "min.insync.replicas": "min.insync.replicas",
+    "unclean.leader.election.enable": "unclean.leader.election.enable",
+}
+SIZES = ("retention.bytes", "segment.bytes", "segment.index.bytes", "max.message.bytes", "index.interval.bytes")
+
+_MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
+COARSER: Mapping[str, tuple[str, int]] = {  # Kafka's older units, coarsest first: key -> (topic config, ms in one)
+    "log.retention.hours": ("retention.ms", _HOUR_MS),
+    "log.retention.minutes": ("retention.ms", _MINUTE_MS),
+    "log.roll.hours": ("segment.ms", _HOUR_MS),
+    "log.roll.jitter.hours": ("segment.jitter.ms", _HOUR_MS),
+}
+
+WITHOUT_EFFECT = frozenset(
+    {
+        "background.threads",
+        "group.coordinator.threads",
+        "group.initial.rebalance.delay.ms",
+        "log.cleaner.enable",
+        "log.cleaner.threads",
+        "log.retention.check.interval.ms",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.fetchers",
+        "offsets.topic.num.partitions",
+        "offsets.topic.replication.factor",
+        "queued.max.requests",
+        "share.coordinator.state.topic.min.isr",
+        "share.coordinator.state.topic.replication.factor",
+        "socket.receive.buffer.bytes",
+        "socket.send.buffer.bytes",
+        "transaction.state.log.min.isr",
+        "transaction.state.log.replication.factor",
+    }
+)
+
+
+def all_keys() -> list[str]:
+    """Every name that is accepted, sorted."""
+    return sorted({*NODE_KEYS, *TOPIC_SYNONYMS, *COARSER, *WITHOUT_EFFECT})
+
+
+def check_known(values: Mapping[str, str], where: str) -> None:
+    """Raises ConfigError naming the nearest key for the first one that nobody knows."""
+    known = all_keys()
+    for key in values:
+        if key not in known:
+            nearest = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {nearest[0]}?" if nearest else "`quorumlog server config explain` lists the keys"
+            raise ConfigError(f"{where}: unknown key {key}; {hint}")

@@ -1,0 +1,40 @@
+"""Text to value, for one key at a time; every failure is a sentence about the text."""
+
+from __future__ import annotations
+
+import re
+
+_BYTES = re.compile(r"(-?\d+)\s*([kKmMgGtT]i?)?[bB]?")
+_UNIT = {"": 1, "k": 10**3, "ki": 2**10, "m": 10**6, "mi": 2**20, "g": 10**9, "gi": 2**30, "t": 10**12, "ti": 2**40}
+
+
+def parse_bool(text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered not in ("true", "false"):
+        raise ValueError(f"{text!r} is neither true nor false")
+    return lowered == "true"
+
+
+def parse_int(text: str) -> int:
+    if not re.fullmatch(r"-?\d+", text.strip(), re.ASCII):
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def parse_bytes(text: str) -> int:
+    """A number of bytes: 1048576, 1MiB, 1 GB (powers of ten without the i)."""
+    match = _BYTES.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a size; write 1048576 or 1MiB")
+    return int(match[1]) * _UNIT[(match[2] or "").lower()]
+
+
+def parse_list(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def parse_float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number") from None

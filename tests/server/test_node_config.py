@@ -1,0 +1,175 @@
+"""A node's configuration: three forms that mean the same, and typing errors that are named."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.server.config import NodeConfig, from_values, load
+from cli.server.keys import COARSER, NODE_KEYS, TOPIC_SYNONYMS, all_keys
+from cli.server.listeners import parse_address
+from cli.server.properties import ConfigError, from_environment, parse_properties
+from cli.server.values import parse_bytes
+from quorumlog.rpc.transport import Address
+from quorumlog.topic_config import TOPIC_CONFIGS
+
+MINIMAL = {"node.id": "1", "controller.quorum.voters": "1@127.0.0.1:9093"}
+
+
+def config(**changes: str) -> NodeConfig:
+    return from_values({**MINIMAL, **{key.replace("_", "."): value for key, value in changes.items()}})
+
+
+def test_a_minimal_file_has_kafkas_defaults_and_ours() -> None:
+    node = config()
+    assert node.roles == ("broker", "controller")
+    assert [listener.name for listener in node.listeners] == ["CLIENT", "INTERNAL"]
+    assert node.internal_listener.internal
+    assert node.internal_listener.address == Address("127.0.0.1", 9093)
+    assert (node.broker_heartbeat_interval_ms, node.broker_session_timeout_ms) == (500, 9_000)
+    assert (node.quorum_fetch_timeout_ms, node.quorum_election_timeout_ms) == (1_000, 500)
+    assert node.auto_create_topics_enable
+    assert node.metadata_log_dir == node.log_dirs[0]
+
+
+PROPERTIES = r"""
+# a comment
+! another
+node.id=7
+process.roles = broker
+listeners: CLIENT://127.0.0.1:0,\
+           INTERNAL://127.0.0.1:19093
+controller.quorum.voters=1@127.0.0.1:9093,2@[::1]:9093
+log.segment.bytes=1MiB
+log.retention.hours=2
+num.io.threads=8
+"""
+TOML = """
+node.id = 7
+process.roles = ["broker"]
+listeners = ["CLIENT://127.0.0.1:0", "INTERNAL://127.0.0.1:19093"]
+num.io.threads = 8
+[controller.quorum]
+voters = ["1@127.0.0.1:9093", "2@[::1]:9093"]
+[log]
+segment_bytes = "1MiB"
+retention_hours = 2
+"""
+
+
+def test_properties_and_toml_are_the_same_tree() -> None:
+    node = load("server.properties", PROPERTIES, {})
+    assert node == load("server.toml", TOML, {})
+    assert [(voter.node_id, voter.address.host) for voter in node.voters] == [(1, "127.0.0.1"), (2, "::1")]
+    assert node.topic_defaults == {"segment.bytes": "1048576", "retention.ms": "7200000"}
+    assert node.warnings == ("without effect here: num.io.threads",)
+
+
+def test_the_environment_wins_and_ours_wins_over_kafkas() -> None:
+    environment = {"KAFKA_NODE_ID": "8", "QUORUMLOG_LOG_SEGMENT_BYTES": "2MiB", "KAFKA_LOG_SEGMENT_BYTES": "3MiB"}
+    node = load("server.properties", PROPERTIES, environment)
+    assert node.node_id == 8
+    assert node.topic_defaults["segment.bytes"] == str(2 << 20)
+
+
+def test_a_finer_unit_wins() -> None:
+    assert config(log_retention_hours="1", log_retention_minutes="2").topic_defaults["retention.ms"] == "120000"
+    assert config(log_retention_minutes="2", log_retention_ms="3").topic_defaults["retention.ms"] == "3"
+    assert config(log_retention_hours="-1").topic_defaults["retention.ms"] == "-1"
+
+
+ERRORS = [
+    ("typo", {"num.partition": "1"}, "unknown key num.partition; did you mean num.partitions?"),
+    ("no node id", {"node.id": None}, "node.id is not set"),
+    ("not a number", {"node.id": "one"}, "'one' is not a whole number"),
+    ("negative", {"node.id": "-1"}, "below 0"),
+    ("role", {"process.roles": "broker,zookeeper"}, "'zookeeper' is neither"),
+    ("no roles", {"process.roles": " , "}, "process.roles is empty"),
+    ("listener form", {"listeners": "127.0.0.1:9092"}, "is not NAME://HOST:PORT"),
+    ("listener port", {"listeners": "CLIENT://127.0.0.1,INTERNAL://127.0.0.1:1"}, "has no port"),
+    ("port range", {"listeners": "CLIENT://127.0.0.1:70000,INTERNAL://127.0.0.1:1"}, "has no port"),
+    ("no internal", {"listeners": "CLIENT://127.0.0.1:9092"}, "none is called INTERNAL"),
+    ("no client", {"listeners": "INTERNAL://127.0.0.1:9093"}, "no client listener"),
+    ("internal port 0", {"listeners": "CLIENT://127.0.0.1:1,INTERNAL://127.0.0.1:0"}, "has port 0"),
+    ("same port", {"listeners": "CLIENT://127.0.0.1:1,INTERNAL://127.0.0.1:1"}, "two listeners at 127.0.0.1:1"),
+    ("listener twice", {"listeners": "CLIENT://127.0.0.1:1,client://127.0.0.1:2"}, "CLIENT is given twice"),
+    ("any address", {"listeners": "CLIENT://0.0.0.0:1,INTERNAL://127.0.0.1:2"}, "where nobody can connect"),
+    ("advertised", {"advertised.listeners": "PLAINTEXT://a:1"}, "PLAINTEXT is not one of `listeners`"),
+    ("TLS", {"listener.security.protocol.map": "CLIENT:SSL"}, "only PLAINTEXT is there yet"),
+    ("two internal", {"controller.listener.names": "CONTROLLER"}, "share one listener"),
+    ("voter form", {"controller.quorum.voters": "127.0.0.1:9093"}, "is not ID@HOST:PORT"),
+    ("voter twice", {"controller.quorum.voters": "1@a:1,1@b:1"}, "node 1 is given twice"),
+    ("no voters", {"controller.quorum.voters": ""}, "is empty"),
+    ("not a voter", {"controller.quorum.voters": "2@a:1"}, "node.id=1 is not in controller.quorum.voters [2]"),
+    ("voter only broker", {"process.roles": "broker"}, "process.roles has no controller"),
+    ("topic default", {"log.segment.bytes": "12"}, "segment.bytes=12: must be between"),
+    ("size", {"log.segment.bytes": "big"}, "'big' is not a size"),
+    ("boolean", {"auto.create.topics.enable": "yes"}, "neither true nor false"),
+    ("session", {"broker.session.timeout.ms": "500"}, "must be above"),
+    ("log format", {"log.format": "xml"}, "must be one of console, json"),
+    ("directory twice", {"log.dirs": "/a,/b,/a"}, "/a is given twice"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), [case[1:] for case in ERRORS], ids=[case[0] for case in ERRORS])
+def test_what_is_wrong_is_named(changes: dict[str, str | None], message: str) -> None:
+    values = {key: value for key, value in {**MINIMAL, **changes}.items() if value is not None}
+    with pytest.raises(ConfigError) as caught:
+        from_values(values)
+    assert message in str(caught.value)
+
+
+def test_a_controller_alone_has_no_client_listener() -> None:
+    node = config(process_roles="controller", listeners="INTERNAL://127.0.0.1:9093")
+    assert node.client_listeners == ()
+    with pytest.raises(ConfigError, match="has no broker"):
+        config(process_roles="controller")
+
+
+def test_advertised_replaces_and_port_zero_stays() -> None:
+    node = config(
+        listeners="CLIENT://0.0.0.0:0,INTERNAL://127.0.0.1:9093", advertised_listeners="CLIENT://box.example:9092"
+    )
+    assert node.advertised == {"CLIENT": Address("box.example", 9092), "INTERNAL": Address("127.0.0.1", 9093)}
+    assert any("unauthenticated" in warning for warning in node.warnings)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("a=1\na=2", "line 2: a is given twice"), ("node.id", "line 1: no '='"), ("#x\n\nfoo bar", "line 3")],
+)
+def test_a_bad_line_is_named(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_properties("f", text)
+
+
+def test_escapes_are_javas() -> None:
+    assert parse_properties("f", "a\\=b=c\\:d\\\\\ne=f\\\n  g") == {"a=b": "c:d\\", "e": "fg"}
+
+
+@pytest.mark.parametrize(
+    ("text", "want"), [("0", 0), ("1048576", 1 << 20), ("1MiB", 1 << 20), ("1 GB", 10**9), ("2kib", 2048), ("-1", -1)]
+)
+def test_sizes(text: str, want: int) -> None:
+    assert parse_bytes(text) == want
+
+
+def test_every_synonym_names_a_topic_config_and_no_key_twice() -> None:
+    assert all(name in TOPIC_CONFIGS for name in TOPIC_SYNONYMS.values())
+    assert all(name in TOPIC_CONFIGS for name, _unit in COARSER.values())
+    assert len(all_keys()) == len(set(all_keys()))
+    assert not set(NODE_KEYS) & set(TOPIC_SYNONYMS)
+
+
+def test_unknown_variables_of_the_environment_belong_to_others() -> None:
+    assert from_environment({"QUORUMLOG_PROFILE": "x", "KAFKA_HEAP_OPTS": "y"}, all_keys()) == {}
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_parsed_or_refused(text: str) -> None:
+    for parse in (lambda: parse_properties("f", text), lambda: parse_address("k", text)):
+        try:
+            parse()
+        except ConfigError:
+            pass
