@@ -1,0 +1,121 @@
+"""What became of a record that was sent: an awaitable that costs two words, since its batch holds the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from quorumlog.client.accumulator import Batch
+from quorumlog.ids import Offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordMetadata:
+    """Where a record is. offset: -1 with acks=0. may_be_duplicated: a try with an unknown outcome came before the one that
+    was acknowledged, so the log may hold the record more than once.
+    """
+
+    topic: str
+    partition: int
+    offset: Offset
+    timestamp_ms: int
+    may_be_duplicated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveredRange:
+    """Records of one batch. rows: their places in what was given to `send_arrow`, in the order of their offsets."""
+
+    topic: str
+    partition: int
+    base_offset: Offset
+    count: int
+    may_be_duplicated: bool
+    rows: Any = None  # numpy array of int64, or None: all rows, in order
+
+
+class BatchFate:
+    """Shared by the deliveries of one batch."""
+
+    __slots__ = ("_future", "looked_at")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._future: asyncio.Future[Batch] = loop.create_future()
+        self.looked_at = False
+
+    def on_done(self, batch: Batch) -> None:
+        if not self._future.done():
+            self._future.set_result(batch)
+
+    def __await__(self) -> Generator[Any, None, Batch]:
+        """The batch, once it has ended well; raises what it ended with otherwise."""
+        self.looked_at = True
+        batch = yield from asyncio.shield(self._future).__await__()
+        if batch.error is not None:
+            raise batch.error
+        return batch
+
+    @property
+    def done(self) -> bool:
+        return self._future.done()
+
+
+class Delivery:
+    """Await it for the record's RecordMetadata; raises RequestFailed or DeliveryTimeout."""
+
+    __slots__ = ("_fate", "_index", "_timestamp_ms")
+
+    def __init__(self, fate: BatchFate, index: int, timestamp_ms: int) -> None:
+        self._fate = fate
+        self._index = index
+        self._timestamp_ms = timestamp_ms
+
+    def done(self) -> bool:
+        return self._fate.done
+
+    def __await__(self) -> Generator[Any, None, RecordMetadata]:
+        batch = yield from self._fate.__await__()
+        return RecordMetadata(
+            topic=batch.topic,
+            partition=batch.partition,
+            offset=batch.base_offset + self._index if batch.base_offset >= 0 else -1,
+            timestamp_ms=batch.log_append_time_ms if batch.log_append_time_ms >= 0 else self._timestamp_ms,
+            may_be_duplicated=batch.may_be_duplicated,
+        )
+
+
+class ArrowDelivery:
+    """Await it for the DeliveredRanges of a `send_arrow`; raises the first error of its batches, after all have ended."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: list[tuple[BatchFate, Any]]) -> None:
+        self._parts = parts
+
+    def __await__(self) -> Generator[Any, None, list[DeliveredRange]]:
+        return self._collect().__await__()
+
+    async def _collect(self) -> list[DeliveredRange]:
+        ranges: list[DeliveredRange] = []
+        first_error: Exception | None = None
+        for fate, rows in self._parts:
+            try:
+                batch = await fate
+            except Exception as error:
+                first_error = first_error or error
+                continue
+            ranges.append(
+                DeliveredRange(
+                    topic=batch.topic,
+                    partition=batch.partition,
+                    base_offset=batch.base_offset,
+                    count=batch.count,
+                    may_be_duplicated=batch.may_be_duplicated,
+                    rows=rows,
+                )
+            )
+        if first_error is not None:
+            raise first_error
+        return ranges

@@ -1,0 +1,161 @@
+"""A client's way into the cluster: bootstrap, metadata, one connection per broker, calls that are tried again.
+
+Shell, shared by producer, consumer and admin. It never knows which wire its transport is on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from quorumlog.client.errors import ClientClosed, RequestFailed, Unavailable
+from quorumlog.client.metadata_cache import MetadataCache
+from quorumlog.client.options import CommonOptions, parse_bootstrap
+from quorumlog.clock import Clock
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import NodeId
+from quorumlog.messages.cluster import MetadataRequest, MetadataResponse, TopicQuery
+from quorumlog.rpc.transport import Address, Connection, NotDelivered, RpcError, Transport
+
+
+class Link:
+    """Connections and metadata of one client.
+
+    clock, rng: time and the randomness of back-off, passed in.
+    """
+
+    def __init__(self, transport: Transport, options: CommonOptions, *, clock: Clock, rng: random.Random) -> None:
+        self.cache = MetadataCache()
+        self.clock = clock
+        self.rng = rng
+        self.options = options
+        self._transport = transport
+        self._bootstrap = parse_bootstrap(options.bootstrap_servers)
+        self._connections: dict[Address, Connection] = {}
+        self._refreshes: dict[tuple[str, ...], asyncio.Future[None]] = {}
+        self._closed = False
+        self._next = 0  # where the next question to "any broker" goes
+
+    def backoff_ms(self, attempt: int) -> int:
+        """Exponential with full jitter on its upper half. attempt: 1 for the first repetition."""
+        top = min(self.options.retry_backoff_max_ms, self.options.retry_backoff_ms * 2 ** min(attempt - 1, 10))
+        return top // 2 + self.rng.randrange(top // 2 + 1)
+
+    def connection(self, address: Address) -> Connection:
+        """The connection to an address, made at the first need."""
+        if self._closed:
+            raise ClientClosed("the client is closed")
+        connection = self._connections.get(address)
+        if connection is None:
+            connection = self._transport.connect(address, internal=False, client_id=self.options.client_id)
+            self._connections[address] = connection
+        return connection
+
+    def call_node(self, node_id: NodeId, request: Any, timeout_ms: int | None = None) -> Awaitable[Any]:
+        """Send to one broker, in the order of calls. Raises NotDelivered where its address is not known."""
+        address = self.cache.brokers.get(node_id)
+        if address is None:
+            raise NotDelivered(f"no address of broker {node_id} is known")
+        return self.connection(address).call(request, timeout_ms or self.options.request_timeout_ms)
+
+    async def call_any(self, request: Any, timeout_ms: int | None = None) -> Any:
+        """Ask any broker, one after the other until one answers. For questions that may be asked twice."""
+        deadline_ms = self.clock.now_ms() + (timeout_ms or self.options.default_api_timeout_ms)
+        attempt = 0
+        last: Exception | None = None
+        while True:
+            for address in self._candidates():
+                left_ms = deadline_ms - self.clock.now_ms()
+                if left_ms <= 0:
+                    break
+                try:
+                    return await self.connection(address).call(request, min(left_ms, self.options.request_timeout_ms))
+                except RpcError as error:
+                    last = error
+                    self._next += 1
+            attempt += 1
+            left_ms = deadline_ms - self.clock.now_ms()
+            if left_ms <= 0:
+                raise Unavailable(f"no broker answered; tried {self._tried()}; last: {last}") from last
+            await asyncio.sleep(min(self.backoff_ms(attempt), left_ms) / 1000)
+
+    async def refresh(self, topics: Sequence[str]) -> None:
+        """Ask for the metadata of `topics` (none: of every topic). Concurrent askers of the same share one request."""
+        key = tuple(sorted(topics))
+        waiting = self._refreshes.get(key)
+        if waiting is not None:
+            await asyncio.shield(waiting)
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._refreshes[key] = future
+        try:
+            self.cache.update(await self.metadata(topics))
+        finally:
+            del self._refreshes[key]
+            future.set_result(None)
+
+    async def metadata(self, topics: Sequence[str], *, all_topics: bool = False, create: bool = True) -> MetadataResponse:
+        """Raises RequestFailed for an error of the answer as a whole; errors of topics stay in it."""
+        request = MetadataRequest(
+            all_topics=all_topics,
+            topics=tuple(TopicQuery(name=name) for name in topics),
+            allow_auto_topic_creation=create,
+        )
+        response: MetadataResponse = await self.call_any(request)
+        check(response)
+        return response
+
+    async def topic_ready(self, topic: str, timeout_ms: int) -> None:
+        """Wait until the topic and a count of its partitions are known. Raises Unavailable or RequestFailed."""
+        deadline_ms = self.clock.now_ms() + timeout_ms
+        attempt = 0
+        while topic not in self.cache.topics:
+            response = await self.metadata([topic])
+            self.cache.update(response)
+            code = next((t.error_code for t in response.topics if t.name == topic), ErrorCode.NONE)
+            if topic in self.cache.topics:
+                return
+            if code and not ErrorCode(code).retriable:
+                raise RequestFailed(ErrorCode(code), f"topic {topic!r}")
+            attempt += 1
+            if self.clock.now_ms() >= deadline_ms:
+                raise Unavailable(f"topic {topic!r} did not appear within {timeout_ms} ms: {ErrorCode(code).name}")
+            await asyncio.sleep(self.backoff_ms(attempt) / 1000)
+
+    async def until(self, ask: Callable[[], Awaitable[Any]], timeout_ms: int) -> Any:
+        """Repeat `ask` while it raises a retriable RequestFailed or an RpcError, until time is up."""
+        deadline_ms = self.clock.now_ms() + timeout_ms
+        attempt = 0
+        while True:
+            try:
+                return await ask()
+            except (RequestFailed, RpcError) as error:
+                if isinstance(error, RequestFailed) and not error.code.retriable:
+                    raise
+                attempt += 1
+                wait_ms = self.backoff_ms(attempt)
+                if self.clock.now_ms() + wait_ms >= deadline_ms:
+                    raise
+                await asyncio.sleep(wait_ms / 1000)
+
+    async def close(self) -> None:
+        self._closed = True
+        for connection in list(self._connections.values()):
+            await connection.close()
+        self._connections.clear()
+
+    def _candidates(self) -> list[Address]:
+        known = list(dict.fromkeys([*self.cache.brokers.values(), *self._bootstrap]))
+        turn = self._next % len(known)
+        return known[turn:] + known[:turn]
+
+    def _tried(self) -> str:
+        return ", ".join(str(address) for address in self._candidates())
+
+
+def check(response: Any) -> None:
+    """Raises RequestFailed for the error of an answer as a whole."""
+    if response.error_code != ErrorCode.NONE:
+        raise RequestFailed(ErrorCode(response.error_code), response.error_message)

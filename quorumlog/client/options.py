@@ -1,0 +1,147 @@
+"""Options of the clients: Kafka's names, dotted in a dict or underscored as keywords, checked and typed.
+
+`AsyncProducer({"bootstrap.servers": "h:1", "linger.ms": 5})` and `AsyncProducer(bootstrap_servers="h:1", linger_ms=5)`
+are the same. An unknown name is an error that names the nearest one: a typo must not silently mean the default.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from quorumlog.client.errors import ConfigError
+from quorumlog.rpc.transport import Address
+
+DEFAULT_PORT = 9092
+ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
+TRANSPORTS = ("auto", "grpc")
+OFFSET_RESETS = ("earliest", "latest", "none")
+
+O = TypeVar("O", bound="CommonOptions")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonOptions:
+    """bootstrap_servers: where to ask first, `host:port[,host:port]`. Times are in ms, sizes in bytes."""
+
+    bootstrap_servers: str | Sequence[str] = "localhost:9092"
+    client_id: str = "quorumlog"
+    request_timeout_ms: int = 30_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    metadata_max_age_ms: int = 300_000
+    default_api_timeout_ms: int = 60_000
+    transport: str = "auto"  # "auto" takes the fastest wire that the cluster offers
+
+    def check(self) -> None:
+        """Raises ConfigError for a value that cannot be meant."""
+        parse_bootstrap(self.bootstrap_servers)
+        _one_of("transport", self.transport, TRANSPORTS)
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, int) and not isinstance(value, bool) and field.name != "acks" and value < 0:
+                raise ConfigError(f"{field.name} must not be negative: {value}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerOptions(CommonOptions):
+    acks: int | str = "all"
+    batch_size: int = 512 * 1024  # a batch may be this large; it is sent as soon as its partition is free
+    linger_ms: int = 0  # what waits while a request is under way is the batch
+    buffer_memory: int = 32 * 1024 * 1024
+    max_block_ms: int = 60_000
+    max_request_size: int = 4 * 1024 * 1024
+    max_in_flight_requests_per_connection: int = 5
+    delivery_timeout_ms: int = 120_000
+    compression_type: str = "none"
+
+    def check(self) -> None:
+        CommonOptions.check(self)
+        _one_of("acks", str(self.acks), tuple(ACKS))
+        _one_of("compression_type", self.compression_type, ("none", "gzip", "snappy", "lz4", "zstd"))
+        for name in ("batch_size", "buffer_memory", "max_request_size", "max_in_flight_requests_per_connection"):
+            if getattr(self, name) == 0:
+                raise ConfigError(f"{name} must be positive")
+
+    @property
+    def required_acks(self) -> int:
+        """-1, 0 or 1, as a request says it."""
+        return ACKS[str(self.acks)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerOptions(CommonOptions):
+    fetch_min_bytes: int = 1
+    fetch_max_wait_ms: int = 500
+    fetch_max_bytes: int = 8 * 1024 * 1024
+    max_partition_fetch_bytes: int = 2 * 1024 * 1024
+    prefetch_bytes: int = 16 * 1024 * 1024  # fetched and not yet taken, over all partitions
+    max_poll_records: int = 500
+    auto_offset_reset: str = "earliest"  # a reader by assignment says where it starts; this is for lost offsets
+    check_crcs: bool = True
+
+    def check(self) -> None:
+        CommonOptions.check(self)
+        _one_of("auto_offset_reset", self.auto_offset_reset, OFFSET_RESETS)
+
+
+def parse_options(kind: type[O], config: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> O:
+    """Options from a dict of dotted or underscored names and from keywords, which win. Raises ConfigError."""
+    names = {field.name for field in fields(kind)}
+    values: dict[str, Any] = {}
+    for given in (config or {}, keywords):
+        for name, value in given.items():
+            key = name.replace(".", "_").replace("-", "_")
+            if key not in names:
+                raise ConfigError(_unknown(name, sorted(names)))
+            values[key] = _typed(name, value, getattr(kind(), key))
+    options = kind(**values)
+    options.check()
+    return options
+
+
+def parse_bootstrap(servers: str | Sequence[str]) -> list[Address]:
+    """Addresses in the order given. Raises ConfigError; a missing port is 9092."""
+    texts = servers.split(",") if isinstance(servers, str) else list(servers)
+    addresses = [_address(text.strip()) for text in texts if text.strip()]
+    if not addresses:
+        raise ConfigError("bootstrap_servers is empty: give at least one host:port")
+    return addresses
+
+
+def _address(text: str) -> Address:
+    host, colon, port = text.rpartition(":")
+    if not colon or (host.count(":") and not host.startswith("[")):
+        return Address(text.strip("[]"), DEFAULT_PORT)
+    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536) or not host:
+        raise ConfigError(f"not a host:port: {text!r}")
+    return Address(host.strip("[]"), int(port))
+
+
+def _unknown(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name.replace(".", "_").replace("-", "_"), names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+    return f"unknown option {name!r}; {hint}"
+
+
+def _typed(name: str, value: Any, default: Any) -> Any:
+    """`value` as the type of the option's default; a text from a properties file is converted."""
+    if isinstance(default, bool):
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        if isinstance(value, bool):
+            return value
+        raise ConfigError(f"{name} must be true or false: {value!r}")
+    if isinstance(default, int):
+        try:
+            return int(value)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"{name} must be a whole number: {value!r}") from error
+    return value
+
+
+def _one_of(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise ConfigError(f"{name} must be one of {', '.join(allowed)}: {value!r}")

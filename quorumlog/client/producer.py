@@ -1,0 +1,260 @@
+"""The asynchronous producer: partition, queue, hand out deliveries; the sender does the rest.
+
+    async with AsyncProducer(transport, bootstrap_servers="localhost:9092") as producer:
+        delivery = await producer.send("orders", b"{}", key=b"u-1")
+        print((await delivery).offset)
+
+`send` waits only for memory and for the topic's first metadata. Not looking at a delivery does not hide its failure: `close` raises the
+first error that nobody looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from quorumlog.client.accumulator import Accumulator, Batch, Headers, record_bytes
+from quorumlog.client.delivery import ArrowDelivery, BatchFate, Delivery
+from quorumlog.client.errors import BufferExhausted, ClientClosed, RecordTooLarge, RequestFailed
+from quorumlog.client.link import Link
+from quorumlog.client.options import ProducerOptions, parse_options
+from quorumlog.client.partitioning import StickyPartitioner
+from quorumlog.client.sender import Sender
+from quorumlog.clock import Clock
+from quorumlog.errors import ErrorCode
+from quorumlog.nursery import Nursery
+from quorumlog.records import BATCH_OVERHEAD
+from quorumlog.rpc.transport import Transport
+
+if TYPE_CHECKING:
+    from quorumlog.client.arrow_split import ArrowColumns
+
+HeadersLike = Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]]
+
+
+class ProducerStats:
+    """Counts since the start. duplicates_possible: records of batches of which the log may hold more than one copy."""
+
+    __slots__ = ("acknowledged", "duplicates_possible", "failed", "unknown_outcomes")
+
+    def __init__(self) -> None:
+        self.acknowledged = 0
+        self.failed = 0
+        self.duplicates_possible = 0
+        self.unknown_outcomes = 0  # tries, of whole batches
+
+
+class AsyncProducer:
+    """transport, clock, rng: the edges; `quorumlog.client.edge` makes the real ones. Options: ProducerOptions."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        config: Mapping[str, Any] | None = None,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        **options: Any,
+    ) -> None:
+        self.options = parse_options(ProducerOptions, config, options)
+        self.stats = ProducerStats()
+        self._clock = clock
+        self._link = Link(transport, self.options, clock=clock, rng=rng)
+        self._accumulator = Accumulator(
+            batch_size=self.options.batch_size,
+            buffer_memory=self.options.buffer_memory,
+            delivery_timeout_ms=self.options.delivery_timeout_ms,
+            linger_ms=self.options.linger_ms,
+        )
+        self._nursery = Nursery(self._crashed)
+        self._sender = Sender(self._link, self._accumulator, self.options, self._nursery)
+        self._partitioner = StickyPartitioner(rng, self.options.batch_size)
+        self._fates: dict[Batch, BatchFate] = {}
+        self._changed = asyncio.Event()  # set whenever a batch ends
+        self._unseen_error: Exception | None = None
+        self._started = False
+        self._closed = False
+        self._arrow_turn = 0
+
+    async def __aenter__(self) -> AsyncProducer:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close(raise_errors=error is None)
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | str | None,
+        key: bytes | str | None = None,
+        headers: HeadersLike | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Delivery:
+        """Queue one record. Raises RecordTooLarge, BufferExhausted, Unavailable, RequestFailed (no such partition)."""
+        self._begin()
+        raw_key = key.encode() if isinstance(key, str) else key
+        raw_value = value.encode() if isinstance(value, str) else value
+        pairs = header_pairs(headers) if headers else ()
+        size = record_bytes(raw_key, raw_value, pairs)
+        if size + BATCH_OVERHEAD > self.options.max_request_size:
+            raise RecordTooLarge(f"a record of {size} bytes; max_request_size is {self.options.max_request_size}")
+        if topic not in self._link.cache.topics:
+            await self._link.topic_ready(topic, self.options.max_block_ms)
+        if not self._accumulator.has_room(size):
+            await self._wait_for_room(size)
+        return self._queue(topic, raw_key, raw_value, pairs, partition, timestamp_ms, size)
+
+    def _queue(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+        partition: int | None,
+        timestamp_ms: int | None,
+        size: int,
+    ) -> Delivery:
+        count = self._link.cache.topics[topic].partition_count
+        if partition is None:
+            partition = self._partitioner.partition(topic, key, size, count)
+        else:
+            self._check_partition(topic, partition, count)
+        when_ms = self._clock.wall_ms() if timestamp_ms is None else timestamp_ms
+        batch, index, new = self._accumulator.append(
+            topic, partition, when_ms, key, value, headers, now_ms=self._clock.now_ms(), on_done=self._batch_done
+        )
+        if new:
+            self._fates[batch] = BatchFate(asyncio.get_running_loop())
+            self._sender.wake()
+        return Delivery(self._fates[batch], index, when_ms)
+
+    async def send_arrow(self, topic: str, columns: Any, partition: int | None = None) -> ArrowDelivery:
+        """Queue the rows of a pyarrow Table or RecordBatch: `value`, and where there are any `key`, `headers` and
+        `timestamp` (ms or a timestamp type) and `partition`.
+
+        Rows with a key go by its hash, others in equal shares by turns. Rows of one partition keep their order.
+        """
+        from quorumlog.client.arrow_split import ArrowColumns, split  # pyarrow, numpy and numba: only who asks
+
+        self._begin()
+        await self._link.topic_ready(topic, self.options.max_block_ms)
+        count = self._link.cache.topics[topic].partition_count
+        given = ArrowColumns.of(columns, default_timestamp_ms=self._clock.wall_ms())
+        parts: list[tuple[BatchFate, Any]] = []
+        self._arrow_turn += 1
+        for target, rows in split(given, count, partition, self._arrow_turn):
+            self._check_partition(topic, target, count)
+            parts.extend(await self._queue_rows(topic, target, given, rows))
+        return ArrowDelivery(parts)
+
+    async def _queue_rows(
+        self, topic: str, partition: int, columns: ArrowColumns, rows: Any
+    ) -> list[tuple[BatchFate, Any]]:
+        parts: list[tuple[BatchFate, Any]] = []
+        for data, count, places in columns.encode(rows, self.options.batch_size, self.options.compression_type):
+            await self._wait_for_room(len(data))
+            batch = self._accumulator.append_encoded(
+                topic, partition, data, count, now_ms=self._clock.now_ms(), on_done=self._batch_done
+            )
+            fate = self._fates[batch] = BatchFate(asyncio.get_running_loop())
+            parts.append((fate, places))
+            self._sender.wake()
+        return parts
+
+    async def flush(self) -> None:
+        """Wait until every record queued so far has been acknowledged or has failed."""
+        if not self._started:
+            return
+        self._sender.flushing(True)
+        try:
+            for fate in list(self._fates.values()):
+                while not fate.done:
+                    self._changed.clear()
+                    await self._changed.wait()
+        finally:
+            self._sender.flushing(False)
+
+    async def close(self, *, raise_errors: bool = True) -> None:
+        """Flush and stop. raise_errors: raise the first failure that nobody looked at. Idempotent."""
+        if self._closed:
+            return
+        try:
+            await self.flush()
+        finally:
+            self._closed = True
+            await self._nursery.close()
+            self._accumulator.fail_all(lambda batch: ClientClosed("the producer was closed"))
+            await self._link.close()
+        if raise_errors and self._unseen_error is not None:
+            raise self._unseen_error
+
+    def _begin(self) -> None:
+        if self._closed:
+            raise ClientClosed("the producer is closed")
+        if not self._started:
+            self._started = True
+            self._sender.start()
+
+    def _check_partition(self, topic: str, partition: int, count: int) -> None:
+        if not 0 <= partition < count:
+            raise RequestFailed(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic!r} has partitions 0 to {count - 1}, not {partition}"
+            )
+
+    async def _wait_for_room(self, size: int) -> None:
+        if self._accumulator.has_room(size):
+            return
+        self._sender.wake()
+        try:
+            async with asyncio.timeout(self.options.max_block_ms / 1000):
+                while not self._accumulator.has_room(size):
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError as error:
+            raise BufferExhausted(
+                f"buffer_memory ({self.options.buffer_memory} bytes) stayed full for {self.options.max_block_ms} ms"
+            ) from error
+        if self._closed:
+            raise ClientClosed("the producer was closed")
+
+    def _batch_done(self, batch: Batch) -> None:
+        fate = self._fates.pop(batch, None)
+        self.stats.unknown_outcomes += batch.unknown_outcomes
+        if batch.error is None:
+            self.stats.acknowledged += batch.count
+            self.stats.duplicates_possible += batch.count if batch.may_be_duplicated else 0
+        else:
+            self.stats.failed += batch.count
+            if self._unseen_error is None and (fate is None or not fate.looked_at):
+                self._unseen_error = batch.error
+        if fate is not None:
+            fate.on_done(batch)
+        self._changed.set()
+
+    def _crashed(self, name: str, error: BaseException) -> None:
+        """A bug of ours: nothing may hang on it."""
+        self._closed = True
+        failure = ClientClosed(f"the producer's {name} failed: {error!r}")
+        failure.__cause__ = error
+        self._accumulator.fail_all(lambda batch: failure)
+
+
+def header_pairs(headers: HeadersLike) -> Headers:
+    """Headers as pairs of text and bytes. Raises TypeError that names the item that is neither."""
+    items = headers.items() if isinstance(headers, Mapping) else headers
+    pairs: list[tuple[str, bytes | None]] = []
+    for place, item in enumerate(items):
+        try:
+            name, content = item
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"header {place} is {item!r}, not a pair of name and bytes") from error
+        if not isinstance(name, str) or not isinstance(content, bytes | str | None):
+            raise TypeError(f"header {place} is {item!r}: the name must be str, the content bytes, str or None")
+        pairs.append((name, content.encode() if isinstance(content, str) else content))
+    return tuple(pairs)

@@ -1,0 +1,228 @@
+"""Carries batches to the leaders: takes what is sendable, one request per broker and turn, and sorts the answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from quorumlog.client.accumulator import Accumulator, Batch, TopicPartition
+from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed
+from quorumlog.client.link import Link
+from quorumlog.client.options import ProducerOptions
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import NO_NODE, NodeId
+from quorumlog.messages.produce import (
+    ProducePartition,
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+    ProduceTopic,
+)
+from quorumlog.nursery import Nursery
+from quorumlog.records import Codec
+from quorumlog.rpc.transport import NotDelivered, RpcError
+
+# Refusals that a leader gives before it appends; every other error of a partition may follow the append.
+NOT_APPENDED = frozenset(
+    {
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.INVALID_REQUIRED_ACKS,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    }
+)
+LEADERSHIP = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.FENCED_LEADER_EPOCH,
+    }
+)
+
+
+class Sender:
+    """One loop per producer; a request under way is one task."""
+
+    def __init__(self, link: Link, accumulator: Accumulator, options: ProducerOptions, nursery: Nursery) -> None:
+        self._link = link
+        self._accumulator = accumulator
+        self._options = options
+        self._nursery = nursery
+        self._codec = Codec[options.compression_type.upper()]
+        self._in_flight: dict[NodeId, int] = {}
+        self._wake = asyncio.Event()
+        self._flushing = 0
+        self._refreshing = False
+        self._refresh_attempt = 0
+
+    def start(self) -> None:
+        self._nursery.start(self._run(), "producer sender")
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def flushing(self, on: bool) -> None:
+        """While anybody flushes, nothing lingers."""
+        self._flushing += 1 if on else -1
+        self._wake.set()
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            now_ms = self._link.clock.now_ms()
+            self._accumulator.give_up_expired(now_ms, self._gave_up)
+            self._send_all(now_ms)
+            due_ms = self._accumulator.next_due_ms(flushing=self._flushing > 0)
+            await self._sleep_until(due_ms)
+
+    async def _sleep_until(self, due_ms: int | None) -> None:
+        """Until something is due or `wake`. What is due now and could not be sent waits for an answer to wake us."""
+        wait_ms = None if due_ms is None else due_ms - self._link.clock.now_ms()
+        try:
+            async with asyncio.timeout(wait_ms / 1000 if wait_ms is not None and wait_ms > 0 else None):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    def _send_all(self, now_ms: int) -> None:
+        by_node: dict[NodeId, list[TopicPartition]] = {}
+        unknown: list[str] = []
+        for key in self._accumulator.sendable(now_ms, flushing=self._flushing > 0):
+            leader = self._link.cache.leader_of(*key)
+            if leader is None or leader.leader_id == NO_NODE or leader.leader_id not in self._link.cache.brokers:
+                unknown.append(key[0])
+            else:
+                by_node.setdefault(leader.leader_id, []).append(key)
+        for node_id, keys in by_node.items():
+            while keys and self._in_flight.get(node_id, 0) < self._options.max_in_flight_requests_per_connection:
+                self._send(node_id, self._take(keys))
+        if unknown:
+            self._refresh_soon(unknown)
+
+    def _take(self, keys: list[TopicPartition]) -> list[Batch]:
+        """Batches for one request: the first of each partition, as many as `max_request_size` allows."""
+        batches: list[Batch] = []
+        size = 0
+        while keys:
+            size += self._accumulator.peek(keys[0]).size_bytes
+            if batches and size > self._options.max_request_size:
+                break
+            batches.append(self._accumulator.take(keys.pop(0)))
+        return batches
+
+    def _send(self, node_id: NodeId, batches: list[Batch]) -> None:
+        self._in_flight[node_id] = self._in_flight.get(node_id, 0) + 1
+        self._nursery.start(self._call(node_id, batches, self._request(batches)), f"produce to {node_id}")
+
+    def _request(self, batches: list[Batch]) -> ProduceRequest:
+        topics: dict[str, list[ProducePartition]] = {}
+        for batch in batches:
+            part = ProducePartition(index=batch.partition, records=batch.encode(self._codec))
+            topics.setdefault(batch.topic, []).append(part)
+        return ProduceRequest(
+            acks=self._options.required_acks,
+            timeout_ms=self._options.request_timeout_ms,
+            topics=tuple(ProduceTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items()),
+        )
+
+    async def _call(self, node_id: NodeId, batches: list[Batch], request: ProduceRequest) -> None:
+        try:
+            response = await self._link.call_node(node_id, request)
+        except RpcError as error:
+            self._lost(batches, error)
+        else:
+            self._answered(batches, response)
+        finally:
+            self._in_flight[node_id] -= 1
+            self._wake.set()
+
+    def _lost(self, batches: list[Batch], error: RpcError) -> None:
+        for batch in batches:
+            if not isinstance(error, NotDelivered):
+                batch.unknown_outcomes += 1
+            self._retry_or_fail(batch, error)
+        self._refresh_soon([batch.topic for batch in batches])
+
+    def _answered(self, batches: list[Batch], response: ProduceResponse | None) -> None:
+        if response is None:  # acks=0: nobody says where it went
+            for batch in batches:
+                self._accumulator.delivered(batch, -1)
+            return
+        answers = {(topic.name, part.index): part for topic in response.topics for part in topic.partitions}
+        for batch in batches:
+            answer = answers.get((batch.topic, batch.partition))
+            if answer is None:
+                answer = ProducePartitionResponse(
+                    index=batch.partition,
+                    error_code=response.error_code or ErrorCode.UNKNOWN_SERVER_ERROR,
+                    error_message=response.error_message or "the answer does not speak of this partition",
+                )
+            self._sort(batch, answer, response)
+
+    def _sort(self, batch: Batch, answer: ProducePartitionResponse, response: ProduceResponse) -> None:
+        code = ErrorCode(answer.error_code)
+        if code is ErrorCode.NONE:
+            self._accumulator.delivered(batch, answer.base_offset, answer.log_append_time_ms)
+            return
+        if code not in NOT_APPENDED:
+            batch.unknown_outcomes += 1
+        hint = answer.current_leader
+        led = hint is not None and self._link.cache.take_hint(
+            batch.topic, batch.partition, hint, response.node_endpoints
+        )
+        if code in LEADERSHIP and not led:
+            self._refresh_soon([batch.topic])
+        error = RequestFailed(code, answer.error_message, outcome_unknown=batch.unknown_outcomes > 0)
+        if code.retriable and not (code is ErrorCode.CORRUPT_MESSAGE and batch.attempts > 1):
+            self._retry_or_fail(batch, error)
+        else:
+            self._accumulator.failed(batch, error)
+
+    def _retry_or_fail(self, batch: Batch, error: Exception) -> None:
+        now_ms = self._link.clock.now_ms()
+        if self._accumulator.expired(batch, now_ms):
+            self._accumulator.failed(batch, self._gave_up(batch, error))
+        else:
+            self._accumulator.retry(batch, now_ms + self._link.backoff_ms(batch.attempts))
+
+    def _gave_up(self, batch: Batch, last: Exception | None = None) -> Exception:
+        return DeliveryTimeout(
+            f"{batch.count} records for {batch.topic}-{batch.partition} were not acknowledged within "
+            f"{self._options.delivery_timeout_ms} ms in {batch.attempts} tries" + (f"; last: {last}" if last else ""),
+            outcome_unknown=batch.unknown_outcomes > 0,
+        )
+
+    def _refresh_soon(self, topics: list[str]) -> None:
+        if not self._refreshing:
+            self._refreshing = True
+            self._nursery.start(self._refresh(list(dict.fromkeys(topics))), "producer metadata")
+
+    async def _refresh(self, topics: list[str]) -> None:
+        """Ask again until every leader is known, with a pause before each repetition."""
+        try:
+            self._refresh_attempt += 1
+            if self._refresh_attempt > 1:
+                await asyncio.sleep(self._link.backoff_ms(self._refresh_attempt - 1) / 1000)
+            await self._link.refresh(topics)
+            if all(self._led(topic) for topic in topics):
+                self._refresh_attempt = 0
+        except (QuorumlogError, RpcError):
+            pass  # the next turn asks again; batches carry their own deadline
+        finally:
+            self._refreshing = False
+            self._wake.set()
+
+    def _led(self, topic: str) -> bool:
+        known = self._link.cache.topics.get(topic)
+        return known is not None and all(leader.leader_id != NO_NODE for leader in known.partitions.values())
+
+
