@@ -1,0 +1,162 @@
+"""Taste that no off-the-shelf linter holds. Each rule names the places that break it, as `path:line: what`."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("quorumlog", "storage", "quorum", "broker", "cli", "jepsen", "bench")
+SPEAKERS = ("cli/", "bench/", "jepsen/")  # may print
+CORES = ("storage/", "quorum/raft/", "quorum/metadata/", "quorum/controller/", "quorumlog/records/", "broker/partition")
+MAX_LINES = 400
+SET_ORDERED = ("TaskGroup", "wait", "as_completed", "gather")  # of asyncio: they iterate sets, or hide the order
+
+Finding = tuple[int, str]  # line, counted from 1; what is wrong there
+
+
+class Module:
+    """One file of ours. path: relative to the root, with slashes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.relative_to(ROOT).as_posix()
+        self.text = path.read_text()
+        self.tree = ast.parse(self.text, filename=self.path)
+
+    @property
+    def is_generated(self) -> bool:
+        return "Written by `./dev proto`" in (ast.get_docstring(self.tree) or "")
+
+    @property
+    def is_edge(self) -> bool:
+        """Touches the machine, so it never runs in a simulation."""
+        return "/edge/" in self.path or self.path.startswith(("bench/", "jepsen/live/"))
+
+    def all(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
+        return (node for node in ast.walk(self.tree) if isinstance(node, kinds))
+
+
+@functools.cache
+def modules() -> tuple[Module, ...]:
+    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return tuple(Module(path) for path in paths if "rpc/pb/" not in path.as_posix())
+
+
+def is_call_of(node: ast.AST, *names: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+
+
+def unordered_tasks(module: Module) -> Iterator[Finding]:
+    """Tasks are awaited in an order of ours: quorumlog/nursery.py."""
+    if module.is_edge:
+        return
+    for node in module.all(ast.Attribute, ast.ImportFrom):
+        if isinstance(node, ast.Attribute):
+            if node.attr in SET_ORDERED and isinstance(node.value, ast.Name) and node.value.id == "asyncio":
+                yield node.lineno, f"asyncio.{node.attr}: use the nursery"
+        elif isinstance(node, ast.ImportFrom) and node.module == "asyncio":
+            for name in node.names:
+                if name.name in SET_ORDERED:
+                    yield node.lineno, f"asyncio.{name.name}: use the nursery"
+
+
+def iterated_sets(module: Module) -> Iterator[Finding]:
+    """The order of a set is that of hashes or addresses: sort it first."""
+    for node in module.all(ast.For, ast.AsyncFor, ast.comprehension, ast.Call):
+        source = node.iter if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) else None
+        if isinstance(node, ast.Call) and is_call_of(node, "list", "tuple", "enumerate") and node.args:
+            source = node.args[0]
+        if source is not None and (isinstance(source, ast.Set | ast.SetComp) or is_call_of(source, "set", "frozenset")):
+            yield source.lineno, "iterates a set: sort it, or use dict.fromkeys"
+
+
+def bare_excepts(module: Module) -> Iterator[Finding]:
+    for node in module.all(ast.ExceptHandler):
+        if isinstance(node, ast.ExceptHandler) and node.type is None:
+            yield node.lineno, "bare except: name what may happen"
+
+
+def long_files(module: Module) -> Iterator[Finding]:
+    """A file that outgrows this has a second idea in it."""
+    count = module.text.count("\n")
+    if count > MAX_LINES and not module.is_generated:
+        yield MAX_LINES, f"{count} lines, more than {MAX_LINES}"
+
+
+def missing_docstrings(module: Module) -> Iterator[Finding]:
+    if not Path(module.path).name.startswith("_") and not ast.get_docstring(module.tree):
+        yield 1, "a module opens with what it is"
+
+
+def prints(module: Module) -> Iterator[Finding]:
+    if module.path.startswith(SPEAKERS):
+        return
+    for node in module.all(ast.Call):
+        if is_call_of(node, "print") and isinstance(node, ast.Call):
+            yield node.lineno, "print: only a command prints"
+
+
+def address_dependent(module: Module) -> Iterator[Finding]:
+    """`id` and `hash` differ from process to process, and so would a replay."""
+    if not module.path.startswith(CORES):
+        return
+    for node in module.all(ast.Call):
+        if is_call_of(node, "id", "hash") and isinstance(node, ast.Call):
+            yield node.lineno, "id() or hash() in a core"
+
+
+def missing_future_import(module: Module) -> Iterator[Finding]:
+    if module.tree.body[1:] and "from __future__ import annotations" not in module.text:
+        yield 1, "no `from __future__ import annotations`"
+
+
+RULES = [
+    unordered_tasks, iterated_sets, bare_excepts, long_files, missing_docstrings, prints, address_dependent,
+    missing_future_import,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule.__name__ for rule in RULES])
+def test_tidy(rule: Callable[[Module], Iterator[Finding]]) -> None:
+    found = [f"{module.path}:{line}: {what}" for module in modules() for line, what in rule(module)]
+    assert not found, "\n" + "\n".join(found)
+
+
+# The rules themselves: what each must find, and what it must leave alone.
+BAD = [
+    (unordered_tasks, "import asyncio\nasync def f(): await asyncio.gather()"),
+    (unordered_tasks, "from asyncio import TaskGroup"),
+    (iterated_sets, "for x in {1, 2}: pass"),
+    (iterated_sets, "y = [x for x in set(z)]"),
+    (iterated_sets, "y = list(frozenset(z))"),
+    (bare_excepts, "try: pass\nexcept: pass"),
+    (prints, "print(1)"),
+    (address_dependent, "key = id(x)"),
+]
+GOOD = [
+    (unordered_tasks, "import asyncio\nasync def f(): await asyncio.wait_for(g(), 1)"),
+    (iterated_sets, "for x in sorted({1, 2}): pass"),
+    (iterated_sets, "y = 1 in {1, 2}"),
+    (bare_excepts, "try: pass\nexcept OSError: pass"),
+    (address_dependent, "key = x.id()"),
+]
+
+
+def module_of(text: str) -> Module:
+    module = Module.__new__(Module)
+    module.path, module.text, module.tree = "storage/example.py", text, ast.parse(text)
+    return module
+
+
+@pytest.mark.parametrize(("rule", "text"), BAD)
+def test_a_rule_finds_what_it_is_for(rule: Callable[[Module], Iterator[Finding]], text: str) -> None:
+    assert list(rule(module_of(text)))
+
+
+@pytest.mark.parametrize(("rule", "text"), GOOD)
+def test_a_rule_leaves_the_rest_alone(rule: Callable[[Module], Iterator[Finding]], text: str) -> None:
+    assert not list(rule(module_of(text)))
