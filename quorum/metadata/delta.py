@@ -1,0 +1,276 @@
+"""From one image to the next, record by record.
+
+    delta = Delta(base)
+    delta.replay(record)                # raises ReplayError; the delta is then of no use
+    image = delta.apply(end_offset, epoch)
+
+What changed is listed in the order of keys, never in that of records, so that it does not depend on how batches were
+cut. A thing that was changed and taken away again within one delta appears only as deleted, if the base had it at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from immutables import Map
+
+from quorum.metadata.canonical import MODULUS
+from quorum.metadata.changes import changed_broker, changed_partition, created_partition, registered_broker
+from quorum.metadata.frame import MetadataRecord
+from quorum.metadata.image import (
+    TOPIC_RESOURCE,
+    ConfigResource,
+    Image,
+    TopicImage,
+    broker_hash,
+    config_hash,
+    feature_hash,
+    partition_hash,
+    producer_ids_hash,
+    topic_hash,
+)
+from quorum.metadata.registration import BrokerRegistration, PartitionRegistration
+from quorumlog.ids import Epoch, NodeId, Offset, Uuid, format_uuid
+from quorumlog.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    UnregisterBrokerRecord,
+)
+
+
+class ReplayError(Exception):
+    """A record that does not fit the state it meets: a writer's mistake, or a log that is not ours."""
+
+    def __init__(self, record: MetadataRecord, reason: str) -> None:
+        super().__init__(f"{reason}: {record}")
+        self.record, self.reason = record, reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedPartition:
+    """before: None for a partition that the base did not have."""
+
+    topic: TopicImage
+    index: int
+    before: PartitionRegistration | None
+    after: PartitionRegistration
+
+
+class Delta:
+    """Changes since `base`. Persistent maps make every step cheap and leave `base` untouched."""
+
+    def __init__(self, base: Image) -> None:
+        self.base = base
+        self._brokers = base.brokers
+        self._topics = base.topics
+        self._topic_ids = base.topic_ids
+        self._configs = base.configs
+        self._features = base.features
+        self._next_producer_id = base.next_producer_id
+        self._hash = base.state_hash
+        self._touched_brokers: dict[NodeId, None] = {}
+        self._touched_topics: dict[Uuid, None] = {}
+        self._touched_partitions: dict[tuple[Uuid, int], None] = {}
+        self._touched_configs: dict[ConfigResource, None] = {}
+
+    def replay(self, record: MetadataRecord) -> None:
+        """Apply one record. Raises ReplayError."""
+        match record:
+            case PartitionChangeRecord():
+                self._change_partition(record)
+            case PartitionRecord():
+                self._add_partition(record)
+            case TopicRecord():
+                self._add_topic(record)
+            case RemoveTopicRecord():
+                self._remove_topic(record)
+            case ConfigRecord():
+                self._set_config((record.resource_type, record.resource_name), record.name, record.value)
+            case RegisterBrokerRecord():
+                self._put_broker(registered_broker(record))
+            case BrokerRegistrationChangeRecord():
+                self._change_broker(record)
+            case UnregisterBrokerRecord():
+                self._unregister_broker(record)
+            case FeatureLevelRecord():
+                self._set_feature(record)
+            case ProducerIdsRecord():
+                self._take_producer_ids(record)
+            case NoOpRecord():
+                pass
+
+    def apply(self, end_offset: Offset, epoch: Epoch) -> Image:
+        """The image after the records replayed. end_offset: exclusive. epoch: of the last record."""
+        assert end_offset >= self.base.offset, f"{end_offset} < {self.base.offset}"
+        return Image(
+            brokers=self._brokers,
+            topics=self._topics,
+            topic_ids=self._topic_ids,
+            configs=self._configs,
+            features=self._features,
+            next_producer_id=self._next_producer_id,
+            offset=end_offset,
+            epoch=epoch,
+            state_hash=self._hash,
+        )
+
+    # What changed, in the order of keys.
+
+    @property
+    def changed_brokers(self) -> list[NodeId]:
+        """Registered, changed or unregistered; by id. Those that the new image lacks are gone."""
+        return [
+            broker_id
+            for broker_id in sorted(self._touched_brokers)
+            if self._brokers.get(broker_id) is not self.base.brokers.get(broker_id)
+        ]
+
+    @property
+    def changed_topics(self) -> list[TopicImage]:
+        """New, or with a partition that is new or changed; as they are now; by id."""
+        return [self._topics[topic_id] for topic_id in sorted(self._touched_topics) if topic_id in self._topics]
+
+    @property
+    def created_topics(self) -> list[TopicImage]:
+        return [topic for topic in self.changed_topics if topic.id not in self.base.topics]
+
+    @property
+    def deleted_topics(self) -> list[TopicImage]:
+        """As the base had them; by id. Only these may ever be removed from a disk (DESIGN 6)."""
+        gone = [topic_id for topic_id in sorted(self._touched_topics) if topic_id not in self._topics]
+        return [self.base.topics[topic_id] for topic_id in gone if topic_id in self.base.topics]
+
+    @property
+    def changed_partitions(self) -> list[ChangedPartition]:
+        """New or changed, of topics that still are; by topic id and index."""
+        changes = []
+        for topic_id, index in sorted(self._touched_partitions):
+            topic = self._topics.get(topic_id)
+            after = None if topic is None else topic.partitions.get(index)
+            if topic is not None and after is not None:
+                before = self.base.partition(topic_id, index)
+                changes.append(ChangedPartition(topic=topic, index=index, before=before, after=after))
+        return changes
+
+    @property
+    def changed_configs(self) -> list[ConfigResource]:
+        """Resources with a setting that was set or taken back, also those of deleted topics; by type and name."""
+        return sorted(self._touched_configs)
+
+    # One record each.
+
+    def _change_broker(self, record: BrokerRegistrationChangeRecord) -> None:
+        self._put_broker(changed_broker(self._registered(record, record.broker_id, record.broker_epoch), record))
+
+    def _unregister_broker(self, record: UnregisterBrokerRecord) -> None:
+        broker = self._registered(record, record.broker_id, record.broker_epoch)
+        self._hash = (self._hash - broker_hash(broker)) % MODULUS
+        self._brokers = self._brokers.delete(broker.broker_id)
+        self._touched_brokers[broker.broker_id] = None
+
+    def _registered(self, record: MetadataRecord, broker_id: NodeId, broker_epoch: int) -> BrokerRegistration:
+        broker = self._brokers.get(broker_id)
+        if broker is None:
+            raise ReplayError(record, f"broker {broker_id} is not registered")
+        if broker.broker_epoch != broker_epoch:
+            raise ReplayError(record, f"broker {broker_id} has epoch {broker.broker_epoch}")
+        return broker
+
+    def _put_broker(self, broker: BrokerRegistration) -> None:
+        old = self._brokers.get(broker.broker_id)
+        self._swap(None if old is None else broker_hash(old), broker_hash(broker))
+        self._brokers = self._brokers.set(broker.broker_id, broker)
+        self._touched_brokers[broker.broker_id] = None
+
+    def _add_topic(self, record: TopicRecord) -> None:
+        if record.topic_id in self._topics or record.name in self._topic_ids:
+            raise ReplayError(record, "topic exists")
+        topic = TopicImage(record.name, record.topic_id, Map())
+        self._swap(None, topic_hash(topic))
+        self._topics = self._topics.set(topic.id, topic)
+        self._topic_ids = self._topic_ids.set(topic.name, topic.id)
+        self._touched_topics[topic.id] = None
+
+    def _remove_topic(self, record: RemoveTopicRecord) -> None:
+        topic = self._topic(record, record.topic_id)
+        for name in sorted(self._configs.get((TOPIC_RESOURCE, topic.name), Map())):
+            self._set_config((TOPIC_RESOURCE, topic.name), name, None)
+        gone = topic_hash(topic) + sum(partition_hash(topic.id, *item) for item in topic.partitions.items())
+        self._hash = (self._hash - gone) % MODULUS
+        self._topics = self._topics.delete(topic.id)
+        self._topic_ids = self._topic_ids.delete(topic.name)
+        self._touched_topics[topic.id] = None
+
+    def _topic(self, record: MetadataRecord, topic_id: Uuid) -> TopicImage:
+        topic = self._topics.get(topic_id)
+        if topic is None:
+            raise ReplayError(record, f"no topic has the id {format_uuid(topic_id)}")
+        return topic
+
+    def _add_partition(self, record: PartitionRecord) -> None:
+        topic = self._topic(record, record.topic_id)
+        if record.partition in topic.partitions:
+            raise ReplayError(record, "partition exists")
+        self._put_partition(topic, record.partition, None, created_partition(record))
+
+    def _change_partition(self, record: PartitionChangeRecord) -> None:
+        topic = self._topic(record, record.topic_id)
+        old = topic.partitions.get(record.partition)
+        if old is None:
+            raise ReplayError(record, f"{topic.name} has no partition {record.partition}")
+        self._put_partition(topic, record.partition, old, changed_partition(old, record))
+
+    def _put_partition(
+        self, topic: TopicImage, index: int, old: PartitionRegistration | None, new: PartitionRegistration
+    ) -> None:
+        self._swap(None if old is None else partition_hash(topic.id, index, old), partition_hash(topic.id, index, new))
+        partitions = topic.partitions.set(index, new)
+        self._topics = self._topics.set(topic.id, TopicImage(topic.name, topic.id, partitions))
+        self._touched_topics[topic.id] = None
+        self._touched_partitions[topic.id, index] = None
+
+    def _set_config(self, resource: ConfigResource, name: str, value: str | None) -> None:
+        values = self._configs.get(resource, Map())
+        old = values.get(name)
+        self._swap(
+            None if old is None else config_hash(resource, name, old),
+            None if value is None else config_hash(resource, name, value),
+        )
+        if value is not None:
+            values = values.set(name, value)
+        elif old is not None:
+            values = values.delete(name)
+        if values:
+            self._configs = self._configs.set(resource, values)
+        elif resource in self._configs:
+            self._configs = self._configs.delete(resource)
+        self._touched_configs[resource] = None
+
+    def _set_feature(self, record: FeatureLevelRecord) -> None:
+        old = self._features.get(record.name)
+        self._swap(
+            None if old is None else feature_hash(record.name, old),
+            None if record.level == 0 else feature_hash(record.name, record.level),
+        )
+        if record.level != 0:
+            self._features = self._features.set(record.name, record.level)
+        elif old is not None:
+            self._features = self._features.delete(record.name)
+
+    def _take_producer_ids(self, record: ProducerIdsRecord) -> None:
+        if record.next_producer_id < self._next_producer_id:
+            raise ReplayError(record, f"producer ids below {self._next_producer_id} are given out already")
+        self._swap(producer_ids_hash(self._next_producer_id), producer_ids_hash(record.next_producer_id))
+        self._next_producer_id = record.next_producer_id
+
+    def _swap(self, old: int | None, new: int | None) -> None:
+        """Replace an entry's hash in the sum; None: no entry."""
+        self._hash = (self._hash - (old or 0) + (new or 0)) % MODULUS

@@ -1,0 +1,115 @@
+"""The cluster's metadata at one offset of its log: immutable, and sharing structure with its neighbours.
+
+Holding many images is cheap, and readers need no lock. `immutables.Map` iterates in the order of hashes: where order
+matters, sort by key (`sorted_brokers`, `sorted_topics`, `TopicImage.sorted_partitions`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from immutables import Map
+
+from quorum.metadata.canonical import MODULUS, entry_hash
+from quorum.metadata.registration import BrokerRegistration, PartitionRegistration
+from quorumlog.ids import NO_EPOCH, Epoch, NodeId, Offset, Uuid
+
+TOPIC_RESOURCE = 2  # Kafka's numbers of config resources
+BROKER_RESOURCE = 4
+CLUSTER_DEFAULT = ""  # a broker resource with an empty name: what every broker and topic starts from
+
+ConfigResource = tuple[int, str]  # (type, name)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicImage:
+    name: str
+    id: Uuid
+    partitions: Map[int, PartitionRegistration]
+
+    def sorted_partitions(self) -> list[tuple[int, PartitionRegistration]]:
+        return sorted(self.partitions.items(), key=lambda item: item[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """offset: end of the records that it holds, exclusive. epoch: of the last of them; -1: none.
+
+    topic_ids holds exactly the names of `topics`. state_hash: `hash_of` of this image, kept up by Delta.
+    """
+
+    brokers: Map[NodeId, BrokerRegistration] = field(default_factory=Map)
+    topics: Map[Uuid, TopicImage] = field(default_factory=Map)
+    topic_ids: Map[str, Uuid] = field(default_factory=Map)
+    configs: Map[ConfigResource, Map[str, str]] = field(default_factory=Map)
+    features: Map[str, int] = field(default_factory=Map)
+    next_producer_id: int = 0
+    offset: Offset = 0
+    epoch: Epoch = NO_EPOCH
+    state_hash: int = 0
+
+    @property
+    def state_hash_bytes(self) -> bytes:
+        return self.state_hash.to_bytes(16, "big")
+
+    def topic(self, name: str) -> TopicImage | None:
+        topic_id = self.topic_ids.get(name)
+        return None if topic_id is None else self.topics[topic_id]
+
+    def partition(self, topic_id: Uuid, index: int) -> PartitionRegistration | None:
+        topic = self.topics.get(topic_id)
+        return None if topic is None else topic.partitions.get(index)
+
+    def topic_config(self, name: str) -> dict[str, str]:
+        """Settings of a topic, over the cluster-wide ones: what `TopicConfig.from_map` wants."""
+        cluster = self.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), Map())
+        return {**cluster, **self.configs.get((TOPIC_RESOURCE, name), Map())}
+
+    def sorted_brokers(self) -> list[BrokerRegistration]:
+        """By broker id."""
+        return [self.brokers[broker_id] for broker_id in sorted(self.brokers)]
+
+    def sorted_topics(self) -> list[TopicImage]:
+        """By name."""
+        return [self.topics[self.topic_ids[name]] for name in sorted(self.topic_ids)]
+
+
+EMPTY = Image()
+
+
+def hash_of(image: Image) -> int:
+    """The state hash, computed from nothing: the sum of the hashes of all entries (DESIGN 12)."""
+    total = sum(broker_hash(broker) for broker in image.brokers.values())
+    for topic in image.topics.values():
+        total += topic_hash(topic)
+        total += sum(partition_hash(topic.id, index, partition) for index, partition in topic.partitions.items())
+    for resource, values in image.configs.items():
+        total += sum(config_hash(resource, name, value) for name, value in values.items())
+    total += sum(feature_hash(name, level) for name, level in image.features.items())
+    return (total + producer_ids_hash(image.next_producer_id)) % MODULUS
+
+
+def broker_hash(broker: BrokerRegistration) -> int:
+    return entry_hash(("broker", broker.broker_id), broker.value())
+
+
+def topic_hash(topic: TopicImage) -> int:
+    """Of the name and id alone."""
+    return entry_hash(("topic", topic.id), topic.name)
+
+
+def partition_hash(topic_id: Uuid, index: int, partition: PartitionRegistration) -> int:
+    return entry_hash(("partition", topic_id, index), partition.value())
+
+
+def config_hash(resource: ConfigResource, name: str, value: str) -> int:
+    return entry_hash(("config", *resource, name), value)
+
+
+def feature_hash(name: str, level: int) -> int:
+    return entry_hash(("feature", name), level)
+
+
+def producer_ids_hash(next_producer_id: int) -> int:
+    """Nothing while no id has been given out, so that the empty image's hash is 0."""
+    return entry_hash(("producer ids",), next_producer_id) if next_producer_id else 0
