@@ -1,0 +1,194 @@
+"""The asynchronous admin client: topics, cluster, quorum, offsets. Thin: it asks, and turns error codes into errors."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from quorumlog.client.errors import RequestFailed
+from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.client.link import Link, check
+from quorumlog.client.offsets import FoundOffset, resolve_offsets
+from quorumlog.client.options import CommonOptions, parse_options
+from quorumlog.clock import Clock
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.cluster import (
+    ConfigDescription,
+    ConfigResource,
+    CreatableTopic,
+    CreateTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    MetadataResponse,
+    ReplicaAssignment,
+    TopicMetadata,
+    TopicQuery,
+)
+from quorumlog.messages.common import ConfigEntry
+from quorumlog.messages.quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from quorumlog.rpc.transport import Transport
+
+TOPIC_RESOURCE = 2
+BROKER_RESOURCE = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """-1: the cluster's default. assignment: broker ids per partition, the preferred leader first."""
+
+    name: str
+    partitions: int = -1
+    replication: int = -1
+    configs: Mapping[str, str] | None = None
+    assignment: Sequence[Sequence[int]] | None = None
+
+
+class AsyncAdmin:
+    def __init__(
+        self,
+        transport: Transport,
+        config: Mapping[str, Any] | None = None,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        **options: Any,
+    ) -> None:
+        self.options = parse_options(CommonOptions, config, options)
+        self._link = Link(transport, self.options, clock=clock, rng=rng)
+
+    async def __aenter__(self) -> AsyncAdmin:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._link.close()
+
+    async def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication: int = -1,
+        configs: Mapping[str, str] | None = None,
+        *,
+        exist_ok: bool = False,
+        validate_only: bool = False,
+    ) -> CreateTopicResult:
+        """Raises RequestFailed (TOPIC_ALREADY_EXISTS unless exist_ok, INVALID_CONFIG, INVALID_REPLICATION_FACTOR...)."""
+        topic = NewTopic(name=name, partitions=partitions, replication=replication, configs=configs)
+        (result,) = await self.create_topics([topic], validate_only=validate_only)
+        if not (exist_ok and result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS):
+            _check_result(result, f"topic {name!r}")
+        return result
+
+    async def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool = False) -> list[CreateTopicResult]:
+        """One result per topic, errors in it."""
+        request = CreateTopicsRequest(
+            topics=tuple(_creatable(topic) for topic in topics),
+            timeout_ms=self.options.request_timeout_ms,
+            validate_only=validate_only,
+        )
+        response: CreateTopicsResponse = await self._change(request)
+        return list(response.topics)
+
+    async def delete_topic(self, name: str) -> None:
+        (result,) = await self.delete_topics([name])
+        _check_result(result, f"topic {name!r}")
+
+    async def delete_topics(self, names: Iterable[str]) -> list[DeleteTopicResult]:
+        """One result per topic, errors in it."""
+        request = DeleteTopicsRequest(
+            topics=tuple(TopicQuery(name=name) for name in names), timeout_ms=self.options.request_timeout_ms
+        )
+        response: DeleteTopicsResponse = await self._change(request)
+        return list(response.topics)
+
+    async def list_topics(self) -> list[TopicMetadata]:
+        """By name."""
+        response = await self._link.metadata([], all_topics=True, create=False)
+        return sorted(response.topics, key=lambda topic: topic.name)
+
+    async def describe_topic(self, name: str) -> TopicMetadata:
+        response = await self._link.metadata([name], create=False)
+        (topic,) = response.topics
+        _check_result(topic, f"topic {name!r}")
+        return topic
+
+    async def metadata(self) -> MetadataResponse:
+        return await self._link.metadata([], all_topics=True, create=False)
+
+    async def describe_cluster(self, *, include_fenced_brokers: bool = True) -> DescribeClusterResponse:
+        request = DescribeClusterRequest(include_fenced_brokers=include_fenced_brokers)
+        response: DescribeClusterResponse = await self._link.call_any(request)
+        check(response)
+        return response
+
+    async def describe_quorum(self) -> DescribeQuorumResponse:
+        async def ask() -> DescribeQuorumResponse:
+            response: DescribeQuorumResponse = await self._link.call_any(DescribeQuorumRequest())
+            check(response)
+            return response
+
+        found: DescribeQuorumResponse = await self._link.until(ask, self.options.default_api_timeout_ms)
+        return found
+
+    async def describe_configs(
+        self, name: str, *, resource_type: int = TOPIC_RESOURCE, names: Sequence[str] = ()
+    ) -> ConfigDescription:
+        resource = ConfigResource(resource_type=resource_type, resource_name=name, names=tuple(names))
+        response: DescribeConfigsResponse = await self._link.call_any(DescribeConfigsRequest(resources=(resource,)))
+        check(response)
+        (result,) = response.results
+        _check_result(result, f"configs of {name!r}")
+        return result
+
+    async def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
+        """Offsets for a timestamp in ms, or LATEST, EARLIEST, MAX_TIMESTAMP of `quorumlog.client.offsets`."""
+        return await resolve_offsets(self._link, wanted)
+
+    async def _change(self, request: Any) -> Any:
+        """Send a change to any broker, which forwards it; again while no controller is active.
+
+        A retried change whose first try was carried out reports what it finds then (TOPIC_ALREADY_EXISTS).
+        """
+
+        async def ask() -> Any:
+            response = await self._link.call_any(request, self.options.request_timeout_ms)
+            check(response)
+            busy = next((t for t in response.topics if t.error_code == ErrorCode.NOT_CONTROLLER), None)
+            if busy is not None:
+                raise RequestFailed(ErrorCode.NOT_CONTROLLER, busy.error_message)
+            return response
+
+        return await self._link.until(ask, self.options.default_api_timeout_ms)
+
+
+def _creatable(topic: NewTopic) -> CreatableTopic:
+    return CreatableTopic(
+        name=topic.name,
+        num_partitions=topic.partitions,
+        replication_factor=topic.replication,
+        assignments=tuple(
+            ReplicaAssignment(partition=index, broker_ids=tuple(brokers))
+            for index, brokers in enumerate(topic.assignment or ())
+        ),
+        configs=tuple(ConfigEntry(name=key, value=value) for key, value in (topic.configs or {}).items()),
+    )
+
+
+def _check_result(result: Any, what: str) -> None:
+    if result.error_code != ErrorCode.NONE:
+        raise RequestFailed(ErrorCode(result.error_code), result.error_message or what)

@@ -1,0 +1,253 @@
+"""Keeps a reader's buffer filled: one fetch per broker under way, for all partitions that it leads and that want more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from quorumlog.client.errors import QuorumlogError, RequestFailed
+from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
+from quorumlog.client.link import Link
+from quorumlog.client.offsets import EARLIEST, LATEST, resolve_offsets
+from quorumlog.client.options import ConsumerOptions
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import NO_NODE, NodeId, Offset
+from quorumlog.messages.fetch import (
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
+from quorumlog.nursery import Nursery
+from quorumlog.records import CorruptRecords
+from quorumlog.rpc.transport import RpcError
+
+CHUNKS_AHEAD = 2  # per partition: one being taken, one behind it
+
+
+class TruncatedLog(QuorumlogError):
+    """What was read last is no longer in the log: its leader lost an unclean election. offset: where the log goes on."""
+
+    def __init__(self, topic: str, partition: int, offset: Offset) -> None:
+        super().__init__(
+            f"{topic}-{partition} was cut back to offset {offset}, below what was read; "
+            "start again there, or set auto_offset_reset"
+        )
+        self.topic, self.partition, self.offset = topic, partition, offset
+
+
+class FetchLoop:
+    """Fills `chunks`; `arrived` is set at each chunk, error and finished partition."""
+
+    def __init__(self, link: Link, options: ConsumerOptions, nursery: Nursery) -> None:
+        self.positions: dict[TopicPartition, Position] = {}
+        self.chunks: deque[Chunk] = deque()
+        self.error: Exception | None = None
+        self.arrived = asyncio.Event()
+        self._ahead: dict[TopicPartition, int] = {}
+        self._buffered = 0
+        self._link = link
+        self._options = options
+        self._nursery = nursery
+        self._busy: set[NodeId] = set()
+        self._wake = asyncio.Event()
+
+    def start(self) -> None:
+        self._nursery.start(self._run(), "consumer fetch loop")
+
+    def add(self, position: Position) -> None:
+        self.positions[position.key] = position
+        self._wake.set()
+
+    def take(self) -> Chunk:
+        """The oldest chunk; makes room for the next fetch."""
+        chunk = self.chunks.popleft()
+        key = (chunk.topic, chunk.partition)
+        self._ahead[key] -= 1
+        self._buffered -= len(chunk.records)
+        position = self.positions.get(key)
+        if position is not None:
+            position.buffered_bytes -= len(chunk.records)
+        self._wake.set()
+        return chunk
+
+    def fail(self, error: Exception) -> None:
+        self.error = self.error or error
+        self.arrived.set()
+
+    @property
+    def finished(self) -> bool:
+        return not self.chunks and all(position.finished for position in self.positions.values())
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            now_ms = self._link.clock.now_ms()
+            due_ms = self._fetch_all(now_ms)
+            try:
+                async with asyncio.timeout(None if due_ms is None else max(due_ms - now_ms, 1) / 1000):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    def _fetch_all(self, now_ms: int) -> int | None:
+        """Start what can be started; gives when to look again for what must wait."""
+        by_node: dict[NodeId, list[Position]] = {}
+        due_ms: int | None = None
+        lost: list[str] = []
+        for position in self.positions.values():
+            if position.fetching or position.finished or self._full(position):
+                continue
+            if position.not_before_ms > now_ms:
+                due_ms = position.not_before_ms if due_ms is None else min(due_ms, position.not_before_ms)
+                continue
+            leader = self._link.cache.leader_of(*position.key)
+            if leader is None or leader.leader_id == NO_NODE or leader.leader_id not in self._link.cache.brokers:
+                lost.append(position.topic)
+                self._back_off(position)
+                due_ms = position.not_before_ms if due_ms is None else min(due_ms, position.not_before_ms)
+            else:
+                by_node.setdefault(leader.leader_id, []).append(position)
+        for node_id, positions in by_node.items():
+            if node_id not in self._busy:
+                self._busy.add(node_id)
+                for position in positions:
+                    position.fetching = True
+                self._nursery.start(self._fetch(node_id, positions), f"fetch from {node_id}")
+        if lost:
+            self._nursery.start(self._refresh(list(dict.fromkeys(lost))), "consumer metadata")
+        return due_ms
+
+    def _full(self, position: Position) -> bool:
+        ahead = self._ahead.get(position.key, 0)
+        return ahead >= CHUNKS_AHEAD or (ahead > 0 and self._buffered >= self._options.prefetch_bytes)
+
+    async def _fetch(self, node_id: NodeId, positions: list[Position]) -> None:
+        try:
+            timeout_ms = self._options.fetch_max_wait_ms + self._options.request_timeout_ms
+            response = await self._link.call_node(node_id, self._request(positions), timeout_ms)
+            await self._answered(positions, response)
+        except RpcError:
+            for position in positions:
+                self._back_off(position)
+            await self._refresh(list(dict.fromkeys(position.topic for position in positions)))
+        except QuorumlogError as error:
+            self.fail(error)
+            for position in positions:
+                self._back_off(position)
+        finally:
+            self._busy.discard(node_id)
+            for position in positions:
+                position.fetching = False
+            self._wake.set()
+
+    def _request(self, positions: list[Position]) -> FetchRequest:
+        topics: dict[str, list[FetchPartition]] = {}
+        for position in positions:
+            leader = self._link.cache.leader_of(*position.key)
+            part = FetchPartition(
+                index=position.partition,
+                fetch_offset=position.next_offset,
+                max_bytes=self._options.max_partition_fetch_bytes,
+                current_leader_epoch=leader.epoch if leader else -1,
+                last_fetched_epoch=position.last_epoch,
+            )
+            topics.setdefault(position.topic, []).append(part)
+        known = self._link.cache.topics
+        return FetchRequest(
+            max_wait_ms=self._options.fetch_max_wait_ms,
+            min_bytes=self._options.fetch_min_bytes,
+            max_bytes=self._options.fetch_max_bytes,
+            topics=tuple(
+                FetchTopic(topic_id=known[name].topic_id if name in known else b"", name=name, partitions=tuple(parts))
+                for name, parts in topics.items()
+            ),
+        )
+
+    async def _answered(self, positions: list[Position], response: FetchResponse) -> None:
+        answers = {
+            (topic.name or self._name_of(topic.topic_id), part.index): part
+            for topic in response.topics
+            for part in topic.partitions
+        }
+        stale: list[str] = []
+        for position in positions:
+            answer = answers.get(position.key)
+            if answer is None:
+                if response.error_code:
+                    self._back_off(position)
+                    stale.append(position.topic)
+                continue
+            if answer.error_code == ErrorCode.NONE and answer.diverging_epoch is None:
+                self._received(position, answer)
+            elif await self._refused(position, answer, response):
+                stale.append(position.topic)
+        if stale:
+            await self._refresh(list(dict.fromkeys(stale)))
+
+    def _received(self, position: Position, answer: FetchPartitionResponse) -> None:
+        if self.positions.get(position.key) is not position:
+            return  # assigned anew meanwhile
+        try:
+            chunk = position.received(
+                bytes(answer.records), answer.high_watermark, check_crcs=self._options.check_crcs
+            )
+        except CorruptRecords as error:
+            self.fail(RequestFailed(ErrorCode.CORRUPT_MESSAGE, f"{position.topic}-{position.partition}: {error}"))
+            return
+        if chunk is not None:
+            self.chunks.append(chunk)
+            self._ahead[position.key] = self._ahead.get(position.key, 0) + 1
+            self._buffered += len(chunk.records)
+            self.arrived.set()
+        if position.finished:
+            self.arrived.set()
+
+    async def _refused(self, position: Position, answer: FetchPartitionResponse, response: FetchResponse) -> bool:
+        """True where newer metadata is needed."""
+        if answer.diverging_epoch is not None:
+            await self._start_over(position, answer.diverging_epoch.end_offset)
+            return False
+        code = ErrorCode(answer.error_code)
+        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            await self._start_over(position, None)
+            return False
+        hint = answer.current_leader
+        if hint is not None and self._link.cache.take_hint(*position.key, hint, response.node_endpoints):
+            return False
+        self._back_off(position)
+        if not code.retriable:
+            self.fail(RequestFailed(code, f"{position.topic}-{position.partition} at offset {position.next_offset}"))
+        return True
+
+    async def _start_over(self, position: Position, truncated_to: Offset | None) -> None:
+        """The position is not in the log any more: start where `auto_offset_reset` says, or tell."""
+        if self._options.auto_offset_reset == "none":
+            if truncated_to is not None:
+                self.fail(TruncatedLog(position.topic, position.partition, truncated_to))
+            else:
+                where = f"{position.topic}-{position.partition} has no offset {position.next_offset}"
+                self.fail(RequestFailed(ErrorCode.OFFSET_OUT_OF_RANGE, f"{where}; set auto_offset_reset to start over"))
+            self._back_off(position)
+            return
+        if truncated_to is not None:
+            position.reset(min(truncated_to, position.next_offset))
+            return
+        reset_to = EARLIEST if self._options.auto_offset_reset == "earliest" else LATEST
+        found = await resolve_offsets(self._link, {position.key: reset_to})
+        position.reset(found[position.key].offset)
+
+    def _back_off(self, position: Position) -> None:
+        position.failures += 1
+        position.not_before_ms = self._link.clock.now_ms() + self._link.backoff_ms(position.failures)
+
+    async def _refresh(self, topics: list[str]) -> None:
+        try:
+            await self._link.refresh(topics)
+        except (QuorumlogError, RpcError):
+            pass  # positions carry their own back-off, and ask again
+        self._wake.set()
+
+    def _name_of(self, topic_id: bytes) -> str:
+        return next((name for name, known in self._link.cache.topics.items() if known.topic_id == topic_id), "")

@@ -1,0 +1,90 @@
+"""Where a reader stands in each of its partitions. Pure: answers of fetches go in, the next thing to ask comes out.
+
+Rules: a position moves only by whole batches that were received in order; what lies below the position inside the
+first batch is trimmed when it is decoded. `last_epoch` goes with the position, so that a leader can tell a reader that
+read what was later cut off (KIP-320).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.records import headers, verify_crc
+
+TopicPartition = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """Whole batches as they came. Records below `first_offset` are not wanted, nor those at `stop_offset` and above."""
+
+    topic: str
+    partition: int
+    records: bytes
+    first_offset: Offset
+    stop_offset: Offset  # exclusive
+    next_offset: Offset  # where the next chunk begins
+    high_watermark: Offset
+
+
+@dataclass(slots=True)
+class Position:
+    """One assigned partition. stop_offset: exclusive, None: read on for ever."""
+
+    topic: str
+    partition: int
+    next_offset: Offset
+    stop_offset: Offset | None = None
+    last_epoch: Epoch = NO_EPOCH
+    high_watermark: Offset = -1
+    buffered_bytes: int = 0  # received, not yet taken
+    fetching: bool = False
+    not_before_ms: int = 0
+    failures: int = 0
+
+    @property
+    def key(self) -> TopicPartition:
+        return self.topic, self.partition
+
+    @property
+    def finished(self) -> bool:
+        """All that was asked for has been received."""
+        return self.stop_offset is not None and self.next_offset >= self.stop_offset
+
+    @property
+    def lag(self) -> int:
+        """Records between the position and the last high watermark heard of; -1: not known."""
+        return -1 if self.high_watermark < 0 else max(0, self.high_watermark - self.next_offset)
+
+    def received(self, records: bytes, high_watermark: Offset, *, check_crcs: bool) -> Chunk | None:
+        """Move past the batches in `records` (a batch cut off at the end is ignored). None where there is none.
+
+        Raises CorruptRecords, and does not move then.
+        """
+        self.failures = 0
+        self.high_watermark = high_watermark
+        next_offset, epoch = self.next_offset, self.last_epoch
+        for header in headers(records, partial_tail=True):
+            if check_crcs:
+                verify_crc(records, header)
+            if header.next_offset > next_offset:
+                next_offset, epoch = header.next_offset, header.leader_epoch
+        if next_offset == self.next_offset:
+            return None
+        first = self.next_offset
+        self.next_offset, self.last_epoch = next_offset, epoch
+        self.buffered_bytes += len(records)
+        return Chunk(
+            topic=self.topic,
+            partition=self.partition,
+            records=records,
+            first_offset=first,
+            stop_offset=next_offset if self.stop_offset is None else min(next_offset, self.stop_offset),
+            next_offset=next_offset,
+            high_watermark=high_watermark,
+        )
+
+    def reset(self, offset: Offset) -> None:
+        """Start anew at `offset`, whose epoch is not known."""
+        self.next_offset, self.last_epoch = offset, NO_EPOCH

@@ -1,0 +1,79 @@
+"""Asking leaders for offsets: the first, the last, the first at or after a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from quorumlog.client.errors import RequestFailed
+from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.client.link import Link, check
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
+from quorumlog.messages.fetch import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic
+
+LATEST = -1  # the end of what consumers may read
+EARLIEST = -2
+MAX_TIMESTAMP = -3  # the record with the largest timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class FoundOffset:
+    """offset, timestamp_ms: -1 where no record is at or after the time asked for."""
+
+    offset: Offset
+    timestamp_ms: int
+    leader_epoch: Epoch
+
+
+async def resolve_offsets(
+    link: Link, wanted: Mapping[TopicPartition, int], timeout_ms: int | None = None
+) -> dict[TopicPartition, FoundOffset]:
+    """Offsets for timestamps in ms, LATEST, EARLIEST or MAX_TIMESTAMP. Tries again while leaders move.
+
+    Raises RequestFailed (with the last error once time is up), Unavailable.
+    """
+    found: dict[TopicPartition, FoundOffset] = {}
+
+    async def ask() -> None:
+        topics = list(dict.fromkeys(topic for topic, _ in wanted))
+        await link.refresh(topics)
+        by_node: dict[NodeId, list[TopicPartition]] = {}
+        for key in wanted:
+            if key not in found:
+                by_node.setdefault(_leader(link, key), []).append(key)
+        for node_id, keys in by_node.items():
+            response: ListOffsetsResponse = await link.call_node(node_id, _request(keys, wanted))
+            check(response)
+            _collect(response, found)
+
+    await link.until(ask, timeout_ms or link.options.default_api_timeout_ms)
+    return found
+
+
+def _leader(link: Link, key: TopicPartition) -> NodeId:
+    topic = link.cache.topics.get(key[0])
+    if topic is None or key[1] not in topic.partitions:
+        raise RequestFailed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no {key[0]}-{key[1]}")
+    leader = topic.partitions[key[1]]
+    if leader.leader_id == NO_NODE:
+        raise RequestFailed(ErrorCode.LEADER_NOT_AVAILABLE, f"{key[0]}-{key[1]} has no leader")
+    return leader.leader_id
+
+
+def _request(keys: list[TopicPartition], wanted: Mapping[TopicPartition, int]) -> ListOffsetsRequest:
+    topics: dict[str, list[ListOffsetsPartition]] = {}
+    for topic, partition in keys:
+        part = ListOffsetsPartition(index=partition, timestamp_ms=wanted[topic, partition])
+        topics.setdefault(topic, []).append(part)
+    return ListOffsetsRequest(
+        topics=tuple(ListOffsetsTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items())
+    )
+
+
+def _collect(response: ListOffsetsResponse, found: dict[TopicPartition, FoundOffset]) -> None:
+    for topic in response.topics:
+        for part in topic.partitions:
+            if part.error_code != ErrorCode.NONE:
+                raise RequestFailed(ErrorCode(part.error_code), f"offsets of {topic.name}-{part.index}")
+            found[topic.name, part.index] = FoundOffset(part.offset, part.timestamp_ms, part.leader_epoch)
