@@ -1,0 +1,36 @@
+"""How far one follower has come, as its leader has seen it in the current leader epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorumlog.ids import BrokerEpoch, Offset
+
+UNKNOWN: Offset = -1  # no fetch seen in this leader epoch
+NEVER_MS = -(10**15)  # before any time that a clock may show
+
+
+@dataclass(slots=True)
+class FollowerProgress:
+    """All times are the leader's `now_ms`."""
+
+    end_offset: Offset = UNKNOWN  # its last fetch offset: everything below is acknowledged
+    broker_epoch: BrokerEpoch = -1  # of that fetch
+    last_fetch_ms: int = NEVER_MS
+    leader_end_at_last_fetch: Offset = UNKNOWN
+    last_caught_up_ms: int = NEVER_MS
+
+    def fetched(self, fetch_offset: Offset, broker_epoch: BrokerEpoch, leader_end: Offset, now_ms: int) -> None:
+        """A follower is caught up at a fetch that reaches the leader's end, or the end as it was at its fetch before.
+
+        The second half keeps a busy follower in: it may never see the end of a log that keeps growing (FEATURES 1.11).
+        """
+        if fetch_offset >= leader_end:
+            self.last_caught_up_ms = now_ms
+        elif fetch_offset >= self.leader_end_at_last_fetch:
+            self.last_caught_up_ms = max(self.last_caught_up_ms, self.last_fetch_ms)
+        self.end_offset, self.broker_epoch = fetch_offset, broker_epoch
+        self.last_fetch_ms, self.leader_end_at_last_fetch = now_ms, leader_end
+
+    def is_caught_up(self, leader_end: Offset, now_ms: int, lag_time_max_ms: int) -> bool:
+        return self.end_offset == leader_end or now_ms - self.last_caught_up_ms <= lag_time_max_ms

@@ -1,0 +1,152 @@
+"""The recently appended batches of each partition, in memory, so that readers at the end touch no disk and no thread.
+
+A batch is put here only after its write returned. One budget serves all partitions of a broker; the oldest batches of
+any partition go first. Charged are whole frames: a small view keeps the frame that it arrived in alive, so a chunk
+under a quarter of its frame is copied out of it (DESIGN 4).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from quorumlog.ids import Offset
+from quorumlog.messages.buffer import Buffer
+
+COPY_BELOW_SHARE = 4  # a chunk smaller than its frame divided by this is copied
+
+
+@dataclass(frozen=True, slots=True)
+class TailBatch:
+    """One stored batch: `parts` one after the other are its bytes. next_offset: exclusive."""
+
+    base_offset: Offset
+    next_offset: Offset
+    size_bytes: int
+    parts: tuple[Buffer, ...]
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """What one append brought: its batches share a frame."""
+
+    owner: Tail
+    batches: tuple[TailBatch, ...]
+    charged_bytes: int
+    dropped: bool = False
+
+
+class TailBudget:
+    """Keeps the sum of what all tails of a broker are charged at or below `limit_bytes`."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        assert limit_bytes >= 0
+        self._limit_bytes = limit_bytes
+        self._oldest_first: deque[_Chunk] = deque()
+        self.charged_bytes = 0
+
+    def charge(self, chunk: _Chunk) -> None:
+        self._oldest_first.append(chunk)
+        self.charged_bytes += chunk.charged_bytes
+        while self.charged_bytes > self._limit_bytes:
+            self._oldest_first[0].owner.drop_oldest(self._oldest_first[0])  # which refunds it, and so removes it here
+
+    def refund(self, chunk: _Chunk) -> None:
+        assert not chunk.dropped
+        chunk.dropped = True
+        chunk.batches = ()
+        self.charged_bytes -= chunk.charged_bytes
+        while self._oldest_first and self._oldest_first[0].dropped:
+            self._oldest_first.popleft()
+
+
+class Tail:
+    """Contiguous batches [start_offset, end_offset) of one partition; empty where both are equal."""
+
+    def __init__(self, budget: TailBudget) -> None:
+        self._budget = budget
+        self._chunks: deque[_Chunk] = deque()
+        self._batches: list[TailBatch] = []  # of all chunks, in order; the first `_gone` have been dropped
+        self._gone = 0
+
+    @property
+    def start_offset(self) -> Offset:
+        return self._batches[self._gone].base_offset if self._gone < len(self._batches) else -1
+
+    @property
+    def end_offset(self) -> Offset:
+        return self._batches[-1].next_offset if self._gone < len(self._batches) else -1
+
+    def put(self, batches: Sequence[TailBatch], frame_bytes: int) -> None:
+        """Batches that are in the log now. frame_bytes: size of the memory that their parts are views of.
+
+        A gap before them (what lies between was written while nobody put it here) drops all that was held.
+        """
+        assert batches
+        if self._chunks and self.end_offset != batches[0].base_offset:
+            self.clear()
+        size_bytes = sum(batch.size_bytes for batch in batches)
+        if size_bytes * COPY_BELOW_SHARE < frame_bytes:
+            batches = [_copied(batch) for batch in batches]
+            frame_bytes = size_bytes
+        chunk = _Chunk(self, tuple(batches), max(frame_bytes, size_bytes))
+        self._chunks.append(chunk)
+        self._batches.extend(batches)
+        self._budget.charge(chunk)
+
+    def read(self, offset: Offset, max_bytes: int, upper_bound: Offset) -> list[Buffer] | None:
+        """Parts of whole batches from the one that holds `offset`; None where the tail does not reach back to it.
+
+        upper_bound: exclusive, no record at or past it is given. At least one batch, if any lies below upper_bound,
+        whatever max_bytes says; then as many as fit.
+        """
+        if self._gone == len(self._batches) or not self.start_offset <= offset < self.end_offset:
+            return None
+        index = bisect_right(self._batches, offset, lo=self._gone, key=attrgetter("base_offset")) - 1
+        parts: list[Buffer] = []
+        taken_bytes = 0
+        while index < len(self._batches):
+            batch = self._batches[index]
+            if batch.next_offset > upper_bound or (parts and taken_bytes + batch.size_bytes > max_bytes):
+                break
+            parts.extend(batch.parts)
+            taken_bytes += batch.size_bytes
+            index += 1
+        return parts
+
+    def clear(self) -> None:
+        """The log was truncated, or is no longer written here."""
+        for chunk in self._chunks:
+            self._budget.refund(chunk)
+        self._chunks.clear()
+        self._batches.clear()
+        self._gone = 0
+
+    def drop_oldest(self, chunk: _Chunk) -> None:
+        assert self._chunks[0] is chunk, "a tail loses its oldest chunk first"
+        self._chunks.popleft()
+        count = len(chunk.batches)
+        self._budget.refund(chunk)
+        self._gone += count
+        if self._gone * 2 > len(self._batches):  # amortised: each batch is moved at most once on average
+            del self._batches[: self._gone]
+            self._gone = 0
+        else:
+            self._batches[self._gone - count : self._gone] = [_DROPPED] * count  # let go of the memory
+
+
+_DROPPED = TailBatch(-1, -1, 0, ())
+
+
+def frame_bytes(buffer: Buffer) -> int:
+    """Size of the memory that stays alive with `buffer`."""
+    if isinstance(buffer, memoryview):
+        return max(len(buffer), len(buffer.obj)) if isinstance(buffer.obj, bytes | bytearray) else len(buffer)
+    return len(buffer)
+
+
+def _copied(batch: TailBatch) -> TailBatch:
+    return TailBatch(batch.base_offset, batch.next_offset, batch.size_bytes, (b"".join(batch.parts),))
