@@ -1,0 +1,132 @@
+"""What must hold in every image, whatever happened: a pure function that names what does not (RELIABILITY 3.2).
+
+Run after every replayed record in the simulation and after every operation in tests. Beyond Kafka's rules, ours: a
+partition without a leader has an empty ISR, because every member of an ISR may lead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quorum.metadata.image import TOPIC_RESOURCE, Image, TopicImage, hash_of
+from quorum.metadata.registration import LOST, RECOVERED, RECOVERING, PartitionRegistration, is_reserved_directory
+from quorumlog.errors import ApiError
+from quorumlog.ids import NO_NODE, UUID_BYTES, NodeId, format_uuid
+from quorumlog.topic_config import TopicConfig, validate_all
+
+
+def violations(image: Image) -> list[str]:
+    """One sentence for each broken rule; empty for a sound image."""
+    return [*_brokers(image), *_topics(image), *_configs(image), *_hash(image)]
+
+
+def effective_min_isr(min_insync_replicas: int, replicas: tuple[NodeId, ...]) -> int:
+    """A topic with fewer replicas than its min.insync.replicas needs them all, not more (KIP-966)."""
+    return min(min_insync_replicas, len(replicas))
+
+
+def _brokers(image: Image) -> Iterator[str]:
+    owners: dict[bytes, NodeId] = {}
+    for broker in image.sorted_brokers():
+        name = f"broker {broker.broker_id}"
+        if not 0 <= broker.broker_epoch < max(image.offset, 1):
+            yield f"{name}: epoch {broker.broker_epoch} is not an offset below {image.offset}"
+        if len(broker.incarnation_id) != UUID_BYTES:
+            yield f"{name}: incarnation id of {len(broker.incarnation_id)} bytes"
+        for directory in broker.log_directories:
+            if len(directory) != UUID_BYTES or is_reserved_directory(directory):
+                yield f"{name}: {directory.hex()} is no directory id"
+            if owners.setdefault(directory, broker.broker_id) != broker.broker_id:
+                yield f"{name}: directory {format_uuid(directory)} is also broker {owners[directory]}'s"
+        if len(set(broker.log_directories)) < len(broker.log_directories):
+            yield f"{name}: a directory is registered twice"
+
+
+def _topics(image: Image) -> Iterator[str]:
+    if len(image.topics) != len(image.topic_ids):
+        yield f"{len(image.topics)} topics have {len(image.topic_ids)} names"
+    for name in sorted(image.topic_ids):
+        topic = image.topics.get(image.topic_ids[name])
+        if topic is None or topic.name != name:
+            yield f"topic {name}: the name leads nowhere"
+            continue
+        yield from _topic(image, topic)
+
+
+def _topic(image: Image, topic: TopicImage) -> Iterator[str]:
+    if len(topic.id) != UUID_BYTES:
+        yield f"topic {topic.name}: id of {len(topic.id)} bytes"
+    if sorted(topic.partitions) != list(range(len(topic.partitions))):
+        yield f"topic {topic.name}: partitions are not numbered from 0 without a gap"
+    try:
+        min_isr = TopicConfig.from_map(image.topic_config(topic.name)).min_insync_replicas
+    except ApiError:
+        return  # _configs names it
+    for index, partition in topic.sorted_partitions():
+        for problem in _partition(image, partition, min_isr):
+            yield f"{topic.name}-{index}: {problem}"
+
+
+def _partition(image: Image, partition: PartitionRegistration, min_isr: int) -> Iterator[str]:
+    replicas, isr, elr = set(partition.replicas), set(partition.isr), set(partition.eligible_leader_replicas)
+    if not partition.replicas or len(replicas) < len(partition.replicas):
+        yield f"replicas {partition.replicas} are not one or more different brokers"
+    if len(isr) < len(partition.isr) or len(elr) < len(partition.eligible_leader_replicas):
+        yield f"ISR {partition.isr} or ELR {partition.eligible_leader_replicas} names a broker twice"
+    if isr & elr:
+        yield f"ISR {partition.isr} and ELR {partition.eligible_leader_replicas} overlap"
+    if not isr | elr <= replicas:
+        yield f"ISR {partition.isr} or ELR {partition.eligible_leader_replicas} is not among {partition.replicas}"
+    if elr and len(isr) >= effective_min_isr(min_isr, partition.replicas):
+        yield f"ISR {partition.isr} is large enough, and still there is an ELR {partition.eligible_leader_replicas}"
+    yield from _leadership(partition)
+    yield from _places(image, partition)
+    if not set(partition.adding_replicas) | set(partition.removing_replicas) <= replicas:
+        yield "replicas being added or removed are not among the replicas"
+    if set(partition.adding_replicas) & set(partition.removing_replicas):
+        yield "a replica is being added and removed"
+
+
+def _leadership(partition: PartitionRegistration) -> Iterator[str]:
+    if partition.leader == NO_NODE and partition.isr:
+        yield f"no leader, though the ISR is {partition.isr}"
+    if partition.leader != NO_NODE and partition.leader not in partition.isr:
+        yield f"leader {partition.leader} is not in the ISR {partition.isr}"
+    if partition.last_known_elr and (partition.isr or len(partition.last_known_elr) != 1):
+        yield f"last known leader {partition.last_known_elr} beside the ISR {partition.isr}"
+    if partition.leader_recovery_state not in (RECOVERED, RECOVERING):
+        yield f"leader recovery state {partition.leader_recovery_state}"
+    if partition.leader_recovery_state == RECOVERING and len(partition.isr) > 1:
+        yield f"recovering with the ISR {partition.isr}"
+    if not 0 <= partition.leader_epoch <= partition.partition_epoch:
+        yield f"leader epoch {partition.leader_epoch}, partition epoch {partition.partition_epoch}"
+
+
+def _places(image: Image, partition: PartitionRegistration) -> Iterator[str]:
+    if len(partition.directories) != len(partition.replicas):
+        yield f"{len(partition.directories)} directories for {len(partition.replicas)} replicas"
+        return
+    for broker_id in partition.isr:
+        broker = image.brokers.get(broker_id)
+        if broker is None or not broker.active:
+            yield f"broker {broker_id} is in the ISR, and is fenced, shutting down or not registered"
+        elif broker_id in partition.replicas and not broker.is_online(partition.directory(broker_id)):
+            yield f"broker {broker_id} is in the ISR, and its directory is offline"
+    for directory in partition.directories:
+        if len(directory) != UUID_BYTES or directory == LOST:
+            yield f"{directory.hex()} is no directory of a replica"
+
+
+def _configs(image: Image) -> Iterator[str]:
+    for kind, name in sorted(image.configs):
+        if kind == TOPIC_RESOURCE and name not in image.topic_ids:
+            yield f"settings of the topic {name}, which does not exist"
+        try:
+            validate_all(image.configs[kind, name])
+        except ApiError as error:
+            yield f"settings of {kind}/{name}: {error.message}"
+
+
+def _hash(image: Image) -> Iterator[str]:
+    if image.state_hash != hash_of(image):
+        yield "the state hash is not that of the image"

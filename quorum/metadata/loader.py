@@ -1,0 +1,127 @@
+"""From committed batches to published images (KRAFT 2.9).
+
+The loader lives on the quorum's log (RaftListener) and is what everybody else subscribes to (MetadataSubscription). It
+publishes in order, after each piece of committed log that the driver delivers, for the first time only when the local
+log has caught up with the high watermark that was the first to be known: a broker must not act on an image of last
+week. A record that cannot be replayed is raised to the driver, which stops the node: half an image is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from quorum.metadata.batches import ReplayedTo, replay_batches
+from quorum.metadata.delta import Delta
+from quorum.metadata.image import EMPTY, Image
+from quorum.metadata.records_of import delta_from_empty
+from quorum.subscription import ActiveController, MetadataListener
+from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
+from quorumlog.messages.common import Endpoint
+
+UNKNOWN = -1  # a high watermark that nobody has told
+
+
+class MetadataLoader:
+    """A RaftListener and a MetadataSubscription. To be told first of all listeners of the driver."""
+
+    def __init__(self) -> None:
+        self._image = EMPTY  # the newest published
+        self._pending = Delta(EMPTY)  # replayed since then
+        self._at = ReplayedTo(EMPTY.offset, EMPTY.epoch)
+        self._high_watermark: Offset = UNKNOWN
+        self._publish_from: Offset | None = None  # the high watermark that was known first
+        self._active_controller: ActiveController | None = None
+        self._listeners: list[MetadataListener] = []
+        self._controller_callbacks: list[Callable[[], None]] = []
+        self._waiting: list[tuple[Offset, asyncio.Future[bool]]] = []
+
+    # What others read (MetadataSubscription).
+
+    @property
+    def image(self) -> Image:
+        """The newest published image."""
+        return self._image
+
+    @property
+    def committed_image(self) -> Image:
+        """All that was delivered, published or not: what a new active controller starts from."""
+        return self._pending.apply(self._at.end_offset, self._at.epoch)
+
+    @property
+    def high_watermark(self) -> Offset:
+        return self._high_watermark
+
+    @property
+    def active_controller(self) -> ActiveController | None:
+        return self._active_controller
+
+    def subscribe(self, listener: MetadataListener) -> None:
+        """Call `listener` after each step; at once with the whole image if there is one."""
+        self._listeners.append(listener)
+        if self._image is not EMPTY:
+            listener(delta_from_empty(self._image), self._image)
+
+    def on_controller_change(self, callback: Callable[[], None]) -> None:
+        self._controller_callbacks.append(callback)
+
+    async def wait_for_offset(self, offset: Offset, timeout_ms: int) -> bool:
+        """True once an image with `image.offset >= offset` is published; False at the time-out."""
+        if self._image.offset >= offset:
+            return True
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[bool] = loop.create_future()
+        waiter = (offset, future)
+        timer = loop.call_later(timeout_ms / 1000, _answer, future, False)
+        self._waiting.append(waiter)
+        try:
+            return await future
+        finally:
+            timer.cancel()
+            self._waiting = [other for other in self._waiting if other is not waiter]
+
+    # What the quorum tells (RaftListener).
+
+    def on_committed(self, batches: bytes, end_offset: Offset) -> None:
+        self._at = replay_batches(self._pending, batches, self._at)
+        assert self._at.end_offset == end_offset, f"{self._at.end_offset} != {end_offset}"
+        self._publish_if_caught_up()
+
+    def on_high_watermark(self, high_watermark: Offset) -> None:
+        if self._publish_from is None and high_watermark >= 0:
+            self._publish_from = high_watermark
+        self._high_watermark = max(self._high_watermark, high_watermark)
+        self._publish_if_caught_up()
+
+    def on_leader_change(self, leader_id: NodeId, epoch: Epoch, endpoint: Endpoint | None) -> None:
+        known = leader_id != NO_NODE and endpoint is not None
+        leader = ActiveController(leader_id, epoch, endpoint) if known and endpoint is not None else None
+        if leader == self._active_controller:
+            return
+        self._active_controller = leader
+        for callback in tuple(self._controller_callbacks):
+            callback()
+
+    def on_claim(self, epoch: Epoch, end_offset: Offset) -> None:
+        """Of no interest here."""
+
+    def on_resign(self, epoch: Epoch) -> None:
+        """Of no interest here: what was committed stays committed."""
+
+    def _publish_if_caught_up(self) -> None:
+        caught_up = self._publish_from is not None and self._at.end_offset >= self._publish_from
+        if not caught_up or self._at.end_offset == self._image.offset:
+            return
+        delta = self._pending
+        self._image = delta.apply(self._at.end_offset, self._at.epoch)
+        self._pending = Delta(self._image)
+        for listener in tuple(self._listeners):
+            listener(delta, self._image)
+        for offset, future in self._waiting:
+            if offset <= self._image.offset:
+                _answer(future, True)
+
+
+def _answer(future: asyncio.Future[bool], reached: bool) -> None:
+    if not future.done():
+        future.set_result(reached)
