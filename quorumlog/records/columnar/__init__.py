@@ -1,0 +1,21 @@
+"""Arrow columns to record batches and back, compiled with Numba. Needs the extra `[arrow]`; a node never imports it.
+
+The same bytes as `quorumlog.records.plain`, which is the oracle of its tests, at about twenty times its speed.
+"""
+
+from __future__ import annotations
+
+from quorumlog.records.columnar.decode import SCHEMA, SCHEMA_WITH_HEADERS, decode_columns
+from quorumlog.records.columnar.encode import DEFAULT_MAX_BATCH_BYTES, EncodedBatch, encode_columns
+from quorumlog.records.columnar.partition import NO_KEY, partition_keys
+
+__all__ = [
+    "DEFAULT_MAX_BATCH_BYTES",
+    "NO_KEY",
+    "SCHEMA",
+    "SCHEMA_WITH_HEADERS",
+    "EncodedBatch",
+    "decode_columns",
+    "encode_columns",
+    "partition_keys",
+]

@@ -1,0 +1,142 @@
+"""Arrow columns to record batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import NO_EPOCH, Epoch
+from quorumlog.records.batch import BATCH_OVERHEAD, NO_PRODUCER, NO_SEQUENCE, NO_TIMESTAMP, Codec, seal
+from quorumlog.records.columnar.arrow import BytesArray, as_column, as_headers, as_numbers
+from quorumlog.records.columnar.encode_kernels import fill, plan
+from quorumlog.records.compression import compress
+from quorumlog.records.plain import MAX_TIMESTAMP_MS, attributes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from quorumlog.records.columnar.arrow import Column, Lists
+    from quorumlog.records.columnar.compiled import Numbers
+
+_Columns = tuple["Column", "Column", "Numbers", "Lists", "Column", "Column"]  # the first arguments of both kernels
+
+DEFAULT_MAX_BATCH_BYTES = 1024 * 1024
+SCRATCH_BYTES = 1024 * 1024  # small batches are written together into memory that stays in the cache
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedBatch:
+    """A batch as a producer sends it, at base offset 0."""
+
+    data: bytes
+    count: int  # of records
+
+
+def encode_columns(
+    keys: BytesArray,
+    values: BytesArray,
+    timestamps_ms: Any,
+    headers: Any = None,
+    *,
+    max_batch_bytes: int = DEFAULT_MAX_BATCH_BYTES,
+    codec: Codec = Codec.NONE,
+    producer_id: int = NO_PRODUCER,
+    producer_epoch: int = -1,
+    base_sequence: int = NO_SEQUENCE,
+    leader_epoch: Epoch = NO_EPOCH,
+    transactional: bool = False,
+) -> list[EncodedBatch]:
+    """The rows, in order, as batches at base offset 0. What it holds beside the result is bounded by the slice given.
+
+    keys, values: Arrow binary or string arrays; None for all null. headers: list<struct<name, value>> or None.
+    timestamps_ms: Arrow int64 or timestamp array, numpy array, or one int for all rows.
+    max_batch_bytes: of a whole batch before compression; a record that is larger has a batch of its own.
+    base_sequence: of the first row; batches count on from it and wrap at 2^31.
+    Raises ApiError: INVALID_TIMESTAMP, INVALID_RECORD (a header without a name), MESSAGE_TOO_LARGE (2 GiB).
+    """
+    rows = next(len(column) for column in (keys, values, timestamps_ms) if hasattr(column, "__len__"))
+    assert all(len(column) == rows for column in (keys, values, headers) if column is not None)
+    timestamps = as_numbers(timestamps_ms, rows)
+    assert len(timestamps) == rows
+    _check_timestamps(timestamps)
+    columns = (as_column(keys), as_column(values), timestamps, *as_headers(headers))
+    layout = _plan(columns, rows, max_batch_bytes)
+    attributes = attributes_of(codec, transactional=transactional)
+    encoded = []
+    for batch, records in _filled(columns, layout):
+        first, end = int(layout.starts[batch]), int(layout.starts[batch + 1])
+        data = seal(
+            compress(codec, records),
+            base_offset=0,
+            leader_epoch=leader_epoch,
+            attributes=attributes,
+            last_offset_delta=end - first - 1,
+            base_timestamp=int(timestamps[first]),
+            max_timestamp=int(layout.largest_timestamps[batch]),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence if base_sequence == NO_SEQUENCE else (base_sequence + first) & 0x7FFFFFFF,
+            count=end - first,
+        )
+        encoded.append(EncodedBatch(data, end - first))
+    return encoded
+
+
+def _check_timestamps(timestamps: Numbers) -> None:
+    if len(timestamps) == 0:
+        return
+    lowest, highest = int(timestamps.min()), int(timestamps.max())
+    if lowest < NO_TIMESTAMP or highest > MAX_TIMESTAMP_MS:
+        raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"timestamps from {lowest} to {highest} ms")
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where each batch begins and how large it is."""
+
+    batches: int
+    body_bytes: NDArray[np.int64]  # per row
+    starts: NDArray[np.int64]  # per batch, and the number of rows behind the last
+    sizes: NDArray[np.int64]  # per batch: bytes of its records
+    largest_timestamps: NDArray[np.int64]  # per batch
+
+
+def _plan(columns: _Columns, rows: int, max_batch_bytes: int) -> _Layout:
+    body_bytes, starts, sizes, largest = (np.empty(rows + 1, np.int64) for _ in range(4))
+    batches = plan(*columns, max_batch_bytes - BATCH_OVERHEAD, body_bytes, starts, sizes, largest)
+    if batches < 0:
+        raise ApiError(ErrorCode.MESSAGE_TOO_LARGE, "a record of more than 2 GiB")
+    starts[batches] = rows
+    return _Layout(batches, body_bytes, starts, sizes, largest)
+
+
+def _filled(columns: _Columns, layout: _Layout) -> Iterator[tuple[int, memoryview]]:
+    """(batch, its records) for every batch, in order. The memory of the records is used again for the next ones."""
+    scratch = np.empty(0, np.uint8)
+    batch = 0
+    while batch < layout.batches:
+        end, size = _group(layout, batch)
+        if size > len(scratch):
+            scratch = np.empty(max(size, SCRATCH_BYTES), np.uint8)
+        written = fill(*columns, layout.body_bytes, layout.starts, batch, end, scratch)
+        assert written == size, f"planned {size} bytes, wrote {written}"
+        view = memoryview(scratch.data)
+        position = 0
+        for index in range(batch, end):
+            yield index, view[position : position + int(layout.sizes[index])]
+            position += int(layout.sizes[index])
+        batch = end
+
+
+def _group(layout: _Layout, first: int) -> tuple[int, int]:
+    """(exclusive end, bytes) of the batches that are written by one call: one, or as many as SCRATCH_BYTES hold."""
+    end, size = first + 1, int(layout.sizes[first])
+    while end < layout.batches and size + int(layout.sizes[end]) <= SCRATCH_BYTES:
+        size += int(layout.sizes[end])
+        end += 1
+    return end, size
