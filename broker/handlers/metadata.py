@@ -1,0 +1,166 @@
+"""Metadata: which brokers there are and who leads what, read from the newest image.
+
+A topic that does not exist is made where both the client and `auto.create.topics.enable` allow it: the active
+controller is asked, and the answer waits until the topic is in this broker's image, or says LEADER_NOT_AVAILABLE,
+which makes clients ask again. Leaders that are not alive are told as none.
+"""
+
+from __future__ import annotations
+
+from broker.endpoints import client_endpoints, endpoint_for, live_brokers
+from broker.forwarding import forward
+from broker.handlers.limits import check_topic_count
+from broker.services import Services
+from quorum.metadata.image import Image, TopicImage
+from quorum.metadata.registration import PartitionRegistration
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import NO_NODE, NodeId
+from quorumlog.messages.cluster import (
+    BrokerMetadata,
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    PartitionMetadata,
+    TopicMetadata,
+    TopicQuery,
+)
+from quorumlog.rpc.transport import Context
+from quorumlog.topic_name import validate_topic_name
+
+CREATE_TIMEOUT_MS = 5_000
+IMAGE_WAIT_MS = 1_000
+
+
+async def handle_metadata(services: Services, context: Context, request: MetadataRequest) -> MetadataResponse:
+    check_topic_count(request.topics, services.limits)
+    image = services.caught_up_image()
+    refused: dict[str, ApiError] = {}
+    missing = _to_create(services, image, request)
+    if missing:
+        refused = await _create(services, missing)
+        image = services.subscription.image
+    live = live_brokers(image)
+    return MetadataResponse(
+        brokers=tuple(_brokers(services, context, image)),
+        cluster_id=services.cluster_id,
+        controller_id=services.node_id if services.subscription.active_controller is not None else NO_NODE,
+        topics=tuple(_topics(image, request, refused, [broker.broker_id for broker in live])),
+        metadata_offset=image.offset,
+    )
+
+
+def _to_create(services: Services, image: Image, request: MetadataRequest) -> list[str]:
+    """Names that were asked for, are not there, and may be made; each once, in the order of the request."""
+    if request.all_topics or not request.allow_auto_topic_creation or not services.auto_create_topics:
+        return []
+    names = [query.name for query in request.topics if not query.topic_id and query.name not in image.topic_ids]
+    missing = list(dict.fromkeys(names))
+    limit = services.limits.max_auto_created_topics
+    if len(missing) > limit:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, f"{len(missing)} topics to create in one metadata request, limit {limit}"
+        )
+    return [name for name in missing if _name_error(name) is None]
+
+
+async def _create(services: Services, names: list[str]) -> dict[str, ApiError]:
+    """Ask the controller for the topics, with its defaults. What it refused, by name."""
+    request = CreateTopicsRequest(
+        topics=tuple(CreatableTopic(name=name) for name in names), timeout_ms=CREATE_TIMEOUT_MS
+    )
+    try:
+        response: CreateTopicsResponse = await forward(services.controller, request, CREATE_TIMEOUT_MS)
+    except ApiError as error:
+        return {name: ApiError(ErrorCode.LEADER_NOT_AVAILABLE, str(error)) for name in names}
+    if response.error_code != ErrorCode.NONE:
+        told = ApiError(ErrorCode(response.error_code), response.error_message)
+        return dict.fromkeys(names, told)
+    refused: dict[str, ApiError] = {}
+    for result in response.topics:
+        if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            refused[result.name] = ApiError(ErrorCode(result.error_code), result.error_message)
+    await _until_known(services, [name for name in names if name not in refused])
+    return refused
+
+
+async def _until_known(services: Services, names: list[str]) -> None:
+    """Wait a little until the image holds what was just created; the answer does without, if it takes longer."""
+    waits = 0
+    while waits < len(names) + 8 and any(name not in services.subscription.image.topic_ids for name in names):
+        waits += 1
+        if not await services.subscription.wait_for_offset(services.subscription.image.offset + 1, IMAGE_WAIT_MS):
+            return
+
+
+def _brokers(services: Services, context: Context, image: Image) -> list[BrokerMetadata]:
+    brokers = []
+    for broker in live_brokers(image):
+        endpoint = endpoint_for(services, context, broker)
+        if endpoint is not None:
+            brokers.append(
+                BrokerMetadata(
+                    node_id=broker.broker_id,
+                    host=endpoint.host,
+                    port=endpoint.port,
+                    rack=broker.rack,
+                    endpoints=client_endpoints(services, broker),
+                )
+            )
+    return brokers
+
+
+def _topics(
+    image: Image, request: MetadataRequest, refused: dict[str, ApiError], live: list[NodeId]
+) -> list[TopicMetadata]:
+    if request.all_topics:
+        return [_topic(topic, live) for topic in image.sorted_topics()]
+    return [_asked(image, query, refused, live) for query in request.topics]
+
+
+def _asked(image: Image, query: TopicQuery, refused: dict[str, ApiError], live: list[NodeId]) -> TopicMetadata:
+    topic = image.topics.get(query.topic_id) if query.topic_id else image.topic(query.name)
+    if topic is not None:
+        return _topic(topic, live)
+    error = _why_not(query, refused)
+    return TopicMetadata(name=query.name, topic_id=query.topic_id, error_code=error.code, error_message=error.message)
+
+
+def _why_not(query: TopicQuery, refused: dict[str, ApiError]) -> ApiError:
+    if query.topic_id:
+        return ApiError(ErrorCode.UNKNOWN_TOPIC_ID, "")
+    illegal = _name_error(query.name)
+    return illegal or refused.get(query.name) or ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+
+
+def _name_error(name: str) -> ApiError | None:
+    try:
+        validate_topic_name(name)
+    except ApiError as error:
+        return error
+    return None
+
+
+def _topic(topic: TopicImage, live: list[NodeId]) -> TopicMetadata:
+    return TopicMetadata(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.name.startswith("__"),
+        partitions=tuple(_partition(index, partition, live) for index, partition in topic.sorted_partitions()),
+    )
+
+
+def _partition(index: int, partition: PartitionRegistration, live: list[NodeId]) -> PartitionMetadata:
+    leader = partition.leader if partition.leader in live else NO_NODE
+    return PartitionMetadata(
+        error_code=ErrorCode.NONE if leader != NO_NODE else ErrorCode.LEADER_NOT_AVAILABLE,
+        index=index,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replicas=partition.replicas,
+        isr=partition.isr,
+        offline_replicas=tuple(replica for replica in partition.replicas if replica not in live),
+        eligible_leader_replicas=partition.eligible_leader_replicas,
+        last_known_elr=partition.last_known_elr,
+    )

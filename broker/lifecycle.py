@@ -1,0 +1,301 @@
+"""What a broker tells the controller about itself, from registration to its last heartbeat. A sans-IO core.
+
+    STARTING                      register, until an active controller takes it
+    RECOVERY                      heartbeats that want to stay fenced, until the metadata is applied and logs are open
+    RUNNING                       heartbeats that want to be unfenced; fenced wrongly, the next one unfences
+    PENDING_CONTROLLED_SHUTDOWN   heartbeats that want to shut down, until the controller agrees or time is up
+    SHUTTING_DOWN                 silent
+
+Rules: one heartbeat in flight; offline directories are told again in each heartbeat, since an answer may be lost; a
+registration that the controller does not know is made anew (the same incarnation keeps its epoch). KRAFT 2.6, DESIGN 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import assert_never
+
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
+from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
+
+RETRY_MIN_MS = 50
+RETRY_MAX_MS = 1_000
+
+
+class LifecycleState(Enum):
+    STARTING = "starting"
+    RECOVERY = "recovery"
+    RUNNING = "running"
+    PENDING_CONTROLLED_SHUTDOWN = "pending controlled shutdown"
+    SHUTTING_DOWN = "shutting down"
+
+
+NEXT: dict[LifecycleState, frozenset[LifecycleState]] = {
+    LifecycleState.STARTING: frozenset({LifecycleState.RECOVERY, LifecycleState.SHUTTING_DOWN}),
+    LifecycleState.RECOVERY: frozenset({LifecycleState.RUNNING, LifecycleState.STARTING, LifecycleState.SHUTTING_DOWN}),
+    LifecycleState.RUNNING: frozenset(
+        {LifecycleState.STARTING, LifecycleState.PENDING_CONTROLLED_SHUTDOWN, LifecycleState.SHUTTING_DOWN}
+    ),
+    LifecycleState.PENDING_CONTROLLED_SHUTDOWN: frozenset({LifecycleState.SHUTTING_DOWN}),
+    LifecycleState.SHUTTING_DOWN: frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifecycleConfig:
+    heartbeat_interval_ms: int = 500
+    registration_timeout_ms: int = 60_000
+    controlled_shutdown_timeout_ms: int = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """`deadline_ms` may have passed; harmless if not."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerChanged:
+    """Another controller is active, or the stream to it broke: what waited for an answer gets none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    response: RegisterBrokerResponse
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatAnswered:
+    response: BrokerHeartbeatResponse
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailed:
+    """The register or heartbeat call in flight failed on its way."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataApplied:
+    """The broker has applied the metadata below `offset`."""
+
+    offset: Offset
+    ready: bool  # what the broker needs to serve is open
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryOffline:
+    directory_id: Uuid
+
+
+@dataclass(frozen=True, slots=True)
+class StopWanted:
+    controlled: bool
+
+
+Event = (
+    TimerFired
+    | ControllerChanged
+    | Registered
+    | HeartbeatAnswered
+    | CallFailed
+    | MetadataApplied
+    | DirectoryOffline
+    | StopWanted
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """Send a registration; answer with Registered or CallFailed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendHeartbeat:
+    """Send on the ordered stream; answer with HeartbeatAnswered or CallFailed."""
+
+    request: BrokerHeartbeatRequest
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanged:
+    state: LifecycleState
+
+
+@dataclass(frozen=True, slots=True)
+class Fatal:
+    """The broker cannot go on; nothing follows."""
+
+    reason: str
+
+
+Effect = Register | SendHeartbeat | StateChanged | Fatal
+
+
+@dataclass(slots=True)
+class Lifecycle:
+    """One broker's standing with the cluster. Pure: no I/O, no clock.
+
+    incarnation_id: made anew at each start of the process; what tells a restart from a return.
+    """
+
+    node_id: NodeId
+    incarnation_id: Uuid
+    config: LifecycleConfig
+    state: LifecycleState = LifecycleState.STARTING
+    broker_epoch: BrokerEpoch = -1
+    fenced: bool = True
+    metadata_offset: Offset = -1  # exclusive
+    ready: bool = False
+    offline_directories: dict[Uuid, None] = field(default_factory=dict)
+    _in_flight: bool = False
+    _next_ms: int | None = 0  # when to call next; None: nothing more is to be said
+    _failures: int = 0
+    _give_up_ms: int | None = None  # of the registration, or of the controlled shutdown
+    _last_error: str = "no controller was found"
+
+    def deadline_ms(self) -> int | None:
+        """When a TimerFired is due; None: never."""
+        due = [at for at in (None if self._in_flight else self._next_ms, self._give_up_ms) if at is not None]
+        return min(due, default=None)
+
+    def step(self, event: Event, now_ms: int) -> list[Effect]:
+        match event:
+            case TimerFired():
+                return self._on_timer(now_ms)
+            case ControllerChanged():
+                self._in_flight, self._failures = False, 0
+                return self._call_now(now_ms)
+            case Registered():
+                return self._on_registered(event.response, now_ms)
+            case HeartbeatAnswered():
+                return self._on_heartbeat_answered(event.response, now_ms)
+            case CallFailed():
+                return self._retry(event.reason, now_ms)
+            case MetadataApplied():
+                return self._on_metadata_applied(event, now_ms)
+            case DirectoryOffline():
+                self.offline_directories[event.directory_id] = None
+                return self._call_now(now_ms)
+            case StopWanted():
+                return self._on_stop_wanted(event.controlled, now_ms)
+            case _:
+                assert_never(event)
+
+    def check_invariants(self) -> None:
+        assert (self.broker_epoch >= 0) or self.state in (LifecycleState.STARTING, LifecycleState.SHUTTING_DOWN)
+        assert self.state is not LifecycleState.SHUTTING_DOWN or self.deadline_ms() is None
+
+    def _on_timer(self, now_ms: int) -> list[Effect]:
+        if self.state is LifecycleState.STARTING and self._give_up_ms is None and self.broker_epoch < 0:
+            self._give_up_ms = now_ms + self.config.registration_timeout_ms
+        if self._give_up_ms is not None and now_ms >= self._give_up_ms:
+            return self._give_up()
+        if self._in_flight or self._next_ms is None or now_ms < self._next_ms:
+            return []
+        self._in_flight = True
+        return [Register() if self.state is LifecycleState.STARTING else SendHeartbeat(self._heartbeat())]
+
+    def _give_up(self) -> list[Effect]:
+        if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
+            return self._shut_down()
+        self._give_up_ms = self._next_ms = None
+        waited_ms = self.config.registration_timeout_ms
+        return [Fatal(f"broker {self.node_id} could not register within {waited_ms} ms: {self._last_error}")]
+
+    def _on_registered(self, response: RegisterBrokerResponse, now_ms: int) -> list[Effect]:
+        self._in_flight = False
+        if self.state is not LifecycleState.STARTING:
+            return []
+        if response.error_code != ErrorCode.NONE:
+            return self._retry(_told(response.error_code, response.error_message), now_ms)
+        assert response.broker_epoch >= self.broker_epoch, f"epoch went back from {self.broker_epoch}: {response}"
+        self.broker_epoch, self._give_up_ms, self._failures = response.broker_epoch, None, 0
+        return [*self._become(LifecycleState.RECOVERY), *self._call_now(now_ms)]
+
+    def _on_heartbeat_answered(self, response: BrokerHeartbeatResponse, now_ms: int) -> list[Effect]:
+        self._in_flight = False
+        if self.state in (LifecycleState.STARTING, LifecycleState.SHUTTING_DOWN):
+            return []
+        if response.error_code in (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED):
+            return self._on_unknown_to_controller(response, now_ms)
+        if response.error_code != ErrorCode.NONE:
+            return self._retry(_told(response.error_code, response.error_message), now_ms)
+        self._failures, self._next_ms = 0, now_ms + self.config.heartbeat_interval_ms
+        self.fenced = response.is_fenced
+        if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
+            return self._shut_down() if response.should_shutdown else []
+        if self.state is LifecycleState.RECOVERY and not response.is_fenced:
+            return self._become(LifecycleState.RUNNING)
+        return []
+
+    def _on_unknown_to_controller(self, response: BrokerHeartbeatResponse, now_ms: int) -> list[Effect]:
+        """Our registration was superseded or removed: nothing to hand over, or a new one to make."""
+        if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
+            return self._shut_down()
+        self.fenced = True
+        self._last_error = _told(response.error_code, response.error_message)
+        self._give_up_ms = now_ms + self.config.registration_timeout_ms
+        return [*self._become(LifecycleState.STARTING), *self._call_now(now_ms)]
+
+    def _on_metadata_applied(self, event: MetadataApplied, now_ms: int) -> list[Effect]:
+        """The heartbeat that first can unfence does not wait for its turn."""
+        wanted_fence = self._wants_fence()
+        self.metadata_offset, self.ready = max(self.metadata_offset, event.offset), event.ready
+        unfenceable = self.state is LifecycleState.RECOVERY and wanted_fence and not self._wants_fence()
+        return self._call_now(now_ms) if unfenceable else []
+
+    def _on_stop_wanted(self, controlled: bool, now_ms: int) -> list[Effect]:
+        if self.state is LifecycleState.SHUTTING_DOWN:
+            return []
+        if controlled and self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
+            return []
+        if not controlled or self.state is not LifecycleState.RUNNING:
+            return self._shut_down()
+        self._give_up_ms = now_ms + self.config.controlled_shutdown_timeout_ms
+        return [*self._become(LifecycleState.PENDING_CONTROLLED_SHUTDOWN), *self._call_now(now_ms)]
+
+    def _shut_down(self) -> list[Effect]:
+        self._next_ms = self._give_up_ms = None
+        return self._become(LifecycleState.SHUTTING_DOWN)
+
+    def _become(self, state: LifecycleState) -> list[Effect]:
+        assert state in NEXT[self.state], f"{self.state} -> {state}"
+        self.state = state
+        return [StateChanged(state)]
+
+    def _call_now(self, now_ms: int) -> list[Effect]:
+        if self.state is LifecycleState.SHUTTING_DOWN or self._next_ms is None:
+            return []
+        self._next_ms = now_ms
+        return self._on_timer(now_ms)
+
+    def _retry(self, reason: str, now_ms: int) -> list[Effect]:
+        self._in_flight, self._last_error = False, reason
+        if self._next_ms is not None:
+            self._next_ms = now_ms + min(RETRY_MIN_MS << min(self._failures, 10), RETRY_MAX_MS)
+        self._failures += 1
+        return []
+
+    def _wants_fence(self) -> bool:
+        """True until the broker has applied its own registration and can serve."""
+        return not self.ready or self.metadata_offset <= self.broker_epoch
+
+    def _heartbeat(self) -> BrokerHeartbeatRequest:
+        assert self.broker_epoch >= 0
+        return BrokerHeartbeatRequest(
+            broker_id=self.node_id,
+            broker_epoch=self.broker_epoch,
+            current_metadata_offset=self.metadata_offset,
+            want_fence=self._wants_fence(),
+            want_shutdown=self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN,
+            offline_directories=tuple(sorted(self.offline_directories)),
+            incarnation_id=self.incarnation_id,
+        )
+
+
+def _told(code: int, message: str) -> str:
+    name = ErrorCode(code).name if code in ErrorCode._value2member_map_ else str(code)
+    return f"{name}: {message}" if message else name
