@@ -1,8 +1,8 @@
 """A batch as it is handed to a log: the buffers to write and the few numbers that the log needs of them.
 
-The leader stamps what a producer sent (17 new bytes and a view of the rest), a follower stores what the leader stamped, so
-both are lists of buffers that are written as they are: received bytes are never changed or copied (DESIGN §6). Checksums
-were verified by whoever received the bytes; the log verifies them when it recovers.
+The leader stamps what a producer sent (17 new bytes and a view of the rest), a follower stores what the leader stamped,
+so both are lists of buffers that are written as they are: received bytes are never changed or copied (DESIGN §6).
+Checksums were verified by whoever received the bytes; the log verifies them when it recovers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Kafka's text checkpoints: a version line, a count line, then one entry a line (FORMATS 4.6).
 
-A file is `0`, the number of entries, and the entries, each line ended by a newline. Empty, or the version line only, it
-holds nothing: so Kafka reads it, and the atomic replace is what keeps a torn file from looking like that. The grammar is
-strict: Python's `int` would take " 1_0 " for ten (RELIABILITY 6.1.13).
+A file is `0`, the number of entries, and the entries, each line ended by a newline. Empty, or the version line only,
+it holds nothing: so Kafka reads it, and the atomic replace is what keeps a torn file from looking like that. The
+grammar is strict: Python's `int` would take " 1_0 " for ten (RELIABILITY 6.1.13).
 """
 
 from __future__ import annotations

@@ -1,0 +1,334 @@
+"""A log: batches in segments, one after the other; the same engine for a partition and for the metadata.
+
+Rules (DESIGN §6, RELIABILITY 6.1):
+
+- One thread changes a log (its directory's writer); any thread reads what was published, by taking the view.
+- An append publishes the new end after its write returned. `sync` makes it durable and then moves `synced_end`.
+- After a failed or short write or sync the log refuses every change: an (offset, epoch) is never assigned twice.
+- A new epoch reaches its checkpoint before `synced_end` passes its first record.
+- A truncation is durable when it returns, so that an old record never comes back behind a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from quorumlog.ids import Epoch, Offset
+from storage.atomic import write_atomically
+from storage.batch import StoredBatch
+from storage.disk import Disk, DiskError
+from storage.epochs import CHECKPOINT_NAME
+from storage.log_config import LogConfig
+from storage.log_loader import LoadedLog, load
+from storage.log_view import FileRange, LogSlice, view_of
+from storage.segment import Segment
+
+
+class UnexpectedAppend(Exception):
+    """Batches that cannot follow the log's end. Nothing was written."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}; fetch again from the log's end")
+        self.path, self.reason = path, reason
+
+
+class LogClosed(Exception):
+    """A change of a log that was closed or has failed. `cause` is the first failure, if there was one."""
+
+    def __init__(self, path: str, cause: DiskError | None) -> None:
+        why = f"failed earlier: {cause}" if cause else "is closed"
+        super().__init__(f"{path} {why}; it takes no more changes until it is opened again")
+        self.path, self.cause = path, cause
+
+
+class Log:
+    """Open with `Log.open`. Invariants: start_offset <= synced_end <= end_offset; the view has at least one segment."""
+
+    def __init__(self, disk: Disk, path: str, config: LogConfig, loaded: LoadedLog) -> None:
+        self.path = path
+        self.config = config
+        self.epochs = loaded.epochs
+        self.recovery = loaded.recovery  # what opening found
+        self.synced_end: Offset = loaded.end_offset  # exclusive; everything before it is on disk
+        self._disk = disk
+        self._view = view_of(path, loaded.segments, loaded.segments[0].base_offset, loaded.end_offset)
+        self._unsynced: list[Segment] = []  # written since their last sync, in order
+        self._names_unsynced = False
+        self._epochs_unsynced = False
+        self._failure: DiskError | None = None
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls, disk: Disk, path: str, config: LogConfig, *, recovery_point: Offset = 0, clean: bool = False
+    ) -> Log:
+        """Open the log in directory `path`, made if it is not there; recover it unless it was closed cleanly.
+
+        recovery_point: records before it were synced when it was noted (`recovery-point-offset-checkpoint`).
+        clean: the node left its clean-shutdown marker, so all files are as `close` left them.
+        Raises DiskError. What recovery threw away is in `recovery`; everything else is on disk when this returns.
+        """
+        return cls(disk, path, config, load(disk, path, config, recovery_point, clean))
+
+    # --- for any thread ---
+
+    @property
+    def start_offset(self) -> Offset:
+        return self._view.start_offset
+
+    @property
+    def end_offset(self) -> Offset:
+        """Exclusive: the offset that the next record gets. Published after its write returned, not synced yet."""
+        return self._view.end_offset
+
+    @property
+    def last_epoch(self) -> Epoch:
+        return self.epochs.last_epoch
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all batches."""
+        view = self._view
+        return sum(view.limit(number) for number in range(len(view.segments)))
+
+    @property
+    def segment_bases(self) -> tuple[Offset, ...]:
+        return self._view.bases
+
+    @property
+    def failure(self) -> DiskError | None:
+        """The first failed write or sync, after which the log takes no changes."""
+        return self._failure
+
+    def locate(
+        self, offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool = True
+    ) -> FileRange:
+        """`read` without the bytes: where they are. For who sends them straight from the file."""
+        return self._view.locate(offset, max_bytes, upper_bound, min_one_batch)
+
+    def read(
+        self, offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool = True
+    ) -> LogSlice:
+        """Whole batches from the one that holds `offset`, of one segment.
+
+        upper_bound: exclusive; no batch with a record at or after it is returned. max_bytes: at most so many bytes,
+        except that min_one_batch lets the first batch be larger. Raises OffsetOutOfRange, CorruptBatch, DiskError.
+        """
+        found = self.locate(offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch)
+        data = found.segment.read(found.position, found.length) if found.length else b""
+        return LogSlice(data, found.position, found.segment.base_offset)
+
+    # --- for the directory's writer ---
+
+    @property
+    def is_dirty(self) -> bool:
+        """True if `sync` has something to do."""
+        return bool(self._unsynced) or self._names_unsynced or self._epochs_unsynced
+
+    def check(self, batches: Sequence[StoredBatch], end_offset: Offset, last_epoch: Epoch) -> tuple[Offset, Epoch]:
+        """(end offset, last epoch) after appending to a log that ends so. Raises UnexpectedAppend; changes nothing."""
+        for batch in batches:
+            if batch.base_offset != end_offset or batch.last_offset < batch.base_offset:
+                raise UnexpectedAppend(
+                    self.path, f"offsets {batch.base_offset} to {batch.last_offset} where {end_offset} is next"
+                )
+            if batch.leader_epoch < max(0, last_epoch):
+                raise UnexpectedAppend(self.path, f"epoch {batch.leader_epoch} after epoch {last_epoch}")
+            end_offset, last_epoch = batch.next_offset, batch.leader_epoch
+        return end_offset, last_epoch
+
+    def append(self, batches: Sequence[StoredBatch]) -> Offset:
+        """Write stamped batches at the end, one vectored write per segment, and publish them. Returns the new end.
+
+        Leader and follower append alike; they differ in who assigned the offsets. Raises UnexpectedAppend before
+        anything is written; DiskError, after which the log takes no changes; LogClosed.
+        """
+        with self._changing():
+            self.check(batches, self.end_offset, self.last_epoch)
+            run: list[StoredBatch] = []
+            pending = 0
+            for batch in batches:
+                if not self._active.fits(pending, batch, self.config.segment_bytes):
+                    self._write(run)
+                    self._roll(batch.base_offset)
+                    run, pending = [], 0
+                run.append(batch)
+                pending += batch.size
+            self._write(run)
+        return self.end_offset
+
+    def sync(self) -> Offset:
+        """Make everything published durable; `synced_end` then says so. Raises DiskError (the log has failed)."""
+        with self._changing():
+            end = self.end_offset
+            self._write_epochs()
+            for segment in self._unsynced:
+                segment.sync()
+            self._unsynced.clear()
+            self._sync_names()
+            self.synced_end = end
+        return end
+
+    def truncate_to(self, offset: Offset) -> Offset:
+        """Remove every batch that holds a record at or after `offset`. Returns the new end, at most `offset`. Durable.
+
+        The caller has lowered the recovery point on disk before (storage/checkpoint.py).
+        """
+        if offset >= self.end_offset:
+            self._forget_epochs_from(offset)
+            return self.end_offset
+        assert offset >= self.start_offset, f"truncate to {offset}, before the start {self.start_offset}"
+        with self._changing():
+            view = self._view
+            number = view.number_for(offset)
+            last = view.segments[number]
+            position = last.find(offset, view.limit(number))
+            end = last.next_offset(position) if position else last.base_offset
+            self._shorten(view.segments[: number + 1], position, end)
+        return end
+
+    def begin_epoch(self, epoch: Epoch) -> Offset:
+        """Note that `epoch` writes from the log's end on, durably, as a new leader does before it writes anything.
+
+        Returns where the epoch started: earlier than the end if this log has records of it already.
+        """
+        with self._changing():
+            self._epochs_unsynced = self.epochs.assign(epoch, self.end_offset) or self._epochs_unsynced
+            self._write_epochs()
+        return self.epochs.entries[-1].start_offset
+
+    def truncate_fully(self, start_offset: Offset) -> None:
+        """Remove everything and go on at `start_offset`, as after taking a snapshot. Durable.
+
+        The new segment's name is on disk before the old one goes: a log is never without a segment.
+        """
+        with self._changing():
+            old = self._view.segments[0]
+            self._shorten((old,), 0, old.base_offset)
+            if start_offset == old.base_offset:
+                self._publish((old,), start_offset)
+                return
+            fresh = self._new_segment(start_offset)
+            self._sync_names()
+            self._view = view_of(self.path, (fresh,), start_offset, start_offset)
+            self.synced_end = start_offset
+            old.remove()
+            self._names_unsynced = True
+            self._sync_names()
+
+    def advance_start(self, offset: Offset) -> None:
+        """Records before `offset` are not needed any more; segments that hold nothing else are removed.
+
+        A start inside a segment lives in memory only: after a restart the log starts at a segment's first record.
+        """
+        view = self._view
+        assert offset <= view.end_offset, f"start {offset} after the end {view.end_offset}"
+        if offset <= view.start_offset:
+            return
+        with self._changing():
+            number = view.number_for(offset)
+            kept = view.segments[number:]
+            self._view = replace(view, segments=kept, bases=view.bases[number:], start_offset=offset)
+            self.synced_end = max(self.synced_end, offset)
+            self._unsynced = [segment for segment in self._unsynced if segment in kept]
+            self._epochs_unsynced = self.epochs.truncate_from_start(offset) or self._epochs_unsynced
+            for segment in view.segments[:number]:
+                segment.remove()
+                self._names_unsynced = True
+
+    def close(self) -> None:
+        """Sync, leave the index for a clean start, take no more changes. Files close with their last reader.
+
+        Safe to call twice, and after a failure, when it only lets go.
+        """
+        if not self._closed and self._failure is None:
+            self.sync()
+            with self._changing():
+                self._active.write_index()
+        self._closed = True
+
+    # --- details ---
+
+    @property
+    def _active(self) -> Segment:
+        return self._view.segments[-1]
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Around every change: refused after a failure, and the first failure is remembered."""
+        if self._closed or self._failure is not None:
+            raise LogClosed(self.path, self._failure)
+        try:
+            yield
+        except DiskError as error:
+            self._failure = error
+            raise
+
+    def _publish(self, segments: tuple[Segment, ...], end_offset: Offset) -> None:
+        self._view = view_of(self.path, segments, self.start_offset, end_offset)
+
+    def _write(self, run: list[StoredBatch]) -> None:
+        """Batches that fit the last segment: one write, then the index and the epochs, then readers may see them."""
+        if not run:
+            return
+        active = self._active
+        if active not in self._unsynced:
+            self._unsynced.append(active)
+        position = active.append([part for batch in run for part in batch.parts])
+        for batch in run:
+            active.note(position, batch.last_offset)
+            position += batch.size
+            if batch.leader_epoch != self.last_epoch:
+                self._epochs_unsynced = self.epochs.assign(batch.leader_epoch, batch.base_offset)
+        self._view = replace(self._view, last_size=active.size, end_offset=run[-1].next_offset)
+
+    def _roll(self, base_offset: Offset) -> None:
+        self._active.write_index()
+        segment = self._new_segment(base_offset)
+        self._publish((*self._view.segments, segment), base_offset)
+
+    def _new_segment(self, base_offset: Offset) -> Segment:
+        segment = Segment(self._disk, self.path, base_offset, self.config.index_interval_bytes)
+        segment.create()
+        self._names_unsynced = True
+        return segment
+
+    def _shorten(self, kept: tuple[Segment, ...], position: int, end_offset: Offset) -> None:
+        """Cut the last of `kept` at `position`, remove what follows it. Readers first, then names, then bytes.
+
+        Later segments go last one first, and durably before anything new is written: after a crash the log is a
+        prefix of what it was. The index goes too, lest an old one describe new bytes.
+        """
+        removed = self._view.segments[len(kept) :]
+        last = kept[-1]
+        self.synced_end = min(self.synced_end, end_offset)
+        self._unsynced = [segment for segment in self._unsynced if segment in kept]
+        last.forget(position)
+        self._publish(kept, end_offset)
+        for segment in reversed(removed):
+            segment.remove()
+        last.remove_index()
+        self._names_unsynced = True
+        self._sync_names()
+        last.truncate()
+        last.sync()
+        self._epochs_unsynced = self.epochs.truncate_from_end(end_offset) or self._epochs_unsynced
+        self._write_epochs()
+
+    def _forget_epochs_from(self, offset: Offset) -> None:
+        """An epoch that began where the log ends has no records; a follower that truncates there must forget it."""
+        with self._changing():
+            self._epochs_unsynced = self.epochs.truncate_from_end(offset) or self._epochs_unsynced
+            self._write_epochs()
+
+    def _write_epochs(self) -> None:
+        if self._epochs_unsynced:
+            write_atomically(self._disk, f"{self.path}/{CHECKPOINT_NAME}", self.epochs.render())
+            self._epochs_unsynced = False
+
+    def _sync_names(self) -> None:
+        if self._names_unsynced:
+            self._disk.sync_directory(self.path)
+            self._names_unsynced = False

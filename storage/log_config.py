@@ -1,0 +1,22 @@
+"""What may differ between two logs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage.offset_index import MAX_POSITION
+
+MIN_SEGMENT_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """Settings of one log; a topic's, or the metadata log's."""
+
+    segment_bytes: int = 1 << 30  # segment.bytes: a new segment begins when the next batch would exceed it
+    index_interval_bytes: int = 4096  # index.interval.bytes
+    durable: bool = True  # durability=synced; False is durability=replicated, Kafka's page-cache rule (DESIGN §6)
+
+    def __post_init__(self) -> None:
+        assert MIN_SEGMENT_BYTES <= self.segment_bytes <= MAX_POSITION, self.segment_bytes
+        assert self.index_interval_bytes >= 1
