@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from broker.controller_channel import ControllerChannel
 from broker.replicas import ReplicaManager
@@ -41,7 +41,7 @@ class Services:
     internal_listener: str
     topic_defaults: Mapping[str, str]
     settings: tuple[DescribedConfig, ...]
-    limits: HandlerLimits = HandlerLimits()
+    limits: HandlerLimits = field(default_factory=HandlerLimits)
 
     def caught_up_image(self) -> Image:
         """The metadata as it is; before its first publication a client is told to come again."""

@@ -1,0 +1,194 @@
+"""One broker, put together: replicas, its standing with the controller, and the handlers of its APIs.
+
+It knows the quorum only as a subscription to committed metadata; the composition root (cli/server) owns listeners,
+directories and the quorum itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from broker.controller_channel import ControllerChannel
+from broker.directory_assigner import DirectoryAssigner
+from broker.handlers import HANDLERS
+from broker.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
+from broker.lifecycle_shell import LifecycleShell
+from broker.replicas import LogDirectory, ReplicaManager
+from broker.replication_config import ReplicationConfig
+from broker.services import HandlerLimits, Services
+from quorum.metadata.delta import Delta
+from quorum.metadata.image import Image
+from quorum.subscription import MetadataSubscription
+from quorumlog.clock import Clock
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import BrokerEpoch, NodeId, Uuid
+from quorumlog.messages.cluster import DescribedConfig
+from quorumlog.messages.common import Endpoint
+from quorumlog.messages.controller import RegisterBrokerRequest
+from quorumlog.nursery import Nursery
+from quorumlog.rpc.transport import Context, Transport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerConfig:
+    """client_listener: the listener whose addresses clients are told where a request's own listener does not decide.
+    topic_defaults: set for all topics by this broker's file. settings: what DescribeConfigs tells of this broker.
+    previous_broker_epoch: of the last stop, if it was clean in every directory, else -1.
+    """
+
+    client_listener: str
+    internal_listener: str
+    rack: str | None = None
+    previous_broker_epoch: BrokerEpoch = -1
+    auto_create_topics: bool = True
+    topic_defaults: Mapping[str, str]
+    settings: tuple[DescribedConfig, ...] = ()
+    lifecycle: LifecycleConfig = field(default_factory=LifecycleConfig)
+    replication: ReplicationConfig = field(default_factory=ReplicationConfig)
+    limits: HandlerLimits = field(default_factory=HandlerLimits)
+
+
+class Broker:
+    """`handle` may be called from the moment of construction: before `start`, clients are told to come again."""
+
+    def __init__(
+        self,
+        *,
+        node_id: NodeId,
+        cluster_id: str,
+        incarnation_id: Uuid,
+        config: BrokerConfig,
+        directories: Sequence[LogDirectory],
+        subscription: MetadataSubscription,
+        transport: Transport,
+        clock: Clock,
+        rng: Callable[[str], Random],
+        nursery: Nursery,
+        on_fatal: Callable[[str], None],
+        on_state: Callable[[LifecycleState], None] = lambda _state: None,
+    ) -> None:
+        """rng: a source of randomness for each concern, by its name. on_fatal: the process has to end, and why."""
+        self._node_id = node_id
+        self._cluster_id = cluster_id
+        self._incarnation_id = incarnation_id
+        self._config = config
+        self._directories = directories
+        self._subscription = subscription
+        self._nursery = nursery
+        self._on_fatal = on_fatal
+        self._endpoints: tuple[Endpoint, ...] = ()
+        self._applied_once = False
+        self.channel = ControllerChannel(
+            subscription=subscription,
+            transport=transport,
+            clock=clock,
+            rng=rng("controller channel"),
+            nursery=nursery,
+            client_id=f"broker-{node_id}",
+        )
+        self.lifecycle = LifecycleShell(
+            core=Lifecycle(node_id=node_id, incarnation_id=incarnation_id, config=config.lifecycle),
+            channel=self.channel,
+            clock=clock,
+            nursery=nursery,
+            registration=self._registration,
+            on_state=on_state,
+            on_fatal=on_fatal,
+        )
+        self.replicas = ReplicaManager(
+            node_id=node_id,
+            directories=directories,
+            clock=clock,
+            rng=rng("replicas"),
+            nursery=nursery,
+            transport=transport,
+            controller=self.channel,
+            broker_epoch=lambda: self.lifecycle.broker_epoch,
+            config=config.replication,
+            on_directory_failed=self._on_directory_failed,
+            on_assignments_changed=self._wake_assigner,
+        )
+        self._assigner = DirectoryAssigner(
+            node_id=node_id,
+            pending=self.replicas.pending_assignments,
+            broker_epoch=lambda: self.lifecycle.broker_epoch,
+            channel=self.channel,
+            rng=rng("directory assigner"),
+        )
+        self._services = Services(
+            node_id=node_id,
+            cluster_id=cluster_id,
+            subscription=subscription,
+            replicas=self.replicas,
+            controller=self.channel,
+            auto_create_topics=config.auto_create_topics,
+            client_listener=config.client_listener,
+            internal_listener=config.internal_listener,
+            topic_defaults=config.topic_defaults,
+            settings=config.settings,
+            limits=config.limits,
+        )
+        self._offline: dict[Uuid, None] = {entry.directory_id: None for entry in directories if not entry.online}
+
+    @property
+    def serving(self) -> bool:
+        """Registered, caught up and unfenced."""
+        return self.lifecycle.state is LifecycleState.RUNNING and not self.lifecycle.fenced
+
+    async def start(self, endpoints: Sequence[Endpoint]) -> None:
+        """Read what the directories hold, follow the metadata, register. endpoints: as others should reach them."""
+        self._endpoints = tuple(endpoints)
+        await self.replicas.start()
+        for directory_id in self._offline:
+            self.lifecycle.on_directory_offline(directory_id)
+        self._nursery.start(self._assigner.run(), "directory assigner")
+        self._subscription.subscribe(self._on_metadata)
+        self.lifecycle.start()
+
+    async def stop(self, controlled: bool = True) -> bool:
+        """Hand leadership over if `controlled`, then close every log. True: clean, the directories may be marked so."""
+        await self.lifecycle.stop(controlled)
+        clean = await self.replicas.close()
+        await self.channel.close()
+        return clean
+
+    def hurry(self) -> None:
+        """A controlled stop that is under way does not wait for the controller any longer."""
+        self.lifecycle.cancel()
+
+    async def handle(self, context: Context, request: Any) -> Any:
+        """The answer to one request of a client or of another broker; None for none. Raises ApiError."""
+        handler = HANDLERS.get(type(request))
+        if handler is None:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"brokers do not serve {type(request).__name__}")
+        return await handler(self._services, context, request)
+
+    def _on_metadata(self, delta: Delta, image: Image) -> None:
+        self.replicas.apply(delta, image)
+        self._assigner.wake()
+        self.lifecycle.on_metadata(image.offset, ready=True)
+
+    def _wake_assigner(self) -> None:
+        self._assigner.wake()
+
+    def _on_directory_failed(self, directory_id: Uuid, error: Exception) -> None:
+        self._offline[directory_id] = None
+        if len(self._offline) == len(self._directories):
+            self._on_fatal(f"every log directory is offline; the last one failed: {error}")
+        else:
+            self.lifecycle.on_directory_offline(directory_id)
+
+    def _registration(self) -> RegisterBrokerRequest:
+        online = (entry.directory_id for entry in self._directories if entry.directory_id not in self._offline)
+        return RegisterBrokerRequest(
+            broker_id=self._node_id,
+            cluster_id=self._cluster_id,
+            incarnation_id=self._incarnation_id,
+            endpoints=self._endpoints,
+            log_directories=tuple(sorted(online)),
+            rack=self._config.rack,
+            previous_broker_epoch=self._config.previous_broker_epoch,
+        )
