@@ -3,16 +3,16 @@
 Everyone above this seam sees frozen dataclasses of `quorumlog.messages` and never knows which wire is below: gRPC,
 the simulated network, and later the data lane. What the seam promises:
 
-1. `Connection.call` puts the request into the connection before its first suspension, so calls made one after the other go out in
-   that order. Requests of an *ordered* type (`ORDERED`) reach the handler in that order, and their handlers are
-   started in that order; other types may overtake each other.
+1. `Connection.call` puts the request into the connection before its first suspension, so calls made one after the
+   other go out in that order. Requests of an *ordered* type (`ORDERED`) reach the handler in that order, and their
+   handlers are started in that order; other types may overtake each other.
 2. An answer belongs to its request. A handler that returns None sends no answer (acks=0), and `call` of such a
    request returns None as soon as it is on its way.
 3. Every call has a deadline. `NotDelivered` means that the peer has certainly not seen the request; every other
    failure is `OutcomeUnknown`: it may have been carried out (RELIABILITY 0.6).
 4. Record data crosses as one buffer.
-5. A peer that goes away is noticed: `Connection.on_closed` and `Context.on_closed` fire once, after an ordered stream broke or the
-   peer was closed. A silent peer is not noticed here; that is what heartbeats and deadlines are for.
+5. A peer that goes away is noticed: `Connection.on_closed` and `Context.on_closed` fire once, after an ordered stream
+   broke or the peer was closed. A silent peer is not noticed here; that is what heartbeats and deadlines are for.
 """
 
 from __future__ import annotations

@@ -1,0 +1,48 @@
+"""Who may make which call at which listener (DESIGN 4): pure decisions, the same for every wire.
+
+An internal listener serves only nodes that show the cluster's identity. A client listener serves no call of the
+quorum or the controller and no replica's fetch: a forged one must not move a high watermark (CVE-2018-1288).
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.fetch import FetchRequest
+from quorumlog.messages.method import Method
+from quorumlog.rpc.caller import Caller
+from quorumlog.rpc.transport import Identity, Listener
+
+INTERNAL_SERVICES = frozenset({"quorumlog.v1.Quorum", "quorumlog.v1.Controller"})
+
+
+def refuse_caller(listener: Listener, own: Identity | None, caller: Caller) -> ApiError | None:
+    """Why this caller is served nothing at this listener; None: it is welcome.
+
+    The cluster comes first: a node of another cluster has another secret too, and its operator should read which of
+    the two is the mistake.
+    """
+    if not listener.internal:
+        return None
+    assert own is not None, f"an internal listener needs an identity: {listener.name}"
+    if caller.claimed is None:
+        return ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"listener {listener.name} serves nodes only")
+    if caller.claimed.cluster_id != own.cluster_id:
+        reason = f"this is cluster {own.cluster_id}, not {caller.claimed.cluster_id}"
+        return ApiError(ErrorCode.INCONSISTENT_CLUSTER_ID, reason)
+    if not hmac.compare_digest(caller.claimed.secret, own.secret):
+        return ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "not this cluster's secret")
+    return None
+
+
+def refuse_request(listener: Listener, method: Method, request: Any) -> ApiError | None:
+    """Why this request is not served at this listener, whoever makes it; None: it is."""
+    if listener.internal:
+        return None
+    if method.service in INTERNAL_SERVICES:
+        return ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"{method.name} is for internal listeners")
+    if isinstance(request, FetchRequest) and request.replica is not None:
+        return ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "replicas fetch at internal listeners")
+    return None

@@ -1,0 +1,86 @@
+"""From the bytes of a request to the bytes of its answer, the same way below every wire.
+
+What goes wrong is answered in the response type of the request (DESIGN 4): an ApiError with its own code, bytes that
+are no request with INVALID_REQUEST, anything else with UNKNOWN_SERVER_ERROR, whose story goes to `on_crash` and never
+to the peer. A request without an answer (acks=0) that fails ends its stream instead, as Kafka closes the connection:
+it is the only way to tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.decode_error import DecodeError
+from quorumlog.nursery import OnCrash
+from quorumlog.rpc.access import refuse_caller, refuse_request
+from quorumlog.rpc.caller import Caller
+from quorumlog.rpc.calls import Call, expects_answer
+from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.transport import Handler, Identity, Listener
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """data: None: nothing is sent. last: the stream that the request came by cannot go on."""
+
+    data: bytes | None
+    last: bool = False
+
+
+class PeerContext(Closing):
+    """`transport.Context` for every wire: one connection, as its handlers see it."""
+
+    def __init__(self, listener: Listener, own: Identity | None, caller: Caller) -> None:
+        super().__init__()
+        self.listener = listener
+        self.client_id = caller.client_id
+        self.refusal = refuse_caller(listener, own, caller)
+        self.peer: Identity | None = caller.claimed if listener.internal and self.refusal is None else None
+
+
+class Dispatch:
+    """What one listener serves. `answer` raises nothing but cancellation."""
+
+    def __init__(self, *, listener: Listener, identity: Identity | None, handler: Handler, on_crash: OnCrash) -> None:
+        assert identity is not None or not listener.internal, f"an internal listener needs an identity: {listener}"
+        self.listener = listener
+        self._identity, self._handler, self._on_crash = identity, handler, on_crash
+
+    def context(self, caller: Caller) -> PeerContext:
+        return PeerContext(self.listener, self._identity, caller)
+
+    async def answer(self, context: PeerContext, call: Call, data: Buffer) -> Answer:
+        """The handler is entered, and runs to its first suspension, before this first suspends."""
+        if context.refusal is not None:
+            return _failure(call, context.refusal, last=True)
+        try:
+            request = call.codec.decode_request(data)  # type: ignore[arg-type]  # decoders take any buffer
+        except DecodeError as error:
+            return _failure(call, ApiError(ErrorCode.INVALID_REQUEST, str(error)), last=True)
+        answered = expects_answer(request)
+        try:
+            return Answer(await self._handle(context, call, request, answered))
+        except ApiError as error:
+            return _failure(call, error) if answered else Answer(None, last=True)
+        except Exception as error:
+            self._on_crash(f"handler of {call.method.name}", error)
+            told = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the server failed; its log says why")
+            return _failure(call, told) if answered else Answer(None, last=True)
+
+    async def _handle(self, context: PeerContext, call: Call, request: Any, answered: bool) -> bytes | None:
+        refusal = refuse_request(self.listener, call.method, request)
+        if refusal is not None:
+            raise refusal
+        response = await self._handler(context, request)
+        if not answered:
+            return None
+        assert type(response) is call.method.response, f"{call.method.name} answered with {type(response).__name__}"
+        return call.codec.encode_response(response)
+
+
+def _failure(call: Call, error: ApiError, last: bool = False) -> Answer:
+    response = call.method.response(error_code=int(error.code), error_message=error.message)
+    return Answer(call.codec.encode_response(response), last)

@@ -1,0 +1,142 @@
+"""The serving side of gRPC: one server for one listener, straight from bytes to `Dispatch`.
+
+gRPC knows calls, not connections; connections are told apart by the peer's address. One `PeerContext` per connection
+and caller lives as long as a call or a stream holds it, and is closed when one of its ordered streams ends.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import grpc
+
+from quorumlog.messages.services import METHODS
+from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.rpc.bind import why_not_bound
+from quorumlog.rpc.caller import Caller, read_metadata
+from quorumlog.rpc.calls import BY_PATH, Call
+from quorumlog.rpc.dispatch import Dispatch, PeerContext
+from quorumlog.rpc.grpc_options import GrpcOptions
+from quorumlog.rpc.grpc_standard import add_health, add_reflection
+from quorumlog.rpc.ordered_answers import OrderedAnswers
+from quorumlog.rpc.transport import Address, Listener
+
+ServicerContext = Any  # grpc.aio.ServicerContext of bytes
+SERVICES = tuple(dict.fromkeys(method.service for method in METHODS))
+
+
+class GrpcServer:
+    """`transport.Server`."""
+
+    def __init__(self, server: grpc.aio.Server, listener: Listener) -> None:
+        self.listener = listener
+        self._server = server
+
+    async def close(self) -> None:
+        await self._server.stop(grace=None)
+
+
+async def serve(dispatch: Dispatch, options: GrpcOptions, on_crash: OnCrash) -> GrpcServer:
+    """Listen where `dispatch.listener` says. Raises AddressInUse, or OSError for any other reason."""
+    server = grpc.aio.server(options=options.server_arguments())
+    service = GrpcService(dispatch, on_crash)
+    for name in SERVICES:
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, service.handlers(name)),))
+    if options.health:
+        await add_health(server, SERVICES)
+    if options.reflection:
+        add_reflection(server, SERVICES)
+    listener = _bind(server, dispatch.listener)
+    dispatch.listener = listener
+    await server.start()
+    return GrpcServer(server, listener)
+
+
+def _bind(server: grpc.aio.Server, listener: Listener) -> Listener:
+    try:
+        port = server.add_insecure_port(str(listener.address))
+    except RuntimeError:
+        port = 0
+    if port == 0:
+        raise why_not_bound(listener)
+    return replace(listener, address=Address(listener.address.host, port))
+
+
+class GrpcService:
+    """What a gRPC server calls. Handlers of unary calls run in gRPC's own tasks, those of a stream in a nursery."""
+
+    def __init__(self, dispatch: Dispatch, on_crash: OnCrash) -> None:
+        self._dispatch, self._on_crash = dispatch, on_crash
+        self._contexts: weakref.WeakValueDictionary[tuple[str, Caller], PeerContext] = weakref.WeakValueDictionary()
+
+    def handlers(self, service: str) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        return {call.method.name: self._handler(call) for call in BY_PATH.values() if call.method.service == service}
+
+    def _handler(self, call: Call) -> grpc.RpcMethodHandler[Any, Any]:
+        if call.ordered:
+            return grpc.stream_stream_rpc_method_handler(self._ordered(call))
+        return grpc.unary_unary_rpc_method_handler(self._unary(call))
+
+    def _unary(self, call: Call) -> Callable[[bytes, ServicerContext], Any]:
+        async def handle(data: bytes, servicer_context: ServicerContext) -> bytes:
+            answer = await self._dispatch.answer(self._context(servicer_context), call, data)
+            assert answer.data is not None, "only ordered calls go without an answer"
+            return answer.data
+
+        return handle
+
+    def _ordered(self, call: Call) -> Callable[[Any, ServicerContext], Any]:
+        async def handle(_: Any, servicer_context: ServicerContext) -> None:
+            context = self._context(servicer_context)
+            nursery = Nursery(self._on_crash)
+            answers = OrderedAnswers(self._dispatch, context, call, nursery)
+            try:
+                nursery.start(_read(servicer_context, answers), f"{call.method.name} reader")
+                await _write(servicer_context, answers)
+            finally:
+                self._forget(context)
+                context.close()
+                await nursery.close()
+
+        return handle
+
+    def _context(self, servicer_context: ServicerContext) -> PeerContext:
+        caller = read_metadata(servicer_context.invocation_metadata())
+        key = (servicer_context.peer(), caller)
+        context = self._contexts.get(key)
+        if context is None:
+            context = self._contexts[key] = self._dispatch.context(caller)
+        return context
+
+    def _forget(self, context: PeerContext) -> None:
+        """What comes by this connection later gets a context that is not closed."""
+        for key, other in list(self._contexts.items()):
+            if other is context:
+                del self._contexts[key]
+
+
+async def _read(servicer_context: ServicerContext, answers: OrderedAnswers) -> None:
+    try:
+        while True:
+            await answers.room()
+            data = await servicer_context.read()
+            if data is grpc.aio.EOF:
+                break
+            answers.accept(data)
+    except (grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError):
+        pass  # the peer is gone; gRPC cancels the stream's handler
+    answers.end()
+
+
+async def _write(servicer_context: ServicerContext, answers: OrderedAnswers) -> None:
+    while True:
+        answer = await answers.next()
+        if answer is None:
+            return
+        if answer.data is not None:
+            await servicer_context.write(answer.data)
+        if answer.last:
+            return

@@ -1,0 +1,62 @@
+"""gRPC as a `transport.Transport`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from quorumlog.nursery import OnCrash
+from quorumlog.rpc.caller import to_metadata
+from quorumlog.rpc.dispatch import Dispatch
+from quorumlog.rpc.grpc_client import GrpcConnection
+from quorumlog.rpc.grpc_options import GrpcOptions
+from quorumlog.rpc.grpc_server import GrpcServer, serve
+from quorumlog.rpc.probe_call import ask_who
+from quorumlog.rpc.refusal import try_connect
+from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
+
+_log = logging.getLogger(__name__)
+
+
+def log_crash(name: str, error: BaseException) -> None:
+    _log.error("%s failed unexpectedly", name, exc_info=error)
+
+
+class GrpcTransport:
+    """identity: this node's, for internal connections and listeners; a client has none.
+
+    on_crash: told of what should never happen: an unexpected exception of a handler or of a task of a connection.
+    """
+
+    def __init__(
+        self,
+        identity: Identity | None = None,
+        *,
+        on_crash: OnCrash = log_crash,
+        options: GrpcOptions | None = None,
+    ) -> None:
+        self.identity = identity
+        self._on_crash, self._options = on_crash, options or GrpcOptions()
+
+    def connect(self, address: Address, *, internal: bool, client_id: str = "") -> GrpcConnection:
+        assert not internal or self.identity is not None, "an internal connection needs an identity"
+        metadata = to_metadata(self.identity if internal else None, client_id)
+        return GrpcConnection(address, metadata, self._options, self._on_crash)
+
+    async def listen(self, listener: Listener, handler: Handler) -> GrpcServer:
+        dispatch = Dispatch(listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash)
+        return await serve(dispatch, self._options, self._on_crash)
+
+    async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
+        deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
+        try:
+            async with asyncio.timeout_at(deadline):
+                refused = await try_connect(address)
+        except TimeoutError:
+            return NoProof(f"no connection within {timeout_ms} ms")
+        if refused is not None:
+            return refused
+        remaining_ms = int((deadline - asyncio.get_running_loop().time()) * 1000)
+        if remaining_ms <= 0:
+            return NoProof(f"no answer within {timeout_ms} ms")
+        return await ask_who(self.connect(address, internal=True), remaining_ms)

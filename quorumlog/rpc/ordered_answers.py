@@ -1,0 +1,67 @@
+"""The serving end of an ordered stream: handlers start in the order of arrival, answers leave in that order.
+
+Several handlers are at work at a time, within limits of count and bytes; a wire stops reading while there is no room,
+so that a producer that is faster than the disk is slowed by its own connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from quorumlog.nursery import Nursery
+from quorumlog.rpc.calls import Call
+from quorumlog.rpc.dispatch import Answer, Dispatch, PeerContext
+
+MAX_HANDLED_REQUESTS = 256  # of one stream
+MAX_HANDLED_BYTES = 64 * 1024 * 1024  # of one stream; a single larger request is still let in
+
+
+class OrderedAnswers:
+    """Owned by one stream. The nursery's owner closes it, which cuts off the handlers."""
+
+    def __init__(self, dispatch: Dispatch, context: PeerContext, call: Call, nursery: Nursery) -> None:
+        self._dispatch, self._context, self._call, self._nursery = dispatch, context, call, nursery
+        self._handled: deque[tuple[asyncio.Task[Answer], int]] = deque()  # oldest first, with bytes of the request
+        self._handled_bytes = 0
+        self._ended = False
+        self._came = asyncio.Event()
+        self._went = asyncio.Event()
+
+    @property
+    def has_room(self) -> bool:
+        return len(self._handled) < MAX_HANDLED_REQUESTS and self._handled_bytes < MAX_HANDLED_BYTES
+
+    async def room(self) -> None:
+        """Wait until `accept` may be called."""
+        while not self.has_room:
+            self._went.clear()
+            await self._went.wait()
+
+    def accept(self, data: bytes) -> None:
+        """Start the handler of the next request."""
+        assert self.has_room and not self._ended
+        name = f"{self._call.method.name} from {self._context.client_id or 'a peer'}"
+        task = self._nursery.start(self._dispatch.answer(self._context, self._call, data), name)
+        self._handled.append((task, len(data)))
+        self._handled_bytes += len(data)
+        self._came.set()
+
+    def end(self) -> None:
+        """No request will follow; `next` gives the answers that are still due, then None."""
+        self._ended = True
+        self._came.set()
+
+    async def next(self) -> Answer | None:
+        """The answer to the oldest request, when its handler has finished; None after the last."""
+        while not self._handled:
+            if self._ended:
+                return None
+            self._came.clear()
+            await self._came.wait()
+        task, size_bytes = self._handled[0]
+        answer = await task
+        self._handled.popleft()
+        self._handled_bytes -= size_bytes
+        self._went.set()
+        return answer

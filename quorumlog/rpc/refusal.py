@@ -1,0 +1,57 @@
+"""The first half of the proof that a process is dead (DESIGN 5): does every address behind a name refuse?
+
+Only a fresh TCP connection counts: a channel that gRPC keeps may be in its backoff and say what was true a second ago.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from typing import NamedTuple
+
+from quorumlog.rpc.transport import Address, NoProof, Refused
+
+
+class Resolved(NamedTuple):
+    family: int
+    where: tuple[str, int]
+
+
+async def try_connect(address: Address) -> Refused | NoProof | None:
+    """None: somebody accepted at one of the addresses. The caller bounds the time."""
+    refused = 0
+    resolved = await _resolve(address)
+    failure = "" if resolved else f"{address.host} has no address"
+    for candidate in resolved:
+        try:
+            await _connect_once(candidate)
+            return None
+        except ConnectionRefusedError:
+            refused += 1
+        except OSError as error:
+            failure = f"{candidate.where[0]}: {error.strerror or error}"
+    return NoProof(failure) if refused < len(resolved) or failure else Refused()
+
+
+async def _connect_once(candidate: Resolved) -> None:
+    with socket.socket(candidate.family, socket.SOCK_STREAM) as sock:
+        sock.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(sock, candidate.where)
+
+
+async def _resolve(address: Address) -> list[Resolved]:
+    try:
+        ip = ipaddress.ip_address(address.host)
+    except ValueError:
+        return await _look_up(address)
+    return [Resolved(socket.AF_INET6 if ip.version == 6 else socket.AF_INET, (address.host, address.port))]
+
+
+async def _look_up(address: Address) -> list[Resolved]:
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except OSError:
+        return []
+    unique = dict.fromkeys(Resolved(family, (str(where[0]), int(where[1]))) for family, _, _, _, where in found)
+    return list(unique)
