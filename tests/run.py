@@ -150,6 +150,7 @@ def main(argv: list[str]) -> int:
     chosen = parser.parse_args(own)
     if unknown := [name for name in chosen.suite if name not in names]:
         parser.error(f"no such suite: {', '.join(unknown)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that `finally` ends the suite too
     suites = [suite for suite in SUITES if suite.name in chosen.suite or not chosen.suite]
     lines, passed, failed = [], 0, 0
     for suite in suites:
