@@ -1,0 +1,20 @@
+"""The randomness that is passed in: the three questions that the core asks of a `random.Random`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Chance(Protocol):
+    def randrange(self, start: int, /) -> int:
+        """From 0 up to `start`, exclusive."""
+        ...
+
+    def randint(self, a: int, b: int, /) -> int:
+        """From a to b, inclusive."""
+        ...
+
+    def choice(self, seq: Sequence[T], /) -> T: ...

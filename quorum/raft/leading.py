@@ -1,0 +1,196 @@
+"""Leading an epoch: its first record, the fetches of followers, the high watermark, and giving up when nobody fetches.
+
+- The high watermark is what a majority has synced (the leader counts its own synced end only), and only once that
+  passes the epoch's first record: nothing of an earlier epoch is committed by counting (Raft 5.4.2, KRAFT 2.2).
+- A fetch is answered at once with an error, a divergence, records or a higher high watermark; else it is parked.
+- Records are read outside; the answer leaves only if this node still leads when they arrive, since its log only grows
+  while it leads.
+"""
+
+from __future__ import annotations
+
+from quorum.raft.core import Core
+from quorum.raft.effects import AppendLeaderChange, AppendValues, LeadershipClaimed, ReadForFetch
+from quorum.raft.events import AppendAsked, NotLeader, RecordsRead
+from quorum.raft.log_state import EpochSpan
+from quorum.raft.replicas import Replica, Replicas
+from quorum.raft.roles import Leader, ParkedFetch
+from quorum.raft.voters import VoterKey
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import NO_EPOCH, NO_NODE, ZERO_UUID, NodeId
+from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.common import EpochEndOffset, SnapshotId
+from quorumlog.messages.quorum import BeginQuorumEpochRequest, QuorumFetchRequest, QuorumFetchResponse
+from storage.fetch_rule import Diverging, OutOfRange, Records, TakeSnapshot, fetch_answer
+
+
+def become_leader(core: Core, granting: tuple[NodeId, ...], now_ms: int) -> None:
+    start = core.log.accepted_end
+    role = Leader(start, granting, Replicas(core.voters, core.node_id, now_ms), now_ms + core.config.begin_interval_ms)
+    core.become(role, epoch=core.epoch, leader_id=core.node_id, voted=core.voted)
+    core.log.accept(EpochSpan(core.epoch, start, start + 1))
+    core.effects.append(AppendLeaderChange(start, core.epoch, core.node_id, tuple(core.voters), granting))
+    for voter in role.replicas.voters:
+        _send_begin(core, voter)
+
+
+def on_append_asked(core: Core, event: AppendAsked) -> None:
+    """Offsets are given here, in the order of asking. Raises NotLeader."""
+    if not isinstance(core.role, Leader) or event.epoch != core.epoch:
+        raise NotLeader(event.epoch, core.leader_id, core.epoch)
+    assert event.values, "an append of nothing"
+    effect = AppendValues(core.log.accepted_end, core.epoch, event.values)
+    core.log.accept(EpochSpan(core.epoch, effect.offset, effect.end_offset))
+    core.effects.append(effect)
+
+
+def on_fetch_request(core: Core, token: int, request: QuorumFetchRequest, now_ms: int) -> None:
+    code = _refusal(core, request)
+    if code is not ErrorCode.NONE:
+        core.reply(token, core.fetch_error(code))
+        return
+    leader = core.role
+    assert isinstance(leader, Leader)
+    answer = fetch_answer(
+        log_start=core.log.start,
+        log_end=core.log.accepted_end,
+        epochs=core.log.epochs,
+        fetch_offset=request.fetch_offset,
+        last_fetched_epoch=request.last_fetched_epoch,
+    )
+    replica = _replica(core, leader, request, now_ms)
+    if not isinstance(answer, Records):
+        if replica is not None:
+            replica.fetched_at_ms = now_ms  # it lives, wherever its log is
+        core.reply(token, _elsewhere(core, answer))
+        return
+    if replica is not None:
+        leader.replicas.on_fetch(replica, request.fetch_offset, core.log.written_end, now_ms)
+    _park(core, leader, token, request, now_ms)
+    advance(core)
+    serve_parked(core, now_ms)
+
+
+def on_records_read(core: Core, event: RecordsRead) -> None:
+    """Who stopped to lead meanwhile has answered already."""
+    if isinstance(core.role, Leader) and core.role.reading.pop(event.token, None) is not None:
+        core.reply(event.token, _answer(core, event.records))
+
+
+def advance(core: Core) -> None:
+    """After any end moved: raise the high watermark if a majority allows it."""
+    leader = core.role
+    assert isinstance(leader, Leader)
+    committed = min(leader.replicas.committed(core.log.synced_end), core.log.written_end)
+    if committed <= leader.epoch_start_offset:
+        return
+    core.raise_high_watermark(committed)
+    if not leader.claimed:
+        leader.claimed = True
+        core.effects.append(LeadershipClaimed(core.epoch, leader.epoch_start_offset + 1))
+
+
+def serve_parked(core: Core, now_ms: int) -> None:
+    """Answer every parked fetch for which there is news, or whose time is over, in the order of their arrival."""
+    leader = core.role
+    assert isinstance(leader, Leader)
+    parked, leader.parked = leader.parked, []
+    for fetch in parked:
+        if fetch.offset < core.log.written_end:
+            leader.reading[fetch.token] = fetch
+            core.effects.append(ReadForFetch(fetch.token, fetch.offset, fetch.max_bytes, core.log.written_end))
+        elif core.high_watermark > fetch.high_watermark or fetch.deadline_ms <= now_ms:
+            core.reply(fetch.token, _answer(core, b""))
+        else:
+            leader.parked.append(fetch)
+
+
+def send_begins(core: Core, now_ms: int) -> None:
+    """Tell the voters that do not fetch who leads."""
+    leader = core.role
+    assert isinstance(leader, Leader)
+    leader.begin_at_ms = now_ms + core.config.begin_interval_ms
+    for voter in leader.replicas.silent(core.config.begin_interval_ms, now_ms):
+        _send_begin(core, voter)
+
+
+def _send_begin(core: Core, voter: NodeId) -> None:
+    endpoint = core.voters.endpoint_of(core.node_id)
+    request = BeginQuorumEpochRequest(
+        leader_id=core.node_id,
+        leader_epoch=core.epoch,
+        voter_id=voter,
+        voter_directory_id=core.voters.directory_of(voter),
+        leader_endpoints=() if endpoint is None else (endpoint,),
+    )
+    core.send(voter, request)
+
+
+def _refusal(core: Core, request: QuorumFetchRequest) -> ErrorCode:
+    if request.current_leader_epoch < core.epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    if request.current_leader_epoch > core.epoch:
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
+    if not isinstance(core.role, Leader):
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if not _is_possible(request) or request.replica_id == core.node_id:
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.NONE
+
+
+def _is_possible(request: QuorumFetchRequest) -> bool:
+    if request.replica_id < NO_NODE or len(request.replica_directory_id) not in (0, len(ZERO_UUID)):
+        return False
+    if request.fetch_offset < 0 or request.last_fetched_epoch < NO_EPOCH:
+        return False
+    # Without an epoch nothing could be compared: only an empty log has none.
+    return (request.last_fetched_epoch == NO_EPOCH) == (request.fetch_offset == 0)
+
+
+def _replica(core: Core, leader: Leader, request: QuorumFetchRequest, now_ms: int) -> Replica | None:
+    """Whose progress this is; None of one that is not to be remembered."""
+    if request.replica_id == NO_NODE:
+        return None
+    key = VoterKey(request.replica_id, request.replica_directory_id or ZERO_UUID)
+    if core.voters.names(key):
+        return leader.replicas.voters[key.node_id]
+    config = core.config
+    return leader.replicas.observer(key, config.max_replicas_in_view, config.observer_session_ms, now_ms)
+
+
+def _park(core: Core, leader: Leader, token: int, request: QuorumFetchRequest, now_ms: int) -> None:
+    """Every fetch is parked for a moment; `serve_parked` takes it out at once where there is an answer."""
+    room = len(leader.parked) < core.config.max_parked_fetches
+    wait_ms = max(0, min(request.max_wait_ms, core.config.fetch_max_wait_ms)) if room else 0
+    fetch = ParkedFetch(
+        token=token,
+        replica_id=request.replica_id,
+        offset=request.fetch_offset,
+        max_bytes=max(0, min(request.max_bytes, core.config.fetch_max_bytes)),
+        high_watermark=request.high_watermark,
+        deadline_ms=now_ms + wait_ms,
+    )
+    leader.parked.append(fetch)
+
+
+def _elsewhere(core: Core, answer: Diverging | TakeSnapshot | OutOfRange) -> QuorumFetchResponse:
+    """The asker's position is not on this log."""
+    if isinstance(answer, OutOfRange):
+        return core.fetch_error(ErrorCode.OFFSET_OUT_OF_RANGE)
+    if isinstance(answer, TakeSnapshot):
+        return _answer(core, b"", snapshot_id=SnapshotId(end_offset=answer.offset, epoch=answer.epoch))
+    return _answer(core, b"", diverging=EpochEndOffset(epoch=answer.epoch, end_offset=answer.end_offset))
+
+
+def _answer(
+    core: Core, records: Buffer, *, diverging: EpochEndOffset | None = None, snapshot_id: SnapshotId | None = None
+) -> QuorumFetchResponse:
+    return QuorumFetchResponse(
+        leader_id=core.node_id,
+        leader_epoch=core.epoch,
+        high_watermark=core.high_watermark,
+        log_start_offset=core.log.start,
+        diverging_epoch=diverging,
+        snapshot_id=snapshot_id,
+        records=records,
+    )

@@ -1,0 +1,124 @@
+"""The one small file that a node's promises rest on: its epoch, its vote, the leader that it knows.
+
+Format: FORMATS 4.7, `quorum-state` version 1, one line of JSON, with a `crc32c` of ours over the same line without it.
+Version 0 and files without a checksum are read as well, since Kafka writes them. A missing file is a node that has
+promised nothing; one that cannot be read is fatal: a guess could vote twice.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from quorum.raft.voters import VoterKey
+from quorumlog.ids import NO_NODE, ZERO_UUID, Epoch, NodeId, Uuid, format_uuid, parse_uuid
+from quorumlog.records.crc import crc32c
+from storage.atomic import write_atomically
+from storage.disk import Disk, FileMissing
+
+QUORUM_STATE_NAME = "quorum-state"
+MAX_FILE_BYTES = 64 * 1024
+_INT32_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumState:
+    """leader_id: None while none is known. voted: whom this node's vote of `epoch` belongs to."""
+
+    epoch: Epoch = 0
+    leader_id: NodeId | None = None
+    voted: VoterKey | None = None
+
+    def __post_init__(self) -> None:
+        assert self.epoch >= 0
+
+
+class CorruptQuorumState(Exception):
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"{path}: {reason}; this node's promises are lost and it must not vote: restore the file from a backup, or "
+            "remove the node from the voters, empty its metadata directory and add it again"
+        )
+        self.path, self.reason = path, reason
+
+
+def read_quorum_state(disk: Disk, path: str) -> QuorumState:
+    """Raises CorruptQuorumState, DiskError."""
+    try:
+        content = disk.read_bytes(path)
+    except FileMissing:
+        return QuorumState()
+    return decode_quorum_state(path, content)
+
+
+def write_quorum_state(disk: Disk, path: str, state: QuorumState) -> None:
+    """Durable when it returns. Raises DiskError."""
+    write_atomically(disk, path, encode_quorum_state(state))
+
+
+def encode_quorum_state(state: QuorumState) -> bytes:
+    fields: dict[str, Any] = {
+        "leaderId": NO_NODE if state.leader_id is None else state.leader_id,
+        "leaderEpoch": state.epoch,
+        "votedId": NO_NODE if state.voted is None else state.voted.node_id,
+        "votedDirectoryId": format_uuid(ZERO_UUID if state.voted is None else state.voted.directory_id),
+        "data_version": 1,
+    }
+    return _line({**fields, "crc32c": crc32c(_line(fields))})
+
+
+def decode_quorum_state(path: str, content: bytes) -> QuorumState:
+    """Raises CorruptQuorumState, and nothing else, whatever the bytes are."""
+    fields = _parse(path, content)
+    version = _number(path, fields, "data_version", 0, 1)
+    epoch = _number(path, fields, "leaderEpoch", 0, _INT32_MAX)
+    leader_id = _number(path, fields, "leaderId", NO_NODE, _INT32_MAX)
+    voted_id = _number(path, fields, "votedId", NO_NODE, _INT32_MAX)
+    directory_id = _directory(path, fields) if version == 1 else ZERO_UUID
+    return QuorumState(
+        epoch=epoch,
+        leader_id=None if leader_id == NO_NODE else leader_id,
+        voted=None if voted_id == NO_NODE else VoterKey(voted_id, directory_id),
+    )
+
+
+def _line(fields: dict[str, Any]) -> bytes:
+    return json.dumps(fields, separators=(",", ":")).encode()
+
+
+def _parse(path: str, content: bytes) -> dict[str, Any]:
+    if len(content) > MAX_FILE_BYTES:
+        raise CorruptQuorumState(path, f"{len(content)} bytes, at most {MAX_FILE_BYTES} are expected")
+    try:
+        fields = json.loads(content.decode("utf-8"), object_pairs_hook=_without_twins)
+    except (ValueError, RecursionError) as error:
+        raise CorruptQuorumState(path, f"is not one line of JSON ({error})") from error
+    if not isinstance(fields, dict):
+        raise CorruptQuorumState(path, "is not a JSON object")
+    stated = fields.pop("crc32c", None)
+    if stated is not None and stated != crc32c(_line(fields)):
+        raise CorruptQuorumState(path, f"its checksum is {crc32c(_line(fields))}, it states {stated!r}")
+    return fields
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a field is there twice")
+    return fields
+
+
+def _number(path: str, fields: dict[str, Any], name: str, low: int, high: int) -> int:
+    value = fields.get(name)
+    if type(value) is not int or not low <= value <= high:
+        raise CorruptQuorumState(path, f"{name} is {value!r}, not a number from {low} to {high}")
+    return value
+
+
+def _directory(path: str, fields: dict[str, Any]) -> Uuid:
+    value = fields.get("votedDirectoryId")
+    try:
+        return parse_uuid(value if isinstance(value, str) else "")
+    except ValueError as error:
+        raise CorruptQuorumState(path, f"votedDirectoryId is {value!r} ({error})") from error

@@ -1,0 +1,80 @@
+"""What a leader knows of those that fetch from it: how far they are, and when they were last heard.
+
+A voter's fetch offset is its acknowledgement: it has synced all below it. Pure arithmetic; no message is sent here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorum.raft.voters import VoterKey, VoterSet
+from quorumlog.ids import NodeId, Offset
+from storage.commit_rule import high_watermark
+
+
+@dataclass(slots=True)
+class Replica:
+    end_offset: Offset = -1  # exclusive; -1 until its first valid fetch in this epoch
+    fetched_at_ms: int | None = None
+    caught_up_at_ms: int | None = None  # when it last held all that the leader had
+    leader_end_at_fetch: Offset = -1
+
+
+class Replicas:
+    """Voters but the leader itself, by node id; observers by node id and directory."""
+
+    def __init__(self, voters: VoterSet, leader: NodeId, now_ms: int) -> None:
+        self.elected_at_ms = now_ms
+        self.majority = voters.majority
+        self.voters: dict[NodeId, Replica] = {node_id: Replica() for node_id in voters.others(leader)}
+        self.observers: dict[VoterKey, Replica] = {}
+
+    def on_fetch(self, replica: Replica, offset: Offset, leader_end: Offset, now_ms: int) -> None:
+        """A valid fetch at `offset`. It may be lower than before: a voter may have lost what it never acknowledged."""
+        if offset >= leader_end:
+            replica.caught_up_at_ms = now_ms
+        elif replica.fetched_at_ms is not None and offset >= replica.leader_end_at_fetch:
+            replica.caught_up_at_ms = max(replica.caught_up_at_ms or 0, replica.fetched_at_ms)
+        replica.end_offset, replica.fetched_at_ms, replica.leader_end_at_fetch = offset, now_ms, leader_end
+
+    def committed(self, own_synced_end: Offset) -> Offset:
+        """End offset that a majority has synced, the leader included; -1 where too few have fetched."""
+        return high_watermark([own_synced_end, *(voter.end_offset for voter in self.voters.values())], self.majority)
+
+    def quorum_lost_at_ms(self, timeout_ms: int) -> int | None:
+        """When a majority, the leader included, will have been silent for timeout_ms; None for a single voter."""
+        if not self.voters:
+            return None
+        heard = sorted((self._heard_at_ms(voter) for voter in self.voters.values()), reverse=True)
+        return heard[self.majority - 2] + timeout_ms  # the leader hears itself
+
+    def silent(self, interval_ms: int, now_ms: int) -> list[NodeId]:
+        """Voters that have not fetched in this epoch within interval_ms."""
+        return [
+            node_id
+            for node_id, voter in self.voters.items()
+            if voter.fetched_at_ms is None or voter.fetched_at_ms + interval_ms <= now_ms
+        ]
+
+    def by_progress(self) -> tuple[NodeId, ...]:
+        """Voters but the leader, the furthest first."""
+        return tuple(sorted(self.voters, key=lambda node_id: (-self.voters[node_id].end_offset, node_id)))
+
+    def observer(self, key: VoterKey, limit: int, session_ms: int, now_ms: int) -> Replica | None:
+        """The record of an observer, new or known; None where `limit` of them are in view already."""
+        if key not in self.observers:
+            self.forget_observers(session_ms, now_ms)
+            if len(self.observers) >= limit:
+                return None
+            self.observers[key] = Replica()
+        return self.observers[key]
+
+    def forget_observers(self, session_ms: int, now_ms: int) -> None:
+        self.observers = {
+            key: replica
+            for key, replica in self.observers.items()
+            if replica.fetched_at_ms is None or replica.fetched_at_ms + session_ms > now_ms
+        }
+
+    def _heard_at_ms(self, voter: Replica) -> int:
+        return self.elected_at_ms if voter.fetched_at_ms is None else max(voter.fetched_at_ms, self.elected_at_ms)

@@ -1,0 +1,58 @@
+"""When each role wants to hear of the time next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quorum.raft.core import Core
+from quorum.raft.roles import Candidate, Follower, Leader, Prospective, Pull, Resigned, Unattached
+
+
+def deadline_ms(core: Core) -> int | None:
+    return min(_deadlines(core), default=None)
+
+
+def _deadlines(core: Core) -> Iterator[int]:
+    match core.role:
+        case Unattached(election_at_ms=election_at_ms, pull=pull):
+            if election_at_ms is not None:
+                yield election_at_ms
+            if not core.is_voter:
+                yield from _pull_deadlines(core, pull)
+        case (Prospective() | Candidate()) as role:
+            yield role.election_at_ms
+            if role.votes.retry_at_ms is not None:
+                yield role.votes.retry_at_ms
+        case Follower(fetch_by_ms=fetch_by_ms, pull=pull):
+            if not core.shutting_down:
+                yield fetch_by_ms
+                yield from _pull_deadlines(core, pull)
+        case Leader() as leader:
+            yield from _leader_deadlines(core, leader)
+        case Resigned() as resigned:
+            yield from _resigned_deadlines(resigned)
+
+
+def _pull_deadlines(core: Core, pull: Pull) -> Iterator[int]:
+    if pull.in_flight is None and pull.retry_at_ms is not None and not core.shutting_down:
+        yield pull.retry_at_ms
+
+
+def _leader_deadlines(core: Core, leader: Leader) -> Iterator[int]:
+    if leader.replicas.voters:
+        yield leader.begin_at_ms
+    lost_at_ms = leader.replicas.quorum_lost_at_ms(core.config.check_quorum_timeout_ms)
+    if lost_at_ms is not None:
+        yield lost_at_ms
+    for parked in leader.parked:
+        yield parked.deadline_ms
+
+
+def _resigned_deadlines(resigned: Resigned) -> Iterator[int]:
+    if resigned.election_at_ms is not None:
+        yield resigned.election_at_ms
+    if resigned.shutdown_by_ms is not None:
+        yield resigned.shutdown_by_ms
+    for due_at_ms in resigned.unacked.values():
+        if due_at_ms is not None:
+            yield due_at_ms

@@ -1,0 +1,94 @@
+"""Answering a VoteRequest: KRAFT 2.2 "Vote granting", rule by rule.
+
+A vote once given in an epoch is never given to another. A pre-vote promises nothing and changes nothing.
+"""
+
+from __future__ import annotations
+
+from quorum.raft.core import Core
+from quorum.raft.roles import Follower, Role
+from quorum.raft.voters import VoterKey
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import NO_EPOCH, ZERO_UUID, Epoch, Offset
+from quorumlog.messages.quorum import VoteRequest, VoteResponse
+
+
+def on_vote_request(core: Core, token: int, request: VoteRequest, now_ms: int) -> None:
+    code = _refusal(core, request)
+    if code is not ErrorCode.NONE:
+        core.reply(token, _answer(core, code))
+        return
+    if request.epoch > core.epoch:
+        core.become_unattached(request.epoch, now_ms)
+    candidate = VoterKey(request.candidate_id, request.candidate_directory_id or ZERO_UUID)
+    granted = would_grant(
+        role=core.role.role,
+        pre_vote=request.pre_vote,
+        up_to_date=is_up_to_date(request, core.log.position),
+        has_fetched=isinstance(core.role, Follower) and core.role.has_fetched,
+        leader_known=core.leader_id is not None,
+        voted=core.voted,
+        candidate=candidate,
+    )
+    if granted and not request.pre_vote and core.voted is None:
+        core.become_unattached(core.epoch, now_ms, voted=candidate)
+    core.reply(token, _answer(core, ErrorCode.NONE, granted=granted))
+
+
+def is_up_to_date(request: VoteRequest, position: tuple[Epoch, Offset]) -> bool:
+    """Whether the candidate's log holds at least as much as one that ends at `position` (last epoch, end offset)."""
+    return (request.last_epoch, request.last_epoch_end_offset) >= position
+
+
+def would_grant(
+    *,
+    role: Role,
+    pre_vote: bool,
+    up_to_date: bool,
+    has_fetched: bool,
+    leader_known: bool,
+    voted: VoterKey | None,
+    candidate: VoterKey,
+) -> bool:
+    """Rules 2 and 3. has_fetched: a follower that has had a good answer from its leader, which is therefore alive."""
+    if role is Role.LEADER:
+        return False
+    if pre_vote:
+        return up_to_date and not (role is Role.FOLLOWER and has_fetched)
+    if role not in (Role.UNATTACHED, Role.PROSPECTIVE):
+        return False
+    if voted is not None:
+        return voted == candidate
+    return up_to_date and not leader_known
+
+
+def _refusal(core: Core, request: VoteRequest) -> ErrorCode:
+    """Rule 1, then the epoch rule."""
+    if not _is_possible(request) or request.candidate_id == core.node_id:
+        return ErrorCode.INVALID_REQUEST
+    if request.voter_id != core.node_id or request.voter_directory_id not in (b"", core.key.directory_id):
+        return ErrorCode.INVALID_VOTER_KEY
+    if request.epoch < core.epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    return ErrorCode.NONE
+
+
+def _is_possible(request: VoteRequest) -> bool:
+    """An empty log ends at (NO_EPOCH, 0); no record is of an epoch that its candidate has not reached."""
+    if request.epoch < 0 or request.candidate_id < 0 or len(request.candidate_directory_id) not in (0, len(ZERO_UUID)):
+        return False
+    if request.last_epoch < NO_EPOCH or request.last_epoch_end_offset < 0:
+        return False
+    if (request.last_epoch == NO_EPOCH) != (request.last_epoch_end_offset == 0):
+        return False
+    return request.last_epoch <= request.epoch if request.pre_vote else request.last_epoch < request.epoch
+
+
+def _answer(core: Core, code: ErrorCode, granted: bool = False) -> VoteResponse:
+    return VoteResponse(
+        error_code=code,
+        leader_id=core.leader_hint,
+        leader_epoch=core.epoch,
+        vote_granted=granted,
+        node_endpoints=core.voters.hints(core.leader_id),
+    )
