@@ -1,0 +1,48 @@
+"""Fixtures for an application's own tests, found by pytest by itself (entry point `pytest11`).
+
+`quorumlog_cluster` is a cluster of real processes for the whole session; `quorumlog_topic` a fresh topic in it, dropped
+after the test. The cluster starts with the first test that asks for it, one per worker under xdist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from quorumlog.testing.cluster import LocalCluster
+    from quorumlog.testing.topic import LocalTopic
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("quorumlog")
+    group.addoption(
+        "--quorumlog-nodes", type=int, default=3, metavar="N", help="nodes of the quorumlog_cluster fixture (3)"
+    )
+    group.addoption(
+        "--quorumlog-keep-data", action="store_true", help="leave the nodes' directories and logs for a look"
+    )
+
+
+@pytest.fixture(scope="session")
+def quorumlog_cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalCluster]:
+    """A healthy cluster of real processes; its nodes are stopped, and its data removed, after the last test."""
+    from quorumlog.testing.cluster import LocalCluster
+
+    keep = request.config.getoption("--quorumlog-keep-data")
+    root = tmp_path_factory.mktemp("quorumlog") / "cluster"
+    with LocalCluster(root, nodes=request.config.getoption("--quorumlog-nodes"), keep_data=keep) as cluster:
+        yield cluster
+    if keep:
+        print(f"\nquorumlog: data and logs are in {root}")
+
+
+@pytest.fixture
+def quorumlog_topic(quorumlog_cluster: LocalCluster) -> Iterator[LocalTopic]:
+    """A topic of one partition that no other test writes to."""
+    with quorumlog_cluster.topic("test") as topic:
+        yield topic
