@@ -1,0 +1,75 @@
+"""Who answers what on a node's internal listener: the quorum, the active controller, or the broker.
+
+The wire has verified the caller before (rpc/access). What is forwarded by a broker for its client arrives here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import NodeId, Uuid
+from quorumlog.messages.cluster import CreateTopicsRequest, DeleteTopicsRequest
+from quorumlog.messages.controller import (
+    AlterPartitionRequest,
+    AssignReplicasToDirectoriesRequest,
+    BrokerHeartbeatRequest,
+    ProbeRequest,
+    ProbeResponse,
+    RegisterBrokerRequest,
+)
+from quorumlog.messages.quorum import (
+    BeginQuorumEpochRequest,
+    DescribeQuorumRequest,
+    EndQuorumEpochRequest,
+    QuorumFetchRequest,
+    VoteRequest,
+)
+from quorumlog.rpc.transport import Context, Handler
+
+TO_QUORUM: tuple[type, ...] = (
+    VoteRequest,
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    QuorumFetchRequest,
+    DescribeQuorumRequest,
+)
+TO_CONTROLLER: tuple[type, ...] = (
+    RegisterBrokerRequest,
+    BrokerHeartbeatRequest,
+    AlterPartitionRequest,
+    AssignReplicasToDirectoriesRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+)
+
+
+def internal_handler(
+    *, node_id: NodeId, incarnation_id: Uuid, quorum: Handler, controller: Handler | None, broker: Handler | None
+) -> Handler:
+    """controller, broker: None where the node has not that role."""
+    here = ProbeResponse(node_id=node_id, incarnation_id=incarnation_id)
+    table: dict[type, Handler] = dict.fromkeys(TO_QUORUM, quorum)
+    table.update({request: controller or _not_a_controller(node_id) for request in TO_CONTROLLER})
+
+    def handle(context: Context, request: Any) -> Awaitable[Any]:
+        if isinstance(request, ProbeRequest):
+            return _answer(here)
+        handler = table.get(type(request), broker)
+        if handler is None:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"node {node_id} is no broker: no {type(request).__name__} here")
+        return handler(context, request)
+
+    return handle
+
+
+async def _answer(response: Any) -> Any:
+    return response
+
+
+def _not_a_controller(node_id: NodeId) -> Callable[[Context, Any], Awaitable[Any]]:
+    async def refuse(_context: Context, _request: Any) -> Any:
+        raise ApiError(ErrorCode.NOT_CONTROLLER, f"node {node_id} is no controller")
+
+    return refuse

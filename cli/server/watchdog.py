@@ -1,0 +1,42 @@
+"""Notices an event loop that does not get its turn: heartbeats and votes live on it.
+
+A stall above half of the election timeout can cost a leader its office, so it is logged with its length; a loop that
+hangs altogether has the stacks of all threads written to stderr, once per hang, by a thread of the interpreter's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import sys
+from collections.abc import Callable
+
+TICK_MS = 100
+STALL_MS = 250
+HANG_S = 20.0
+
+
+class LoopWatchdog:
+    """max_stall_ms: the longest seen since the start."""
+
+    def __init__(self, on_stall: Callable[[int], None]) -> None:
+        """on_stall: told of each stall above STALL_MS, its length in ms."""
+        self._on_stall = on_stall
+        self.max_stall_ms = 0
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                faulthandler.dump_traceback_later(HANG_S, file=sys.stderr)
+                started = loop.time()
+                await asyncio.sleep(TICK_MS / 1_000)
+                self._note(int((loop.time() - started) * 1_000) - TICK_MS)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def _note(self, late_ms: int) -> None:
+        self.max_stall_ms = max(self.max_stall_ms, late_ms)
+        if late_ms >= STALL_MS:
+            self._on_stall(late_ms)
