@@ -44,10 +44,6 @@ def decompress(codec: int, data: Buffer, max_bytes: int = DEFAULT_MAX_DECOMPRESS
     return _DECOMPRESS[Codec(codec)](data, max_bytes)
 
 
-def _over(max_bytes: int) -> BadCompression:
-    return BadCompression(f"decompresses to more than the limit of {max_bytes} bytes")
-
-
 class _Pieces:
     """Decompressed pieces so far; refuses the one that passes the limit."""
 
@@ -60,10 +56,14 @@ class _Pieces:
         """Most bytes to ask of a decompressor next: one more than may be kept, so that "over" is seen. Never 0."""
         return min(_STEP_BYTES, self._left + 1)
 
+    def admit(self, size: int) -> None:
+        """Raises BadCompression unless a piece of `size` bytes may be added: for codecs that know it beforehand."""
+        if size > self._left:
+            raise BadCompression(f"decompresses to more than the limit of {self._max_bytes} bytes")
+
     def add(self, piece: bytes) -> None:
+        self.admit(len(piece))
         self._left -= len(piece)
-        if self._left < 0:
-            raise _over(self._max_bytes)
         self._pieces.append(piece)
 
     def join(self) -> bytes:
@@ -75,8 +75,7 @@ def _store(data: Buffer) -> Buffer:
 
 
 def _stored(data: Buffer, max_bytes: int) -> Buffer:
-    if len(data) > max_bytes:
-        raise _over(max_bytes)
+    _Pieces(max_bytes).admit(len(data))
     return data
 
 
@@ -120,9 +119,11 @@ def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
     pieces = _Pieces(max_bytes)
     view = memoryview(data)
     if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
-        _unsnappy_block(view, pieces, max_bytes)
+        _unsnappy_block(view, pieces)
         return pieces.join()
     position = len(_XERIAL_HEADER)
+    if position > len(view):
+        raise BadCompression("snappy: the data is cut")
     while position < len(view):
         if len(view) - position < _BLOCK_LENGTH.size:
             raise BadCompression("snappy: the data is cut")
@@ -130,24 +131,21 @@ def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
         position += _BLOCK_LENGTH.size
         if not 0 < length <= len(view) - position:
             raise BadCompression(f"snappy: a block of {length} bytes, {len(view) - position} are left")
-        max_bytes -= _unsnappy_block(view[position : position + length], pieces, max_bytes)
+        _unsnappy_block(view[position : position + length], pieces)
         position += length
     return pieces.join()
 
 
-def _unsnappy_block(block: memoryview, pieces: _Pieces, max_bytes: int) -> int:
+def _unsnappy_block(block: memoryview, pieces: _Pieces) -> None:
     """Decompress one raw block; it states its size first, and that is what would be allocated."""
     import cramjam
 
     try:
-        size = cramjam.snappy.decompress_raw_len(block)
-        if size > max_bytes:
-            raise _over(max_bytes)
+        pieces.admit(cramjam.snappy.decompress_raw_len(block))
         piece = bytes(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
         raise BadCompression(f"snappy: {error}") from error
     pieces.add(piece)
-    return len(piece)
 
 
 def _lz4(data: Buffer) -> bytes:

@@ -96,9 +96,7 @@ class UnknownControl:
     value: bytes | None
 
 
-ControlRecord = (
-    EndTxnMarker | LeaderChange | SnapshotHeader | SnapshotFooter | KRaftVersion | Voters | UnknownControl
-)
+ControlRecord = EndTxnMarker | LeaderChange | SnapshotHeader | SnapshotFooter | KRaftVersion | Voters | UnknownControl
 
 
 def encode_control(record: ControlRecord) -> tuple[bytes, bytes | None]:

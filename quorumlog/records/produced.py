@@ -55,9 +55,7 @@ def validate_produced(buf: Buffer, max_message_bytes: int) -> list[BatchHeader]:
 def _refuse_old_magic(buf: Buffer) -> None:
     """Formats 0 and 1 are valid and no longer taken: a clearer answer than "corrupt", which clients send again."""
     if len(buf) > _MAGIC_POSITION and buf[_MAGIC_POSITION] < MAGIC:
-        raise ApiError(
-            ErrorCode.INVALID_RECORD, f"message format {buf[_MAGIC_POSITION]} is not accepted, only {MAGIC}"
-        )
+        raise ApiError(ErrorCode.INVALID_RECORD, f"message format {buf[_MAGIC_POSITION]} is not accepted, only {MAGIC}")
 
 
 def _refuse(header: BatchHeader, fault: _Fault | None) -> None:

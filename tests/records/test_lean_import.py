@@ -1,0 +1,17 @@
+"""A node's memory and start-up depend on what it does not import (DESIGN §10)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numpy", "pyarrow", "numba", "pandas", "lz4", "zstandard", "cramjam", "grpc", "asyncio")
+
+
+@pytest.mark.parametrize("module", ["quorumlog.records", "quorumlog.records.control"])
+def test_nothing_heavy_comes_along(module: str) -> None:
+    script = f"import sys, {module}; print([name for name in {HEAVY!r} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
