@@ -1,0 +1,188 @@
+"""Records per second of the columnar codec, beside aiokafka's compiled one, on the same records and one core.
+
+Each round runs both, one after the other, so that a busy machine slows both; the ratios of the rounds are what counts.
+"Encode" is columns (for aiokafka: lists of bytes) to batches with their checksum; "decode" is batches to an Arrow batch
+(for aiokafka: to its record objects, every field of which is asked for once). Exits 1 unless it is aiokafka's compiled
+module that is measured: its pure-Python form would make any codec look good.
+
+    python -m bench.codec [--records N] [--value-bytes N] [--batch-bytes N] [--rounds N] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+COMPILED = "aiokafka.record._crecords"
+KEY_BYTES = 10
+START_MS = 1_700_000_000_000
+WARM_UP_ROUNDS = 2  # not counted: whoever is first pays for memory that the machine has never touched
+ENCODE_GOAL = 3.0  # times aiokafka
+DECODE_GOAL = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The records of a run, in both shapes, and where to cut them into batches."""
+
+    keys: list[bytes]
+    values: list[bytes]
+    timestamps: list[int]  # ms
+    key_column: Any
+    value_column: Any
+    timestamp_column: Any
+    batch_bytes: int
+
+
+def make_work(records: int, value_bytes: int, batch_bytes: int) -> Work:
+    import numpy as np
+    import pyarrow as pa
+
+    keys = [b"%0*d" % (KEY_BYTES, index) for index in range(records)]
+    values = [(b"%d," % index * (value_bytes // 2 + 1))[:value_bytes] for index in range(records)]
+    timestamps = list(range(START_MS, START_MS + records))
+    columns = pa.array(keys, pa.binary()), pa.array(values, pa.binary()), np.array(timestamps)
+    return Work(keys, values, timestamps, *columns, batch_bytes)
+
+
+def encode_ours(work: Work) -> list[bytes]:
+    from quorumlog.records.columnar import encode_columns
+
+    found = encode_columns(
+        work.key_column, work.value_column, work.timestamp_column, max_batch_bytes=work.batch_bytes, leader_epoch=0
+    )
+    return [batch.data for batch in found]
+
+
+def encode_theirs(work: Work) -> list[bytes]:
+    from aiokafka.record._crecords import DefaultRecordBatchBuilder
+
+    def builder() -> Any:
+        return DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, work.batch_bytes)
+
+    batches = []
+    current, offset = builder(), 0
+    for key, value, timestamp in zip(work.keys, work.values, work.timestamps, strict=True):
+        if current.append(offset, timestamp, key, value, []) is None:  # full
+            batches.append(bytes(current.build()))
+            current, offset = builder(), 0
+            current.append(offset, timestamp, key, value, [])
+        offset += 1
+    return [*batches, bytes(current.build())]
+
+
+def decode_ours(batches: Sequence[bytes], buf: bytes) -> int:
+    from quorumlog.records.columnar import decode_columns
+
+    del batches
+    return int(decode_columns(buf, from_offset=0, to_offset=2**63 - 1).num_rows)
+
+
+def decode_theirs(batches: Sequence[bytes], buf: bytes) -> int:
+    from aiokafka.record._crecords import DefaultRecordBatch
+
+    del buf
+    count = 0
+    for data in batches:
+        batch = DefaultRecordBatch(data)
+        assert batch.validate_crc()
+        for record in batch:
+            _ = (record.key, record.value, record.offset, record.timestamp)
+            count += 1
+    return count
+
+
+def seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def report(name: str, records: int, ours: list[float], theirs: list[float], goal: float) -> dict[str, Any]:
+    """ours, theirs: seconds of each round. Prints one line and answers the same numbers."""
+    ratios = [their / our for our, their in zip(ours, theirs, strict=True)]
+    numbers = {
+        "operation": name,
+        "records_per_second": round(records / statistics.median(ours)),
+        "aiokafka_records_per_second": round(records / statistics.median(theirs)),
+        "ratio_min": round(min(ratios), 2),
+        "ratio_median": round(statistics.median(ratios), 2),
+        "ratio_max": round(max(ratios), 2),
+        "goal": goal,
+    }
+    spread = " / ".join(str(numbers[f"ratio_{which}"]) for which in ("min", "median", "max"))
+    print(
+        f"{name:<7} {numbers['records_per_second']:>12,}/s   aiokafka {numbers['aiokafka_records_per_second']:>11,}/s   "
+        f"ratio {spread} (min/median/max, goal {goal})"
+    )
+    return numbers
+
+
+def compiled_is_measured() -> bool:
+    from aiokafka.record import default_records
+
+    used = (default_records.DefaultRecordBatch, default_records.DefaultRecordBatchBuilder)
+    files = [getattr(sys.modules[kind.__module__], "__file__", "") or "" for kind in used]
+    return all(kind.__module__.startswith(COMPILED) for kind in used) and all(
+        f.endswith((".so", ".pyd")) for f in files
+    )
+
+
+def run(work: Work, rounds: int) -> list[dict[str, Any]]:
+    from quorumlog.records import headers, stamp
+
+    records = len(work.keys)
+    batches = encode_ours(work)
+    parts: list[bytes | memoryview] = []
+    offset = 0
+    for data in batches:  # as a broker would store them: each at its offset
+        (header,) = headers(data)
+        parts.extend(stamp(data, header, offset, 0))
+        offset += header.count
+    buf = b"".join(parts)
+    sides = (lambda: encode_ours(work), lambda: encode_theirs(work))
+    readers = (lambda: decode_ours(batches, buf), lambda: decode_theirs(batches, buf))
+    assert readers[0]() == readers[1]() == records
+    times: list[list[float]] = [[], [], [], []]
+    for turn in range(WARM_UP_ROUNDS + rounds):
+        for column, call in enumerate((*sides, *readers)):
+            taken = seconds(call)
+            if turn >= WARM_UP_ROUNDS:
+                times[column].append(taken)
+    return [
+        report("encode", records, times[0], times[1], ENCODE_GOAL),
+        report("decode", records, times[2], times[3], DECODE_GOAL),
+    ]
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="bench.codec", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--records", type=int, default=200_000)
+    parser.add_argument("--value-bytes", type=int, default=100)
+    parser.add_argument("--batch-bytes", type=int, default=1024 * 1024)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--json", type=Path, help="also write the numbers here")
+    options = parser.parse_args(argv)
+    if not compiled_is_measured():
+        print(f"{COMPILED} is not what aiokafka uses here: install a wheel of aiokafka", file=sys.stderr)
+        return 1
+    work = make_work(options.records, options.value_bytes, options.batch_bytes)
+    settings = {"records": options.records, "value_bytes": options.value_bytes, "batch_bytes": options.batch_bytes}
+    print(", ".join(f"{name} {value:,}" for name, value in settings.items()), f"rounds {options.rounds}")
+    results = run(work, options.rounds)
+    if options.json:
+        options.json.write_text(json.dumps({"settings": settings, "results": results}, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
