@@ -249,6 +249,11 @@ class Log:
                 self._active.write_index()
         self._closed = True
 
+    def sync_unless_closed(self) -> None:
+        """`sync` for the end of a turn: a log that was closed in that turn was synced by closing."""
+        if not self._closed:
+            self.sync()
+
     # --- details ---
 
     @property

@@ -1,8 +1,8 @@
 """Names of files and directories in a log directory, exactly Kafka's (FORMATS 4.8).
 
-A partition lives in `<topic>-<partition>`; on its way out in `<topic>-<partition>.<32 hex digits>-delete`, set
-aside as unknown in `...-stray`, arriving from another directory in `...-future`. A segment's files carry its base offset in 20
-digits.
+A partition lives in `<topic>-<partition>`; on its way out in `<topic>-<partition>.<32 hex digits>-delete`, set aside
+as unknown in `...-stray`, arriving from another directory in `...-future`. A segment's files carry its base offset in
+20 digits.
 """
 
 from __future__ import annotations

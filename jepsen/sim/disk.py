@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, PowerCut, PowerLost, ShortWrite
-from jepsen.sim.page_cache import DirectoryNode, FileNode, Node, Truncate, Write
+from jepsen.sim.page_cache import SECTOR_BYTES, DirectoryNode, FileNode, Node, Truncate, Write
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, name_of, parent_of
 
 Trace = Callable[[str, str, bytes], None]  # kind of operation, path, SHA-256 of what was written or read
@@ -40,6 +40,7 @@ class SimDisk:
         latency: Latency = _no_latency,
         trace: Trace | None = None,
         capacity_bytes: int = DEFAULT_CAPACITY_BYTES,
+        sector_bytes: int = SECTOR_BYTES,
         case_insensitive: bool = False,
     ) -> None:
         self.faults, self.latency, self.trace = faults, latency, trace
@@ -47,6 +48,7 @@ class SimDisk:
         self.operations = 0  # how many calls there were: the index of the next one
         self.life = 0  # grows with every kill and crash; handles of an earlier life are dead
         self._fold = case_insensitive
+        self._sector_bytes = sector_bytes
         self._root = DirectoryNode()
         self._latency_ns = 0
         self.locked: set[str] = set()  # paths; never iterated
@@ -64,7 +66,7 @@ class SimDisk:
     def crash(self, rng: random.Random) -> None:
         """The power goes: of what was not synced, `rng` decides how much the disk still holds."""
         self.kill()
-        self._root.power_cut(rng)
+        self._root.power_cut(rng, self._sector_bytes)
 
     def flip_bit(self, path: str, bit: int) -> None:
         """Rot: one bit of a file differs from now on, in memory and on disk. bit: counted from the file's start."""

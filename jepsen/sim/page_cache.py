@@ -65,14 +65,14 @@ class FileNode:
         """What Linux does: the pages are marked clean, so memory still shows bytes that will never reach the disk."""
         self.pending.clear()
 
-    def power_cut(self, rng: random.Random) -> None:
-        for change in _surviving(self.pending, rng):
+    def power_cut(self, rng: random.Random, sector_bytes: int) -> None:
+        for change in _surviving(self.pending, rng, sector_bytes):
             apply_change(self.durable, change)
         self.pending.clear()
         self.current = bytearray(self.durable)
 
 
-def _surviving(pending: list[Change], rng: random.Random) -> list[Change]:
+def _surviving(pending: list[Change], rng: random.Random, sector_bytes: int) -> list[Change]:
     mode = rng.choice(("none", "all", "prefix", "subset"))
     if mode == "none" or not pending:
         return []
@@ -80,7 +80,7 @@ def _surviving(pending: list[Change], rng: random.Random) -> list[Change]:
         return list(pending)
     if mode == "prefix":
         return _torn_prefix(pending, rng)
-    return [piece for change in pending for piece in _sectors(change) if rng.random() < 0.5]
+    return [piece for change in pending for piece in _sectors(change, sector_bytes) if rng.random() < 0.5]
 
 
 def _torn_prefix(pending: list[Change], rng: random.Random) -> list[Change]:
@@ -90,14 +90,14 @@ def _torn_prefix(pending: list[Change], rng: random.Random) -> list[Change]:
     return [*pending[:kept], *torn]
 
 
-def _sectors(change: Change) -> list[Change]:
+def _sectors(change: Change, sector_bytes: int) -> list[Change]:
     """A write cut at the sectors' borders; each piece reaches the disk whole or not at all."""
     if isinstance(change, Truncate):
         return [change]
     pieces: list[Change] = []
     at, end = change.position, change.position + len(change.data)
     while at < end:
-        stop = min(end, (at // SECTOR_BYTES + 1) * SECTOR_BYTES)
+        stop = min(end, (at // sector_bytes + 1) * sector_bytes)
         pieces.append(Write(at, change.data[at - change.position : stop - change.position]))
         at = stop
     return pieces
@@ -119,14 +119,14 @@ class DirectoryNode:
         self.durable = self.current
         self.unsynced.clear()
 
-    def power_cut(self, rng: random.Random) -> None:
+    def power_cut(self, rng: random.Random, sector_bytes: int) -> None:
         states = [self.durable, *self.unsynced]
         mode = rng.choice(("none", "all", "prefix"))
         survived = {"none": states[0], "all": states[-1], "prefix": rng.choice(states)}[mode]
         self.current = self.durable = survived
         self.unsynced.clear()
         for name in sorted(survived):
-            survived[name].power_cut(rng)
+            survived[name].power_cut(rng, sector_bytes)
 
 
 Node = FileNode | DirectoryNode

@@ -31,7 +31,7 @@ def raw(stored: StoredBatch) -> bytes:
 
 
 def disk_with_data() -> SimDisk:
-    disk = SimDisk()
+    disk = SimDisk(sector_bytes=48)  # smaller than a batch, so that a power cut tears batches
     disk.make_directory("/data")
     disk.sync_directory("/")
     return disk

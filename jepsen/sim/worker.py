@@ -1,0 +1,109 @@
+"""The simulated worker: a log directory's turns as events on virtual time.
+
+A turn is three events: the write phase runs; after as long as the disk says it took, its jobs are told and the sync
+phase runs; after as long as that took, they are told again. A kill or a power cut between two events finds the turn
+half done, and nothing of it goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from jepsen.sim.disk import SimDisk
+from storage.worker import (
+    Answer,
+    JobQueue,
+    Submitted,
+    WorkerClosed,
+    WorkerFull,
+    WorkerLimits,
+    run_read,
+    tell_synced,
+    tell_written,
+)
+from storage.writer import DirectoryOffline, DirectoryWriter, Job, Outcome
+
+CallLater = Callable[[int, Callable[[], None]], None]  # delay in virtual nanoseconds, what then; equal times in order
+
+
+class SimWorker:
+    """`storage.worker.Worker` on a scheduler."""
+
+    def __init__(
+        self, disk: SimDisk, writer: DirectoryWriter, call_later: CallLater, limits: WorkerLimits | None = None
+    ) -> None:
+        self.path = writer.path
+        self._disk, self._writer, self._call_later = disk, writer, call_later
+        self._limits = limits or WorkerLimits()
+        self._queue = JobQueue(self.path, self._limits)
+        self._life = disk.life
+        self._busy = False  # between a turn's first event and its last
+        self._closed = False
+        self._reads = 0
+
+    @property
+    def offline(self) -> DirectoryOffline | None:
+        return self._writer.offline
+
+    def submit(self, job: Job, on_written: Answer, on_synced: Answer) -> None:
+        if self._closed:
+            raise WorkerClosed(self.path)
+        self._queue.put(Submitted(job, on_written, on_synced))
+        if not self._busy:
+            self._busy = True
+            self._after(0, self._write)
+
+    def read(self, fn: Callable[[], Any], callback: Answer) -> None:
+        if self._closed:
+            raise WorkerClosed(self.path)
+        if self._reads >= self._limits.queued_reads:
+            raise WorkerFull(self.path, "reads", self._limits.queued_reads)
+        self._reads += 1
+        self._after(0, partial(self._read, fn, callback))
+
+    def close(self) -> None:
+        """What was accepted goes on as events; unlike the real one this returns before they ran."""
+        self._closed = True
+
+    def kill(self) -> None:
+        """The process dies: no event of this worker does anything any more. A kill of the disk does the same."""
+        self._life = -1
+
+    def _after(self, delay_ns: int, event: Callable[[], None]) -> None:
+        self._call_later(delay_ns, partial(self._if_alive, event))
+
+    def _if_alive(self, event: Callable[[], None]) -> None:
+        if self._life == self._disk.life:
+            event()
+
+    def _timed(self, work: Callable[[], Any]) -> tuple[Any, int]:
+        self._disk.take_latency_ns()  # of others' work, charged to them
+        result = work()
+        return result, self._disk.take_latency_ns()
+
+    def _write(self) -> None:
+        turn = self._queue.take_turn()
+        if not turn:
+            self._busy = False
+            return
+        outcomes, took_ns = self._timed(lambda: self._writer.write_phase([submitted.job for submitted in turn]))
+        self._after(took_ns, partial(self._written, turn, outcomes))
+
+    def _written(self, turn: list[Submitted], outcomes: list[Outcome]) -> None:
+        tell_written(turn, outcomes)
+        synced, took_ns = self._timed(self._writer.sync_phase)
+        self._after(took_ns, partial(self._synced, turn, synced))
+
+    def _synced(self, turn: list[Submitted], outcomes: list[Outcome]) -> None:
+        tell_synced(turn, outcomes)
+        self._write()
+
+    def _read(self, fn: Callable[[], Any], callback: Answer) -> None:
+        outcome, took_ns = self._timed(partial(run_read, fn))
+        self._after(took_ns, partial(self._answer_read, callback, outcome))
+
+    def _answer_read(self, callback: Answer, outcome: Outcome) -> None:
+        self._reads -= 1
+        callback(outcome)

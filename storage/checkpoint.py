@@ -1,0 +1,84 @@
+"""Offsets of all partitions of a directory, in one file each: recovery points and high watermarks (FORMATS 4.6).
+
+`recovery-point-offset-checkpoint`: everything before this offset was synced once, so an unclean start reads only what
+follows. It must never be too high: it is lowered on disk before a log is truncated below it, because the bytes written
+there next are not synced yet. `replication-offset-checkpoint`: high watermarks, a hint that may be too low.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from quorumlog.ids import Offset
+from storage.atomic import write_atomically
+from storage.disk import Disk, FileMissing, name_of
+from storage.names import parse_directory
+from storage.text_checkpoint import CorruptCheckpoint, parse_checkpoint, parse_number, render_checkpoint
+
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+
+TopicPartition = tuple[str, int]  # topic name, partition number
+
+
+def render_offsets(offsets: Mapping[TopicPartition, Offset]) -> bytes:
+    """The content of a checkpoint, sorted."""
+    return render_checkpoint(f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items()))
+
+
+def parse_offsets(path: str, content: bytes) -> dict[TopicPartition, Offset]:
+    """Raises CorruptCheckpoint."""
+    offsets: dict[TopicPartition, Offset] = {}
+    for line, words in enumerate(parse_checkpoint(path, content), start=3):
+        if len(words) != 3 or not words[0]:
+            raise CorruptCheckpoint(path, line, "not a topic, a partition and an offset")
+        key = (words[0], parse_number(path, line, words[1]))
+        if key[1] < 0 or key in offsets:
+            raise CorruptCheckpoint(path, line, f"partition {key[0]}-{key[1]} is there twice or is negative")
+        offsets[key] = parse_number(path, line, words[2])
+    return offsets
+
+
+def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, Offset]:
+    """Empty where there is no file. Raises CorruptCheckpoint, DiskError."""
+    try:
+        return parse_offsets(path, disk.read_bytes(path))
+    except FileMissing:
+        return {}
+
+
+def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, Offset]) -> None:
+    """Replace the file. Durable when it returns."""
+    write_atomically(disk, path, render_offsets(offsets))
+
+
+class RecoveryPoints:
+    """The recovery points of one directory and what of them is on disk. Used by the directory's writer only.
+
+    An unreadable file counts as empty: every log is then recovered from its start, which is slow and right.
+    """
+
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._path = f"{directory}/{RECOVERY_POINTS}"
+        try:
+            self._on_disk = read_offsets(disk, self._path)
+        except CorruptCheckpoint:
+            self._on_disk = {}
+
+    def get(self, partition: TopicPartition) -> Offset:
+        """0 where none is known."""
+        return max(0, self._on_disk.get(partition, 0))
+
+    def write(self, points: Mapping[TopicPartition, Offset]) -> None:
+        """Replace all points by these: the synced ends of the directory's logs."""
+        if points != self._on_disk:
+            write_offsets(self._disk, self._path, points)
+            self._on_disk = dict(points)
+
+    def lower(self, log_path: str, offset: Offset) -> None:
+        """Before the log in `log_path` is truncated to `offset`: no point on disk may be above it."""
+        name = parse_directory(name_of(log_path))
+        key = (name.topic, name.partition)
+        if self._on_disk.get(key, 0) > offset:
+            self.write({**self._on_disk, key: offset})

@@ -1,0 +1,92 @@
+"""The real worker: one writer thread and a small pool of reader threads for one log directory.
+
+Only the writer thread changes files. Answers go to the loop through `post` (`loop.call_soon_threadsafe`), a whole turn
+in one call. A sick disk blocks these threads and nothing else (DESIGN §5).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from storage.worker import (
+    Answer,
+    JobQueue,
+    Submitted,
+    WorkerClosed,
+    WorkerFull,
+    WorkerLimits,
+    run_read,
+    tell_synced,
+    tell_written,
+)
+from storage.writer import DirectoryOffline, DirectoryWriter, Job
+
+Post = Callable[[Callable[[], None]], None]
+
+
+class ThreadWorker:
+    """`storage.worker.Worker` on threads. `post` must accept calls from any thread and keep their order."""
+
+    def __init__(self, writer: DirectoryWriter, post: Post, limits: WorkerLimits | None = None) -> None:
+        self.path = writer.path
+        self._writer = writer
+        self._post = post
+        self._limits = limits or WorkerLimits()
+        self._queue = JobQueue(self.path, self._limits)
+        self._wake = threading.Condition()
+        self._closed = False
+        self._reads = 0  # queued or running
+        self._readers = ThreadPoolExecutor(self._limits.read_threads, thread_name_prefix=f"read {self.path}")
+        self._thread = threading.Thread(target=self._run, name=f"write {self.path}", daemon=True)
+        self._thread.start()
+
+    @property
+    def offline(self) -> DirectoryOffline | None:
+        return self._writer.offline
+
+    def submit(self, job: Job, on_written: Answer, on_synced: Answer) -> None:
+        with self._wake:
+            if self._closed:
+                raise WorkerClosed(self.path)
+            self._queue.put(Submitted(job, on_written, on_synced))
+            self._wake.notify()
+
+    def read(self, fn: Callable[[], Any], callback: Answer) -> None:
+        with self._wake:
+            if self._closed:
+                raise WorkerClosed(self.path)
+            if self._reads >= self._limits.queued_reads:
+                raise WorkerFull(self.path, "reads", self._limits.queued_reads)
+            self._reads += 1
+        self._readers.submit(self._read, fn, callback)
+
+    def close(self) -> None:
+        with self._wake:
+            self._closed = True
+            self._wake.notify()
+        self._thread.join()
+        self._readers.shutdown(wait=True)
+
+    def _read(self, fn: Callable[[], Any], callback: Answer) -> None:
+        outcome = run_read(fn)
+        with self._wake:
+            self._reads -= 1
+        self._post(partial(callback, outcome))
+
+    def _run(self) -> None:
+        while turn := self._next_turn():
+            outcomes = self._writer.write_phase([submitted.job for submitted in turn])
+            self._post(partial(tell_written, turn, outcomes))
+            outcomes = self._writer.sync_phase()
+            self._post(partial(tell_synced, turn, outcomes))
+
+    def _next_turn(self) -> list[Submitted]:
+        """Waits for work; empty once closed and nothing is left."""
+        with self._wake:
+            while not self._queue and not self._closed:
+                self._wake.wait()
+            return self._queue.take_turn()

@@ -1,0 +1,85 @@
+"""`meta.properties`: which cluster, node and directory a log directory belongs to (FORMATS 4.6).
+
+Written once, when the directory is formatted. The directory id is the directory's own: it says which disk a replica is
+on, so two directories with one id (a copied disk) must never run at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quorumlog.ids import NodeId, Uuid, format_uuid, parse_uuid
+from storage.properties import BadProperties, parse_properties, render_properties
+
+META_PROPERTIES = "meta.properties"
+VERSION = "1"
+
+
+class WrongDirectory(Exception):
+    """A log directory that is not this node's to use."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetaProperties:
+    """The content of the file. cluster_id: text, as Kafka has it."""
+
+    cluster_id: str
+    node_id: NodeId
+    directory_id: Uuid
+
+    def render(self, comment: str = "") -> bytes:
+        """comment: for people, such as the date of the format."""
+        return render_properties(
+            {
+                "cluster.id": self.cluster_id,
+                "directory.id": format_uuid(self.directory_id),
+                "node.id": str(self.node_id),
+                "version": VERSION,
+            },
+            comment,
+        )
+
+    @classmethod
+    def parse(cls, path: str, content: bytes) -> MetaProperties:
+        """Raises BadProperties. Unknown keys are ignored; version 0 (ZooKeeper's time) is refused."""
+        found = parse_properties(path, content)
+        if found.get("version") != VERSION:
+            raise BadProperties(path, 1, f"version is {found.get('version')!r}, this node reads {VERSION!r}")
+        for key in ("cluster.id", "node.id", "directory.id"):
+            if not found.get(key):
+                raise BadProperties(path, 1, f"{key} is missing")
+        try:
+            directory_id = parse_uuid(found["directory.id"])
+        except ValueError as error:
+            raise BadProperties(path, 1, f"directory.id is {error}") from error
+        node_id = found["node.id"]
+        if not (node_id.isascii() and node_id.isdigit() and int(node_id[:11]) < 2**31):
+            raise BadProperties(path, 1, f"node.id is {node_id[:20]!r}, not a number from 0 to 2147483647")
+        return cls(found["cluster.id"], int(node_id), directory_id)
+
+
+def check_directories(found: Sequence[tuple[str, MetaProperties]], node_id: NodeId, cluster_id: str | None) -> None:
+    """All (path, properties) of one node belong together. cluster_id: the one expected, None for "all the same".
+
+    Raises WrongDirectory, which names the directory, what is wrong with it and the way out.
+    """
+    seen: dict[Uuid, str] = {}
+    for path, meta in found:
+        expected = cluster_id if cluster_id is not None else found[0][1].cluster_id
+        if meta.cluster_id != expected:
+            raise WrongDirectory(
+                f"{path} belongs to cluster {meta.cluster_id}, not {expected}; "
+                "take it out of log.dirs, or format an empty directory for this cluster"
+            )
+        if meta.node_id != node_id:
+            raise WrongDirectory(
+                f"{path} belongs to node {meta.node_id}, this is node {node_id}; "
+                "correct node.id, or take the directory out of log.dirs"
+            )
+        if meta.directory_id in seen:
+            raise WrongDirectory(
+                f"{path} and {seen[meta.directory_id]} have one directory id, {format_uuid(meta.directory_id)}: "
+                "one is a copy of the other; remove the copy"
+            )
+        seen[meta.directory_id] = path

@@ -1,0 +1,145 @@
+"""The seam between an event loop and a log directory: jobs go in, two answers come back.
+
+`storage/edge/worker.py` is the real one (a writer thread and a few reader threads), `jepsen/sim/worker.py` the
+simulated one (two events on virtual time). Contract, tested for both in tests/storage/test_worker_contract.py:
+
+- Jobs are performed in the order of their submission. Each gets `on_written` once, then `on_synced` once, on the loop,
+  both in that order too; an error comes to both.
+- After `on_written` the change may be shown to readers, after `on_synced` it may be acknowledged.
+- Queues are bounded, in jobs and in bytes. A full one refuses; it never blocks and never grows.
+- `close` performs what was accepted, answers it, and accepts nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from storage.writer import DirectoryOffline, Job, Outcome
+
+Answer = Callable[[Outcome], None]
+
+MAX_QUEUED_JOBS = 10_000
+MAX_QUEUED_BYTES = 64 << 20
+MAX_TURN_BYTES = 8 << 20  # of one write phase; what waits longer than that is the next turn
+MAX_QUEUED_READS = 1_000
+READ_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerLimits:
+    """Bounds of one directory's queues. A turn always takes at least one job, however large."""
+
+    queued_jobs: int = MAX_QUEUED_JOBS
+    queued_bytes: int = MAX_QUEUED_BYTES
+    turn_bytes: int = MAX_TURN_BYTES
+    queued_reads: int = MAX_QUEUED_READS
+    read_threads: int = READ_THREADS
+
+
+class WorkerFull(Exception):
+    """A queue is at its limit. Nothing was accepted; the same job may be submitted later."""
+
+    def __init__(self, path: str, what: str, limit: int) -> None:
+        super().__init__(f"log directory {path} has {limit} {what} waiting, its limit; slow down and try again")
+        self.path = path
+
+
+class WorkerClosed(Exception):
+    """The worker was closed. Nothing was accepted."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"the worker of log directory {path} is closed; the node is shutting down")
+        self.path = path
+
+
+class Worker(Protocol):
+    """One log directory's hands."""
+
+    @property
+    def path(self) -> str:
+        """The directory."""
+        ...
+
+    @property
+    def offline(self) -> DirectoryOffline | None:
+        """Set once the directory has failed; every job is then answered with it."""
+        ...
+
+    def submit(self, job: Job, on_written: Answer, on_synced: Answer) -> None:
+        """Queue a change. Raises WorkerFull, WorkerClosed."""
+        ...
+
+    def read(self, fn: Callable[[], Any], callback: Answer) -> None:
+        """Run `fn`, which may block on the disk but changes nothing, away from the loop. Answers may overtake.
+
+        Raises WorkerFull, WorkerClosed. A read that fails does not take the directory offline.
+        """
+        ...
+
+    def close(self) -> None:
+        """See the contract. Called on the loop; returns when everything was performed, its answers on their way."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A job and whom to tell."""
+
+    job: Job
+    on_written: Answer
+    on_synced: Answer
+
+
+class JobQueue:
+    """What waits for the next turns of one directory. Not locked: the owner does that."""
+
+    def __init__(self, path: str, limits: WorkerLimits) -> None:
+        self._path, self._limits = path, limits
+        self._waiting: list[Submitted] = []
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, submitted: Submitted) -> None:
+        """Raises WorkerFull. A job larger than the limit is accepted while nothing else waits."""
+        if len(self._waiting) >= self._limits.queued_jobs:
+            raise WorkerFull(self._path, "jobs", self._limits.queued_jobs)
+        if self._waiting and self._bytes + submitted.job.size_bytes > self._limits.queued_bytes:
+            raise WorkerFull(self._path, "bytes", self._limits.queued_bytes)
+        self._waiting.append(submitted)
+        self._bytes += submitted.job.size_bytes
+
+    def take_turn(self) -> list[Submitted]:
+        """The longest run of waiting jobs that fits one turn, at least one if any waits."""
+        taken, size = 0, 0
+        for submitted in self._waiting:
+            size += submitted.job.size_bytes
+            if taken and size > self._limits.turn_bytes:
+                break
+            taken += 1
+        turn, self._waiting = self._waiting[:taken], self._waiting[taken:]
+        self._bytes -= sum(submitted.job.size_bytes for submitted in turn)
+        return turn
+
+
+def tell_written(turn: list[Submitted], outcomes: list[Outcome]) -> None:
+    """Answer every job of a turn, in order."""
+    for submitted, outcome in zip(turn, outcomes, strict=True):
+        submitted.on_written(outcome)
+
+
+def tell_synced(turn: list[Submitted], outcomes: list[Outcome]) -> None:
+    """Answer every job of a turn, in order."""
+    for submitted, outcome in zip(turn, outcomes, strict=True):
+        submitted.on_synced(outcome)
+
+
+def run_read(fn: Callable[[], Any]) -> Outcome:
+    """A read's outcome; whatever it raises is the asker's."""
+    try:
+        return Outcome(value=fn())
+    except Exception as error:
+        return Outcome(error=error)

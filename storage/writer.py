@@ -1,0 +1,194 @@
+"""The group commit of one log directory: what waits is written in one phase and made durable in the next.
+
+A turn: `write_phase(jobs)` appends, truncates and runs what was asked, in the order it was asked; several appends to
+one log become one write. `sync_phase()` then syncs every log of the directory that the turn made dirty, once. A job is
+durable when the sync phase after its write phase returned, for its bytes were written before that sync began
+(RELIABILITY 6.1.6).
+
+Rules: the first DiskError takes the directory offline for good: everything of this turn that is not yet durable fails, and
+all that comes later (DESIGN §6). No job fails another one that would have succeeded alone, except through the disk.
+
+Runs on the directory's writer thread, or in the simulation; knows neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quorumlog.ids import Epoch, Offset
+from storage.batch import StoredBatch
+from storage.checkpoint import RecoveryPoints
+from storage.disk import DiskError
+from storage.log import Log, LogClosed, UnexpectedAppend
+
+JOB_OVERHEAD_BYTES = 256  # what a job without data counts for in a queue
+
+
+class DirectoryOffline(Exception):
+    """The directory failed; nothing more is written to it, and what was waiting has an unknown outcome on disk."""
+
+    def __init__(self, path: str, cause: BaseException) -> None:
+        super().__init__(
+            f"log directory {path} is offline: {cause}. Its replicas are served by other brokers; "
+            "repair it, then restart the node or bring it back with `quorumlog log-dirs online`"
+        )
+        self.path, self.cause = path, cause
+
+
+@dataclass(frozen=True, slots=True)
+class AppendJob:
+    """Append stamped batches. Its value is the log's end offset after them."""
+
+    log: Log
+    batches: Sequence[StoredBatch]
+
+    @property
+    def size_bytes(self) -> int:
+        return JOB_OVERHEAD_BYTES + sum(batch.size for batch in self.batches)
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateJob:
+    """Truncate to an offset, the recovery point on disk first. Its value is the log's end offset after that."""
+
+    log: Log
+    offset: Offset
+    size_bytes: int = JOB_OVERHEAD_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class CallJob:
+    """Anything else that changes files: open, close, delete a log, write a checkpoint. Its value is what `fn` returns.
+
+    logs: those that `fn` may have made dirty; they are synced with the turn.
+    """
+
+    fn: Callable[[], Any]
+    logs: tuple[Log, ...] = ()
+    size_bytes: int = JOB_OVERHEAD_BYTES
+
+
+Job = AppendJob | TruncateJob | CallJob
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a job went. An error is UnexpectedAppend, LogClosed, DirectoryOffline, or what a CallJob's `fn` raised."""
+
+    value: Any = None
+    error: Exception | None = None
+
+
+class DirectoryWriter:
+    """One directory's turns. `write_phase` and `sync_phase` alternate."""
+
+    def __init__(self, path: str, recovery_points: RecoveryPoints | None = None) -> None:
+        self.path = path
+        self._recovery_points = recovery_points
+        self._offline: DirectoryOffline | None = None
+        self._dirty: dict[Log, None] = {}  # in the order in which they became so
+        self._waiting: list[Outcome] = []  # of the turn's jobs, until their sync
+
+    @property
+    def offline(self) -> DirectoryOffline | None:
+        """Set from the first failure on."""
+        return self._offline
+
+    def take_offline(self, cause: BaseException) -> DirectoryOffline:
+        """Accept nothing more. The first cause is kept."""
+        if self._offline is None:
+            self._offline = DirectoryOffline(self.path, cause)
+        return self._offline
+
+    def write_phase(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Perform the jobs. Returns their outcomes, in order: what a reader may see from now on."""
+        assert not self._waiting, "a write phase without the sync phase of the one before"
+        turn = _Turn(self, jobs)
+        for number, job in enumerate(jobs):
+            if isinstance(job, AppendJob):
+                turn.collect(number, job)
+            else:
+                turn.flush()
+                turn.outcomes[number] = self.attempt(lambda job=job: self._perform(job))  # type: ignore[misc]
+        turn.flush()
+        self._waiting = turn.outcomes
+        return list(turn.outcomes)
+
+    def sync_phase(self) -> list[Outcome]:
+        """Make the turn durable. Returns the outcomes of its jobs again, now failed if the directory is offline."""
+        for log in self._dirty:
+            if log.config.durable and log.failure is None:
+                self.attempt(log.sync_unless_closed)
+        self._dirty.clear()
+        outcomes, self._waiting = self._waiting, []
+        if self._offline is None:
+            return outcomes
+        return [outcome if outcome.error else Outcome(error=self._offline) for outcome in outcomes]
+
+    def attempt(self, change: Callable[[], Any]) -> Outcome:
+        """Run one change, unless offline. A DiskError takes the directory offline, and so does a fault of ours."""
+        if self._offline is not None:
+            return Outcome(error=self._offline)
+        try:
+            return Outcome(value=change())
+        except (DiskError, AssertionError) as error:
+            return Outcome(error=self.take_offline(error))
+        except Exception as error:
+            return Outcome(error=error)
+
+    def append(self, log: Log, batches: Sequence[StoredBatch]) -> Offset:
+        self._dirty[log] = None
+        return log.append(batches)
+
+    def _perform(self, job: TruncateJob | CallJob) -> Any:
+        if isinstance(job, CallJob):
+            value = job.fn()
+            for log in job.logs:
+                self._dirty[log] = None
+            return value
+        if self._recovery_points is not None:
+            self._recovery_points.lower(job.log.path, job.offset)
+        self._dirty[job.log] = None
+        return job.log.truncate_to(job.offset)
+
+
+class _Group:
+    """The appends to one log that wait to become one write."""
+
+    def __init__(self, log: Log) -> None:
+        self.end: tuple[Offset, Epoch] = (log.end_offset, log.last_epoch)
+        self.numbers: list[int] = []  # of the jobs
+        self.ends: list[Offset] = []  # the end offset after each job
+        self.batches: list[StoredBatch] = []
+
+
+class _Turn:
+    """Collects appends by log, so that each log gets one write, up to the next job of another kind."""
+
+    def __init__(self, writer: DirectoryWriter, jobs: Sequence[Job]) -> None:
+        self.outcomes = [Outcome()] * len(jobs)
+        self._writer = writer
+        self._groups: dict[Log, _Group] = {}
+
+    def collect(self, number: int, job: AppendJob) -> None:
+        """A job that cannot follow the ones before it fails alone."""
+        group = self._groups.get(job.log)
+        if group is None:
+            group = self._groups[job.log] = _Group(job.log)
+        try:
+            group.end = job.log.check(job.batches, *group.end)
+        except (UnexpectedAppend, LogClosed) as error:
+            self.outcomes[number] = Outcome(error=error)
+            return
+        group.numbers.append(number)
+        group.ends.append(group.end[0])
+        group.batches.extend(job.batches)
+
+    def flush(self) -> None:
+        for log, group in self._groups.items():
+            outcome = self._writer.attempt(lambda log=log, group=group: self._writer.append(log, group.batches))  # type: ignore[misc]
+            for number, end in zip(group.numbers, group.ends, strict=True):
+                self.outcomes[number] = Outcome(value=end) if outcome.error is None else outcome
+        self._groups.clear()
