@@ -120,10 +120,8 @@ def report(name: str, records: int, ours: list[float], theirs: list[float], goal
         "goal": goal,
     }
     spread = " / ".join(str(numbers[f"ratio_{which}"]) for which in ("min", "median", "max"))
-    print(
-        f"{name:<7} {numbers['records_per_second']:>12,}/s   aiokafka {numbers['aiokafka_records_per_second']:>11,}/s   "
-        f"ratio {spread} (min/median/max, goal {goal})"
-    )
+    ours_rate, their_rate = numbers["records_per_second"], numbers["aiokafka_records_per_second"]
+    print(f"{name:<7} {ours_rate:>12,}/s   aiokafka {their_rate:>12,}/s   ratio {spread} (min/median/max, goal {goal})")
     return numbers
 
 
