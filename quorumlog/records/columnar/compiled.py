@@ -28,17 +28,26 @@ Kernel = TypeVar("Kernel", bound="Callable[..., Any]")
 
 _njit: Any = njit  # its declared overloads know neither _nrt nor a decorator that keeps the type of what it decorates
 _raw_memcpy: Any = cgutils.raw_memcpy
-_OPTIONS = {"cache": True, "nogil": True, "boundscheck": False, "_nrt": False}
+_OPTIONS = {"nogil": True, "boundscheck": False, "_nrt": False}
 
 
 def kernel(function: Kernel) -> Kernel:
     """Compile at the first call, for the types of that call."""
-    return _njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+    return _compiled(function)
 
 
 def inlined(function: Kernel) -> Kernel:
     """A helper of kernels, small enough to stand wherever it is called."""
-    return _njit(**_OPTIONS, forceinline=True)(function)  # type: ignore[no-any-return]
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: Kernel, **more: bool) -> Kernel:
+    try:
+        return _njit(cache=True, **_OPTIONS, **more)(function)  # type: ignore[no-any-return]
+    except (
+        RuntimeError
+    ):  # neither beside the source nor in the user's cache may a file be written: a locked-down executor
+        return _njit(**_OPTIONS, **more)(function)  # type: ignore[no-any-return]
 
 
 def _copy_bytes(_context: Any, target: Any, target_start: Any, source: Any, source_start: Any, length: Any) -> Any:
