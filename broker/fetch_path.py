@@ -1,0 +1,255 @@
+"""A fetch at the leader: from the tail in memory, else from the disk beside the loop, else waiting for more.
+
+A consumer reads below the high watermark, a follower to the published end; a follower's position acknowledges all that
+lies below it, once, when its fetch arrives. Errors concern their partition alone and are answered at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from broker.partition_events import FollowerFetched
+from broker.purgatory import Reason
+from broker.reconciler import PartitionKey
+from broker.registry import Registry
+from broker.replica import Replica, Step
+from broker.waiting import WaitingRooms
+from quorumlog.clock import Clock
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
+from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.common import EpochEndOffset
+from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
+from storage.disk import DiskError
+from storage.fetch_rule import Diverging, OutOfRange, fetch_answer
+from storage.log import Log
+from storage.log_view import OffsetOutOfRange
+from storage.segment import CorruptBatch
+
+
+@dataclass(frozen=True, slots=True)
+class FetchTarget:
+    """One partition of a fetch. topic: 16 bytes of topic id, or a name."""
+
+    topic: Uuid | str
+    partition: FetchPartition
+
+
+@dataclass(slots=True)
+class _Look:
+    """What one look at one partition has found.
+
+    answer: without records where they have to be read from the disk first. final: there is nothing to wait for.
+    bound: exclusive end of what could be read at this look.
+    """
+
+    answer: FetchPartitionResponse
+    final: bool = False
+    replica: Replica | None = None
+    epoch: Epoch = NO_EPOCH
+    bound: Offset = 0
+    cold_bytes: int = 0  # > 0: read so many from the disk
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.answer.records)
+
+
+@dataclass(slots=True)
+class _Allowance:
+    """What is left of a fetch's `max_bytes`. The first batch is given whatever is left."""
+
+    left_bytes: int
+    given_any: bool = False
+
+    def of(self, partition: FetchPartition) -> int:
+        """Bytes that this partition may have; 0: none, not even one batch."""
+        if self.given_any and self.left_bytes <= 0:
+            return 0
+        return max(1, min(self.left_bytes, partition.max_bytes))
+
+    def take(self, size_bytes: int) -> None:
+        self.left_bytes -= size_bytes
+        self.given_any = self.given_any or size_bytes > 0
+
+
+class FetchPath:
+    def __init__(self, clock: Clock, registry: Registry, rooms: WaitingRooms, step: Step) -> None:
+        self._clock = clock
+        self._registry = registry
+        self._rooms = rooms
+        self._step = step
+
+    async def fetch(
+        self,
+        targets: Sequence[FetchTarget],
+        *,
+        replica: ReplicaState | None,
+        max_wait_ms: int,
+        min_bytes: int,
+        max_bytes: int,
+    ) -> list[FetchPartitionResponse]:
+        """See `ReplicaManager.fetch`."""
+        deadline_ms = self._clock.now_ms() + max_wait_ms
+        if replica is not None:
+            self._acknowledge(targets, replica)
+        while True:
+            looks = await self._look_at_all(targets, replica, max_bytes)
+            enough = sum(look.size_bytes for look in looks) >= min_bytes or any(look.final for look in looks)
+            left_ms = deadline_ms - self._clock.now_ms()
+            if enough or left_ms <= 0 or not looks:
+                return [look.answer for look in looks]
+            await self._wait(looks, replica, left_ms)
+
+    # --- one partition ---
+
+    def _acknowledge(self, targets: Sequence[FetchTarget], replica: ReplicaState) -> None:
+        for target in targets:
+            try:
+                found = self._registry.find(target.topic, target.partition.index)
+                log = found.leading(target.partition.current_leader_epoch)
+            except ApiError:
+                continue  # the look that follows says so
+            if _position_fault(log, target.partition) is None:
+                fetched = FollowerFetched(replica.replica_id, replica.broker_epoch, target.partition.fetch_offset)
+                self._step(found, fetched)
+
+    def _look(self, target: FetchTarget, replica: ReplicaState | None, allowance: _Allowance) -> _Look:
+        wanted = target.partition
+        try:
+            found = self._registry.find(target.topic, wanted.index)
+            log = found.leading(_epoch_asked(wanted, replica))
+            _require_replica(found, replica)
+        except ApiError as error:
+            return self._refused(target, error)
+        fault = _position_fault(log, wanted)
+        if fault is not None:
+            return _Look(_told_of(fault, found, log, wanted.index), final=True)
+        return _records_of(found, log, wanted, replica, allowance)
+
+    def _refused(self, target: FetchTarget, error: ApiError) -> _Look:
+        leader = self._registry.current_leader(target.topic, target.partition.index)
+        answer = FetchPartitionResponse(index=target.partition.index, error_code=error.code, current_leader=leader)
+        return _Look(answer, final=True)
+
+    # --- all of them ---
+
+    async def _look_at_all(
+        self, targets: Sequence[FetchTarget], replica: ReplicaState | None, max_bytes: int
+    ) -> list[_Look]:
+        allowance = _Allowance(max_bytes)
+        looks = [self._look(target, replica, allowance) for target in targets]
+        for look, target in zip(looks, targets, strict=True):
+            if look.cold_bytes:
+                await self._read_from_disk(look, target.partition.fetch_offset)
+        return looks
+
+    async def _read_from_disk(self, look: _Look, offset: Offset) -> None:
+        found = look.replica
+        assert found is not None and found.log is not None and found.queue is not None
+        log, max_bytes, bound = found.log, look.cold_bytes, look.bound
+        try:
+            piece = await found.queue.read(lambda: log.read(offset, max_bytes, upper_bound=bound))
+            found.leading(look.epoch)  # an answer of a leadership that is over must not look like one of it
+        except OffsetOutOfRange:
+            self._fail(look, ErrorCode.OFFSET_OUT_OF_RANGE)
+        except (DiskError, CorruptBatch):
+            self._fail(look, ErrorCode.KAFKA_STORAGE_ERROR)
+        except ApiError as error:
+            self._fail(look, error.code)
+        else:
+            look.answer = replace(look.answer, records=piece.data)
+
+    def _fail(self, look: _Look, code: ErrorCode) -> None:
+        assert look.replica is not None
+        look.answer = FetchPartitionResponse(
+            index=look.answer.index, error_code=code, current_leader=look.replica.current_leader
+        )
+        look.final = True
+
+    async def _wait(self, looks: Sequence[_Look], replica: ReplicaState | None, left_ms: int) -> None:
+        """Until any of the logs has more than was seen, or something else happened to one."""
+        if any(look.replica is not None and _bound(look.replica, replica) > look.bound for look in looks):
+            return  # while the disk was read
+        room = self._rooms.commits if replica is None else self._rooms.ends
+        woken: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
+        wanted: dict[PartitionKey, Offset] = {
+            look.replica.key: look.bound + 1 for look in looks if look.replica is not None
+        }
+        waiter = room.watch(
+            list(wanted.items()), left_ms, lambda reason: None if woken.done() else woken.set_result(reason)
+        )
+        try:
+            await woken
+        finally:
+            room.cancel(waiter)
+
+
+def _epoch_asked(wanted: FetchPartition, replica: ReplicaState | None) -> Epoch | None:
+    """A follower always says its epoch (RELIABILITY §replication, rule 3); a consumer may not know one."""
+    if replica is None and wanted.current_leader_epoch == NO_EPOCH:
+        return None
+    return wanted.current_leader_epoch
+
+
+def _require_replica(found: Replica, replica: ReplicaState | None) -> None:
+    if replica is not None and replica.replica_id not in found.core.replicas:
+        text = f"broker {replica.replica_id} is no replica of {found.name}"
+        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, text)
+
+
+def _position_fault(log: Log, wanted: FetchPartition) -> Diverging | OutOfRange | None:
+    answer = fetch_answer(
+        log_start=log.start_offset,
+        log_end=log.end_offset,
+        epochs=log.epochs,
+        fetch_offset=wanted.fetch_offset,
+        last_fetched_epoch=wanted.last_fetched_epoch,
+    )
+    return answer if isinstance(answer, Diverging | OutOfRange) else None
+
+
+def _told_of(fault: Diverging | OutOfRange, found: Replica, log: Log, index: int) -> FetchPartitionResponse:
+    if isinstance(fault, OutOfRange):
+        return FetchPartitionResponse(
+            index=index, error_code=ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=log.start_offset
+        )
+    diverging = EpochEndOffset(epoch=fault.epoch, end_offset=fault.end_offset)
+    return replace(_empty(found, log, index), diverging_epoch=diverging)
+
+
+def _records_of(
+    found: Replica, log: Log, wanted: FetchPartition, replica: ReplicaState | None, allowance: _Allowance
+) -> _Look:
+    bound = _bound(found, replica)
+    look = _Look(_empty(found, log, wanted.index), replica=found, epoch=found.core.leader_epoch, bound=bound)
+    allowed_bytes = allowance.of(wanted)
+    if wanted.fetch_offset >= bound or allowed_bytes == 0:
+        return look
+    parts = found.tail.read(wanted.fetch_offset, allowed_bytes, bound)
+    if parts is None:
+        look.cold_bytes = allowed_bytes
+        allowance.take(allowed_bytes)
+    else:
+        look.answer = replace(look.answer, records=_joined(parts))
+        allowance.take(look.size_bytes)
+    return look
+
+
+def _bound(found: Replica, replica: ReplicaState | None) -> Offset:
+    return found.core.high_watermark if replica is None else found.core.end_offset
+
+
+def _empty(found: Replica, log: Log, index: int) -> FetchPartitionResponse:
+    return FetchPartitionResponse(
+        index=index,
+        high_watermark=found.core.high_watermark,
+        last_stable_offset=found.core.high_watermark,
+        log_start_offset=log.start_offset,
+    )
+
+
+def _joined(parts: Sequence[Buffer]) -> Buffer:
+    return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -1,0 +1,214 @@
+"""An append at the leader: validated, stamped and queued in the order of calls; answered when enough disks have it.
+
+acks=0 and 1 are answered once the leader's own disk has it, acks=-1 once the high watermark has passed it while the ISR
+is at least `min.insync.replicas` (FEATURES 1.11, 1.12). With `durability=replicated` "has it" means the page cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from broker.partition_events import LogAdvanced
+from broker.purgatory import Reason, Waiter
+from broker.reconciler import PartitionKey
+from broker.replica import Replica, Step
+from broker.tail import TailBatch, frame_bytes
+from broker.waiting import WaitingRooms
+from quorumlog.clock import Clock
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import Epoch, Offset
+from quorumlog.messages.buffer import Buffer
+from quorumlog.records.batch import BatchHeader, headers, with_append_time
+from quorumlog.records.produced import validate_produced
+from quorumlog.topic_config import TopicConfig
+from storage.batch import StoredBatch, stamped_batches
+
+ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
+NO_TIMESTAMP = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendResult:
+    """base_offset: of the first record. log_append_time_ms: -1 unless the topic uses LogAppendTime."""
+
+    base_offset: Offset
+    log_start_offset: Offset
+    log_append_time_ms: int = -1
+
+
+class PendingAppend:
+    """Await it for the answer, or let it go: nothing else depends on it. The first word counts."""
+
+    def __init__(self, result: AppendResult) -> None:
+        self._result = result
+        self._settled: asyncio.Future[ApiError | None] = asyncio.get_running_loop().create_future()
+
+    def __await__(self) -> Generator[Any, None, AppendResult]:
+        error = yield from self._settled.__await__()
+        if error is not None:
+            raise error
+        return self._result
+
+    @property
+    def is_settled(self) -> bool:
+        return self._settled.done()
+
+    def settle(self, error: ApiError | None) -> None:
+        if not self._settled.done():
+            self._settled.set_result(error)
+
+
+class ProducePath:
+    def __init__(self, clock: Clock, rooms: WaitingRooms, step: Step) -> None:
+        self._clock = clock
+        self._rooms = rooms
+        self._step = step
+
+    def append(self, replica: Replica, records: Buffer, *, acks: int, timeout_ms: int) -> PendingAppend:
+        """See `ReplicaManager.append`."""
+        log = replica.leading()
+        assert replica.queue is not None
+        if acks not in (ACKS_NONE, ACKS_LEADER, ACKS_ALL):
+            raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}, only -1, 0 and 1 mean something")
+        if acks == ACKS_ALL:
+            _require_min_isr(replica, ErrorCode.NOT_ENOUGH_REPLICAS)
+        append_time_ms = self._clock.wall_ms() if _uses_append_time(replica.config) else -1
+        batches = self._stamp(replica, records, append_time_ms)
+        pending = PendingAppend(
+            AppendResult(
+                base_offset=batches[0].base_offset,
+                log_start_offset=log.start_offset,
+                log_append_time_ms=append_time_ms,
+            )
+        )
+        append = _Append(self, replica, replica.core.leader_epoch, batches, acks, pending)
+        replica.queue.append(log, batches, written=append.written, synced=append.synced)
+        replica.next_offset = batches[-1].next_offset
+        append.wait(timeout_ms)
+        return pending
+
+    def _stamp(self, replica: Replica, records: Buffer, append_time_ms: int) -> list[StoredBatch]:
+        found = validate_produced(records, replica.config.max_message_bytes)
+        if append_time_ms >= 0:
+            records = b"".join(with_append_time(records, header, append_time_ms) for header in found)
+            found = headers(records)
+        else:
+            self._check_timestamps(replica.config, found)
+        return stamped_batches(records, found, replica.next_offset, replica.core.leader_epoch)
+
+    def _check_timestamps(self, config: TopicConfig, found: Sequence[BatchHeader]) -> None:
+        now_ms = self._clock.wall_ms()
+        for header in found:
+            ahead_ms, behind_ms = header.max_timestamp - now_ms, now_ms - header.base_timestamp
+            if ahead_ms > config.message_timestamp_after_max_ms:
+                raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"a record is {ahead_ms} ms ahead of this broker's clock")
+            if header.base_timestamp != NO_TIMESTAMP and behind_ms > config.message_timestamp_before_max_ms:
+                raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"a record is {behind_ms} ms behind this broker's clock")
+
+    # --- what `_Append` tells ---
+
+    def advance(self, replica: Replica) -> None:
+        """Whatever the log holds now: this append's bytes, and those of others that went with it."""
+        log = replica.log
+        assert log is not None
+        synced_end = log.synced_end  # before the end, which the writer may be moving
+        end_offset = log.end_offset
+        self._step(replica, LogAdvanced(end_offset, min(synced_end, end_offset)))
+        if replica.core.is_leader:
+            self._rooms.ends.reached(replica.key, replica.core.end_offset)
+
+    def watch(self, append: _Append, timeout_ms: int) -> Waiter[PartitionKey]:
+        wanted = [(append.replica.key, append.batches[-1].next_offset)] if append.acks == ACKS_ALL else []
+        return self._rooms.commits.watch(wanted, timeout_ms, append.woken)
+
+    def forget(self, waiter: Waiter[PartitionKey]) -> None:
+        self._rooms.commits.cancel(waiter)
+
+
+@dataclass(slots=True, eq=False)
+class _Append:
+    """One append on its way. The batches are let go of as soon as they are written, into the tail's care."""
+
+    path: ProducePath
+    replica: Replica
+    leader_epoch: Epoch
+    batches: Sequence[StoredBatch]
+    acks: int
+    pending: PendingAppend
+    waiter: Waiter[PartitionKey] | None = None
+
+    def wait(self, timeout_ms: int) -> None:
+        if not self.pending.is_settled:
+            self.waiter = self.path.watch(self, timeout_ms)
+
+    def written(self, error: Exception | None) -> None:
+        if error is not None:
+            self._settle(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+            return
+        if self._still_leads():
+            _remember(self.replica, self.batches)
+        self.path.advance(self.replica)
+
+    def synced(self, error: Exception | None) -> None:
+        if error is not None:
+            self._settle(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+            return
+        self.path.advance(self.replica)
+        if self.acks != ACKS_ALL:
+            self._settle(None if self._still_leads() else self._not_leader())
+
+    def woken(self, reason: Reason) -> None:
+        match reason:
+            case Reason.OFFSET:
+                self.pending.settle(self._committed())
+            case Reason.STATE:
+                self.pending.settle(self._not_leader())
+            case Reason.TIME:
+                text = f"{self.replica.name}: not acknowledged in time; the records may yet be committed"
+                self.pending.settle(ApiError(ErrorCode.REQUEST_TIMED_OUT, text))
+
+    def _committed(self) -> ApiError | None:
+        if not self._still_leads():
+            return self._not_leader()
+        try:
+            _require_min_isr(self.replica, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+        except ApiError as error:
+            return error
+        return None
+
+    def _settle(self, error: ApiError | None) -> None:
+        if self.waiter is not None:
+            self.path.forget(self.waiter)
+        self.pending.settle(error)
+
+    def _still_leads(self) -> bool:
+        return self.replica.core.is_leader and self.replica.core.leader_epoch == self.leader_epoch
+
+    def _not_leader(self) -> ApiError:
+        if self.replica.core.failed:
+            return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {self.replica.name} is offline")
+        text = (
+            f"broker {self.replica.core.node_id} no longer leads {self.replica.name}; the records may yet be committed"
+        )
+        return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, text)
+
+
+def _require_min_isr(replica: Replica, code: ErrorCode) -> None:
+    core = replica.core
+    if core.under_min_isr:
+        text = f"{replica.name}: {len(core.isr_state.isr)} in sync, min.insync.replicas is {core.effective_min_isr}"
+        raise ApiError(code, text)
+
+
+def _uses_append_time(config: TopicConfig) -> bool:
+    return config.message_timestamp_type == "LogAppendTime"
+
+
+def _remember(replica: Replica, batches: Sequence[StoredBatch]) -> None:
+    replica.tail.put(
+        [TailBatch(batch.base_offset, batch.next_offset, batch.size, batch.parts) for batch in batches],
+        frame_bytes(batches[0].parts[-1]),
+    )

@@ -1,0 +1,74 @@
+"""One replica on this broker: what its core decided, its log, and the offsets that are promised but not written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from broker.log_directory import DirectoryQueue
+from broker.partition import Partition
+from broker.partition_events import Event
+from broker.reconciler import PartitionKey
+from broker.tail import Tail
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import Epoch, Offset, Uuid, format_uuid
+from quorumlog.messages.common import CurrentLeader
+from quorumlog.topic_config import TopicConfig
+from storage.log import Log
+from storage.log_config import LogConfig
+
+
+@dataclass(slots=True, eq=False)
+class Replica:
+    """queue: the directory that holds it; None while it has none that is online.
+
+    log: set once it is open. next_offset: what the next produced batch gets; at or past log.end_offset, for appends
+    that wait in the queue; counts while this replica leads. assigned: the directory that the metadata names.
+    """
+
+    topic: str
+    key: PartitionKey
+    core: Partition
+    config: TopicConfig
+    tail: Tail
+    queue: DirectoryQueue | None
+    assigned: Uuid
+    log: Log | None = None
+    next_offset: Offset = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.key[1]}"
+
+    @property
+    def current_leader(self) -> CurrentLeader:
+        return CurrentLeader(leader_id=self.core.leader, leader_epoch=self.core.leader_epoch)
+
+    def leading(self, epoch: Epoch | None = None) -> Log:
+        """The log, if this replica leads (in `epoch`) and may be asked. Raises ApiError."""
+        if self.core.failed or self.queue is None or self.queue.failed:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {self.name} is offline")
+        if epoch is not None and epoch < self.core.leader_epoch:
+            raise ApiError(ErrorCode.FENCED_LEADER_EPOCH, f"epoch {epoch} < {self.core.leader_epoch} of {self.name}")
+        if epoch is not None and epoch > self.core.leader_epoch:
+            raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH, f"epoch {epoch} > {self.core.leader_epoch} of {self.name}")
+        if not self.core.is_leader or self.log is None:
+            raise ApiError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {self.core.node_id} does not lead {self.name} now"
+            )
+        return self.log
+
+
+Step = Callable[[Replica, Event], None]  # the manager's: steps the core and performs its effects
+
+
+def log_config(config: TopicConfig) -> LogConfig:
+    return LogConfig(
+        segment_bytes=config.segment_bytes,
+        index_interval_bytes=max(1, config.index_interval_bytes),
+        durable=config.synced,
+    )
+
+
+def topic_text(topic: Uuid | str) -> str:
+    return topic if isinstance(topic, str) else format_uuid(topic)

@@ -1,0 +1,59 @@
+"""Who waits at this broker: for logs to grow, and for high watermarks to pass. Purgatories with the loop's timer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from broker.alarm import Alarm
+from broker.purgatory import Purgatory, Reason, Waiter
+from broker.reconciler import PartitionKey
+from quorumlog.clock import Clock
+from quorumlog.ids import Offset
+
+Done = Callable[[Reason], None]
+
+
+class WaitingRoom:
+    """A purgatory of partitions whose deadlines ring by themselves."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._purgatory: Purgatory[PartitionKey] = Purgatory()
+        self._alarm = Alarm(clock, self._purgatory.deadline_ms, self._purgatory.expire)
+
+    def __len__(self) -> int:
+        return len(self._purgatory)
+
+    def watch(self, wanted: Sequence[tuple[PartitionKey, Offset]], timeout_ms: int, done: Done) -> Waiter[PartitionKey]:
+        """See `Purgatory.watch`."""
+        waiter = self._purgatory.watch(wanted, self._clock.now_ms() + timeout_ms, done)
+        self._alarm.arm()
+        return waiter
+
+    def reached(self, key: PartitionKey, position: Offset) -> None:
+        self._purgatory.reached(key, position)
+
+    def state_changed(self, key: PartitionKey) -> None:
+        self._purgatory.state_changed(key)
+
+    def cancel(self, waiter: Waiter[PartitionKey]) -> None:
+        self._purgatory.cancel(waiter)
+
+    def close(self) -> None:
+        self._alarm.cancel()
+
+
+class WaitingRooms:
+    """ends: keyed by published log ends, for followers. commits: by high watermarks, for consumers and producers."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.ends = WaitingRoom(clock)
+        self.commits = WaitingRoom(clock)
+
+    def state_changed(self, key: PartitionKey) -> None:
+        self.ends.state_changed(key)
+        self.commits.state_changed(key)
+
+    def close(self) -> None:
+        self.ends.close()
+        self.commits.close()
