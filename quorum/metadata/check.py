@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quorum.metadata.image import TOPIC_RESOURCE, Image, TopicImage, hash_of
-from quorum.metadata.registration import LOST, RECOVERED, RECOVERING, PartitionRegistration, is_reserved_directory
+from quorum.metadata.registration import RECOVERED, RECOVERING, PartitionRegistration, is_reserved_directory
 from quorumlog.errors import ApiError
 from quorumlog.ids import NO_NODE, UUID_BYTES, NodeId, format_uuid
 from quorumlog.topic_config import TopicConfig, validate_all
@@ -113,7 +113,7 @@ def _places(image: Image, partition: PartitionRegistration) -> Iterator[str]:
         elif broker_id in partition.replicas and not broker.is_online(partition.directory(broker_id)):
             yield f"broker {broker_id} is in the ISR, and its directory is offline"
     for directory in partition.directories:
-        if len(directory) != UUID_BYTES or directory == LOST:
+        if len(directory) != UUID_BYTES:
             yield f"{directory.hex()} is no directory of a replica"
 
 

@@ -43,13 +43,20 @@ class BrokerRegistration:
         """May lead and be in an ISR."""
         return not self.fenced and not self.in_controlled_shutdown
 
+    @property
+    def takes_replicas(self) -> bool:
+        """May lead a new partition: it is active and has a disk left."""
+        return self.active and bool(self.log_directories)
+
     def endpoint(self, listener_name: str) -> Endpoint | None:
         """Where the broker's listener of this name can be reached."""
         return next((endpoint for endpoint in self.endpoints if endpoint.name == listener_name), None)
 
     def is_online(self, directory: Uuid) -> bool:
         """A replica that is recorded in `directory` can be served (KRAFT 2.7)."""
-        return directory == UNASSIGNED or directory in self.log_directories
+        if directory == UNASSIGNED:
+            return bool(self.log_directories)
+        return directory in self.log_directories
 
     def value(self) -> Value:
         """Canonical form, for the state hash."""

@@ -1,0 +1,30 @@
+"""What a controller writes when it becomes active and finds that it is missing."""
+
+from __future__ import annotations
+
+from quorum.controller.config import ControllerConfig
+from quorum.controller.fencing import elect_missing_leaders
+from quorum.controller.outcome import Draft
+from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT
+from quorumlog.messages.metadata_records import ConfigRecord
+
+MIN_ISR = "min.insync.replicas"
+
+
+def activate(draft: Draft, config: ControllerConfig) -> None:
+    """Put the cluster's default of min.insync.replicas into the log, once.
+
+    Elections depend on it (KIP-966): were it read from each controller's own file, a new controller with another
+    file would judge the same partition differently.
+    """
+    cluster = draft.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT))
+    if cluster is None or MIN_ISR not in cluster:
+        draft.add(
+            ConfigRecord(
+                resource_type=BROKER_RESOURCE,
+                resource_name=CLUSTER_DEFAULT,
+                name=MIN_ISR,
+                value=str(config.min_insync_replicas),
+            )
+        )
+    elect_missing_leaders(draft)

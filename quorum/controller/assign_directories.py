@@ -1,0 +1,73 @@
+"""AssignReplicasToDirectories: a broker says in which of its directories it keeps replicas (KIP-858).
+
+A replica whose recorded directory is gone from the broker, and that turns up in another one, is a new and empty copy:
+it is no longer eligible as leader, nor the last known one.
+"""
+
+from __future__ import annotations
+
+from quorum.controller.broker_epoch import registered
+from quorum.controller.config import MAX_ASSIGNMENTS_PER_REQUEST
+from quorum.controller.election import Wish, partition_change, topic_rules
+from quorum.controller.outcome import Draft
+from quorum.metadata.registration import (
+    LOST,
+    BrokerRegistration,
+    PartitionRegistration,
+    is_reserved_directory,
+)
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import UUID_BYTES, NodeId, Uuid
+from quorumlog.messages.controller import (
+    AssignReplicasToDirectoriesRequest,
+    AssignReplicasToDirectoriesResponse,
+    DirectoryAssignment,
+    DirectoryAssignmentResult,
+)
+
+
+def assign_directories(
+    draft: Draft, request: AssignReplicasToDirectoriesRequest
+) -> AssignReplicasToDirectoriesResponse:
+    """Each assignment succeeds or fails by itself. Raises ApiError for a stale sender or too many assignments."""
+    broker = registered(draft.image, request.broker_id, request.broker_epoch)
+    if len(request.assignments) > MAX_ASSIGNMENTS_PER_REQUEST:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, f"{len(request.assignments)} assignments, limit {MAX_ASSIGNMENTS_PER_REQUEST}"
+        )
+    results = tuple(
+        DirectoryAssignmentResult(topic_id=one.topic_id, index=one.index, error_code=_assign(draft, broker, one))
+        for one in request.assignments
+    )
+    return AssignReplicasToDirectoriesResponse(results=results)
+
+
+def _assign(draft: Draft, broker: BrokerRegistration, asked: DirectoryAssignment) -> ErrorCode:
+    topic = draft.image.topics.get(asked.topic_id)
+    if topic is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    partition = topic.partitions.get(asked.index)
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if broker.broker_id not in partition.replicas:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if len(asked.directory_id) != UUID_BYTES:
+        return ErrorCode.INVALID_REQUEST
+    if is_reserved_directory(asked.directory_id) and asked.directory_id != LOST:
+        return ErrorCode.INVALID_REQUEST
+    moved_from_nowhere = not broker.is_online(partition.directory(broker.broker_id))
+    new_copy = moved_from_nowhere and partition.directory(broker.broker_id) != asked.directory_id
+    wish = Wish(
+        directories=_with_directory(partition, broker.broker_id, asked.directory_id),
+        emptied=(broker.broker_id,) if new_copy else (),
+    )
+    rules = topic_rules(draft.image, topic.name)
+    record = partition_change(topic.id, asked.index, partition, draft.image.brokers, rules, wish)
+    if record is not None:
+        draft.add(record)
+    return ErrorCode.NONE
+
+
+def _with_directory(partition: PartitionRegistration, broker_id: NodeId, directory: Uuid) -> tuple[Uuid, ...]:
+    pairs = zip(partition.replicas, partition.directories, strict=True)
+    return tuple(directory if replica == broker_id else old for replica, old in pairs)

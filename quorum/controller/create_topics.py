@@ -1,0 +1,179 @@
+"""CreateTopics: names, sizes, settings and places of new topics (KRAFT 2.6, FEATURES 1.14).
+
+Each topic is created whole or refused by itself; only a request that is too large as a whole is refused as such.
+ISR and leader of a new partition are its replicas that are active, in the order of placement.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from quorum.controller.config import MAX_PARTITIONS_PER_REQUEST, ControllerConfig
+from quorum.controller.outcome import Draft
+from quorum.controller.placement import place_replicas
+from quorum.metadata.image import TOPIC_RESOURCE, Image
+from quorum.metadata.registration import UNASSIGNED, BrokerRegistration
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import NodeId, Uuid
+from quorumlog.messages.cluster import (
+    CreatableTopic,
+    CreateTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from quorumlog.messages.common import ConfigEntry
+from quorumlog.messages.metadata_records import ConfigRecord, PartitionRecord, TopicRecord
+from quorumlog.topic_config import TOPIC_CONFIGS, validate_all
+from quorumlog.topic_name import collision_key, validate_topic_name
+
+if TYPE_CHECKING:
+    from random import Random
+
+Placement = list[tuple[NodeId, ...]]
+
+
+def create_topics(
+    draft: Draft, request: CreateTopicsRequest, *, config: ControllerConfig, rng: Random, new_uuid: Callable[[], Uuid]
+) -> CreateTopicsResponse:
+    """With `validate_only` the answer is that of a creation, and nothing is created. Raises ApiError."""
+    _check_size(request, config)
+    target = Draft(draft.image) if request.validate_only else draft
+    counts = Counter(topic.name for topic in request.topics)
+    results = []
+    for topic in request.topics:
+        try:
+            if counts[topic.name] > 1:
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"topic {topic.name} is in the request twice")
+            results.append(_create(target, topic, config, rng, new_uuid))
+        except ApiError as error:
+            results.append(CreateTopicResult(name=topic.name, error_code=error.code, error_message=error.message))
+    return CreateTopicsResponse(topics=tuple(results))
+
+
+def _check_size(request: CreateTopicsRequest, config: ControllerConfig) -> None:
+    total = sum(_partition_count(topic, config) for topic in request.topics)
+    if total > MAX_PARTITIONS_PER_REQUEST or len(request.topics) > MAX_PARTITIONS_PER_REQUEST:
+        raise ApiError(
+            ErrorCode.POLICY_VIOLATION, f"{total} partitions in one request, limit {MAX_PARTITIONS_PER_REQUEST}"
+        )
+
+
+def _partition_count(topic: CreatableTopic, config: ControllerConfig) -> int:
+    if topic.assignments:
+        return len(topic.assignments)
+    return config.num_partitions if topic.num_partitions == -1 else max(topic.num_partitions, 0)
+
+
+def _create(
+    draft: Draft, topic: CreatableTopic, config: ControllerConfig, rng: Random, new_uuid: Callable[[], Uuid]
+) -> CreateTopicResult:
+    """Check everything, then write. Raises ApiError."""
+    image = draft.image
+    _check_name(image, topic.name)
+    settings = _settings(topic)
+    if topic.assignments:
+        placement = _placement_by_hand(image, topic)
+    else:
+        placement = _placement_by_us(image, topic, config, rng)
+    topic_id = new_uuid()
+    draft.add(TopicRecord(name=topic.name, topic_id=topic_id))
+    for name in sorted(settings):
+        draft.add(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=settings[name]))
+    for index, replicas in enumerate(placement):
+        draft.add(_partition_record(image, topic_id, index, replicas))
+    return CreateTopicResult(
+        name=topic.name,
+        topic_id=topic_id,
+        num_partitions=len(placement),
+        replication_factor=len(placement[0]),
+        configs=_effective(draft.image, topic.name),
+    )
+
+
+def _check_name(image: Image, name: str) -> None:
+    validate_topic_name(name)
+    if name in image.topic_ids:
+        raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name} exists")
+    if "." in name or "_" in name:
+        key = collision_key(name)
+        clash = min((other for other in image.topic_ids if collision_key(other) == key), default=None)
+        if clash is not None:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {name} collides with {clash}")
+
+
+def _settings(topic: CreatableTopic) -> dict[str, str]:
+    """What is set; an entry without a value asks for the default, which needs no record. Raises ApiError."""
+    settings: dict[str, str] = {}
+    for entry in topic.configs:
+        if entry.name in settings:
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"{entry.name} is set twice")
+        if entry.value is not None:
+            settings[entry.name] = entry.value
+    validate_all(settings)
+    return settings
+
+
+def _placement_by_us(image: Image, topic: CreatableTopic, config: ControllerConfig, rng: Random) -> Placement:
+    partitions = config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
+    factor = config.default_replication_factor if topic.replication_factor == -1 else topic.replication_factor
+    if partitions < 1:
+        raise ApiError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions; one or more, or -1 for the default")
+    if factor < 1:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {factor}; one or more, or -1 for the default"
+        )
+    return place_replicas(image.sorted_brokers(), partitions, factor, rng)
+
+
+def _placement_by_hand(image: Image, topic: CreatableTopic) -> Placement:
+    if topic.num_partitions != -1 or topic.replication_factor != -1:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "assignments say how many partitions and replicas there are")
+    by_index = {assignment.partition: assignment.broker_ids for assignment in topic.assignments}
+    if sorted(by_index) != list(range(len(topic.assignments))):
+        raise _bad_assignment("partitions must be numbered from 0 without a gap")
+    if len({len(replicas) for replicas in by_index.values()}) > 1:
+        raise _bad_assignment("partitions have different numbers of replicas")
+    placement = [by_index[index] for index in range(len(by_index))]
+    for index, replicas in enumerate(placement):
+        _check_replicas(image, index, replicas)
+    return placement
+
+
+def _check_replicas(image: Image, index: int, replicas: tuple[NodeId, ...]) -> None:
+    if not replicas or len(set(replicas)) < len(replicas):
+        raise _bad_assignment(f"partition {index} needs one or more different brokers, has {list(replicas)}")
+    for broker_id in replicas:
+        if broker_id not in image.brokers:
+            raise _bad_assignment(f"partition {index}: broker {broker_id} is not registered")
+    if not any(image.brokers[broker_id].takes_replicas for broker_id in replicas):
+        raise _bad_assignment(f"partition {index}: all of {list(replicas)} are fenced or shutting down")
+
+
+def _bad_assignment(reason: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
+
+
+def _partition_record(image: Image, topic_id: Uuid, index: int, replicas: tuple[NodeId, ...]) -> PartitionRecord:
+    isr = tuple(broker_id for broker_id in replicas if image.brokers[broker_id].takes_replicas)
+    return PartitionRecord(
+        partition=index,
+        topic_id=topic_id,
+        replicas=replicas,
+        isr=isr,
+        leader=isr[0],
+        directories=tuple(default_directory(image.brokers[broker_id]) for broker_id in replicas),
+    )
+
+
+def default_directory(broker: BrokerRegistration) -> Uuid:
+    """The broker's only directory; with several, the broker chooses and tells us (KRAFT 2.7)."""
+    return broker.log_directories[0] if len(broker.log_directories) == 1 else UNASSIGNED
+
+
+def _effective(image: Image, name: str) -> tuple[ConfigEntry, ...]:
+    values = image.topic_config(name)
+    return tuple(
+        ConfigEntry(name=key, value=values.get(key, TOPIC_CONFIGS[key].default)) for key in sorted(TOPIC_CONFIGS)
+    )

@@ -1,0 +1,46 @@
+"""DeleteTopics: by name or by id. The record takes the partitions and the settings along; brokers remove the data."""
+
+from __future__ import annotations
+
+from quorum.controller.outcome import Draft
+from quorum.metadata.image import Image, TopicImage
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import UUID_BYTES, format_uuid
+from quorumlog.messages.cluster import (
+    DeleteTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    TopicQuery,
+)
+from quorumlog.messages.metadata_records import RemoveTopicRecord
+
+
+def delete_topics(draft: Draft, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    """Each topic is deleted or refused by itself; one that is named twice is refused the second time."""
+    return DeleteTopicsResponse(topics=tuple(_delete(draft, query) for query in request.topics))
+
+
+def _delete(draft: Draft, query: TopicQuery) -> DeleteTopicResult:
+    try:
+        topic = _find(draft.image, query)
+    except ApiError as error:
+        return DeleteTopicResult(
+            name=query.name, topic_id=query.topic_id, error_code=error.code, error_message=error.message
+        )
+    draft.add(RemoveTopicRecord(topic_id=topic.id))
+    return DeleteTopicResult(name=topic.name, topic_id=topic.id)
+
+
+def _find(image: Image, query: TopicQuery) -> TopicImage:
+    if query.name and query.topic_id:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or by its id, not by both")
+    if query.topic_id:
+        topic = image.topics.get(query.topic_id)
+        if topic is None:
+            shown = format_uuid(query.topic_id) if len(query.topic_id) == UUID_BYTES else query.topic_id.hex()
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {shown}")
+        return topic
+    topic = image.topic(query.name)
+    if topic is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic is named {query.name}")
+    return topic

@@ -1,0 +1,170 @@
+"""How one partition changes when its brokers, its ISR or its directories do: ISR, ELR, leader, epochs.
+
+Every change of a partition goes through `partition_change`, whatever its cause, so that the rules are written once:
+
+1. Who is fenced, shutting down or has its directory offline leaves the ISR.
+2. Who leaves an ISR that is now below min.insync.replicas becomes eligible (ELR), because the high watermark cannot
+   move past what it holds (KIP-966). An ISR that is large enough needs no ELR.
+3. The leader stays if it is valid; else the first valid replica in the order of `replicas`; else the last known leader;
+   else, only where the topic allows it, any replica that is alive. Valid: alive, and in the ISR, or, where the ISR is
+   empty, in the ELR.
+4. A new leader means a new leader epoch. A smaller ISR alone does not (KAFKA-15021).
+
+Source: KRAFT 2.6, 2.8; KIP-966. A `RECOVERING` leader was elected uncleanly: by the last two clauses of rule 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from quorum.metadata.check import effective_min_isr
+from quorum.metadata.image import Image
+from quorum.metadata.registration import RECOVERING, BrokerRegistration, PartitionRegistration
+from quorumlog.ids import NO_NODE, NodeId, Uuid
+from quorumlog.messages.metadata_records import DirectoryList, NodeList, PartitionChangeRecord
+from quorumlog.topic_config import TopicConfig
+
+Brokers = Mapping[NodeId, BrokerRegistration]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRules:
+    """What a topic's settings say of elections."""
+
+    min_insync_replicas: int
+    unclean: bool  # unclean.leader.election.enable
+    synced: bool  # an acknowledged record is on disk (durability=synced)
+
+
+def topic_rules(image: Image, name: str) -> TopicRules:
+    config = TopicConfig.from_map(image.topic_config(name))
+    return TopicRules(
+        min_insync_replicas=config.min_insync_replicas,
+        unclean=config.unclean_leader_election_enable,
+        synced=config.synced,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is asked for beside the rules. None: as it is.
+
+    not_eligible: replicas that may lack committed records; they leave the ELR.
+    emptied: replicas that certainly lost their data; they are not even a last known leader.
+    """
+
+    isr: tuple[NodeId, ...] | None = None
+    directories: tuple[Uuid, ...] | None = None
+    leader_recovery_state: int | None = None
+    not_eligible: tuple[NodeId, ...] = ()
+    emptied: tuple[NodeId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    """The answer to "who leads, and with whom"."""
+
+    leader: NodeId
+    isr: tuple[NodeId, ...]
+    elr: tuple[NodeId, ...]
+    unclean: bool = False
+
+
+NOTHING = Wish()
+
+
+def partition_change(
+    topic_id: Uuid,
+    index: int,
+    partition: PartitionRegistration,
+    brokers: Brokers,
+    rules: TopicRules,
+    wish: Wish = NOTHING,
+) -> PartitionChangeRecord | None:
+    """The record that brings `partition` in line with `brokers` and `wish`; None: nothing changes.
+
+    brokers: as they will be once the operation's records are replayed.
+    """
+    directories = partition.directories if wish.directories is None else wish.directories
+    alive = _alive(partition.replicas, directories, brokers)
+    wanted = partition.isr if wish.isr is None else wish.isr
+    isr = tuple(broker_id for broker_id in wanted if broker_id in alive)
+    min_isr = effective_min_isr(rules.min_insync_replicas, partition.replicas)
+    elr = _eligible(partition, isr, min_isr, without=(*wish.not_eligible, *wish.emptied))
+    known = _last_known_leader(partition, isr, wish.emptied)
+    choice = _elect(partition, isr, elr, known, alive, rules)
+    if len(choice.isr) >= min_isr and choice.elr:
+        choice = _Choice(leader=choice.leader, isr=choice.isr, elr=(), unclean=choice.unclean)
+    state = RECOVERING if choice.unclean else wish.leader_recovery_state
+    record = PartitionChangeRecord(
+        partition=index,
+        topic_id=topic_id,
+        isr=_nodes_if_changed(choice.isr, partition.isr),
+        leader=choice.leader if choice.leader != partition.leader or choice.unclean else None,
+        leader_recovery_state=None if state == partition.leader_recovery_state else state,
+        eligible_leader_replicas=_nodes_if_changed(choice.elr, partition.eligible_leader_replicas),
+        last_known_elr=_nodes_if_changed(() if choice.isr else known, partition.last_known_elr),
+        directories=None if directories == partition.directories else DirectoryList(directories=directories),
+    )
+    return None if record == PartitionChangeRecord(partition=index, topic_id=topic_id) else record
+
+
+def _alive(replicas: tuple[NodeId, ...], directories: tuple[Uuid, ...], brokers: Brokers) -> tuple[NodeId, ...]:
+    """Replicas that could serve: their broker is active and their directory online."""
+    alive = []
+    for broker_id, directory in zip(replicas, directories, strict=True):
+        broker = brokers.get(broker_id)
+        if broker is not None and broker.active and broker.is_online(directory):
+            alive.append(broker_id)
+    return tuple(alive)
+
+
+def _eligible(
+    partition: PartitionRegistration, isr: tuple[NodeId, ...], min_isr: int, without: tuple[NodeId, ...]
+) -> tuple[NodeId, ...]:
+    """(old ISR and old ELR) less the new ISR and `without`, in the order of replicas; empty while the ISR suffices."""
+    if len(isr) >= min_isr:
+        return ()
+    held = (*partition.isr, *partition.eligible_leader_replicas)
+    return tuple(b for b in partition.replicas if b in held and b not in isr and b not in without)
+
+
+def _last_known_leader(
+    partition: PartitionRegistration, isr: tuple[NodeId, ...], emptied: tuple[NodeId, ...]
+) -> tuple[NodeId, ...]:
+    """The leader at the time the ISR became empty, remembered for as long as it is."""
+    if isr:
+        return ()
+    known = partition.last_known_elr if partition.leader == NO_NODE else (partition.leader,)
+    return tuple(broker_id for broker_id in known if broker_id not in emptied)
+
+
+def _elect(
+    partition: PartitionRegistration,
+    isr: tuple[NodeId, ...],
+    elr: tuple[NodeId, ...],
+    known: tuple[NodeId, ...],
+    alive: tuple[NodeId, ...],
+    rules: TopicRules,
+) -> _Choice:
+    """Rule 3. `isr` holds only replicas that are alive."""
+    valid = [broker_id for broker_id in alive if broker_id in (isr or elr)]
+    if partition.leader in valid:
+        return _lead(partition.leader, isr, elr)
+    if valid:
+        return _lead(valid[0], isr, elr)
+    if not elr and known and known[0] in alive:
+        return _Choice(leader=known[0], isr=known, elr=(), unclean=True)
+    if rules.unclean and alive:
+        return _Choice(leader=alive[0], isr=alive[:1], elr=(), unclean=True)
+    return _Choice(leader=NO_NODE, isr=isr, elr=elr)
+
+
+def _lead(leader: NodeId, isr: tuple[NodeId, ...], elr: tuple[NodeId, ...]) -> _Choice:
+    """A clean election. One from the ELR makes an ISR of its own."""
+    return _Choice(leader=leader, isr=isr or (leader,), elr=tuple(b for b in elr if b != leader))
+
+
+def _nodes_if_changed(new: tuple[NodeId, ...], old: tuple[NodeId, ...]) -> NodeList | None:
+    return None if new == old else NodeList(nodes=new)

@@ -1,0 +1,103 @@
+"""On which brokers the replicas of a new topic go: striped over racks and brokers.
+
+Partition p begins at rack p (modulo racks) and takes one broker of each following rack in turn; inside a rack the ring
+of brokers turns by one for each round over the racks, and is shuffled anew after each full turn. So leaders and
+replicas are spread evenly over equal racks, and the followers of one leader differ. Fenced brokers are taken only where
+the active ones are too few, and never first: the first replica is the leader. Source: FEATURES 1.14, KIP-36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from quorum.metadata.registration import BrokerRegistration
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import NodeId
+
+if TYPE_CHECKING:
+    from random import Random
+
+
+@dataclass(slots=True)
+class _Rack:
+    """Rings of one rack's brokers, in the order of this turn."""
+
+    active: list[NodeId]
+    fenced: list[NodeId]
+
+    def shuffle(self, rng: Random) -> None:
+        rng.shuffle(self.active)
+        rng.shuffle(self.fenced)
+
+    def pick(self, turn: int, taken: list[NodeId], fenced_too: bool) -> NodeId | None:
+        """The next broker of the ring at `turn` that is not taken; None: there is none."""
+        for ring in (self.active, self.fenced) if fenced_too else (self.active,):
+            for step in range(len(ring)):
+                broker_id = ring[(turn + step) % len(ring)]
+                if broker_id not in taken:
+                    return broker_id
+        return None
+
+
+def place_replicas(
+    brokers: Iterable[BrokerRegistration], partitions: int, replication_factor: int, rng: Random
+) -> list[tuple[NodeId, ...]]:
+    """Replicas of each partition, preferred leader first. Raises ApiError(INVALID_REPLICATION_FACTOR).
+
+    brokers: every registered one, in the order of ids; those that stop, or have no disk left, count as fenced.
+    """
+    usable = list(brokers)
+    _check(usable, replication_factor)
+    racks = _racks(usable)
+    rng.shuffle(racks)
+    first_turn = rng.randrange(1 << 16)
+    placed = []
+    for partition in range(partitions):
+        start, turn = partition % len(racks), partition // len(racks)
+        if start == 0:
+            _shuffle_after_full_turn(racks, turn, rng)
+        placed.append(_place(racks, start, first_turn + turn, replication_factor))
+    return placed
+
+
+def _check(brokers: list[BrokerRegistration], replication_factor: int) -> None:
+    if replication_factor > len(brokers):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"replication factor {replication_factor}, but only {len(brokers)} brokers are registered",
+        )
+    if not any(broker.takes_replicas for broker in brokers):
+        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, "all brokers are fenced or shutting down")
+
+
+def _racks(brokers: list[BrokerRegistration]) -> list[_Rack]:
+    """In the order of names; brokers without a rack make up one of their own."""
+    by_name: dict[str, _Rack] = {}
+    for broker in brokers:
+        rack = by_name.setdefault(broker.rack or "", _Rack([], []))
+        (rack.active if broker.takes_replicas else rack.fenced).append(broker.broker_id)
+    return [by_name[name] for name in sorted(by_name)]
+
+
+def _shuffle_after_full_turn(racks: list[_Rack], turn: int, rng: Random) -> None:
+    for rack in racks:
+        if turn % max(len(rack.active), 1) == 0:
+            rack.shuffle(rng)
+
+
+def _place(racks: list[_Rack], start: int, turn: int, replication_factor: int) -> tuple[NodeId, ...]:
+    """One broker of each rack in turn, round after round; fenced brokers when no active one is left."""
+    taken: list[NodeId] = []
+    for fenced_too in (False, True):
+        idle = 0  # racks in a row that had nothing to give
+        step = len(taken)
+        while len(taken) < replication_factor and idle < len(racks):
+            broker_id = racks[(start + step) % len(racks)].pick(turn, taken, fenced_too)
+            step += 1
+            idle = idle + 1 if broker_id is None else 0
+            if broker_id is not None:
+                taken.append(broker_id)
+    assert len(taken) == replication_factor, "the number of brokers was checked"
+    return tuple(taken)

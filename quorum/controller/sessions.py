@@ -1,0 +1,69 @@
+"""Who is alive, as far as heartbeats tell: the active controller's memory, in no log.
+
+A session is valid for `timeout_ms` after the broker's last heartbeat. On activation every unfenced broker begins a full
+one: the new controller has heard of nobody yet, and must not fence for that (ORACLES 3.11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from quorumlog.ids import NodeId, Offset
+
+
+@dataclass(slots=True)
+class Session:
+    """metadata_end: exclusive end of the metadata that the broker has applied. shutdown_end: see `Sessions`."""
+
+    contact_ms: int
+    metadata_end: Offset = 0
+    shutdown_end: Offset | None = None
+
+
+class Sessions:
+    """Contacts of brokers by id.
+
+    shutdown_end: exclusive end of the records that moved the broker's partitions away; set once. The broker may stop
+    when every active broker has applied them, so that nobody looks for a leader that is gone.
+    """
+
+    def __init__(self, timeout_ms: int) -> None:
+        self.timeout_ms = timeout_ms
+        self._sessions: dict[NodeId, Session] = {}
+
+    def begin(self, broker_ids: Iterable[NodeId], now_ms: int) -> None:
+        """Forget everything, and give these brokers a full session."""
+        self._sessions = {broker_id: Session(now_ms) for broker_id in broker_ids}
+
+    def touch(self, broker_id: NodeId, metadata_end: Offset, now_ms: int) -> None:
+        session = self._sessions.setdefault(broker_id, Session(now_ms))
+        session.contact_ms = now_ms
+        session.metadata_end = metadata_end
+
+    def forget(self, broker_id: NodeId) -> None:
+        """The broker was fenced, or a new process took its place."""
+        self._sessions.pop(broker_id, None)
+
+    def is_valid(self, broker_id: NodeId, now_ms: int) -> bool:
+        session = self._sessions.get(broker_id)
+        return session is not None and now_ms < session.contact_ms + self.timeout_ms
+
+    def expiry_ms(self, broker_id: NodeId) -> int | None:
+        """When the session ends, exclusive; None: there is none."""
+        session = self._sessions.get(broker_id)
+        return None if session is None else session.contact_ms + self.timeout_ms
+
+    def note_shutdown_end(self, broker_id: NodeId, end_offset: Offset) -> None:
+        session = self._sessions[broker_id]
+        if session.shutdown_end is None:
+            session.shutdown_end = end_offset
+
+    def may_stop(self, broker_id: NodeId, active: Iterable[NodeId]) -> bool:
+        """Every broker of `active` has applied what moved this one's partitions away."""
+        end = self._sessions[broker_id].shutdown_end
+        return end is not None and all(self._metadata_end(other) >= end for other in active)
+
+    def _metadata_end(self, broker_id: NodeId) -> Offset:
+        session = self._sessions.get(broker_id)
+        return 0 if session is None else session.metadata_end
