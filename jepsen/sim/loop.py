@@ -41,7 +41,10 @@ class SimHandle(asyncio.TimerHandle):
         super().cancel()
 
 
-class SimLoop(asyncio.AbstractEventLoop):
+_Base: Any = asyncio.AbstractEventLoop  # whose sockets, pipes and threads stay "not implemented"
+
+
+class SimLoop(_Base):  # type: ignore[misc]
     """on_error: told of what asyncio reports as unhandled; the default raises, which ends the simulation."""
 
     def __init__(
@@ -98,19 +101,17 @@ class SimLoop(asyncio.AbstractEventLoop):
     def time(self) -> float:
         return self.scheduler.now_ns / NS_PER_S
 
-    def call_soon(  # type: ignore[override]
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
+    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
         return self._add(self.scheduler.now_ns, callback, args, context, _READY)
 
-    call_soon_threadsafe = call_soon  # type: ignore[assignment]  # there is one thread
+    call_soon_threadsafe = call_soon  # there is one thread
 
-    def call_later(  # type: ignore[override]
+    def call_later(
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
-    def call_at(  # type: ignore[override]
+    def call_at(
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Never early by `time()`: a wait for what is left of a delay always moves time on."""

@@ -52,6 +52,13 @@ class Dispatch:
     def context(self, caller: Caller) -> PeerContext:
         return PeerContext(self.listener, self._identity, caller)
 
+    def close(self, context: PeerContext) -> None:
+        """The connection is gone: tell the handlers that asked to be told."""
+        try:
+            context.close()
+        except Exception as error:
+            self._on_crash("a callback of on_closed", error)
+
     async def answer(self, context: PeerContext, call: Call, data: Buffer) -> Answer:
         """The handler is entered, and runs to its first suspension, before this first suspends."""
         if context.refusal is not None:

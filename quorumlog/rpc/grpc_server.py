@@ -98,7 +98,7 @@ class GrpcService:
                 await _write(servicer_context, answers)
             finally:
                 self._forget(context)
-                context.close()
+                self._dispatch.close(context)
                 await nursery.close()
 
         return handle

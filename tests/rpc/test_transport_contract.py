@@ -1,0 +1,563 @@
+"""What `quorumlog.rpc.transport` promises, told by both wires: gRPC on real sockets, and the simulated network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from transport_worlds import GrpcWorld, SimWorld, World, identity
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import ZERO_UUID
+from quorumlog.messages.cluster import DescribeClusterRequest, DescribeClusterResponse
+from quorumlog.messages.controller import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    ProbeRequest,
+    ProbeResponse,
+    RegisterBrokerRequest,
+)
+from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
+from quorumlog.messages.fetch import ReplicaState as Replica
+from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic
+from quorumlog.messages.quorum import VoteRequest
+from quorumlog.rpc.transport import (
+    Address,
+    AddressInUse,
+    Answered,
+    Connection,
+    Context,
+    Handler,
+    Identity,
+    NoProof,
+    NotDelivered,
+    OutcomeUnknown,
+    Refused,
+    Server,
+)
+
+LONG_MS = 10_000  # no test waits so long
+SHORT_MS = 300
+
+
+@pytest.fixture(params=[GrpcWorld, SimWorld], ids=["grpc", "sim"])
+def world(request: pytest.FixtureRequest) -> World:
+    made: World = request.param()
+    return made
+
+
+@asynccontextmanager
+async def served(
+    world: World, handler: Handler, *, internal: bool = False, shown: Identity | None = None
+) -> AsyncIterator[tuple[Server, Connection]]:
+    """A server with `handler`, and a connection that shows `shown` (None on an internal listener: nothing)."""
+    server = await world.server(identity(1)).listen(world.listener(internal=internal), handler)
+    connection = world.client(shown).connect(server.listener.address, internal=shown is not None, client_id="tester")
+    try:
+        yield server, connection
+    finally:
+        await connection.close()
+        await server.close()
+
+
+def heartbeat(number: int) -> BrokerHeartbeatRequest:
+    return BrokerHeartbeatRequest(
+        broker_id=2,
+        broker_epoch=number,
+        current_metadata_offset=0,
+        want_fence=False,
+        want_shutdown=False,
+        incarnation_id=ZERO_UUID,
+    )
+
+
+def produce(number: int, *, acks: int = -1, records: Any = b"") -> ProduceRequest:
+    topic = ProduceTopic(name="t", partitions=(ProducePartition(index=0, records=records),))
+    return ProduceRequest(acks=acks, timeout_ms=number, topics=(topic,))
+
+
+def vote() -> VoteRequest:
+    return VoteRequest(epoch=1, candidate_id=1, voter_id=2, last_epoch=0, last_epoch_end_offset=0, pre_vote=False)
+
+
+def fetch(replica: Replica | None = None) -> FetchRequest:
+    return FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1, replica=replica)
+
+
+class Recorder:
+    """A handler that notes what reached it, and answers with empty responses."""
+
+    def __init__(self) -> None:
+        self.requests: list[Any] = []
+        self.contexts: list[Context] = []
+
+    async def __call__(self, context: Context, request: Any) -> Any:
+        self.requests.append(request)
+        self.contexts.append(context)
+        if isinstance(request, ProduceRequest) and request.acks == 0:
+            return None
+        name = type(request).__name__.replace("Request", "Response")
+        module = __import__(type(request).__module__, fromlist=[name])
+        return getattr(module, name)()
+
+
+async def never(context: Context, request: Any) -> Any:
+    await asyncio.Event().wait()
+
+
+def closed_event(on_closed: Callable[[Callable[[], None]], None]) -> asyncio.Event:
+    event = asyncio.Event()
+
+    def fire() -> None:
+        assert not event.is_set(), "told twice"
+        event.set()
+
+    on_closed(fire)
+    return event
+
+
+# ---- 1: order
+
+
+def test_ordered_calls_arrive_and_are_answered_in_order_though_handlers_finish_out_of_order(world: World) -> None:
+    count = 1000
+    arrived: list[int] = []
+
+    async def handler(context: Context, request: Any) -> Any:
+        arrived.append(request.timeout_ms)
+        for _ in range((request.timeout_ms * 7) % 5):
+            await asyncio.sleep(0)
+        return ProduceResponse(throttle_time_ms=request.timeout_ms)
+
+    async def scenario() -> None:
+        async with served(world, handler) as (_, connection):
+            calls = [connection.call(produce(number), LONG_MS) for number in range(count)]
+            assert [(await call).throttle_time_ms for call in calls] == list(range(count))
+            assert arrived == list(range(count))
+
+    world.run(scenario())
+
+
+def test_handlers_of_one_stream_work_at_the_same_time(world: World) -> None:
+    async def scenario() -> None:
+        both = asyncio.Event()
+        started: list[int] = []
+
+        async def handler(context: Context, request: Any) -> Any:
+            started.append(request.timeout_ms)
+            if len(started) == 2:
+                both.set()
+            await both.wait()
+            return ProduceResponse(throttle_time_ms=request.timeout_ms)
+
+        async with served(world, handler) as (_, connection):
+            calls = [connection.call(produce(number), LONG_MS) for number in (1, 2)]
+            assert [(await call).throttle_time_ms for call in calls] == [1, 2]
+
+    world.run(scenario())
+
+
+def test_a_slow_ordered_call_does_not_hold_up_another_type(world: World) -> None:
+    async def handler(context: Context, request: Any) -> Any:
+        if isinstance(request, ProduceRequest):
+            await asyncio.Event().wait()
+        return DescribeClusterResponse(cluster_id="c1")
+
+    async def scenario() -> None:
+        async with served(world, handler) as (_, connection):
+            slow = asyncio.ensure_future(connection.call(produce(1), LONG_MS))
+            answer = await connection.call(DescribeClusterRequest(), LONG_MS)
+            assert answer.cluster_id == "c1"
+            slow.cancel()
+
+    world.run(scenario())
+
+
+# ---- 2: answers
+
+
+def test_requests_without_acks_have_no_answer_and_shift_no_other(world: World) -> None:
+    recorder = Recorder()
+
+    async def scenario() -> None:
+        async with served(world, recorder) as (_, connection):
+            calls = [connection.call(produce(number, acks=-(number % 2)), LONG_MS) for number in range(20)]
+            answers = [await call for call in calls]
+            assert [answer is None for answer in answers] == [number % 2 == 0 for number in range(20)]
+            assert [request.timeout_ms for request in recorder.requests] == list(range(20))
+
+    world.run(scenario())
+
+
+def test_a_call_that_timed_out_keeps_its_place(world: World) -> None:
+    async def scenario() -> None:
+        gate = asyncio.Event()
+
+        async def handler(context: Context, request: Any) -> Any:
+            if request.timeout_ms == 1:
+                await gate.wait()
+            return ProduceResponse(throttle_time_ms=request.timeout_ms)
+
+        async with served(world, handler) as (_, connection):
+            first = connection.call(produce(1), SHORT_MS)
+            second = connection.call(produce(2), LONG_MS)
+            with pytest.raises(OutcomeUnknown):
+                await first
+            gate.set()
+            assert (await second).throttle_time_ms == 2
+
+    world.run(scenario())
+
+
+@pytest.mark.parametrize("request_", [fetch(), produce(1)], ids=["unary", "ordered"])
+def test_an_api_error_is_answered_in_the_response_type(world: World, request_: Any) -> None:
+    async def handler(context: Context, request: Any) -> Any:
+        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "not here")
+
+    async def scenario() -> None:
+        async with served(world, handler) as (_, connection):
+            for _ in range(2):
+                answer = await connection.call(request_, LONG_MS)
+                assert (answer.error_code, answer.error_message) == (6, "not here")
+
+    world.run(scenario())
+    assert world.crashes == []
+
+
+@pytest.mark.parametrize("request_", [fetch(), produce(1)], ids=["unary", "ordered"])
+def test_an_unexpected_exception_is_told_to_the_node_and_not_to_the_peer(world: World, request_: Any) -> None:
+    async def handler(context: Context, request: Any) -> Any:
+        raise KeyError("the password")
+
+    async def scenario() -> None:
+        async with served(world, handler) as (_, connection):
+            answer = await connection.call(request_, LONG_MS)
+            assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+            assert "password" not in answer.error_message
+
+    world.run(scenario())
+    assert [type(error) for _, error in world.crashes] == [KeyError]
+
+
+def test_a_wrong_response_type_is_our_own_mistake(world: World) -> None:
+    async def handler(context: Context, request: Any) -> Any:
+        return None
+
+    async def scenario() -> None:
+        async with served(world, handler) as (_, connection):
+            answer = await connection.call(fetch(), LONG_MS)
+            assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+    world.run(scenario())
+    assert [type(error) for _, error in world.crashes] == [AssertionError]
+
+
+def test_an_error_without_an_answer_ends_the_stream(world: World) -> None:
+    async def handler(context: Context, request: Any) -> Any:
+        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "not here")
+
+    async def scenario() -> None:
+        async with served(world, handler) as (_, connection):
+            closed = closed_event(connection.on_closed)
+            assert await connection.call(produce(1, acks=0), LONG_MS) is None
+            await closed.wait()
+
+    world.run(scenario())
+
+
+# ---- 3: deadlines, and what is known after a failure
+
+
+@pytest.mark.parametrize("request_", [fetch(), produce(1)], ids=["unary", "ordered"])
+def test_a_deadline_leaves_the_outcome_unknown(world: World, request_: Any) -> None:
+    async def scenario() -> None:
+        async with served(world, never) as (_, connection):
+            with pytest.raises(OutcomeUnknown):
+                await connection.call(request_, SHORT_MS)
+
+    world.run(scenario())
+
+
+@pytest.mark.parametrize("request_", [fetch(), produce(1), produce(1, acks=0)], ids=["unary", "ordered", "acks=0"])
+def test_a_refused_connection_delivers_nothing(world: World, request_: Any) -> None:
+    async def scenario() -> None:
+        connection = world.client(None).connect(world.dead_address(), internal=False)
+        for _ in range(2):
+            with pytest.raises(NotDelivered):
+                await connection.call(request_, 2_000)
+        await connection.close()
+
+    world.run(scenario())
+
+
+def test_a_cancelled_call_leaves_the_connection_usable(world: World) -> None:
+    async def scenario() -> None:
+        waiting = asyncio.Event()
+
+        async def handler(context: Context, request: Any) -> Any:
+            if isinstance(request, FetchRequest):
+                waiting.set()
+                await asyncio.Event().wait()
+            return DescribeClusterResponse(cluster_id="c1")
+
+        async with served(world, handler) as (_, connection):
+            task = asyncio.ensure_future(connection.call(fetch(), LONG_MS))
+            await waiting.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (await connection.call(DescribeClusterRequest(), LONG_MS)).cluster_id == "c1"
+
+    world.run(scenario())
+
+
+@pytest.mark.parametrize("request_", [fetch(), produce(1)], ids=["unary", "ordered"])
+def test_closing_the_connection_fails_what_waits(world: World, request_: Any) -> None:
+    async def scenario() -> None:
+        reached = asyncio.Event()
+
+        async def handler(context: Context, request: Any) -> Any:
+            reached.set()
+            await asyncio.Event().wait()
+
+        async with served(world, handler) as (_, connection):
+            call = asyncio.ensure_future(connection.call(request_, LONG_MS))
+            await reached.wait()
+            await connection.close()
+            await connection.close()
+            with pytest.raises(OutcomeUnknown):
+                await call
+            with pytest.raises(NotDelivered):
+                await connection.call(request_, LONG_MS)
+
+    world.run(scenario())
+
+
+# ---- 4: records
+
+
+def test_a_large_buffer_arrives_intact_both_ways(world: World) -> None:
+    payload = bytes(range(256)) * (20 * 1024 * 4)  # 20 MiB
+    seen: list[bytes] = []
+
+    async def handler(context: Context, request: Any) -> Any:
+        if isinstance(request, ProduceRequest):
+            seen.append(bytes(request.topics[0].partitions[0].records))
+            return ProduceResponse()
+        partition = FetchPartitionResponse(index=0, records=memoryview(payload))
+        return FetchResponse(topics=(FetchTopicResponse(topic_id=ZERO_UUID, partitions=(partition,)),))
+
+    async def scenario() -> None:
+        async with served(world, handler) as (_, connection):
+            await connection.call(produce(1, records=memoryview(payload)), LONG_MS)
+            answer = await connection.call(fetch(), LONG_MS)
+            assert seen == [payload]
+            assert answer.topics[0].partitions[0].records == payload
+
+    world.run(scenario())
+
+
+# ---- 5: a peer that goes away
+
+
+def test_a_server_that_closes_is_noticed_and_a_new_one_is_found(world: World) -> None:
+    async def scenario() -> None:
+        reached = asyncio.Event()
+
+        async def stuck(context: Context, request: Any) -> Any:
+            reached.set()
+            await asyncio.Event().wait()
+
+        transport = world.server(identity(1))
+        server = await transport.listen(world.listener(internal=False), stuck)
+        connection = world.client(None).connect(server.listener.address, internal=False)
+        closed = closed_event(connection.on_closed)
+        calls = [asyncio.ensure_future(connection.call(request, LONG_MS)) for request in (produce(1), fetch())]
+        await reached.wait()
+        await server.close()
+        for call in calls:
+            with pytest.raises(OutcomeUnknown):
+                await call
+        await closed.wait()
+        with pytest.raises(NotDelivered):
+            await connection.call(produce(2), 1_000)
+        again = await transport.listen(server.listener, Recorder())
+        assert isinstance(await until_connected(connection, produce(3)), ProduceResponse)
+        late: list[int] = []
+        connection.on_closed(lambda: late.append(1))
+        assert late == [1]
+        await connection.close()
+        await again.close()
+
+    world.run(scenario())
+
+
+async def until_connected(connection: Connection, request: Any) -> Any:
+    """The answer, once the connection's backoff after a refusal is over."""
+    while True:
+        try:
+            return await connection.call(request, LONG_MS)
+        except NotDelivered:
+            await asyncio.sleep(0.02)
+
+
+def test_a_client_that_leaves_is_noticed_by_the_handlers_context(world: World) -> None:
+    recorder = Recorder()
+
+    async def scenario() -> None:
+        async with served(world, recorder, internal=True, shown=identity(2)) as (_, connection):
+            await connection.call(heartbeat(1), LONG_MS)
+            await connection.call(heartbeat(2), LONG_MS)
+            assert recorder.contexts[0] is recorder.contexts[1]
+            closed = closed_event(recorder.contexts[0].on_closed)
+            await connection.close()
+            await closed.wait()
+            late: list[int] = []
+            recorder.contexts[0].on_closed(lambda: late.append(1))
+            assert late == [1]
+
+    world.run(scenario())
+
+
+def test_a_context_knows_its_caller(world: World) -> None:
+    recorder = Recorder()
+
+    async def scenario() -> None:
+        async with served(world, recorder, internal=True, shown=identity(2)) as (server, connection):
+            await connection.call(heartbeat(1), LONG_MS)
+            context = recorder.contexts[0]
+            assert (context.peer, context.client_id) == (identity(2), "tester")
+            assert context.listener == server.listener and server.listener.address.port != 0
+
+    world.run(scenario())
+
+
+def test_a_client_listener_believes_no_identity(world: World) -> None:
+    recorder = Recorder()
+
+    async def scenario() -> None:
+        async with served(world, recorder, internal=False, shown=identity(2)) as (_, connection):
+            await connection.call(DescribeClusterRequest(), LONG_MS)
+            assert recorder.contexts[0].peer is None
+
+    world.run(scenario())
+
+
+# ---- who may call what, where
+
+STRANGERS: list[tuple[str, Identity | None, ErrorCode]] = [
+    ("no identity", None, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    ("wrong secret", identity(2, secret=b"x" * 32), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    ("no secret", identity(2, secret=b""), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    ("other cluster", identity(2, cluster_id="c2", secret=b"x" * 32), ErrorCode.INCONSISTENT_CLUSTER_ID),
+]
+
+
+@pytest.mark.parametrize(("shown", "want"), [row[1:] for row in STRANGERS], ids=[row[0] for row in STRANGERS])
+@pytest.mark.parametrize("request_", [vote(), heartbeat(1), fetch()], ids=["vote", "heartbeat", "fetch"])
+def test_an_internal_listener_serves_nodes_of_its_cluster_only(
+    world: World, request_: Any, shown: Identity | None, want: ErrorCode
+) -> None:
+    recorder = Recorder()
+
+    async def scenario() -> None:
+        async with served(world, recorder, internal=True, shown=shown) as (_, connection):
+            assert (await connection.call(request_, LONG_MS)).error_code == want
+
+    world.run(scenario())
+    assert recorder.requests == []
+
+
+FORGED: list[tuple[str, Any]] = [
+    ("vote", vote()),
+    ("probe", ProbeRequest()),
+    ("heartbeat", heartbeat(1)),
+    ("register", RegisterBrokerRequest(broker_id=1, cluster_id="c1", incarnation_id=ZERO_UUID)),
+    ("replica fetch", fetch(Replica(replica_id=2, broker_epoch=1))),
+]
+
+
+@pytest.mark.parametrize("request_", [row[1] for row in FORGED], ids=[row[0] for row in FORGED])
+@pytest.mark.parametrize("shown", [None, identity(2)], ids=["stranger", "node"])
+def test_a_client_listener_refuses_internal_calls(world: World, request_: Any, shown: Identity | None) -> None:
+    recorder = Recorder()
+
+    async def scenario() -> None:
+        async with served(world, recorder, internal=False, shown=shown) as (_, connection):
+            answer = await connection.call(request_, LONG_MS)
+            assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+    world.run(scenario())
+    assert recorder.requests == []
+
+
+def test_nodes_fetch_and_beat_at_an_internal_listener(world: World) -> None:
+    recorder = Recorder()
+
+    async def scenario() -> None:
+        async with served(world, recorder, internal=True, shown=identity(2)) as (_, connection):
+            assert isinstance(await connection.call(heartbeat(1), LONG_MS), BrokerHeartbeatResponse)
+            assert (await connection.call(fetch(Replica(replica_id=2, broker_epoch=1)), LONG_MS)).error_code == 0
+
+    world.run(scenario())
+
+
+# ---- listening and probing
+
+
+def test_a_port_in_use_is_said_plainly(world: World) -> None:
+    async def scenario() -> None:
+        async with served(world, Recorder()) as (server, _):
+            with pytest.raises(AddressInUse, match=str(server.listener.address.port)):
+                await world.server(identity(2)).listen(server.listener, Recorder())
+
+    world.run(scenario())
+
+
+async def who_am_i(context: Context, request: Any) -> Any:
+    assert isinstance(request, ProbeRequest)
+    return ProbeResponse(node_id=1, incarnation_id=identity(1).incarnation_id)
+
+
+def test_a_probe_finds_who_is_there(world: World) -> None:
+    async def scenario() -> None:
+        async with served(world, who_am_i, internal=True) as (server, _):
+            found = await world.client(identity(2)).probe(server.listener.address, LONG_MS)
+            assert found == Answered(1, identity(1).incarnation_id)
+
+    world.run(scenario())
+
+
+def test_a_probe_of_a_dead_process_is_refused(world: World) -> None:
+    async def scenario() -> None:
+        transport = world.client(identity(2))
+        assert await transport.probe(world.dead_address(), LONG_MS) == Refused()
+        server = await world.server(identity(1)).listen(world.listener(internal=True), who_am_i)
+        await server.close()
+        assert await transport.probe(server.listener.address, LONG_MS) == Refused()
+
+    world.run(scenario())
+
+
+@pytest.mark.parametrize("prober", [identity(2, secret=b"x"), identity(2, cluster_id="c2")], ids=["secret", "cluster"])
+def test_a_probe_by_a_stranger_proves_nothing(world: World, prober: Identity) -> None:
+    async def scenario() -> None:
+        async with served(world, who_am_i, internal=True) as (server, _):
+            assert isinstance(await world.client(prober).probe(server.listener.address, LONG_MS), NoProof)
+
+    world.run(scenario())
+
+
+def test_a_probe_without_an_answer_proves_nothing(world: World) -> None:
+    async def scenario() -> None:
+        async with served(world, never, internal=True) as (server, _):
+            assert isinstance(await world.client(identity(2)).probe(server.listener.address, SHORT_MS), NoProof)
+
+    world.run(scenario())
+
+
+def test_an_address_prints_as_people_write_it() -> None:
+    assert [str(Address("h", 1)), str(Address("::1", 2))] == ["h:1", "[::1]:2"]

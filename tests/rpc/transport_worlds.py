@@ -1,0 +1,93 @@
+"""The two worlds in which the transport contract has to hold, each with one loop for both ends of the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Coroutine
+from typing import Any, Protocol
+
+from jepsen.sim.loop import SimLoop
+from jepsen.sim.network import Network
+from jepsen.sim.scheduler import Scheduler
+from jepsen.sim.transport import SimTransport
+from quorumlog.ids import NodeId
+from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.transport import Address, Identity, Listener, Transport
+
+TEST_LIMIT_S = 20
+
+
+def identity(node_id: NodeId, *, cluster_id: str = "c1", secret: bytes = b"s" * 32) -> Identity:
+    return Identity(cluster_id=cluster_id, node_id=node_id, incarnation_id=bytes([node_id]) * 16, secret=secret)
+
+
+class World(Protocol):
+    crashes: list[tuple[str, BaseException]]  # what handlers did that they should not
+
+    def run(self, scenario: Coroutine[Any, Any, None]) -> None: ...
+
+    def server(self, own: Identity | None) -> Transport: ...
+
+    def client(self, own: Identity | None) -> Transport: ...
+
+    def listener(self, *, internal: bool) -> Listener:
+        """At a free port of the server's host."""
+
+    def dead_address(self) -> Address:
+        """At the server's host, where nothing listens."""
+
+
+class GrpcWorld:
+    def __init__(self) -> None:
+        self.crashes: list[tuple[str, BaseException]] = []
+
+    def run(self, scenario: Coroutine[Any, Any, None]) -> None:
+        async def limited() -> None:
+            async with asyncio.timeout(TEST_LIMIT_S):
+                await scenario
+
+        asyncio.run(limited())
+
+    def server(self, own: Identity | None) -> Transport:
+        return GrpcTransport(own, on_crash=lambda name, error: self.crashes.append((name, error)))
+
+    client = server
+
+    def listener(self, *, internal: bool) -> Listener:
+        return Listener(name="TEST", address=Address("127.0.0.1", 0), internal=internal)
+
+    def dead_address(self) -> Address:
+        with socket.socket() as sock:
+            sock.bind(("127.0.0.1", 0))
+            return Address("127.0.0.1", sock.getsockname()[1])
+
+
+class SimWorld:
+    def __init__(self) -> None:
+        self.crashes: list[tuple[str, BaseException]] = []
+        self.scheduler = Scheduler(seed=4711)
+        self.network = Network(self.scheduler)
+        self.loop = SimLoop(self.scheduler, "test")
+
+    def run(self, scenario: Coroutine[Any, Any, None]) -> None:
+        try:
+            self.loop.run_until_complete(scenario)
+        finally:
+            self.loop.kill()
+
+    def _transport(self, host: str, own: Identity | None) -> Transport:
+        on_crash = lambda name, error: self.crashes.append((name, error))  # noqa: E731
+        return SimTransport(self.network, host, self.loop, own, on_crash=on_crash)
+
+    def server(self, own: Identity | None) -> Transport:
+        return self._transport("server", own)
+
+    def client(self, own: Identity | None) -> Transport:
+        return self._transport("client", own)
+
+    def listener(self, *, internal: bool) -> Listener:
+        return Listener(name="TEST", address=Address("server", 0), internal=internal)
+
+    def dead_address(self) -> Address:
+        return Address("server", 1)
