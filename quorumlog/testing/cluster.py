@@ -1,0 +1,196 @@
+"""A cluster of real processes for a test: it is healthy when the `with` begins, and gone when it ends.
+
+with LocalCluster(tmp_path / "cluster") as cluster, cluster.topic("orders", partitions=3) as topic:
+    my_application(cluster.bootstrap_servers)
+    cluster.kill(cluster.leader_of(topic, 0))
+    cluster.wait_healthy(5)
+    assert len(topic.read_all()) == 3
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from quorumlog.ids import NO_NODE, NodeId
+from quorumlog.testing.nodes import LocalNodes, NodeState
+from quorumlog.testing.ports import PortPicker
+from quorumlog.testing.waiting import wait_until
+
+if TYPE_CHECKING:
+    from quorumlog.client.blocking import Cluster
+    from quorumlog.testing.topic import LocalTopic
+
+HEALTHY_TIMEOUT_S = 30.0
+ASK_TIMEOUT_MS = 2_000  # one question of a health check; the check itself asks again
+
+
+class LocalCluster:
+    """root: made by the cluster, and removed at the end unless keep_data. config: Kafka's key names, for every node."""
+
+    def __init__(
+        self, root: Path | str, *, nodes: int = 3, config: Mapping[str, str] | None = None, keep_data: bool = False
+    ) -> None:
+        self._root = Path(root)
+        self._count = nodes
+        self._config = dict(config or {})
+        self._keep_data = keep_data
+        self._picker = PortPicker()
+        self._nodes: LocalNodes | None = None
+        self._client: Cluster | None = None
+        self._topic_numbers = count(1)
+
+    def start(self, timeout_s: float = HEALTHY_TIMEOUT_S) -> LocalCluster:
+        """Make and start the nodes, wait until they serve. Raises LayoutError, NodeEnded, TimedOut."""
+        assert self._nodes is None, "started already"
+        self._nodes = LocalNodes.create(self._root, self._count, self._config, self._picker)
+        try:
+            self.nodes.start()
+            self.nodes.wait_ready(timeout_s=timeout_s)
+        except BaseException:
+            self._keep_data = True  # its logs say why
+            self.close()
+            raise
+        return self
+
+    def close(self) -> None:
+        """Stop every node; remove the data unless it is kept. Idempotent."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+        if self._nodes is not None:
+            self._nodes.stop()
+            if not self._keep_data:
+                shutil.rmtree(self._nodes.layout.root)
+            self._nodes = None
+        self._picker.close()
+
+    def __enter__(self) -> LocalCluster:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def nodes(self) -> LocalNodes:
+        """The processes and their files."""
+        assert self._nodes is not None, "not started"
+        return self._nodes
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self.nodes.layout.bootstrap_servers
+
+    def get_bootstrap_server(self) -> str:
+        """`bootstrap_servers` under the name that testcontainers users know."""
+        return self.bootstrap_servers
+
+    @property
+    def client(self) -> Cluster:
+        """Blocking clients of this cluster, made at the first need and closed with it."""
+        if self._client is None:
+            from quorumlog.client.blocking import Cluster
+
+            self._client = Cluster(self.bootstrap_servers, default_api_timeout_ms=30_000)
+        return self._client
+
+    # --- faults ---
+
+    def kill(self, node_id: NodeId) -> None:
+        """As by `kill -9`."""
+        self.nodes.kill(node_id)
+
+    def pause(self, node_id: NodeId) -> None:
+        self.nodes.pause(node_id)
+
+    def resume(self, node_id: NodeId) -> None:
+        self.nodes.resume(node_id)
+
+    def stop(self, node_id: NodeId) -> None:
+        """In order: leadership is handed over first."""
+        self.nodes.stop([node_id])
+
+    def restart(self, node_id: NodeId, timeout_s: float = HEALTHY_TIMEOUT_S) -> None:
+        """Stop it in order if it runs, start it, wait until it serves."""
+        self.nodes.restart(node_id)
+        self.nodes.wait_ready([node_id], timeout_s)
+
+    # --- state ---
+
+    def leader_of(self, topic: LocalTopic | str, partition: int) -> NodeId:
+        """Waits while there is none. Raises TimedOut."""
+        name = topic if isinstance(topic, str) else topic.name
+
+        def leader() -> tuple[NodeId] | None:
+            found = {p.index: p.leader_id for p in self.client.admin.describe_topic(name).partitions}
+            return None if found[partition] == NO_NODE else (found[partition],)
+
+        (node_id,) = wait_until(leader, HEALTHY_TIMEOUT_S, f"a leader of {name}-{partition}")
+        return node_id
+
+    def wait_healthy(self, timeout_s: float = HEALTHY_TIMEOUT_S) -> None:
+        """Until every running node serves, the quorum's leader runs and so does every partition's. Raises TimedOut."""
+        ailments: list[str] = ["not asked yet"]
+
+        def healthy() -> bool:
+            ailments[:] = self._ailments()
+            return not ailments
+
+        wait_until(healthy, timeout_s, "the cluster to be healthy", lambda: "; ".join(ailments[:5]))
+
+    def wait_in_sync(self, topic: LocalTopic | str, timeout_s: float = HEALTHY_TIMEOUT_S) -> None:
+        """Until every replica of the topic is in sync. Raises TimedOut."""
+        name = topic if isinstance(topic, str) else topic.name
+
+        def behind() -> list[str]:
+            partitions = self.client.admin.describe_topic(name).partitions
+            return [f"{name}-{p.index}: {p.isr} of {p.replicas}" for p in partitions if len(p.isr) < len(p.replicas)]
+
+        wait_until(lambda: not behind(), timeout_s, f"all replicas of {name} to be in sync", lambda: str(behind()))
+
+    @contextmanager
+    def topic(self, name: str = "topic", partitions: int = 1, replication: int = -1) -> Iterator[LocalTopic]:
+        """A new topic whose real name is unique in this cluster; dropped at the end of the block."""
+        from quorumlog.testing.topic import LocalTopic
+
+        real = f"{name}-{next(self._topic_numbers)}"
+        self.client.admin.create_topic(real, partitions, replication)
+        self.wait_healthy()
+        try:
+            yield LocalTopic(self.client, real)
+        finally:
+            self.client.admin.delete_topic(real)
+
+    def _ailments(self) -> list[str]:
+        running = self.nodes.in_state(NodeState.RUNNING)
+        unready = [(node_id, self.nodes.readiness(node_id)) for node_id in running]
+        found = [f"node {node_id}: {readiness.reason}" for node_id, readiness in unready if not readiness.ready]
+        return found or self._leaderless(running)
+
+    def _leaderless(self, running: list[NodeId]) -> list[str]:
+        from quorumlog.client.blocking import Cluster
+        from quorumlog.client.errors import QuorumlogError
+        from quorumlog.rpc.transport import RpcError
+
+        if not running:
+            return ["no node runs"]
+        servers = ",".join(self.nodes.layout.node(node_id).client_address for node_id in running)
+        try:
+            with Cluster(servers, default_api_timeout_ms=ASK_TIMEOUT_MS, request_timeout_ms=ASK_TIMEOUT_MS) as client:
+                leader = client.admin.describe_quorum().leader_id
+                topics = client.admin.list_topics()
+        except (QuorumlogError, RpcError, TimeoutError) as error:
+            return [str(error)]
+        return ([] if leader in running else [f"the quorum's leader is {leader}"]) + [
+            f"{topic.name}-{partition.index} has leader {partition.leader_id}"
+            for topic in topics
+            for partition in topic.partitions
+            if partition.leader_id not in running
+        ]

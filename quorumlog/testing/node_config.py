@@ -1,0 +1,32 @@
+"""The configuration of a local cluster's nodes: a plain `server.properties`, as a person would write it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from quorumlog.testing.layout import NodeFiles
+from quorumlog.testing.ports import HOST
+
+MAX_REPLICATION = 3
+SESSION_TIMEOUT_MS = 3_000
+
+
+def properties_of(node: NodeFiles, nodes: Sequence[NodeFiles], changes: Mapping[str, str]) -> str:
+    """The file of one node among `nodes`. changes: Kafka's key names, which win over ours."""
+    replication = min(MAX_REPLICATION, len(nodes))
+    voters = ",".join(f"{peer.node_id}@{HOST}:{peer.ports.internal}" for peer in nodes)
+    values = {
+        "process.roles": "broker,controller",
+        "node.id": str(node.node_id),
+        "listeners": f"CLIENT://{HOST}:{node.ports.client},INTERNAL://{HOST}:{node.ports.internal}",
+        "controller.quorum.voters": voters,
+        "log.dirs": str(node.data),
+        "default.replication.factor": str(replication),
+        "min.insync.replicas": str(max(1, replication - 1)),
+        "broker.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+        "metrics.port": str(node.ports.admin),
+        "log.format": "json",
+        "rpc.reflection": "true",
+        **changes,
+    }
+    return "".join(f"{key}={value}\n" for key, value in values.items())

@@ -1,0 +1,237 @@
+"""The nodes of a cluster on this machine: real processes, each `python -P -m cli.server -c FILE` and nothing else.
+
+Used by `quorumlog up` and its sisters and by the test kit. Everything that must be known later is in files (layout.py),
+so that one process may start a cluster and another stop it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+
+from quorumlog.ids import NodeId, format_uuid
+from quorumlog.testing.layout import Layout, LayoutError, NodeFiles, check_unused, check_whole, node_folder, read_layout
+from quorumlog.testing.node_config import properties_of
+from quorumlog.testing.ports import PortPicker
+from quorumlog.testing.probe import Readiness, ask_ready
+from quorumlog.testing.processes import ProcessId, read_pid_file, start, write_pid_file
+from quorumlog.testing.waiting import TimedOut, wait_until
+
+MAX_NODES = 15
+READY_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 40.0  # a controlled shutdown may take controlled.shutdown.timeout.ms
+KILL_TIMEOUT_S = 10.0
+FORMAT_TIMEOUT_S = 60.0
+LOG_TAIL_BYTES = 4_000
+_NODE_KEYS = ("QUORUMLOG_", "KAFKA_")  # of the environment: would change every node's configuration alike
+
+
+class NodeState(Enum):
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+
+
+class NodeEnded(Exception):
+    """A node's process ended where it should have started. The text holds the end of what it said."""
+
+
+class LocalNodes:
+    """Processes by node id. `create` makes a new cluster, `open` finds one again; neither starts anything."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._children: dict[NodeId, subprocess.Popen[bytes]] = {}  # those that this process started
+
+    @classmethod
+    def create(cls, root: Path, count: int, changes: Mapping[str, str], picker: PortPicker) -> LocalNodes:
+        """A new cluster in `root`, which is not there or is empty: only directories made here are ever formatted.
+
+        changes: Kafka's key names for every node. Raises LayoutError, NoFreePorts; `root` is as before then.
+        """
+        assert 1 <= count <= MAX_NODES, f"{count} nodes"
+        root = root.absolute()
+        check_unused(root)
+        made = not root.exists()
+        root.mkdir(parents=True, exist_ok=True)
+        nodes = tuple(
+            NodeFiles(number, node_folder(root, number), ports) for number, ports in enumerate(picker.pick(count), 1)
+        )
+        layout = Layout(root, _new_cluster_id(), nodes)
+        try:
+            _write_configs(nodes, changes)
+            _format(layout)
+            layout.write_marker()
+        except BaseException:
+            for node in nodes:
+                shutil.rmtree(node.folder, ignore_errors=True)
+            if made:
+                root.rmdir()
+            raise
+        return cls(layout)
+
+    @classmethod
+    def open(cls, root: Path) -> LocalNodes:
+        """The cluster in `root`. Raises LayoutError."""
+        return cls(read_layout(root.absolute()))
+
+    @property
+    def ids(self) -> list[NodeId]:
+        return [node.node_id for node in self.layout.nodes]
+
+    def process(self, node_id: NodeId) -> ProcessId | None:
+        """The node's process if it lives."""
+        child = self._children.get(node_id)
+        if child is not None:
+            child.poll()  # collects it if it has ended
+        found = read_pid_file(self.layout.node(node_id).pid_file)
+        return found if found is not None and found.alive else None
+
+    def state(self, node_id: NodeId) -> NodeState:
+        process = self.process(node_id)
+        if process is None:
+            return NodeState.STOPPED
+        return NodeState.PAUSED if process.paused else NodeState.RUNNING
+
+    def in_state(self, state: NodeState) -> list[NodeId]:
+        return [node_id for node_id in self.ids if self.state(node_id) is state]
+
+    def readiness(self, node_id: NodeId) -> Readiness:
+        state = self.state(node_id)
+        if state is not NodeState.RUNNING:
+            return Readiness(False, state.value)
+        return ask_ready(self.layout.node(node_id).ports.admin)
+
+    def start(self, node_ids: Iterable[NodeId] | None = None) -> list[NodeId]:
+        """Start those that do not run, all of them by default. Returns which. Does not wait."""
+        check_whole(self.layout)
+        wanted = self.ids if node_ids is None else list(node_ids)
+        stopped = [node_id for node_id in wanted if self.state(node_id) is NodeState.STOPPED]
+        for node_id in stopped:
+            self._start(self.layout.node(node_id))
+        return stopped
+
+    def wait_ready(self, node_ids: Sequence[NodeId] | None = None, timeout_s: float = READY_TIMEOUT_S) -> None:
+        """Until these nodes serve. Raises NodeEnded as soon as one has ended, TimedOut."""
+        wanted = self.ids if node_ids is None else list(node_ids)
+
+        def all_ready() -> bool:
+            for node_id in wanted:
+                if self.state(node_id) is NodeState.STOPPED:
+                    raise NodeEnded(f"node {node_id} ended: {self.log_tail(node_id)}")
+            return all(self.readiness(node_id).ready for node_id in wanted)
+
+        def evidence() -> str:
+            return "; ".join(f"node {node_id}: {self.readiness(node_id).reason}" for node_id in wanted)
+
+        wait_until(all_ready, timeout_s, f"nodes {', '.join(map(str, wanted))} to be ready", evidence)
+
+    def stop(self, node_ids: Iterable[NodeId] | None = None, timeout_s: float = STOP_TIMEOUT_S) -> list[NodeId]:
+        """Ask nodes to leave in order, and kill those that take longer than `timeout_s`. Returns those killed."""
+        stopping: dict[NodeId, ProcessId] = {}
+        for node_id in self.ids if node_ids is None else list(node_ids):
+            process = self.process(node_id)
+            if process is not None:
+                process.send(signal.SIGCONT)
+                process.send(signal.SIGTERM)
+                stopping[node_id] = process
+        left = _wait_ended(stopping, timeout_s)
+        for node_id in left:
+            stopping[node_id].send(signal.SIGKILL)
+        _wait_ended({node_id: stopping[node_id] for node_id in left}, KILL_TIMEOUT_S)
+        self._collect(stopping)
+        return left
+
+    def kill(self, node_id: NodeId) -> bool:
+        """As by `kill -9`. False if it did not run. Returns once it has ended."""
+        process = self.process(node_id)
+        if process is None:
+            return False
+        process.send(signal.SIGKILL)
+        wait_until(lambda: not process.alive, KILL_TIMEOUT_S, f"node {node_id} to end")
+        self._collect([node_id])
+        return True
+
+    def pause(self, node_id: NodeId) -> bool:
+        """As by SIGSTOP: silent, but not dead. False if it did not run."""
+        process = self.process(node_id)
+        return process is not None and process.send(signal.SIGSTOP)
+
+    def resume(self, node_id: NodeId) -> bool:
+        process = self.process(node_id)
+        return process is not None and process.send(signal.SIGCONT)
+
+    def restart(self, node_id: NodeId) -> None:
+        """Stop it in order if it runs, and start it. Does not wait until it serves."""
+        self.stop([node_id])
+        self.start([node_id])
+
+    def log_tail(self, node_id: NodeId) -> str:
+        """The end of what a node said."""
+        try:
+            with self.layout.node(node_id).log.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - LOG_TAIL_BYTES))
+                return file.read().decode("utf-8", "replace").strip()
+        except OSError as error:
+            return str(error)
+
+    def _start(self, node: NodeFiles) -> None:
+        command = [sys.executable, "-P", "-m", "cli.server", "-c", str(node.config)]
+        child, process = start(command, node.log, _environment())
+        self._children[node.node_id] = child
+        write_pid_file(node.pid_file, process)
+
+    def _collect(self, node_ids: Iterable[NodeId]) -> None:
+        for node_id in node_ids:
+            child = self._children.pop(node_id, None)
+            if child is not None:
+                child.wait()
+            self.layout.node(node_id).pid_file.unlink(missing_ok=True)
+
+
+def _wait_ended(processes: Mapping[NodeId, ProcessId], timeout_s: float) -> list[NodeId]:
+    """Those that still live after `timeout_s`."""
+
+    def living() -> list[NodeId]:
+        return [node_id for node_id, process in processes.items() if process.alive]
+
+    try:
+        wait_until(lambda: not living(), timeout_s, "processes to end")
+    except TimedOut:
+        return living()
+    return []
+
+
+def _new_cluster_id() -> str:
+    """Random, never with a leading '-', as Kafka's."""
+    while (text := format_uuid(secrets.token_bytes(16))).startswith("-"):
+        pass
+    return text
+
+
+def _write_configs(nodes: Sequence[NodeFiles], changes: Mapping[str, str]) -> None:
+    for node in nodes:
+        node.folder.mkdir()
+        node.config.write_text(properties_of(node, nodes, changes))
+
+
+def _format(layout: Layout) -> None:
+    """By the command that production uses; one call for all nodes, since they share a secret."""
+    command = [sys.executable, "-P", "-m", "cli.main", "storage", "format", "-t", layout.cluster_id]
+    for node in layout.nodes:
+        command += ["-c", str(node.config)]
+    done = subprocess.run(command, capture_output=True, env=_environment(), timeout=FORMAT_TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        raise LayoutError(f"formatting {layout.root} failed: {done.stderr.decode('utf-8', 'replace').strip()}")
+
+
+def _environment() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if not key.startswith(_NODE_KEYS)}

@@ -1,0 +1,89 @@
+"""Ports for the nodes of a local cluster: three in a row per node, 9092 and up where they are free.
+
+They lie below the range from which the kernel takes the ports of outgoing connections, so that a node that is started
+again finds its own. A lock file per row, held for as long as the picking process lives, keeps two clusters that start at
+the same moment (tests in parallel) from picking the same.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+HOST = "127.0.0.1"
+FIRST = 9_092
+STEP = 100  # nodes stand at 9092, 9192, 9292 ...
+LAST = 32_000  # Linux takes outgoing ports from 32768 on
+
+
+class NoFreePorts(Exception):
+    """Every row of ports is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodePorts:
+    """client: what applications connect to. internal: the nodes among themselves. admin: /readyz and /metrics."""
+
+    client: int
+    internal: int
+    admin: int
+
+
+class PortPicker:
+    """Keeps what it picked until it is closed or the process ends."""
+
+    def __init__(self) -> None:
+        self._locks: list[int] = []
+
+    def pick(self, count: int) -> list[NodePorts]:
+        """Ports for `count` nodes. Raises NoFreePorts."""
+        rows = self._free_rows()
+        try:
+            return [next(rows) for _ in range(count)]
+        except StopIteration:
+            raise NoFreePorts(
+                f"no {count} free rows of ports between {FIRST} and {LAST}; stop other clusters"
+            ) from None
+
+    def close(self) -> None:
+        for lock in self._locks:
+            os.close(lock)
+        self._locks.clear()
+
+    def _free_rows(self) -> Iterator[NodePorts]:
+        for shift in range(0, STEP, 3):  # 9092, 9192, ... first, then what lies between them
+            for base in range(FIRST + shift, LAST, STEP):
+                ports = NodePorts(base, base + 1, base + 2)
+                if _is_free(ports) and self._lock(base):
+                    yield ports
+
+    def _lock(self, base: int) -> bool:
+        folder = Path(tempfile.gettempdir()) / f"quorumlog-ports-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(folder / str(base), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return False
+        self._locks.append(lock)
+        return True
+
+
+def _is_free(ports: NodePorts) -> bool:
+    return all(_can_bind(port) for port in (ports.client, ports.internal, ports.admin))
+
+
+def _can_bind(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
