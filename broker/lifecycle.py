@@ -3,7 +3,7 @@
     STARTING                      register, until an active controller takes it
     RECOVERY                      heartbeats that want to stay fenced, until the metadata is applied and logs are open
     RUNNING                       heartbeats that want to be unfenced; fenced wrongly, the next one unfences
-    PENDING_CONTROLLED_SHUTDOWN   heartbeats that want to shut down, until the controller agrees or time is up
+    PENDING_CONTROLLED_SHUTDOWN   heartbeats that want to shut down, until the controller agrees, is silent, or late
     SHUTTING_DOWN                 silent
 
 Rules: one heartbeat in flight; offline directories are told again in each heartbeat, since an answer may be lost; a
@@ -48,6 +48,7 @@ class LifecycleConfig:
     heartbeat_interval_ms: int = 500
     registration_timeout_ms: int = 60_000
     controlled_shutdown_timeout_ms: int = 30_000
+    controlled_shutdown_silence_ms: int = 3_000  # without any answer for so long there is nobody to hand over to
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +155,13 @@ class Lifecycle:
     _next_ms: int | None = 0  # when to call next; None: nothing more is to be said
     _failures: int = 0
     _give_up_ms: int | None = None  # of the registration, or of the controlled shutdown
+    _silent_ms: int | None = None  # in a controlled shutdown: give up unless there is an answer before
     _last_error: str = "no controller was found"
 
     def deadline_ms(self) -> int | None:
         """When a TimerFired is due; None: never."""
-        due = [at for at in (None if self._in_flight else self._next_ms, self._give_up_ms) if at is not None]
-        return min(due, default=None)
+        due = (None if self._in_flight else self._next_ms, self._give_up_ms, self._silent_ms)
+        return min((at for at in due if at is not None), default=None)
 
     def step(self, event: Event, now_ms: int) -> list[Effect]:
         match event:
@@ -191,7 +193,7 @@ class Lifecycle:
     def _on_timer(self, now_ms: int) -> list[Effect]:
         if self.state is LifecycleState.STARTING and self._give_up_ms is None and self.broker_epoch < 0:
             self._give_up_ms = now_ms + self.config.registration_timeout_ms
-        if self._give_up_ms is not None and now_ms >= self._give_up_ms:
+        if any(at is not None and now_ms >= at for at in (self._give_up_ms, self._silent_ms)):
             return self._give_up()
         if self._in_flight or self._next_ms is None or now_ms < self._next_ms:
             return []
@@ -226,6 +228,7 @@ class Lifecycle:
         self._failures, self._next_ms = 0, now_ms + self.config.heartbeat_interval_ms
         self.fenced = response.is_fenced
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
+            self._silent_ms = now_ms + self.config.controlled_shutdown_silence_ms
             return self._shut_down() if response.should_shutdown else []
         if self.state is LifecycleState.RECOVERY and not response.is_fenced:
             return self._become(LifecycleState.RUNNING)
@@ -255,10 +258,11 @@ class Lifecycle:
         if not controlled or self.state is not LifecycleState.RUNNING:
             return self._shut_down()
         self._give_up_ms = now_ms + self.config.controlled_shutdown_timeout_ms
+        self._silent_ms = now_ms + self.config.controlled_shutdown_silence_ms
         return [*self._become(LifecycleState.PENDING_CONTROLLED_SHUTDOWN), *self._call_now(now_ms)]
 
     def _shut_down(self) -> list[Effect]:
-        self._next_ms = self._give_up_ms = None
+        self._next_ms = self._give_up_ms = self._silent_ms = None
         return self._become(LifecycleState.SHUTTING_DOWN)
 
     def _become(self, state: LifecycleState) -> list[Effect]:

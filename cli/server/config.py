@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cli.server.keys import COARSER, NODE_KEYS, SIZES, TOPIC_SYNONYMS, WITHOUT_EFFECT, NodeKey, all_keys, check_known
@@ -30,6 +30,7 @@ class NodeConfig:
     listeners: client listeners first, the internal one last.
     advertised: by listener name; port 0: the one that is really used.
     topic_defaults: by the topic's config names, only what the file sets.
+    given: the flat keys that were set, as text.
     warnings: what a person should hear at the start.
     """
 
@@ -65,6 +66,7 @@ class NodeConfig:
     log_format: str
     log_level: str
     rpc_reflection: bool
+    given: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     @property
@@ -92,9 +94,14 @@ class NodeConfig:
 
 def load(path: str, text: str, environment: Mapping[str, str]) -> NodeConfig:
     """The configuration in `text`, read from `path`, with what the environment changes. Raises ConfigError."""
+    return from_values(flat_values(path, text, environment), path)
+
+
+def flat_values(path: str, text: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Keys and values of the file, changed by the environment. Raises ConfigError."""
     values = parse_file(path, text)
     check_known(values, path)
-    return from_values({**values, **from_environment(environment, all_keys())}, path)
+    return {**values, **from_environment(environment, all_keys())}
 
 
 def from_values(values: Mapping[str, str], where: str = "configuration") -> NodeConfig:
@@ -116,6 +123,7 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         topic_defaults=_topic_defaults(values, where),
         quorum_fetch_timeout_ms=node["controller.quorum.fetch.timeout.ms"],
         quorum_election_timeout_ms=node["controller.quorum.election.timeout.ms"],
+        given=dict(values),
         warnings=_warnings(values, listeners),
         **{field: node[field.replace("_", ".")] for field in _PLAIN_FIELDS},
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,7 +62,7 @@ retention_hours = 2
 
 def test_properties_and_toml_are_the_same_tree() -> None:
     node = load("server.properties", PROPERTIES, {})
-    assert node == load("server.toml", TOML, {})
+    assert dataclasses.replace(node, given={}) == dataclasses.replace(load("server.toml", TOML, {}), given={})
     assert [(voter.node_id, voter.address.host) for voter in node.voters] == [(1, "127.0.0.1"), (2, "::1")]
     assert node.topic_defaults == {"segment.bytes": "1048576", "retention.ms": "7200000"}
     assert node.warnings == ("without effect here: num.io.threads",)

@@ -181,10 +181,21 @@ def test_a_controlled_stop_waits_for_the_controllers_word() -> None:
 def test_a_controlled_stop_ends_by_time_or_by_a_second_word() -> None:
     core = running()
     play(core, StopWanted(controlled=True))
+    for now_ms in range(500, 30_000, 500):
+        play(core, UNFENCED, now_ms=now_ms)
+        play(core, TimerFired(), now_ms=now_ms)
+        assert core.state is S.PENDING_CONTROLLED_SHUTDOWN
     assert play(core, TimerFired(), now_ms=30_000) == [StateChanged(S.SHUTTING_DOWN)]
     core = running()
     play(core, StopWanted(controlled=True))
     assert play(core, StopWanted(controlled=False)) == [StateChanged(S.SHUTTING_DOWN)]
+
+
+def test_a_controlled_stop_does_not_wait_for_a_controller_that_is_silent() -> None:
+    core = running()
+    play(core, StopWanted(controlled=True))
+    assert core.deadline_ms() == 3_000
+    assert play(core, TimerFired(), now_ms=3_000) == [StateChanged(S.SHUTTING_DOWN)]
 
 
 @pytest.mark.parametrize("controlled", [True, False])

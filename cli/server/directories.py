@@ -1,0 +1,75 @@
+"""A node's directories, opened and locked together, before anything else is started.
+
+The metadata directory must be in order. Another directory whose disk fails is offline, and the node goes on without it;
+one that belongs to somebody else is a mistake of configuration, and stops the start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cli.server.config import NodeConfig
+from cli.server.secret import NoSecret, read_secret
+from quorumlog.ids import BrokerEpoch
+from storage.directory import NO_BROKER_EPOCH, LogDirectory, NotFormatted
+from storage.disk import DirectoryLocked, Disk, DiskError
+from storage.meta_properties import WrongDirectory, check_directories
+from storage.properties import BadProperties
+
+_PROBLEMS = (NotFormatted, DirectoryLocked, BadProperties, WrongDirectory, NoSecret, DiskError)
+
+
+class DirectoryProblem(Exception):
+    """A directory that this node cannot start with; the text is for people."""
+
+
+@dataclass(slots=True)
+class NodeDirectories:
+    """opened: in the order of the configuration. failed: path and why."""
+
+    cluster_id: str
+    secret: bytes
+    metadata: LogDirectory
+    opened: list[LogDirectory]
+    failed: list[tuple[str, DiskError]]
+
+    @property
+    def previous_broker_epoch(self) -> BrokerEpoch:
+        """Of the last stop, where every directory is there, was left in order and names the same epoch; else -1."""
+        epochs = [
+            entry.clean_shutdown.broker_epoch if entry.clean_shutdown else NO_BROKER_EPOCH for entry in self.opened
+        ]
+        return epochs[0] if not self.failed and min(epochs) == max(epochs) else NO_BROKER_EPOCH
+
+    def close(self, broker_epoch: BrokerEpoch | None) -> None:
+        """Release all. broker_epoch: leave clean-shutdown markers with it; None: leave none."""
+        for entry in self.opened:
+            entry.close(broker_epoch)
+        self.opened = []
+
+
+def open_directories(disk: Disk, config: NodeConfig) -> NodeDirectories:
+    """Raises DirectoryProblem; nothing stays locked then."""
+    opened: list[LogDirectory] = []
+    failed: list[tuple[str, DiskError]] = []
+    try:
+        for path in config.directories:
+            try:
+                opened.append(LogDirectory.open(disk, path))
+            except DiskError as error:
+                if path == config.metadata_log_dir:
+                    raise
+                failed.append((path, error))
+        check_directories([(entry.path, entry.meta) for entry in opened], config.node_id, None)
+        metadata = next(entry for entry in opened if entry.path == config.metadata_log_dir)
+        return NodeDirectories(
+            cluster_id=metadata.meta.cluster_id,
+            secret=read_secret(disk, config.metadata_log_dir),
+            metadata=metadata,
+            opened=opened,
+            failed=failed,
+        )
+    except _PROBLEMS as error:
+        for entry in opened:
+            entry.close(None)
+        raise DirectoryProblem(str(error)) from error

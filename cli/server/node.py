@@ -1,0 +1,217 @@
+"""The composition root: a node of either role or both, made of production parts and the edges it is given.
+
+`build_node(config, edges)` serves a real process and the simulation alike. Order of start: directories, quorum,
+listeners, broker. Order of stop: broker (hands over and closes its logs), quorum, listeners, tasks, workers; last, and
+only after a clean stop, the markers that say so.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from broker.lifecycle import LifecycleState
+from broker.node import Broker
+from cli.server.config import NodeConfig
+from cli.server.directories import NodeDirectories, open_directories
+from cli.server.edges import Edges
+from cli.server.internal_requests import internal_handler
+from cli.server.parts import broker_config, controller_config, raft_config, voter_set
+from cli.server.replica_directories import DirectoryWorkers
+from quorum.controller.service import ControllerService
+from quorum.driver import Driver
+from quorum.listener import RaftListener
+from quorum.metadata.loader import MetadataLoader
+from quorumlog.ids import Uuid
+from quorumlog.messages.common import Endpoint
+from quorumlog.nursery import Nursery
+from quorumlog.rpc.transport import Address, Context, Identity, Server, Transport
+
+_log = logging.getLogger("quorumlog.node")
+
+
+class Node:
+    """`start` once, `stop` once. Everything runs on the loop that called `start`."""
+
+    def __init__(self, config: NodeConfig, edges: Edges) -> None:
+        self.config = config
+        self.edges = edges
+        self.incarnation_id: Uuid = edges.new_uuid()
+        self.addresses: dict[str, Address] = {}  # by listener name, as really used
+        self.fatal: str | None = None
+        self.loader = MetadataLoader()
+        self.driver: Driver | None = None
+        self.controller: ControllerService | None = None
+        self.broker: Broker | None = None
+        self._directories: NodeDirectories | None = None
+        self._workers: DirectoryWorkers | None = None
+        self._nursery = Nursery(edges.on_crash)
+        self._servers: list[Server] = []
+        self._on_fatal: list[Callable[[str], None]] = []
+
+    @property
+    def ready(self) -> bool:
+        """Serves: a broker is registered, caught up and unfenced; a controller knows the quorum's leader."""
+        if self.broker is not None:
+            return self.broker.serving
+        return self.loader.active_controller is not None
+
+    def on_fatal(self, callback: Callable[[str], None]) -> None:
+        """Call back, at once if it has happened, when the node cannot go on; whoever runs it should stop it."""
+        self._on_fatal.append(callback)
+        if self.fatal is not None:
+            callback(self.fatal)
+
+    async def start(self) -> None:
+        """Raises DirectoryProblem, AddressInUse; then nothing is left running or locked."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop(controlled=False)
+            raise
+
+    async def stop(self, controlled: bool = True) -> None:
+        """controlled: leadership is handed over first. Idempotent."""
+        clean = await self.broker.stop(controlled) if self.broker is not None else True
+        if self.controller is not None:
+            await self.controller.stop()
+        if self.driver is not None:
+            await self.driver.stop(graceful=controlled)
+        for server in self._servers:
+            await server.close()
+        await self._nursery.close()
+        if self._workers is not None:
+            self._workers.close()
+        self._release(clean)
+
+    def hurry(self) -> None:
+        """A stop that is under way no longer waits for the controller."""
+        if self.broker is not None:
+            self.broker.hurry()
+
+    async def _start(self) -> None:
+        self._directories = open_directories(self.edges.disk, self.config)
+        for path, error in self._directories.failed:
+            _log.error("log directory %s is offline: %s", path, error)
+        self._workers = DirectoryWorkers(self.config, self.edges, self._directories)
+        transport = self.edges.transport(self._identity(self._directories))
+        self._make_quorum(transport, self._directories, self._workers)
+        if self.config.is_broker:
+            self.broker = self._make_broker(transport, self._directories, self._workers)
+        assert self.driver is not None
+        await self.driver.start()
+        await self._listen(transport)
+        if self.broker is not None:
+            await self.broker.start(self._endpoints())
+
+    def _identity(self, directories: NodeDirectories) -> Identity:
+        return Identity(
+            cluster_id=directories.cluster_id,
+            node_id=self.config.node_id,
+            incarnation_id=self.incarnation_id,
+            secret=directories.secret,
+        )
+
+    def _make_quorum(self, transport: Transport, directories: NodeDirectories, workers: DirectoryWorkers) -> None:
+        """A voter, with the controller on top of it, or an observer."""
+        listeners: list[RaftListener] = [self.loader]
+        if self.config.is_controller:
+            self.controller = self._make_controller(transport, directories)
+            listeners.append(self.controller)
+        self.driver = Driver(
+            node_id=self.config.node_id,
+            directory_id=directories.metadata.meta.directory_id,
+            cluster_id=directories.cluster_id,
+            voters=voter_set(self.config),
+            config=raft_config(self.config),
+            transport=transport,
+            worker=workers.workers[self.config.metadata_log_dir],
+            path=self.config.metadata_log_dir,
+            disk=self.edges.disk,
+            clock=self.edges.clock,
+            rng=self.edges.rng("quorum"),
+            nursery=self._nursery,
+            listeners=listeners,
+        )
+        if self.controller is not None:
+            self.controller.driver = self.driver
+
+    def _make_controller(self, transport: Transport, directories: NodeDirectories) -> ControllerService:
+        return ControllerService(
+            node_id=self.config.node_id,
+            cluster_id=directories.cluster_id,
+            config=controller_config(self.config),
+            clock=self.edges.clock,
+            rng=self.edges.rng("controller"),
+            transport=transport,
+            nursery=self._nursery,
+            loader=self.loader,
+        )
+
+    def _make_broker(self, transport: Transport, directories: NodeDirectories, workers: DirectoryWorkers) -> Broker:
+        return Broker(
+            node_id=self.config.node_id,
+            cluster_id=directories.cluster_id,
+            incarnation_id=self.incarnation_id,
+            config=broker_config(self.config, directories.previous_broker_epoch),
+            directories=workers.for_replicas(),
+            subscription=self.loader,
+            transport=transport,
+            clock=self.edges.clock,
+            rng=self.edges.rng,
+            nursery=self._nursery,
+            on_fatal=self._fail,
+            on_state=self._on_broker_state,
+        )
+
+    async def _listen(self, transport: Transport) -> None:
+        """The internal listener first: whoever is told of this node must be able to reach it."""
+        assert self.driver is not None
+        internal = internal_handler(
+            node_id=self.config.node_id,
+            incarnation_id=self.incarnation_id,
+            quorum=self.driver.handle,
+            controller=self.controller.handle if self.controller is not None else None,
+            broker=self.broker.handle if self.broker is not None else None,
+        )
+        for listener in (self.config.internal_listener, *self.config.client_listeners):
+            server = await transport.listen(listener, internal if listener.internal else self._handle_client)
+            self._servers.append(server)
+            self.addresses[listener.name] = server.listener.address
+
+    async def _handle_client(self, context: Context, request: Any) -> Any:
+        assert self.broker is not None
+        return await self.broker.handle(context, request)
+
+    def _endpoints(self) -> list[Endpoint]:
+        """Every listener as others should reach it, with the port that is really used."""
+        endpoints = []
+        for listener in self.config.listeners:
+            told = self.config.advertised[listener.name]
+            port = told.port or self.addresses[listener.name].port
+            endpoints.append(Endpoint(name=listener.name, host=told.host, port=port))
+        return endpoints
+
+    def _on_broker_state(self, state: LifecycleState) -> None:
+        _log.info("broker %d is %s", self.config.node_id, state.value)
+
+    def _fail(self, reason: str) -> None:
+        if self.fatal is not None:
+            return
+        self.fatal = reason
+        _log.error("node %d cannot go on: %s", self.config.node_id, reason)
+        for callback in self._on_fatal:
+            callback(reason)
+
+    def _release(self, clean: bool) -> None:
+        directories, self._directories = self._directories, None
+        if directories is None:
+            return
+        epoch = self.broker.lifecycle.broker_epoch if self.broker is not None else -1
+        directories.close(epoch if clean else None)
+
+
+def build_node(config: NodeConfig, edges: Edges) -> Node:
+    """A node that is not started yet; nothing was opened."""
+    return Node(config, edges)

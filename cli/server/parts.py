@@ -1,0 +1,98 @@
+"""A node's configuration, cut into what each of its parts wants to know."""
+
+from __future__ import annotations
+
+from broker.lifecycle import LifecycleConfig
+from broker.node import BrokerConfig
+from broker.replication_config import ReplicationConfig
+from broker.services import HandlerLimits
+from cli.server.config import NodeConfig
+from cli.server.keys import NODE_KEYS
+from quorum.controller.config import ControllerConfig
+from quorum.raft.config import RaftConfig
+from quorum.raft.voters import Voter, VoterSet
+from quorumlog.ids import BrokerEpoch
+from quorumlog.messages.cluster import DescribedConfig
+from quorumlog.messages.common import Endpoint
+
+_SET_IN_FILE, _DEFAULT = 4, 5  # Kafka's numbers of config sources
+
+
+def voter_set(config: NodeConfig) -> VoterSet:
+    """Directory ids are not named: the set is static (kraft.version 0)."""
+    name = config.internal_listener.name
+    return VoterSet(
+        Voter(
+            node_id=voter.node_id,
+            endpoint=Endpoint(name=name, host=voter.address.host, port=voter.address.port),
+        )
+        for voter in config.voters
+    )
+
+
+def raft_config(config: NodeConfig) -> RaftConfig:
+    """A leader parks a fetch for half of the time after which it would be taken for dead."""
+    return RaftConfig(
+        election_timeout_ms=config.quorum_election_timeout_ms,
+        fetch_timeout_ms=config.quorum_fetch_timeout_ms,
+        fetch_max_wait_ms=max(1, config.quorum_fetch_timeout_ms // 2),
+    )
+
+
+def controller_config(config: NodeConfig) -> ControllerConfig:
+    return ControllerConfig(
+        internal_listener=config.internal_listener.name,
+        broker_session_timeout_ms=config.broker_session_timeout_ms,
+        metadata_max_idle_interval_ms=config.metadata_max_idle_interval_ms,
+        num_partitions=config.num_partitions,
+        default_replication_factor=config.default_replication_factor,
+        min_insync_replicas=int(config.topic_defaults.get("min.insync.replicas", "1")),
+    )
+
+
+def broker_config(config: NodeConfig, previous_broker_epoch: BrokerEpoch) -> BrokerConfig:
+    return BrokerConfig(
+        client_listener=config.client_listeners[0].name,
+        internal_listener=config.internal_listener.name,
+        rack=config.rack,
+        previous_broker_epoch=previous_broker_epoch,
+        auto_create_topics=config.auto_create_topics_enable,
+        topic_defaults=config.topic_defaults,
+        settings=described(config),
+        lifecycle=LifecycleConfig(
+            heartbeat_interval_ms=config.broker_heartbeat_interval_ms,
+            registration_timeout_ms=config.initial_broker_registration_timeout_ms,
+            controlled_shutdown_timeout_ms=config.controlled_shutdown_timeout_ms,
+        ),
+        replication=_replication(config),
+        limits=HandlerLimits(max_fetch_bytes=config.fetch_max_bytes),
+    )
+
+
+def described(config: NodeConfig) -> tuple[DescribedConfig, ...]:
+    """What the node's own keys are set to, for DescribeConfigs; secrets are not among them."""
+    told = []
+    for key in NODE_KEYS.values():
+        given = config.given.get(key.name)
+        told.append(
+            DescribedConfig(
+                name=key.name,
+                value=given if given is not None else key.default,
+                source=_DEFAULT if given is None else _SET_IN_FILE,
+                read_only=True,
+                documentation=key.doc,
+            )
+        )
+    return tuple(told)
+
+
+def _replication(config: NodeConfig) -> ReplicationConfig:
+    return ReplicationConfig(
+        replica_lag_time_max_ms=config.replica_lag_time_max_ms,
+        fetch_wait_max_ms=config.replica_fetch_wait_max_ms,
+        fetch_min_bytes=config.replica_fetch_min_bytes,
+        fetch_max_bytes=config.replica_fetch_max_bytes,
+        fetch_response_max_bytes=config.replica_fetch_response_max_bytes,
+        min_insync_replicas=int(config.topic_defaults.get("min.insync.replicas", "1")),
+        internal_listener_name=config.internal_listener.name,
+    )

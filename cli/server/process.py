@@ -1,0 +1,151 @@
+"""One node as a process in the foreground: `python -P -m cli.server -c FILE`.
+
+Standard output carries two lines for whoever started it, each a word and a JSON object: `LISTENING` with the addresses
+that are really used, then `READY` once the node serves (the same as /readyz). All else goes to the log on stderr.
+SIGTERM or SIGINT hands leadership over and stops; a second one ends the process at once, which loses nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+
+from cli.server.config import NodeConfig, flat_values, from_values, load
+from cli.server.directories import DirectoryProblem
+from cli.server.health import admin_routes
+from cli.server.http_admin import HttpAdmin
+from cli.server.logs import configure_logs
+from cli.server.node import Node, build_node
+from cli.server.properties import ConfigError
+from cli.server.real_edges import real_edges
+from cli.server.watchdog import LoopWatchdog
+from quorumlog.nursery import Nursery
+from quorumlog.rpc.transport import AddressInUse
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_PRECONDITION, EXIT_INTERRUPTED = 0, 1, 2, 6, 130
+READY_POLL_S = 0.02
+_log = logging.getLogger("quorumlog.node")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The process's exit code (CLI.md 2.2)."""
+    if not __debug__:
+        print(
+            "quorumlog does not run under -O: its assertions guard the data; start Python without it", file=sys.stderr
+        )
+        return EXIT_USAGE
+    options = _options(arguments)
+    try:
+        config = read_config(options.config, options.set, os.environ)
+    except ConfigError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    configure_logs(config.log_format, config.log_level, config.node_id)
+    for warning in config.warnings:
+        _log.warning(warning)
+    return asyncio.run(_run(config))
+
+
+def read_config(path: str, changes: Sequence[str], environment: Mapping[str, str]) -> NodeConfig:
+    """The file, changed by the environment, changed by `KEY=VALUE` of the command line. Raises ConfigError."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    if not changes:
+        return load(path, text, environment)
+    values = flat_values(path, text, environment)
+    for change in changes:
+        key, found, value = change.partition("=")
+        if not found:
+            raise ConfigError(f"-X {change}: write KEY=VALUE")
+        values[key.strip()] = value.strip()
+    return from_values(values, f"{path} and -X")
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -P -m cli.server", description="Run one quorumlog node.")
+    parser.add_argument("-c", "--config", required=True, metavar="FILE", help="server.properties, or the same as .toml")
+    parser.add_argument("-X", dest="set", action="append", default=[], metavar="KEY=VALUE", help="override one key")
+    return parser.parse_args(arguments)
+
+
+async def _run(config: NodeConfig) -> int:
+    node = build_node(config, real_edges(config))
+    stop = asyncio.get_running_loop().create_future()
+    _handle_signals(stop)
+    watchdog = LoopWatchdog(lambda late_ms: _log.warning("the event loop was held up for %d ms", late_ms))
+    nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
+    admin = HttpAdmin(admin_routes(node, watchdog))
+    try:
+        await node.start()
+        _tell("LISTENING", await _addresses(config, node, admin))
+    except (DirectoryProblem, AddressInUse, OSError) as error:
+        _log.error("cannot start: %s", error)
+        return EXIT_PRECONDITION
+    _settle_garbage_collector()
+    nursery.start(watchdog.run(), "loop watchdog")
+    nursery.start(_tell_when_ready(node), "ready line")
+    reason = await _until_stopped(stop, node)
+    _log.info("stopping: %s", reason)
+    await node.stop(controlled=config.controlled_shutdown_enable)
+    await admin.close()
+    await nursery.close()
+    _log.info("stopped")
+    return EXIT_PRECONDITION if node.fatal is not None else EXIT_OK
+
+
+async def _until_stopped(stop: asyncio.Future[str], node: Node) -> str:
+    """Why to stop: a signal's name, or what the node cannot go on with."""
+
+    def stop_once(reason: str) -> None:
+        if not stop.done():
+            stop.set_result(reason)
+
+    node.on_fatal(stop_once)
+    return await stop
+
+
+async def _addresses(config: NodeConfig, node: Node, admin: HttpAdmin) -> dict[str, object]:
+    told: dict[str, object] = {name: str(address) for name, address in node.addresses.items()}
+    if config.metrics_port is not None:
+        told["metrics"] = str(await admin.start(config.metrics_host, config.metrics_port))
+    return {"node_id": config.node_id, "pid": os.getpid(), "listeners": told}
+
+
+async def _tell_when_ready(node: Node) -> None:
+    while not node.ready:  # noqa: ASYNC110 - readiness is a question that several parts answer together
+        await asyncio.sleep(READY_POLL_S)
+    _tell("READY", {"node_id": node.config.node_id})
+
+
+def _tell(word: str, what: object) -> None:
+    print(word, json.dumps(what), flush=True)
+
+
+def _handle_signals(stop: asyncio.Future[str]) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _on_signal, number, stop)
+
+
+def _on_signal(number: signal.Signals, stop: asyncio.Future[str]) -> None:
+    if stop.done():
+        _log.warning("second %s: leaving at once", number.name)
+        logging.shutdown()
+        os._exit(EXIT_INTERRUPTED)
+    stop.set_result(number.name)
+
+
+def _settle_garbage_collector() -> None:
+    """What was loaded stays: it need not be looked at again in each full collection (RELIABILITY 6.3, 23)."""
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,85 @@
+"""A node's edges on a real machine. Made inside the running loop, whose time is the node's time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import time
+from collections.abc import Callable
+
+from cli.server.config import NodeConfig
+from cli.server.edges import Edges
+from quorumlog.ids import Uuid
+from quorumlog.rpc.grpc_options import GrpcOptions
+from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.transport import Identity, Transport
+from storage.checkpoint import RecoveryPoints
+from storage.edge.disk import RealDisk
+from storage.edge.worker import ThreadWorker
+from storage.worker import Worker
+from storage.writer import DirectoryWriter
+
+EXIT_CRASHED = 1
+_OWNER_ONLY = 0o600
+_log = logging.getLogger("quorumlog.node")
+
+
+class SystemClock:
+    """The loop's monotonic time, so that timers and cores agree, and the machine's wall clock."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def now_ms(self) -> int:
+        return int(self._loop.time() * 1_000)
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+def real_edges(config: NodeConfig) -> Edges:
+    """Call it on the loop that the node will run on."""
+    loop = asyncio.get_running_loop()
+    disk = RealDisk()
+    options = GrpcOptions(max_message_bytes=config.socket_request_max_bytes, reflection=config.rpc_reflection)
+
+    def transport(identity: Identity) -> Transport:
+        return GrpcTransport(identity, options=options)
+
+    def post(call: Callable[[], None]) -> None:
+        loop.call_soon_threadsafe(call)
+
+    def worker(path: str, recovery_points: RecoveryPoints) -> Worker:
+        return ThreadWorker(DirectoryWriter(path, recovery_points), post)
+
+    return Edges(
+        clock=SystemClock(loop),
+        disk=disk,
+        transport=transport,
+        worker=worker,
+        rng=lambda _concern: random.Random(os.urandom(16)),
+        new_uuid=random_uuid,
+        protect=lambda path: os.chmod(path, _OWNER_ONLY),
+        on_crash=fail_stop,
+    )
+
+
+def random_uuid() -> Uuid:
+    """16 random bytes that are no reserved id (the first hundred) and do not print with a leading '-' (KRAFT 2.7)."""
+    while True:
+        value = os.urandom(16)
+        if value[0] >> 2 != _DASH and int.from_bytes(value) >= _RESERVED:
+            return value
+
+
+_DASH = 62  # the sextet that base64url prints as '-'
+_RESERVED = 100
+
+
+def fail_stop(name: str, error: BaseException) -> None:
+    """End this process as a power cut would: what is on disk is enough to start from, by design."""
+    _log.critical("%s failed; the node stops at once", name, exc_info=error)
+    logging.shutdown()
+    os._exit(EXIT_CRASHED)

@@ -1,0 +1,43 @@
+"""The admin pages over a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from cli.server.http_admin import HttpAdmin, Page
+
+CASES = [
+    ("a page", b"GET /hello HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK", b"hello"),
+    ("with a query", b"GET /hello?a=b HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 200 OK", b"hello"),
+    ("not ready", b"GET /busy HTTP/1.0\r\n\r\n", b"HTTP/1.1 503", b"later"),
+    ("no page", b"GET /nope HTTP/1.1\r\n\r\n", b"HTTP/1.1 404", b"there are /hello, /busy"),
+    ("not a GET", b"POST /hello HTTP/1.1\r\n\r\n", b"HTTP/1.1 405", b""),
+    ("not HTTP", b"hello\r\n\r\n", b"HTTP/1.1 400", b""),
+    ("too long", b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n", b"", b""),
+    ("not finished", b"GET /hel", b"", b""),
+]
+
+
+async def ask(sent: bytes) -> bytes:
+    admin = HttpAdmin({"/hello": lambda: Page(200, b"hello"), "/busy": lambda: Page(503, b"later")})
+    address = await admin.start("127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(address.host, address.port)
+    writer.write(sent)
+    writer.write_eof()
+    try:
+        return await reader.read()
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
+        await admin.close()
+
+
+@pytest.mark.parametrize(("sent", "status", "body"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_pages(sent: bytes, status: bytes, body: bytes) -> None:
+    answer = asyncio.run(ask(sent))
+    assert answer.startswith(status)
+    assert body in answer
+    assert bool(answer) == bool(status)
