@@ -37,6 +37,8 @@ from quorumlog.messages.controller import (
 if TYPE_CHECKING:
     from random import Random
 
+STALL_GRACE_MS = 500
+
 ControllerRequest = (
     RegisterBrokerRequest
     | BrokerHeartbeatRequest
@@ -121,8 +123,12 @@ class Controller:
         self.tip = outcome.delta.apply(end_offset, self.epoch)
         self.idle.on_append(now_ms)
 
+    def on_stall(self, now_ms: int) -> None:
+        """This process stood still: heartbeats may wait in its sockets, and are read before anybody is fenced."""
+        self.sessions.hold(now_ms + STALL_GRACE_MS)
+
     def expired_broker(self, now_ms: int) -> NodeId | None:
-        """The unfenced broker whose session ended first; one at a time, and the rest is looked at again (KAFKA-13173)."""
+        """The unfenced broker whose session ended first. One at a time: then the rest is judged anew (KAFKA-13173)."""
         due = self._next_expiry()
         return due[1] if due is not None and due[0] <= now_ms else None
 
@@ -140,8 +146,7 @@ class Controller:
 
     def _next_expiry(self) -> tuple[int, NodeId] | None:
         """(when, who) of the unfenced broker whose session ends first."""
-        times = [(self.sessions.expiry_ms(broker_id), broker_id) for broker_id in self.unfenced()]
-        return min(((at, broker_id) for at, broker_id in times if at is not None), default=None)
+        return min(((self.sessions.expiry_ms(broker_id), broker_id) for broker_id in self.unfenced()), default=None)
 
     def _register(self, request: RegisterBrokerRequest, next_offset: Offset, now_ms: int) -> Outcome:
         before = self.tip.brokers.get(request.broker_id)

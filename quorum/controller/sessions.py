@@ -31,6 +31,7 @@ class Sessions:
     def __init__(self, timeout_ms: int) -> None:
         self.timeout_ms = timeout_ms
         self._sessions: dict[NodeId, Session] = {}
+        self._held_until_ms = 0
 
     def begin(self, broker_ids: Iterable[NodeId], now_ms: int) -> None:
         """Forget everything, and give these brokers a full session."""
@@ -49,10 +50,15 @@ class Sessions:
         session = self._sessions.get(broker_id)
         return session is not None and now_ms < session.contact_ms + self.timeout_ms
 
-    def expiry_ms(self, broker_id: NodeId) -> int | None:
-        """When the session ends, exclusive; None: there is none."""
+    def expiry_ms(self, broker_id: NodeId) -> int:
+        """When the session ends, exclusive; without a session: as soon as may be."""
         session = self._sessions.get(broker_id)
-        return None if session is None else session.contact_ms + self.timeout_ms
+        end_ms = 0 if session is None else session.contact_ms + self.timeout_ms
+        return max(end_ms, self._held_until_ms)
+
+    def hold(self, until_ms: int) -> None:
+        """No session ends before `until_ms`."""
+        self._held_until_ms = until_ms
 
     def note_shutdown_end(self, broker_id: NodeId, end_offset: Offset) -> None:
         session = self._sessions[broker_id]
