@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+import warnings
 from typing import Any
 
 _graves: list[Any] = []
@@ -23,8 +24,10 @@ def empty() -> None:
     """Let go of everything. Only between simulations: `finally` blocks of the dead run now, and bother nobody."""
     noise, sys.unraisablehook = sys.unraisablehook, lambda _: None
     try:
-        _graves.clear()
-        gc.collect()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # coroutines that never came to run
+            _graves.clear()
+            gc.collect()
     finally:
         sys.unraisablehook = noise
 

@@ -96,6 +96,10 @@ class SimLoop(_Base):  # type: ignore[misc]
         """What comes from outside: a message, the end of a disk operation. Dropped by a dead node."""
         self._add(self.scheduler.now_ns, callback, args, None, _RECEIVED)
 
+    def deliver_later(self, delay_ns: int, callback: Callable[[], object]) -> None:
+        """The seam of `SimWorker`: what a disk does takes virtual time, and its end is delivered."""
+        self._add(self.scheduler.now_ns + delay_ns, callback, (), None, _RECEIVED)
+
     # ---- asyncio's side
 
     def time(self) -> float:
