@@ -93,6 +93,6 @@ def _replication(config: NodeConfig) -> ReplicationConfig:
         fetch_min_bytes=config.replica_fetch_min_bytes,
         fetch_max_bytes=config.replica_fetch_max_bytes,
         fetch_response_max_bytes=config.replica_fetch_response_max_bytes,
-        min_insync_replicas=int(config.topic_defaults.get("min.insync.replicas", "1")),
+        topic_defaults=config.topic_defaults,
         internal_listener_name=config.internal_listener.name,
     )

@@ -1,0 +1,68 @@
+"""Who answers what on the internal listener."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cli.server.internal_requests import TO_CONTROLLER, TO_QUORUM, internal_handler
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.controller import ProbeRequest
+from quorumlog.messages.fetch import FetchRequest
+from quorumlog.messages.services import METHODS
+from quorumlog.rpc.access import INTERNAL_SERVICES
+from quorumlog.rpc.transport import Handler
+
+
+def named(name: str) -> Handler:
+    async def handle(_context: Any, _request: Any) -> str:
+        return name
+
+    return handle
+
+
+def ask(request: Any, controller: bool = True, broker: bool = True) -> Any:
+    handler = internal_handler(
+        node_id=7,
+        incarnation_id=b"i" * 16,
+        quorum=named("quorum"),
+        controller=named("controller") if controller else None,
+        broker=named("broker") if broker else None,
+    )
+
+    async def run() -> Any:
+        return await handler(None, request)  # type: ignore[arg-type]
+
+    return asyncio.run(run())
+
+
+def blank(kind: type) -> Any:
+    """A request that only its type is looked at."""
+    return object.__new__(kind)
+
+
+def test_each_request_has_its_place() -> None:
+    assert [ask(blank(kind)) for kind in TO_QUORUM] == ["quorum"] * len(TO_QUORUM)
+    assert [ask(blank(kind)) for kind in TO_CONTROLLER] == ["controller"] * len(TO_CONTROLLER)
+    assert ask(blank(FetchRequest)) == "broker"
+
+
+def test_every_internal_method_has_a_place_that_is_not_the_broker() -> None:
+    internal = {method.request for method in METHODS if method.service in INTERNAL_SERVICES}
+    assert internal - {ProbeRequest} <= {*TO_QUORUM, *TO_CONTROLLER}
+
+
+def test_a_probe_tells_who_lives_here() -> None:
+    answer = ask(ProbeRequest())
+    assert (answer.node_id, answer.incarnation_id) == (7, b"i" * 16)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [(TO_CONTROLLER[0], ErrorCode.NOT_CONTROLLER), (FetchRequest, ErrorCode.INVALID_REQUEST)]
+)
+def test_a_role_that_a_node_has_not(kind: type, code: ErrorCode) -> None:
+    with pytest.raises(ApiError) as caught:
+        ask(blank(kind), controller=False, broker=False)
+    assert caught.value.code is code
