@@ -4,7 +4,8 @@ Rules:
 1. A partition has at most one batch under way, so that a retry cannot overtake: its records keep their order. What
    waits meanwhile is the next batch. (An idempotent producer may have more under way; `in_flight_limit` is the place.)
 2. Every batch ends exactly once: delivered, failed, or given up `delivery_timeout_ms` after it was begun.
-3. A try whose outcome is unknown counts in `unknown_outcomes`: if such a batch is sent again, the log may hold it more than once.
+3. A try whose outcome is unknown counts in `unknown_outcomes`: if such a batch is sent again, the log may hold it more
+   than once.
 4. Memory is bounded by `buffer_memory`, counted from append to the end of the batch.
 """
 
@@ -68,7 +69,13 @@ class _Queue:
 
 class Accumulator:
     def __init__(
-        self, *, batch_size: int, buffer_memory: int, delivery_timeout_ms: int, linger_ms: int = 0, in_flight_limit: int = 1
+        self,
+        *,
+        batch_size: int,
+        buffer_memory: int,
+        delivery_timeout_ms: int,
+        linger_ms: int = 0,
+        in_flight_limit: int = 1,
     ) -> None:
         self._batch_size = batch_size
         self._buffer_memory = buffer_memory
@@ -80,7 +87,7 @@ class Accumulator:
         self.unfinished = 0  # batches that have not ended
 
     def has_room(self, size_bytes: int) -> bool:
-        """True where so much more may be appended; a thing larger than all of the memory may be when nothing else waits."""
+        """True where so much more may be appended. A thing larger than the memory may be when nothing else waits."""
         return self.buffered_bytes + size_bytes <= self._buffer_memory or self.buffered_bytes == 0
 
     def append(
@@ -99,7 +106,12 @@ class Accumulator:
         size = record_bytes(key, value, headers)
         queue = self._queues.setdefault((topic, partition), _Queue())
         batch = queue.waiting[-1] if queue.waiting else None
-        new = batch is None or batch.encoded is not None or batch.attempts > 0 or batch.size_bytes + size > self._batch_size
+        new = (
+            batch is None
+            or batch.encoded is not None
+            or batch.attempts > 0
+            or batch.size_bytes + size > self._batch_size
+        )
         if batch is None or new:
             batch = self._begin(queue, topic, partition, now_ms, on_done)
         batch.records.append((timestamp_ms, key, value, headers))
@@ -188,9 +200,7 @@ class Accumulator:
         linger_until = first.created_ms + self._linger_ms if lingers and not full else 0
         return max(first.not_before_ms, linger_until)
 
-    def _begin(
-        self, queue: _Queue, topic: str, partition: int, now_ms: int, on_done: Callable[[Batch], None]
-    ) -> Batch:
+    def _begin(self, queue: _Queue, topic: str, partition: int, now_ms: int, on_done: Callable[[Batch], None]) -> Batch:
         batch = Batch(topic, partition, now_ms, on_done)
         queue.waiting.append(batch)
         self.unfinished += 1

@@ -87,14 +87,16 @@ class AsyncAdmin:
         exist_ok: bool = False,
         validate_only: bool = False,
     ) -> CreateTopicResult:
-        """Raises RequestFailed (TOPIC_ALREADY_EXISTS unless exist_ok, INVALID_CONFIG, INVALID_REPLICATION_FACTOR...)."""
+        """Raises RequestFailed: TOPIC_ALREADY_EXISTS unless exist_ok, INVALID_CONFIG, INVALID_REPLICATION_FACTOR..."""
         topic = NewTopic(name=name, partitions=partitions, replication=replication, configs=configs)
         (result,) = await self.create_topics([topic], validate_only=validate_only)
         if not (exist_ok and result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS):
             _check_result(result, f"topic {name!r}")
         return result
 
-    async def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool = False) -> list[CreateTopicResult]:
+    async def create_topics(
+        self, topics: Iterable[NewTopic], *, validate_only: bool = False
+    ) -> list[CreateTopicResult]:
         """One result per topic, errors in it."""
         request = CreateTopicsRequest(
             topics=tuple(_creatable(topic) for topic in topics),

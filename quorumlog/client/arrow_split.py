@@ -103,7 +103,11 @@ def _binary(table: Any, name: str) -> Any:
     column = _column(table, name)
     if column is None or column.type == pa.binary():
         return column
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type):
+    if (
+        pa.types.is_string(column.type)
+        or pa.types.is_large_string(column.type)
+        or pa.types.is_large_binary(column.type)
+    ):
         return column.cast(pa.binary())
     raise ConfigError(f"column {name!r} must be binary or string, not {column.type}")
 

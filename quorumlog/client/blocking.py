@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from quorumlog.client import edge
-from quorumlog.client.admin import TOPIC_RESOURCE, NewTopic
+from quorumlog.client.admin import TOPIC_RESOURCE, AsyncAdmin, NewTopic
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord, Start
 from quorumlog.client.delivery import DeliveredRange, Delivery, RecordMetadata
 from quorumlog.client.fetch_position import Chunk, TopicPartition
@@ -217,6 +217,8 @@ class Consumer(_Blocking):
 
 class Admin(_Blocking):
     """See AsyncAdmin."""
+
+    _client: AsyncAdmin
 
     def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
         super().__init__(lambda: edge.admin(dict(config or {}), **options))

@@ -1,9 +1,9 @@
 """The asynchronous consumer by assignment: named partitions from a named start, as records, as Arrow, or as batches.
 
-    async with AsyncConsumer(transport, bootstrap_servers="localhost:9092") as consumer:
-        await consumer.assign([("orders", 0, "earliest")], stop="latest")
-        async for record in consumer:
-            print(record.offset, record.value)
+async with AsyncConsumer(transport, bootstrap_servers="localhost:9092") as consumer:
+    await consumer.assign([("orders", 0, "earliest")], stop="latest")
+    async for record in consumer:
+        print(record.offset, record.value)
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ class AsyncConsumer:
     async def assign(self, partitions: Iterable[tuple[str, int, Start]], *, stop: Start | None = None) -> None:
         """Read these partitions, each from its start, in place of what was assigned before.
 
-        stop: exclusive end for each of them, resolved now ("latest": what is readable at this moment); then iteration ends by itself.
+        stop: exclusive end for each of them, resolved now ("latest": what is readable at this moment); iteration ends
+        there by itself.
         """
         wanted = list(partitions)
         starts = await self._resolve({(topic, index): start for topic, index, start in wanted})
@@ -135,7 +136,7 @@ class AsyncConsumer:
         return None
 
     async def next_arrow(self, timeout_ms: int, *, include_headers: bool = False) -> tuple[Chunk, Any] | None:
-        """The next chunk and its records as a pyarrow RecordBatch (key, value, offset, timestamp, attributes of the codec)."""
+        """The next chunk and its records as a pyarrow RecordBatch: key, value, offset, timestamp[, headers]."""
         from quorumlog.records.columnar import decode_columns  # pyarrow and numba: only who asks for columns
 
         chunk = await self.next_chunk(timeout_ms)
@@ -194,9 +195,7 @@ def decode_chunk(chunk: Chunk) -> list[ConsumedRecord]:
         for r in decode_batch(chunk.records, header):
             if chunk.first_offset <= r.offset < chunk.stop_offset:
                 found.append(
-                    ConsumedRecord(
-                        chunk.topic, chunk.partition, r.offset, r.timestamp_ms, r.key, r.value, r.headers
-                    )
+                    ConsumedRecord(chunk.topic, chunk.partition, r.offset, r.timestamp_ms, r.key, r.value, r.headers)
                 )
     return found
 

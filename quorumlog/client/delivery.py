@@ -13,8 +13,10 @@ from quorumlog.ids import Offset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordMetadata:
-    """Where a record is. offset: -1 with acks=0. may_be_duplicated: a try with an unknown outcome came before the one that
-    was acknowledged, so the log may hold the record more than once.
+    """Where a record is. offset: -1 with acks=0.
+
+    may_be_duplicated: a try with an unknown outcome came before the one that was acknowledged, so the log may hold the
+    record more than once.
     """
 
     topic: str
@@ -87,7 +89,7 @@ class Delivery:
 
 
 class ArrowDelivery:
-    """Await it for the DeliveredRanges of a `send_arrow`; raises the first error of its batches, after all have ended."""
+    """Await it for the DeliveredRanges of a `send_arrow`; raises its first error, after all batches have ended."""
 
     __slots__ = ("_parts",)
 

@@ -1,4 +1,4 @@
-"""Keeps a reader's buffer filled: one fetch per broker under way, for all partitions that it leads and that want more."""
+"""Keeps a reader's buffer filled: one fetch per broker under way, for all of its partitions that want more."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHUNKS_AHEAD = 2  # per partition: one being taken, one behind it
 
 
 class TruncatedLog(QuorumlogError):
-    """What was read last is no longer in the log: its leader lost an unclean election. offset: where the log goes on."""
+    """What was read last is no longer in the log, after an unclean election. offset: where the log goes on."""
 
     def __init__(self, topic: str, partition: int, offset: Offset) -> None:
         super().__init__(
@@ -190,9 +190,7 @@ class FetchLoop:
         if self.positions.get(position.key) is not position:
             return  # assigned anew meanwhile
         try:
-            chunk = position.received(
-                bytes(answer.records), answer.high_watermark, check_crcs=self._options.check_crcs
-            )
+            chunk = position.received(bytes(answer.records), answer.high_watermark, check_crcs=self._options.check_crcs)
         except CorruptRecords as error:
             self.fail(RequestFailed(ErrorCode.CORRUPT_MESSAGE, f"{position.topic}-{position.partition}: {error}"))
             return

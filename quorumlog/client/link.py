@@ -40,7 +40,7 @@ class Link:
 
     def backoff_ms(self, attempt: int) -> int:
         """Exponential with full jitter on its upper half. attempt: 1 for the first repetition."""
-        top = min(self.options.retry_backoff_max_ms, self.options.retry_backoff_ms * 2 ** min(attempt - 1, 10))
+        top = min(self.options.retry_backoff_max_ms, self.options.retry_backoff_ms << min(attempt - 1, 10))
         return top // 2 + self.rng.randrange(top // 2 + 1)
 
     def connection(self, address: Address) -> Connection:
@@ -96,7 +96,9 @@ class Link:
             del self._refreshes[key]
             future.set_result(None)
 
-    async def metadata(self, topics: Sequence[str], *, all_topics: bool = False, create: bool = True) -> MetadataResponse:
+    async def metadata(
+        self, topics: Sequence[str], *, all_topics: bool = False, create: bool = True
+    ) -> MetadataResponse:
         """Raises RequestFailed for an error of the answer as a whole; errors of topics stay in it."""
         request = MetadataRequest(
             all_topics=all_topics,

@@ -1,7 +1,7 @@
 """One background event loop for all blocking clients of a process.
 
-Made at the first need and keyed by process id: after a fork (a PySpark worker) the child makes its own, and never touches the
-parent's (SPARK F11).
+Made at the first need and keyed by process id: after a fork (a PySpark worker) the child makes its own, and never
+touches the parent's (SPARK F11).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _lock = threading.Lock()
 
 def loop_thread() -> LoopThread:
     """This process's loop, started if need be."""
-    global _current  # noqa: PLW0603 - the one place that knows whether this process has a loop yet
+    global _current
     with _lock:
         if _current is None or _current.pid != os.getpid():
             _current = LoopThread()

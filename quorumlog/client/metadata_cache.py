@@ -1,7 +1,7 @@
 """What a client knows of the cluster: brokers, partitions, leaders. Pure: answers go in, look-ups come out.
 
-Rule: of two answers about a partition's leader the one with the newer leader epoch counts, whatever order they came in (KIP-320), unless the
-topic was deleted and made anew (another topic id).
+Rule: of two answers about a partition's leader the one with the newer leader epoch counts, whatever order they came in
+(KIP-320), unless the topic was deleted and made anew (another topic id).
 """
 
 from __future__ import annotations

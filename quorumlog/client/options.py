@@ -19,7 +19,7 @@ ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
 TRANSPORTS = ("auto", "grpc")
 OFFSET_RESETS = ("earliest", "latest", "none")
 
-O = TypeVar("O", bound="CommonOptions")
+OptionsKind = TypeVar("OptionsKind", bound="CommonOptions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,9 @@ class ConsumerOptions(CommonOptions):
         _one_of("auto_offset_reset", self.auto_offset_reset, OFFSET_RESETS)
 
 
-def parse_options(kind: type[O], config: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> O:
+def parse_options(
+    kind: type[OptionsKind], config: Mapping[str, Any] | None, keywords: Mapping[str, Any]
+) -> OptionsKind:
     """Options from a dict of dotted or underscored names and from keywords, which win. Raises ConfigError."""
     names = {field.name for field in fields(kind)}
     values: dict[str, Any] = {}

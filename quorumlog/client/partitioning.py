@@ -8,7 +8,7 @@ from quorumlog.records import partition_for_key
 
 
 class StickyPartitioner:
-    """Records without a key stay with one partition until `stick_bytes` of them went there (KIP-794), so batches fill."""
+    """Records without a key stay with one partition until it got `stick_bytes` of them (KIP-794), so batches fill."""
 
     def __init__(self, rng: random.Random, stick_bytes: int) -> None:
         self._rng = rng

@@ -4,8 +4,8 @@
         delivery = await producer.send("orders", b"{}", key=b"u-1")
         print((await delivery).offset)
 
-`send` waits only for memory and for the topic's first metadata. Not looking at a delivery does not hide its failure: `close` raises the
-first error that nobody looked at.
+`send` waits only for memory and for the topic's first metadata. Not looking at a delivery does not hide its failure:
+`close` raises the first error that nobody looked at.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from quorumlog.client.accumulator import Accumulator, Batch, TopicPartition
 from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed
@@ -224,5 +223,3 @@ class Sender:
     def _led(self, topic: str) -> bool:
         known = self._link.cache.topics.get(topic)
         return known is not None and all(leader.leader_id != NO_NODE for leader in known.partitions.values())
-
-

@@ -1,0 +1,247 @@
+"""An in-memory cluster behind the Transport seam: enough of a broker to test clients against, with scripted faults."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.cluster import (
+    BrokerMetadata,
+    CreateTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    PartitionMetadata,
+    TopicMetadata,
+)
+from quorumlog.messages.common import CurrentLeader, NodeEndpoint
+from quorumlog.messages.fetch import (
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopicResponse,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from quorumlog.messages.produce import (
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+    ProduceTopicResponse,
+)
+from quorumlog.records import headers, stamp
+from quorumlog.rpc.transport import Address, NotDelivered
+
+TOPIC_ID = b"t" * 16
+
+
+@dataclass
+class FakeLog:
+    leader: int
+    epoch: int = 1
+    start: int = 0
+    end: int = 0
+    batches: list[tuple[int, int, bytes]] = field(default_factory=list)  # (base, next, bytes)
+
+    def append(self, records: bytes) -> int:
+        base = self.end
+        for header in headers(records):
+            first, rest = stamp(records, header, self.end, self.epoch)
+            next_offset = self.end + header.last_offset_delta + 1
+            self.batches.append((self.end, next_offset, first + bytes(rest)))
+            self.end = next_offset
+        return base
+
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        found = b""
+        for _, next_offset, data in self.batches:
+            if next_offset <= offset:
+                continue
+            if found and len(found) + len(data) > max_bytes:
+                break
+            found += data
+        return found
+
+
+class TestClock:
+    __test__ = False
+
+    def now_ms(self) -> int:
+        return int(asyncio.get_running_loop().time() * 1000)
+
+    def wall_ms(self) -> int:
+        return 1_700_000_000_000
+
+
+Fault = Callable[[Any], Exception | Any | None]
+
+
+class FakeCluster:
+    """Brokers 1..n at host b<n>.
+
+    `faults`: each request first asks the oldest; an Exception is raised, an answer is given, None lets it through.
+    `after`: the same once the request was carried out, in place of its answer.
+    """
+
+    def __init__(self, *, brokers: int = 3, partitions: int = 3, topic: str = "t") -> None:
+        self.brokers = {node: Address(f"b{node}", 9092) for node in range(1, brokers + 1)}
+        self.topics = {topic: [FakeLog(leader=1 + i % brokers) for i in range(partitions)]}
+        self.faults: dict[type, deque[Fault]] = {}
+        self.after: dict[type, deque[Fault]] = {}
+        self.requests: list[tuple[int, Any]] = []
+        self.gate: asyncio.Event | None = None  # produces wait for it, if there is one
+        self.created: list[str] = []
+
+    def connect(self, address: Address, *, internal: bool, client_id: str = "") -> FakeConnection:
+        assert not internal
+        node = next((n for n, a in self.brokers.items() if a == address), 0)
+        return FakeConnection(self, node, address)
+
+    def fault(self, kind: type, *faults: Fault) -> None:
+        self.faults.setdefault(kind, deque()).extend(faults)
+
+    def fault_after(self, kind: type, *faults: Fault) -> None:
+        self.after.setdefault(kind, deque()).extend(faults)
+
+    def move(self, topic: str, partition: int, leader: int) -> None:
+        log = self.topics[topic][partition]
+        log.leader, log.epoch = leader, log.epoch + 1
+
+    def values(self, topic: str, partition: int) -> list[bytes | None]:
+        from quorumlog.records import decode_batch
+
+        return [
+            record.value
+            for _, _, data in self.topics[topic][partition].batches
+            for header in headers(data)
+            for record in decode_batch(data, header)
+        ]
+
+    async def answer(self, node: int, request: Any) -> Any:
+        self.requests.append((node, request))
+        scripted = self.faults.get(type(request))
+        if scripted:
+            result = scripted.popleft()(request)
+            if isinstance(result, Exception):
+                raise result
+            if result is not None:
+                return result
+        if node == 0:
+            raise NotDelivered("nobody there")
+        answer = await getattr(self, f"_{type(request).__name__}")(node, request)
+        late = self.after.get(type(request))
+        if late:
+            result = late.popleft()(request)
+            if isinstance(result, Exception):
+                raise result
+            return answer if result is None else result
+        return answer
+
+    async def _MetadataRequest(self, node: int, request: MetadataRequest) -> MetadataResponse:
+        names = list(self.topics) if request.all_topics or not request.topics else [t.name for t in request.topics]
+        return MetadataResponse(
+            brokers=tuple(BrokerMetadata(node_id=n, host=a.host, port=a.port) for n, a in self.brokers.items()),
+            controller_id=1,
+            topics=tuple(self._topic(name) for name in names),
+        )
+
+    def _topic(self, name: str) -> TopicMetadata:
+        logs = self.topics.get(name)
+        if logs is None:
+            return TopicMetadata(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return TopicMetadata(
+            name=name,
+            topic_id=TOPIC_ID,
+            partitions=tuple(
+                PartitionMetadata(index=i, leader_id=log.leader, leader_epoch=log.epoch) for i, log in enumerate(logs)
+            ),
+        )
+
+    async def _ProduceRequest(self, node: int, request: ProduceRequest) -> ProduceResponse | None:
+        if self.gate is not None:
+            await self.gate.wait()
+        topics = []
+        nodes: list[NodeEndpoint] = []
+        for topic in request.topics:
+            parts = []
+            for part in topic.partitions:
+                log = self.topics[topic.name][part.index]
+                if log.leader != node:
+                    address = self.brokers[log.leader]
+                    nodes.append(NodeEndpoint(node_id=log.leader, host=address.host, port=address.port))
+                    parts.append(
+                        ProducePartitionResponse(
+                            index=part.index,
+                            error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                            current_leader=CurrentLeader(leader_id=log.leader, leader_epoch=log.epoch),
+                        )
+                    )
+                else:
+                    base = log.append(bytes(part.records))
+                    parts.append(ProducePartitionResponse(index=part.index, base_offset=base, log_start_offset=0))
+            topics.append(ProduceTopicResponse(name=topic.name, partitions=tuple(parts)))
+        return ProduceResponse(topics=tuple(topics), node_endpoints=tuple(nodes)) if request.acks else None
+
+    async def _FetchRequest(self, node: int, request: FetchRequest) -> FetchResponse:
+        topics = []
+        empty = True
+        for topic in request.topics:
+            parts = []
+            for part in topic.partitions:
+                log = self.topics[topic.name][part.index]
+                if log.leader != node:
+                    answer = FetchPartitionResponse(index=part.index, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                elif not log.start <= part.fetch_offset <= log.end:
+                    answer = FetchPartitionResponse(index=part.index, error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
+                else:
+                    data = log.read(part.fetch_offset, part.max_bytes)
+                    empty = empty and not data
+                    answer = FetchPartitionResponse(index=part.index, high_watermark=log.end, records=data)
+                parts.append(answer)
+            topics.append(FetchTopicResponse(topic_id=topic.topic_id, name=topic.name, partitions=tuple(parts)))
+        if empty:
+            await asyncio.sleep(min(request.max_wait_ms, 20) / 1000)
+        return FetchResponse(topics=tuple(topics))
+
+    async def _ListOffsetsRequest(self, node: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        topics = []
+        for topic in request.topics:
+            parts = []
+            for part in topic.partitions:
+                log = self.topics[topic.name][part.index]
+                offset = {-1: log.end, -2: log.start}.get(part.timestamp_ms, -1)
+                code = ErrorCode.NONE if log.leader == node else ErrorCode.NOT_LEADER_OR_FOLLOWER
+                parts.append(ListOffsetsPartitionResponse(index=part.index, offset=offset, error_code=code))
+            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(parts)))
+        return ListOffsetsResponse(topics=tuple(topics))
+
+    async def _CreateTopicsRequest(self, node: int, request: CreateTopicsRequest) -> CreateTopicsResponse:
+        results = []
+        for topic in request.topics:
+            exists = topic.name in self.topics
+            if not exists:
+                self.topics[topic.name] = [FakeLog(leader=1) for _ in range(max(topic.num_partitions, 1))]
+                self.created.append(topic.name)
+            code = ErrorCode.TOPIC_ALREADY_EXISTS if exists else ErrorCode.NONE
+            results.append(CreateTopicResult(name=topic.name, error_code=code))
+        return CreateTopicsResponse(topics=tuple(results))
+
+
+class FakeConnection:
+    def __init__(self, cluster: FakeCluster, node: int, address: Address) -> None:
+        self.address = address
+        self._cluster, self._node = cluster, node
+
+    def call(self, request: Any, timeout_ms: int) -> Awaitable[Any]:
+        return self._cluster.answer(self._node, request)
+
+    def on_closed(self, callback: Callable[[], None]) -> None: ...
+
+    async def close(self) -> None: ...

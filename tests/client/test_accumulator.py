@@ -1,0 +1,123 @@
+"""The accumulator: order, joining, limits, exactly one end, against a plain model."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorumlog.client.accumulator import Accumulator, Batch, record_bytes
+from quorumlog.records import BATCH_OVERHEAD, Codec, decode_batch, headers
+
+
+def make(**limits: int) -> Accumulator:
+    return Accumulator(**{"batch_size": 1000, "buffer_memory": 10_000, "delivery_timeout_ms": 500, **limits})
+
+
+def add(
+    accumulator: Accumulator, value: bytes, *, partition: int = 0, now_ms: int = 0, ended: list[Batch] | None = None
+) -> Batch:
+    done = (ended if ended is not None else []).append
+    batch, _, _ = accumulator.append("t", partition, 7, None, value, (), now_ms=now_ms, on_done=done)
+    return batch
+
+
+def test_records_join_until_the_batch_is_full() -> None:
+    accumulator = make(batch_size=BATCH_OVERHEAD + 2 * record_bytes(None, b"xx", ()))
+    batches = [add(accumulator, b"xx") for _ in range(5)]
+    assert [batches.index(batch) for batch in batches] == [0, 0, 2, 2, 4]
+
+
+def test_a_batch_under_way_takes_no_more_and_holds_back_the_next() -> None:
+    accumulator = make()
+    first = add(accumulator, b"a")
+    assert list(accumulator.sendable(0)) == [("t", 0)]
+    assert accumulator.take(("t", 0)) is first
+    second = add(accumulator, b"b")
+    assert second is not first and list(accumulator.sendable(0)) == []
+    accumulator.delivered(first, 10)
+    assert accumulator.take(("t", 0)) is second
+
+
+def test_a_retry_goes_before_what_came_later_and_waits_for_its_time() -> None:
+    accumulator = make()
+    first = add(accumulator, b"a")
+    accumulator.take(("t", 0))
+    add(accumulator, b"b")
+    accumulator.retry(first, not_before_ms=100)
+    assert list(accumulator.sendable(99)) == []
+    assert accumulator.next_due_ms() == 100
+    assert accumulator.take(("t", 0)) is first and first.attempts == 2
+
+
+def test_a_retried_batch_is_sent_as_it_was() -> None:
+    accumulator = make()
+    batch = add(accumulator, b"a")
+    accumulator.take(("t", 0))
+    data = batch.encode(Codec.NONE)
+    accumulator.retry(batch, 0)
+    assert add(accumulator, b"b") is not batch
+    assert batch.encode(Codec.NONE) is data
+
+
+def test_what_is_too_old_is_given_up_once() -> None:
+    accumulator = make(delivery_timeout_ms=100)
+    ended: list[Batch] = []
+    add(accumulator, b"a", ended=ended)
+    accumulator.give_up_expired(99, lambda _: RuntimeError())
+    assert ended == []
+    accumulator.give_up_expired(100, lambda _: RuntimeError())
+    accumulator.give_up_expired(200, lambda _: RuntimeError())
+    assert len(ended) == 1 and isinstance(ended[0].error, RuntimeError)
+    assert accumulator.buffered_bytes == 0 and accumulator.unfinished == 0
+
+
+def test_linger_waits_for_company_unless_somebody_flushes() -> None:
+    accumulator = make(linger_ms=50)
+    add(accumulator, b"a")
+    assert list(accumulator.sendable(49)) == []
+    assert list(accumulator.sendable(49, flushing=True)) == [("t", 0)]
+    assert list(accumulator.sendable(50)) == [("t", 0)]
+
+
+@pytest.mark.parametrize(
+    ("unknown", "failed", "duplicated"), [(0, False, False), (1, False, True), (1, True, False), (2, True, True)]
+)
+def test_a_duplicate_needs_an_unknown_try_beside_the_one_that_counts(
+    unknown: int, failed: bool, duplicated: bool
+) -> None:
+    batch = Batch("t", 0, 0, lambda _: None, unknown_outcomes=unknown, error=RuntimeError() if failed else None)
+    assert batch.may_be_duplicated is duplicated
+
+
+@given(st.lists(st.tuples(st.sampled_from("atdrf"), st.integers(0, 2), st.binary(max_size=200)), max_size=60))
+def test_every_record_ends_once_and_in_order(steps: list[tuple[str, int, bytes]]) -> None:
+    """Against a model: per partition, what was appended, delivered in the order of appending, whatever is retried."""
+    accumulator = make(buffer_memory=10**9, delivery_timeout_ms=10**9)
+    appended: dict[int, list[bytes]] = {0: [], 1: [], 2: []}
+    logged: dict[int, list[bytes]] = {0: [], 1: [], 2: []}
+    under_way: dict[int, Batch] = {}
+    ended: list[Batch] = []
+
+    def deliver(batch: Batch) -> None:
+        data = batch.encode(Codec.NONE)
+        (header,) = headers(data)
+        logged[batch.partition] += [record.value or b"" for record in decode_batch(data, header)]
+        accumulator.delivered(batch, 0)
+
+    for step, partition, value in steps:
+        if step == "a":
+            add(accumulator, value, partition=partition, ended=ended)
+            appended[partition].append(value)
+        elif step == "t" and ("t", partition) in list(accumulator.sendable(0)):
+            under_way[partition] = accumulator.take(("t", partition))
+        elif step == "d" and partition in under_way:
+            deliver(under_way.pop(partition))
+        elif step in "rf" and partition in under_way:
+            accumulator.retry(under_way.pop(partition), 0)
+    for batch in under_way.values():
+        deliver(batch)
+    while keys := list(accumulator.sendable(0)):
+        deliver(accumulator.take(keys[0]))
+    assert logged == appended
+    assert len(ended) == len(set(map(id, ended))) and accumulator.unfinished == 0 and accumulator.buffered_bytes == 0

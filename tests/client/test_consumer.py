@@ -1,0 +1,225 @@
+"""The consumer against brokers in memory: every record once and in order, over leader moves and lost offsets."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+from fake_cluster import FakeCluster, TestClock
+
+from quorumlog.client.admin import AsyncAdmin
+from quorumlog.client.consumer import AsyncConsumer
+from quorumlog.client.errors import ConfigError, RequestFailed, Unavailable
+from quorumlog.client.fetch_loop import TruncatedLog
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.common import EpochEndOffset
+from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
+from quorumlog.records import Record, encode_batch
+from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
+
+
+def filled(records: int = 100, partitions: int = 2, per_batch: int = 7) -> FakeCluster:
+    cluster = FakeCluster(partitions=partitions)
+    for index, log in enumerate(cluster.topics["t"]):
+        for start in range(0, records, per_batch):
+            values = range(start, min(start + per_batch, records))
+            log.append(
+                encode_batch(
+                    [
+                        Record(offset=i, timestamp_ms=5, key=None, value=b"%d-%d" % (index, v))
+                        for i, v in enumerate(values)
+                    ]
+                )
+            )
+    return cluster
+
+
+def make(cluster: FakeCluster, **options: Any) -> AsyncConsumer:
+    options = {
+        "bootstrap_servers": "b2",
+        "retry_backoff_ms": 2,
+        "retry_backoff_max_ms": 5,
+        "fetch_max_wait_ms": 10,
+        **options,
+    }
+    return AsyncConsumer(cluster, clock=TestClock(), rng=random.Random(1), **options)  # type: ignore[arg-type]
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(asyncio.wait_for(coroutine, 20))
+
+
+async def read_all(consumer: AsyncConsumer) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    async for record in consumer:
+        assert record.value == b"%d-%d" % (record.partition, record.offset)
+        found.setdefault(record.partition, []).append(record.offset)
+    return found
+
+
+@pytest.mark.parametrize("fetch_bytes", [1, 500, 10**6])
+def test_everything_once_and_in_order_up_to_the_stop(fetch_bytes: int) -> None:
+    async def scenario() -> None:
+        async with make(filled(), max_partition_fetch_bytes=fetch_bytes) as consumer:
+            await consumer.assign_topic("t", stop="latest")
+            assert await read_all(consumer) == {0: list(range(100)), 1: list(range(100))}
+            assert await consumer.poll(timeout_ms=1) == [] and consumer.lag("t", 0) == 0
+
+    run(scenario())
+
+
+def test_start_and_stop_inside_batches() -> None:
+    async def scenario() -> None:
+        async with make(filled()) as consumer:
+            await consumer.assign([("t", 0, 10)], stop=38)
+            assert await read_all(consumer) == {0: list(range(10, 38))}
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("fault", [NotDelivered("refused"), OutcomeUnknown("broken")])
+def test_lost_fetches_are_asked_again(fault: Exception) -> None:
+    cluster = filled()
+    cluster.fault(FetchRequest, *[lambda _: fault, lambda _: None] * 4)
+
+    async def scenario() -> None:
+        async with make(cluster, max_partition_fetch_bytes=200) as consumer:
+            await consumer.assign_topic("t", stop="latest")
+            assert await read_all(consumer) == {0: list(range(100)), 1: list(range(100))}
+
+    run(scenario())
+
+
+def test_a_moved_leader_is_followed() -> None:
+    cluster = filled()
+
+    async def scenario() -> None:
+        async with make(cluster, max_partition_fetch_bytes=200) as consumer:
+            await consumer.assign_topic("t", stop="latest")
+            first = await consumer.poll()
+            assert first
+            cluster.move("t", 0, 3)
+            found = await read_all(consumer)
+            assert sum(len(offsets) for offsets in found.values()) + len(first) == 200
+
+    run(scenario())
+
+
+def test_a_lost_offset_starts_over_or_is_told() -> None:
+    cluster = filled()
+    cluster.topics["t"][0].start = 50
+    cluster.topics["t"][0].batches = [batch for batch in cluster.topics["t"][0].batches if batch[1] > 50]
+
+    async def scenario() -> None:
+        async with make(cluster) as consumer:
+            await consumer.assign([("t", 0, 3)], stop="latest")
+            found = (await read_all(consumer))[0]
+            assert found[-1] == 99 and found[0] <= 50
+        async with make(cluster, auto_offset_reset="none") as consumer:
+            await consumer.assign([("t", 0, 3)])
+            with pytest.raises(RequestFailed, match="OFFSET_OUT_OF_RANGE"):
+                await consumer.poll(timeout_ms=5000)
+
+    run(scenario())
+
+
+def test_a_log_that_was_cut_back_is_told() -> None:
+    cluster = filled(partitions=1)
+
+    def diverging(request: FetchRequest) -> FetchResponse:
+        part = FetchPartitionResponse(index=0, diverging_epoch=EpochEndOffset(epoch=1, end_offset=4))
+        return FetchResponse(topics=(FetchTopicResponse(topic_id=b"t" * 16, name="t", partitions=(part,)),))
+
+    async def scenario() -> None:
+        cluster.fault(FetchRequest, diverging)
+        async with make(cluster, auto_offset_reset="none") as consumer:
+            await consumer.assign([("t", 0, 8)])
+            with pytest.raises(TruncatedLog) as truncated:
+                await consumer.poll(timeout_ms=5000)
+            assert truncated.value.offset == 4
+
+    run(scenario())
+
+
+def test_prefetching_is_bounded() -> None:
+    cluster = filled(records=1000, partitions=1)
+
+    async def scenario() -> None:
+        async with make(cluster, max_partition_fetch_bytes=100) as consumer:
+            await consumer.assign_topic("t")
+            await consumer.poll(max_records=1)
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert sum(isinstance(request, FetchRequest) for _, request in cluster.requests) <= 4
+
+    run(scenario())
+
+
+def test_corrupt_batches_are_told_and_not_passed_on() -> None:
+    cluster = filled(partitions=1)
+    base, end, data = cluster.topics["t"][0].batches[0]
+    cluster.topics["t"][0].batches[0] = (base, end, data[:-1] + bytes([data[-1] ^ 1]))
+
+    async def scenario() -> None:
+        async with make(cluster) as consumer:
+            await consumer.assign_topic("t")
+            with pytest.raises(RequestFailed, match="CORRUPT_MESSAGE"):
+                await consumer.poll(timeout_ms=5000)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("start", ["newest", "@", "@x", -5, True])
+def test_a_bad_start_is_named(start: Any) -> None:
+    async def scenario() -> None:
+        async with make(filled()) as consumer:
+            with pytest.raises(ConfigError, match="place to start"):
+                await consumer.assign([("t", 0, start)])
+
+    run(scenario())
+
+
+def test_unknown_partition_and_unreachable_cluster() -> None:
+    async def scenario() -> None:
+        async with make(filled(), default_api_timeout_ms=100) as consumer:
+            with pytest.raises(RequestFailed, match="UNKNOWN_TOPIC"):
+                await consumer.assign([("t", 9, "latest")])
+        async with make(filled(), bootstrap_servers="nobody", default_api_timeout_ms=100) as consumer:
+            with pytest.raises(Unavailable, match="nobody:9092"):
+                await consumer.assign([("t", 0, 0)])
+
+    run(scenario())
+
+
+def test_columns_are_the_records() -> None:
+    async def scenario() -> None:
+        async with make(filled(partitions=1)) as consumer:
+            await consumer.assign([("t", 0, 5)], stop=95)
+            offsets: list[int] = []
+            while (found := await consumer.next_arrow(1000)) is not None:
+                chunk, batch = found
+                assert batch.column("value").to_pylist() == [b"0-%d" % o for o in batch.column("offset").to_pylist()]
+                offsets += batch.column("offset").to_pylist()
+                assert chunk.topic == "t"
+            assert offsets == list(range(5, 95))
+
+    run(scenario())
+
+
+def test_admin_creates_once_and_lists() -> None:
+    cluster = FakeCluster()
+
+    async def scenario() -> None:
+        admin = AsyncAdmin(cluster, clock=TestClock(), rng=random.Random(1), bootstrap_servers="b1")  # type: ignore[arg-type]
+        async with admin:
+            await admin.create_topic("new", partitions=2)
+            with pytest.raises(RequestFailed) as failure:
+                await admin.create_topic("new", partitions=2)
+            assert failure.value.code is ErrorCode.TOPIC_ALREADY_EXISTS
+            await admin.create_topic("new", partitions=2, exist_ok=True)
+            assert [topic.name for topic in await admin.list_topics()] == ["new", "t"]
+
+    run(scenario())

@@ -1,0 +1,266 @@
+"""The producer against brokers in memory: delivery, order, retries, limits, and an honest word on duplicates."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Coroutine
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from fake_cluster import FakeCluster, TestClock
+
+from quorumlog.client.errors import (
+    BufferExhausted,
+    ClientClosed,
+    ConfigError,
+    DeliveryTimeout,
+    RecordTooLarge,
+    RequestFailed,
+    Unavailable,
+)
+from quorumlog.client.producer import AsyncProducer, header_pairs
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.produce import ProducePartitionResponse, ProduceRequest, ProduceResponse, ProduceTopicResponse
+from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
+
+
+def make(cluster: FakeCluster, **options: Any) -> AsyncProducer:
+    options = {"bootstrap_servers": "b1,b2", "retry_backoff_ms": 2, "retry_backoff_max_ms": 10, **options}
+    return AsyncProducer(cluster, clock=TestClock(), rng=random.Random(1), **options)  # type: ignore[arg-type]
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(asyncio.wait_for(coroutine, 20))
+
+
+def refusal(code: ErrorCode) -> Any:
+    def answer(request: ProduceRequest) -> ProduceResponse:
+        return ProduceResponse(
+            topics=tuple(
+                ProduceTopicResponse(
+                    name=topic.name,
+                    partitions=tuple(
+                        ProducePartitionResponse(index=part.index, error_code=code) for part in topic.partitions
+                    ),
+                )
+                for topic in request.topics
+            )
+        )
+
+    return answer
+
+
+def test_records_arrive_where_their_keys_say_and_in_order() -> None:
+    cluster = FakeCluster()
+
+    async def scenario() -> None:
+        async with make(cluster) as producer:
+            deliveries = [await producer.send("t", str(i), key=f"k{i % 7}") for i in range(200)]
+            found = [await delivery for delivery in deliveries]
+        assert not any(metadata.may_be_duplicated for metadata in found)
+        for i, metadata in enumerate(found):
+            assert cluster.values("t", metadata.partition)[metadata.offset] == str(i).encode()
+
+    run(scenario())
+    for partition in range(3):
+        values = [int(value or b"") for value in cluster.values("t", partition)]
+        assert values == sorted(values)
+
+
+@pytest.mark.parametrize(
+    ("fault", "duplicates"),
+    [
+        (lambda _: NotDelivered("refused"), 0),
+        (lambda _: OutcomeUnknown("broken"), 1),
+        (refusal(ErrorCode.NOT_ENOUGH_REPLICAS), 0),
+        (refusal(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND), 1),
+        (refusal(ErrorCode.REQUEST_TIMED_OUT), 1),
+    ],
+)
+def test_a_retry_says_whether_it_may_have_doubled(fault: Any, duplicates: int) -> None:
+    cluster = FakeCluster()
+    cluster.fault(ProduceRequest, fault)
+
+    async def scenario() -> None:
+        async with make(cluster) as producer:
+            metadata = await (await producer.send("t", b"v", partition=0))
+            assert metadata.may_be_duplicated is bool(duplicates)
+            assert producer.stats.duplicates_possible == duplicates
+
+    run(scenario())
+    assert cluster.values("t", 0) == [b"v"]
+
+
+def test_an_answer_lost_after_the_append_doubles_the_record_and_is_owned_up_to() -> None:
+    cluster = FakeCluster()
+    cluster.fault_after(ProduceRequest, lambda _: OutcomeUnknown("answer lost"))
+
+    async def scenario() -> None:
+        async with make(cluster) as producer:
+            metadata = await (await producer.send("t", b"v", partition=0))
+            assert metadata.may_be_duplicated and metadata.offset == 1
+
+    run(scenario())
+    assert cluster.values("t", 0) == [b"v", b"v"]
+
+
+def test_order_survives_retries_with_requests_in_flight() -> None:
+    cluster = FakeCluster(partitions=1)
+    cluster.fault(ProduceRequest, *[refusal(ErrorCode.NOT_ENOUGH_REPLICAS), lambda _: None] * 5)
+
+    async def scenario() -> None:
+        async with make(cluster, batch_size=100) as producer:
+            for i in range(100):
+                await producer.send("t", str(i))
+
+    run(scenario())
+    assert cluster.values("t", 0) == [str(i).encode() for i in range(100)]
+
+
+def test_a_moved_leader_is_followed_by_its_hint() -> None:
+    cluster = FakeCluster(partitions=1)
+
+    async def scenario() -> None:
+        async with make(cluster) as producer:
+            await (await producer.send("t", b"1"))
+            cluster.move("t", 0, 3)
+            await (await producer.send("t", b"2"))
+
+    run(scenario())
+    assert cluster.values("t", 0) == [b"1", b"2"]
+    assert [node for node, request in cluster.requests if isinstance(request, ProduceRequest)] == [1, 1, 3]
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_RECORD, ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
+)
+def test_a_final_refusal_is_raised_and_not_retried(code: ErrorCode) -> None:
+    cluster = FakeCluster()
+    cluster.fault(ProduceRequest, refusal(code))
+
+    async def scenario() -> None:
+        async with make(cluster) as producer:
+            with pytest.raises(RequestFailed) as failure:
+                await (await producer.send("t", b"v"))
+            assert failure.value.code is code
+
+    run(scenario())
+
+
+def test_a_failure_nobody_looked_at_is_raised_by_close() -> None:
+    cluster = FakeCluster()
+    cluster.fault(ProduceRequest, refusal(ErrorCode.INVALID_RECORD))
+
+    async def scenario() -> None:
+        producer = make(cluster)
+        await producer.send("t", b"v")
+        with pytest.raises(RequestFailed):
+            await producer.close()
+
+    run(scenario())
+
+
+def test_delivery_is_given_up_in_time_and_says_that_it_may_have_happened() -> None:
+    cluster = FakeCluster()
+    cluster.fault(ProduceRequest, *[lambda _: OutcomeUnknown("broken")] * 1000)
+
+    async def scenario() -> None:
+        async with make(cluster, delivery_timeout_ms=100) as producer:
+            with pytest.raises(DeliveryTimeout) as failure:
+                await (await producer.send("t", b"v"))
+            assert failure.value.outcome_unknown
+
+    run(scenario())
+
+
+def test_memory_is_bounded() -> None:
+    cluster = FakeCluster(partitions=1)
+
+    async def scenario() -> None:
+        cluster.gate = asyncio.Event()
+        producer = make(cluster, buffer_memory=2000, batch_size=600, max_block_ms=50)
+        with pytest.raises(BufferExhausted):
+            for _ in range(100):
+                await producer.send("t", bytes(100))
+        cluster.gate.set()
+        await producer.send("t", b"goes again")
+        await producer.close()
+
+    run(scenario())
+    assert cluster.values("t", 0)[-1] == b"goes again"
+
+
+def test_bad_sends_are_refused_and_store_nothing() -> None:
+    cluster = FakeCluster()
+
+    async def scenario() -> None:
+        producer = make(cluster, max_request_size=1000, max_block_ms=50)
+        with pytest.raises(RecordTooLarge):
+            await producer.send("t", bytes(1000))
+        with pytest.raises(RequestFailed, match="partitions 0 to 2"):
+            await producer.send("t", b"v", partition=3)
+        with pytest.raises(Unavailable):
+            await producer.send("nowhere", b"v")
+        with pytest.raises(TypeError, match="header 1"):
+            await producer.send("t", b"v", headers=[("a", b""), ("b", 1)])  # type: ignore[list-item]
+        with pytest.raises(ConfigError, match="send_arrow"):
+            await producer.send_arrow("t", [1])
+        await producer.close()
+        with pytest.raises(ClientClosed):
+            await producer.send("t", b"v")
+
+    run(scenario())
+    assert all(not cluster.values("t", partition) for partition in range(3))
+
+
+def test_without_acks_nobody_says_where() -> None:
+    cluster = FakeCluster()
+
+    async def scenario() -> None:
+        async with make(cluster, acks=0) as producer:
+            assert (await (await producer.send("t", b"v"))).offset == -1
+
+    run(scenario())
+
+
+def test_headers_as_a_mapping_or_as_pairs() -> None:
+    assert header_pairs({"a": "x", "b": None}) == (("a", b"x"), ("b", None)) == header_pairs([("a", b"x"), ("b", None)])
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_arrow_rows_arrive_once_each_and_are_accounted_for(keyed: bool) -> None:
+    cluster = FakeCluster()
+    rows = 5000
+    columns = {"value": pa.array([str(i) for i in range(rows)])}
+    if keyed:
+        columns["key"] = pa.array([f"k{i % 11}" if i % 5 else None for i in range(rows)])
+
+    async def scenario() -> None:
+        async with make(cluster, batch_size=4000) as producer:
+            ranges = await (await producer.send_arrow("t", pa.table(columns)))
+        assert sum(part.count for part in ranges) == rows
+        for part in ranges:
+            stored = cluster.values("t", part.partition)[part.base_offset : part.base_offset + part.count]
+            assert stored == [str(row).encode() for row in part.rows]
+
+    run(scenario())
+    counts = [len(cluster.values("t", partition)) for partition in range(3)]
+    assert sum(counts) == rows and min(counts) > 0
+
+
+def test_arrow_and_plain_agree_on_the_partition_of_a_key() -> None:
+    keys = [f"key-{i}" for i in range(50)]
+    plain, arrow = FakeCluster(), FakeCluster()
+
+    async def scenario() -> None:
+        async with make(plain) as producer:
+            for key in keys:
+                await producer.send("t", key, key=key)
+        async with make(arrow) as producer:
+            await (await producer.send_arrow("t", pa.table({"key": keys, "value": keys})))
+
+    run(scenario())
+    for partition in range(3):
+        assert plain.values("t", partition) == arrow.values("t", partition)
