@@ -76,6 +76,14 @@ class RecoveryPoints:
             write_offsets(self._disk, self._path, points)
             self._on_disk = dict(points)
 
+    def note(self, points: Mapping[TopicPartition, Offset]) -> None:
+        """Set these points and leave the others, which somebody else keeps."""
+        self.write({**self._on_disk, **points})
+
+    def forget(self, partition: TopicPartition) -> None:
+        """The log is gone: one of the same name that is made later begins at nothing."""
+        self.write({key: offset for key, offset in self._on_disk.items() if key != partition})
+
     def lower(self, log_path: str, offset: Offset) -> None:
         """Before the log in `log_path` is truncated to `offset`: no point on disk may be above it."""
         name = parse_directory(name_of(log_path))

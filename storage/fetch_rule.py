@@ -99,10 +99,8 @@ def _end_of(epochs: LeaderEpochCache, epoch: Epoch, log_end: Offset) -> EpochEnd
 def truncation_point(epochs: LeaderEpochCache, log_end: Offset, diverging: Diverging) -> Offset:
     """The exclusive end that the asker's own log is cut to after a diverging answer; log_end if nothing is cut.
 
-    Same epoch in both logs: the smaller end. An epoch that only the source has: the end of our largest epoch before it,
-    for nothing after that can be the same. The next fetch may diverge again, at a smaller epoch.
+    Our end of that epoch, or of the largest before it if only the source has it, for nothing after that can be the
+    same; and no more than the source's end, for what the source holds after it is newer than all of ours. The next
+    fetch may diverge again, at a smaller epoch. A source without any epoch has nothing of ours: its end decides.
     """
-    ours = _end_of(epochs, diverging.epoch, log_end)
-    if ours.epoch == diverging.epoch:
-        return min(ours.end_offset, diverging.end_offset, log_end)
-    return min(ours.end_offset, log_end)
+    return min(_end_of(epochs, diverging.epoch, log_end).end_offset, diverging.end_offset, log_end)

@@ -61,9 +61,7 @@ class Log:
         self._closed = False
 
     @classmethod
-    def open(
-        cls, disk: Disk, path: str, config: LogConfig, *, recovery_point: Offset = 0, clean: bool = False
-    ) -> Log:
+    def open(cls, disk: Disk, path: str, config: LogConfig, *, recovery_point: Offset = 0, clean: bool = False) -> Log:
         """Open the log in directory `path`, made if it is not there; recover it unless it was closed cleanly.
 
         recovery_point: records before it were synced when it was noted (`recovery-point-offset-checkpoint`).
@@ -102,15 +100,11 @@ class Log:
         """The first failed write or sync, after which the log takes no changes."""
         return self._failure
 
-    def locate(
-        self, offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool = True
-    ) -> FileRange:
+    def locate(self, offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool = True) -> FileRange:
         """`read` without the bytes: where they are. For who sends them straight from the file."""
         return self._view.locate(offset, max_bytes, upper_bound, min_one_batch)
 
-    def read(
-        self, offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool = True
-    ) -> LogSlice:
+    def read(self, offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool = True) -> LogSlice:
         """Whole batches from the one that holds `offset`, of one segment.
 
         upper_bound: exclusive; no batch with a record at or after it is returned. max_bytes: at most so many bytes,

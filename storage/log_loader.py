@@ -39,10 +39,10 @@ def load(disk: Disk, path: str, config: LogConfig, recovery_point: Offset, clean
     if not segments:
         return _create(disk, path, config, recovery_point)
     epochs = _epochs(disk, path)
-    before = epochs.entries if epochs is not None else ()
-    first = 0 if epochs is None else _first_scanned(segments, recovery_point, clean)
+    before = epochs.entries
+    first = _first_scanned(segments, recovery_point, clean) if epochs.entries else 0
     rules = ScanRules(recovery_point, MAX_OFFSET if clean else recovery_point, config.index_interval_bytes)
-    loaded = _recover(disk, path, segments[:first], segments[first:], epochs or LeaderEpochCache(), rules)
+    loaded = _recover(disk, path, segments[:first], segments[first:], epochs, rules)
     if loaded.epochs.entries != before:
         write_atomically(disk, f"{path}/{CHECKPOINT_NAME}", loaded.epochs.render())
     return loaded
@@ -73,13 +73,13 @@ def _create(disk: Disk, path: str, config: LogConfig, recovery_point: Offset) ->
     return LoadedLog((segment,), LeaderEpochCache(), 0, report)
 
 
-def _epochs(disk: Disk, path: str) -> LeaderEpochCache | None:
-    """None where the checkpoint is lost or unreadable: the log itself knows better."""
+def _epochs(disk: Disk, path: str) -> LeaderEpochCache:
+    """Empty where the checkpoint is lost, unreadable or empty: every record has an epoch, so the log is scanned."""
     checkpoint = f"{path}/{CHECKPOINT_NAME}"
     try:
         return LeaderEpochCache.parse(checkpoint, disk.read_bytes(checkpoint))
     except (FileMissing, CorruptCheckpoint):
-        return None
+        return LeaderEpochCache()
 
 
 def _first_scanned(segments: list[Segment], recovery_point: Offset, clean: bool) -> int:

@@ -12,7 +12,7 @@ from storage.disk import Disk, FileMissing
 
 PARTITION_METADATA = "partition.metadata"
 
-_FORM = re.compile(r"version: ([0-9]{1,9})\ntopic_id: ([A-Za-z0-9_-]{22})\n?", re.ASCII)
+_FORM = re.compile(r"version: ([0-9]{1,9})\ntopic_id: ([A-Za-z0-9_-]{22})(?:\n|\Z)", re.ASCII)
 
 
 class BadPartitionMetadata(Exception):

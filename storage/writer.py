@@ -5,8 +5,8 @@ one log become one write. `sync_phase()` then syncs every log of the directory t
 durable when the sync phase after its write phase returned, for its bytes were written before that sync began
 (RELIABILITY 6.1.6).
 
-Rules: the first DiskError takes the directory offline for good: everything of this turn that is not yet durable fails, and
-all that comes later (DESIGN §6). No job fails another one that would have succeeded alone, except through the disk.
+Rules: the first DiskError takes the directory offline for good: everything of this turn that is not yet durable fails,
+and all that comes later (DESIGN §6). Apart from that no job fails another one.
 
 Runs on the directory's writer thread, or in the simulation; knows neither.
 """

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from storage_samples import PATH, batch, disk_with_data, read_all
 
 from jepsen.sim.disk_faults import PowerCut, PowerLost, faults_at
 from quorumlog.ids import Epoch, Offset
 from storage.log import Log
 from storage.log_config import LogConfig
-from storage_samples import PATH, batch, disk_with_data, read_all
 
 Entry = tuple[Offset, Epoch, bytes]
 

@@ -1,0 +1,169 @@
+"""Whose directory it is, who holds it, what lies in it, and whether it was left in order."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from storage_samples import disk_with_data
+
+from jepsen.sim.disk import SimDisk
+from storage.directory import (
+    CLEAN_SHUTDOWN,
+    AlreadyFormatted,
+    CaseInsensitive,
+    CleanShutdown,
+    LogDirectory,
+    NotFormatted,
+    format_directory,
+    read_meta,
+)
+from storage.disk import DirectoryLocked
+from storage.meta_properties import MetaProperties, WrongDirectory, check_directories
+from storage.names import BadDirectoryName, PartitionName
+from storage.partition_metadata import BadPartitionMetadata, parse_partition_metadata, read_topic_id, write_topic_id
+from storage.properties import BadProperties
+
+META = MetaProperties("c1", 3, bytes(range(16)))
+UNIQUE = bytes(range(16, 32))
+
+
+def formatted() -> SimDisk:
+    disk = disk_with_data()
+    format_directory(disk, "/data/d", META, "today")
+    return disk
+
+
+def test_a_format_is_durable_kafkas_text_and_not_repeated() -> None:
+    disk = formatted()
+    disk.crash(random.Random(1))
+    assert disk.read_bytes("/data/d/meta.properties") == (
+        b"#\n#today\ncluster.id=c1\ndirectory.id=AAECAwQFBgcICQoLDA0ODw\nnode.id=3\nversion=1\n"
+    )
+    assert disk.list("/data/d") == ["meta.properties"]
+    assert read_meta(disk, "/data/d") == META
+    with pytest.raises(AlreadyFormatted, match="use an empty directory"):
+        format_directory(disk, "/data/d", META)
+
+
+def test_a_case_insensitive_file_system_is_refused() -> None:
+    with pytest.raises(CaseInsensitive):
+        format_directory(SimDisk(case_insensitive=True), "/d", META)
+
+
+def test_one_node_holds_a_directory() -> None:
+    disk = formatted()
+    held = LogDirectory.open(disk, "/data/d")
+    with pytest.raises(DirectoryLocked):
+        LogDirectory.open(disk, "/data/d")
+    held.close(None)
+    LogDirectory.open(disk, "/data/d", META)
+
+
+def test_a_directory_without_its_file_is_named() -> None:
+    with pytest.raises(NotFormatted, match="quorumlog format"):
+        LogDirectory.open(disk_with_data(), "/data")
+
+
+@pytest.mark.parametrize("expected", [replace(META, node_id=4), replace(META, cluster_id="c2")])
+def test_another_nodes_directory_is_refused(expected: MetaProperties) -> None:
+    with pytest.raises(WrongDirectory, match="node 3 of cluster c1"):
+        LogDirectory.open(formatted(), "/data/d", expected)
+
+
+OTHER = replace(META, directory_id=UNIQUE)
+TOGETHER = [
+    ("one id twice", [("/a", META), ("/b", META)], "remove the copy"),
+    ("two clusters", [("/a", META), ("/b", replace(OTHER, cluster_id="c2"))], "/b belongs to cluster c2"),
+    ("another node", [("/a", META), ("/b", replace(OTHER, node_id=9))], "/b belongs to node 9"),
+]
+
+
+@pytest.mark.parametrize(("found", "text"), [c[1:] for c in TOGETHER], ids=[c[0] for c in TOGETHER])
+def test_directories_must_belong_together(found: list[tuple[str, MetaProperties]], text: str) -> None:
+    with pytest.raises(WrongDirectory, match=text):
+        check_directories(found, 3, None)
+
+
+def test_directories_that_belong_together() -> None:
+    check_directories([("/a", META), ("/b", OTHER)], 3, "c1")
+    with pytest.raises(WrongDirectory):
+        check_directories([("/a", META)], 3, "other")
+    check_directories([], 3, None)
+
+
+def test_the_clean_marker_is_gone_before_anything_is_loaded() -> None:
+    disk = formatted()
+    assert LogDirectory.open(disk, "/data/d").clean_shutdown is None
+    disk.kill()
+    LogDirectory.open(disk, "/data/d").close(broker_epoch=12)
+    assert disk.read_bytes(f"/data/d/{CLEAN_SHUTDOWN}") == b'{"version":0,"brokerEpoch":12}'
+    disk.crash(random.Random(1))
+    assert LogDirectory.open(disk, "/data/d").clean_shutdown == CleanShutdown(12)
+    disk.crash(random.Random(1))
+    assert LogDirectory.open(disk, "/data/d").clean_shutdown is None
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"brokerEpoch":"x"}', b'{"brokerEpoch":true}', b"\xff"])
+def test_an_unreadable_marker_loses_only_the_epoch(content: bytes) -> None:
+    disk = formatted()
+    disk.open(f"/data/d/{CLEAN_SHUTDOWN}", create=True).pwritev([content], 0)
+    assert LogDirectory.open(disk, "/data/d").clean_shutdown == CleanShutdown(-1)
+
+
+def test_partitions_are_listed_set_aside_and_removed() -> None:
+    disk = formatted()
+    directory = LogDirectory.open(disk, "/data/d")
+    for name in ("b-0", "a-1", "__cluster_metadata-0"):
+        disk.make_directory(f"/data/d/{name}")
+    disk.open("/data/d/recovery-point-offset-checkpoint", create=True)
+    stray = directory.set_aside("a", 1, UNIQUE)
+    gone = directory.mark_deleted("b", 0, UNIQUE)
+    assert stray == f"/data/d/a-1.{UNIQUE.hex()}-stray"
+    assert directory.partitions() == {
+        "__cluster_metadata-0": PartitionName("__cluster_metadata", 0),
+        f"a-1.{UNIQUE.hex()}-stray": PartitionName("a", 1, "stray"),
+        f"b-0.{UNIQUE.hex()}-delete": PartitionName("b", 0, "delete"),
+    }
+    directory.remove(gone.rpartition("/")[2])
+    with pytest.raises(AssertionError, match="not marked"):
+        directory.remove(stray.rpartition("/")[2])
+    assert len(directory.partitions()) == 2
+    disk.make_directory("/data/d/lost+found")
+    with pytest.raises(BadDirectoryName, match="move it out"):
+        directory.partitions()
+
+
+def test_the_topic_id_of_a_partition() -> None:
+    disk = formatted()
+    assert read_topic_id(disk, "/data/d") is None
+    write_topic_id(disk, "/data/d", UNIQUE)
+    assert read_topic_id(disk, "/data/d") == UNIQUE
+    assert disk.read_bytes("/data/d/partition.metadata") == b"version: 0\ntopic_id: EBESExQVFhcYGRobHB0eHw"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"version: 0\n", b"version: -1\ntopic_id: EBESExQVFhcYGRobHB0eHw", b"version: 0\ntopic_id: " + b"A" * 22]
+    + [b"version: 0\ntopic_id: EBESExQVFhcYGRobHB0eHwX", b"\xff\xfe"],
+)
+def test_a_bad_topic_id_file_is_refused(content: bytes) -> None:
+    with pytest.raises(BadPartitionMetadata):
+        parse_partition_metadata("f", content)
+
+
+BAD_META = [
+    b"",
+    b"version=0\nbroker.id=3\n",
+    b"version=1\ncluster.id=c\nnode.id=3\n",
+    b"version=1\ncluster.id=c\nnode.id=3\ndirectory.id=x\n",
+    b"version=1\ncluster.id=c\nnode.id=-3\ndirectory.id=AAECAwQFBgcICQoLDA0ODw\n",
+    b"version=1\ncluster.id=c\nnode.id=99999999999999\ndirectory.id=AAECAwQFBgcICQoLDA0ODw\n",
+]
+
+
+@pytest.mark.parametrize("content", BAD_META)
+def test_bad_properties_are_refused(content: bytes) -> None:
+    with pytest.raises(BadProperties):
+        MetaProperties.parse("f", content)

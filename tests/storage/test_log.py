@@ -1,0 +1,351 @@
+"""The log: reading at its edges, refusing, recovering, and what is durable before what is told."""
+
+from __future__ import annotations
+
+import errno
+import random
+
+import pytest
+from storage_samples import PATH, SMALL, append, batch, disk_with_data, open_log, raw, read_all, reappend
+
+from jepsen.sim.disk import SimDisk
+from jepsen.sim.disk_faults import Fail, ShortWrite
+from quorumlog.records import headers
+from storage.disk import Disk, DiskError
+from storage.edge.disk import RealDisk
+from storage.log import Log, LogClosed, UnexpectedAppend
+from storage.log_config import LogConfig
+from storage.log_view import OffsetOutOfRange
+from storage.names import index_name, log_name
+from storage.segment import CorruptBatch
+
+
+def filled(batches: int = 20, records: int = 3) -> tuple[SimDisk, Log]:
+    disk = disk_with_data()
+    log = open_log(disk)
+    for number in range(batches):
+        append(log, [b"%d" % number] * records)
+    log.sync()
+    return disk, log
+
+
+def test_reads_at_every_offset_with_every_bound() -> None:
+    _, log = filled()
+    for offset in range(log.end_offset):
+        for bound in range(offset, log.end_offset + 1):
+            found = headers(log.read(offset, 10_000, upper_bound=bound).data)
+            if bound // 3 * 3 <= offset:  # no whole batch fits below the bound
+                assert found == []
+            else:
+                assert found[0].base_offset == offset // 3 * 3
+                assert found[-1].next_offset <= bound
+
+
+def test_max_bytes_cuts_at_batches_but_not_below_one() -> None:
+    _, log = filled()
+    size = headers(log.read(0, 1, upper_bound=60).data)[0].size
+    assert len(log.read(0, 1, upper_bound=60).data) == size
+    assert log.read(0, 1, upper_bound=60, min_one_batch=False).data == b""
+    assert len(log.read(0, 2 * size - 1, upper_bound=60).data) == size
+    assert len(log.read(0, 2 * size, upper_bound=60).data) == 2 * size
+
+
+def test_reads_outside_are_refused_with_the_range() -> None:
+    _, log = filled()
+    assert log.read(60, 100, upper_bound=60).data == b""
+    for offset in (-1, 61):
+        with pytest.raises(OffsetOutOfRange, match="0 to 60") as caught:
+            log.read(offset, 100, upper_bound=60)
+        assert (caught.value.start, caught.value.end) == (0, 60)
+
+
+def test_a_read_says_where_its_bytes_lie() -> None:
+    disk, log = filled()
+    found = log.read(30, 200, upper_bound=60)
+    content = disk.read_bytes(f"{PATH}/{log_name(found.segment_base)}")
+    assert content[found.position : found.position + len(found.data)] == found.data
+
+
+BAD_APPENDS = [
+    ("a gap", [batch(4, [b"x"])]),
+    ("an overlap", [batch(2, [b"x"])]),
+    ("a gap inside", [batch(3, [b"x"]), batch(5, [b"y"])]),
+    ("an older epoch", [batch(3, [b"x"], epoch=1)]),
+    ("an older epoch inside", [batch(3, [b"x"], epoch=4), batch(4, [b"y"], epoch=3)]),
+    ("no epoch", [batch(3, [b"x"], epoch=-1)]),
+]
+
+
+@pytest.mark.parametrize("batches", [c[1] for c in BAD_APPENDS], ids=[c[0] for c in BAD_APPENDS])
+def test_what_cannot_follow_is_refused_and_nothing_changes(batches: list[object]) -> None:
+    disk = disk_with_data()
+    log = open_log(disk)
+    append(log, [b"a", b"b", b"c"], epoch=2)
+    before = disk.read_bytes(f"{PATH}/{log_name(0)}")
+    with pytest.raises(UnexpectedAppend):
+        log.append(batches)  # type: ignore[arg-type]
+    assert disk.read_bytes(f"{PATH}/{log_name(0)}") == before
+    append(log, [b"d"], epoch=2)
+    assert log.end_offset == 4
+
+
+def test_one_write_for_many_batches_and_no_copy_of_the_records() -> None:
+    kinds: list[str] = []
+    disk = SimDisk(trace=lambda kind, path, digest: kinds.append(kind))
+    disk.make_directory("/data")
+    log = open_log(disk, LogConfig())
+    kinds.clear()
+    log.append([batch(n, [b"v"]) for n in range(50)])
+    assert kinds == ["pwritev"]
+    assert isinstance(batch(0, [b"v"]).parts[1], memoryview)
+
+
+def test_a_follower_holds_its_leaders_bytes() -> None:
+    _, leader = filled()
+    disk = disk_with_data()
+    follower = open_log(disk, LogConfig(segment_bytes=700))
+    while follower.end_offset < leader.end_offset:
+        reappend(follower, leader.read(follower.end_offset, 300, upper_bound=60).data)
+    assert read_all(follower) == read_all(leader)
+    assert follower.epochs.entries == leader.epochs.entries
+
+
+def test_sync_comes_before_synced_end_and_epochs_before_data() -> None:
+    order: list[str] = []
+    disk = SimDisk(trace=lambda kind, path, digest: order.append(f"{kind} {path.rpartition('/')[2]}"))
+    disk.make_directory("/data")
+    log = open_log(disk)
+    order.clear()
+    append(log, [b"a"])
+    assert (log.end_offset, log.synced_end) == (1, 0)
+    log.sync()
+    assert (log.end_offset, log.synced_end) == (1, 1)
+    data = log_name(0)
+    assert order == [
+        f"pwritev {data}",
+        "open leader-epoch-checkpoint.tmp",
+        "truncate leader-epoch-checkpoint.tmp",
+        "pwritev leader-epoch-checkpoint.tmp",
+        "sync leader-epoch-checkpoint.tmp",
+        "rename leader-epoch-checkpoint.tmp",
+        "sync_directory t-0",
+        f"sync {data}",
+    ]
+
+
+def test_a_new_segments_name_is_synced_too() -> None:
+    disk, log = filled(batches=3)
+    synced: list[str] = []
+    disk.trace = lambda kind, path, digest: synced.append(path) if kind.startswith("sync") else None
+    append(log, [b"x" * 300])
+    log.sync()
+    assert synced == [f"{PATH}/{log_name(log.segment_bases[-1])}", PATH]
+
+
+@pytest.mark.parametrize("fault", [Fail(errno.EIO), ShortWrite(30), ShortWrite(0)], ids=["EIO", "short", "nothing"])
+def test_a_failed_write_ends_the_log_and_is_never_seen(fault: Fail | ShortWrite) -> None:
+    disk, log = filled()
+    disk.faults = lambda operation: fault if operation.kind == "pwritev" else None
+    with pytest.raises(DiskError):
+        append(log, [b"lost"])
+    disk.faults = lambda operation: None
+    assert log.end_offset == 60 and len(read_all(log)) == 60
+    for change in (lambda: append(log, [b"again"]), log.sync, lambda: log.truncate_to(3)):
+        with pytest.raises(LogClosed, match="failed earlier"):
+            change()
+    log.close()
+    disk.kill()
+    assert open_log(disk).end_offset == 60
+
+
+def test_a_failed_sync_ends_the_log() -> None:
+    disk, log = filled()
+    append(log, [b"x"])
+    disk.faults = lambda operation: Fail() if operation.kind == "sync" else None
+    with pytest.raises(DiskError):
+        log.sync()
+    assert log.synced_end == 60 and log.failure is not None
+    with pytest.raises(LogClosed):
+        log.sync()
+
+
+def test_a_torn_tail_at_every_byte() -> None:
+    disk = disk_with_data()
+    log = open_log(disk, LogConfig())
+    for number in range(4):
+        append(log, [b"%d" % number] * 2)
+    log.close()
+    path = f"{PATH}/{log_name(0)}"
+    content = disk.read_bytes(path)
+    ends = [header.end for header in headers(content)]
+    for size in range(len(content) + 1):
+        disk.kill()
+        file = disk.open(path)
+        file.truncate(0)
+        file.pwritev([content[:size]], 0)
+        log = open_log(disk, LogConfig(), clean=size % 2 == 0)
+        whole = sum(end <= size for end in ends)
+        assert log.end_offset == 2 * whole
+        assert log.recovery.cut_bytes == size - (ends[whole - 1] if whole else 0)
+        append(log, [b"new"], epoch=2)
+        assert read_all(log)[-1] == (2 * whole, 2, b"new")
+        log.sync()
+        disk.unlink(f"{PATH}/leader-epoch-checkpoint")
+
+
+def test_a_flipped_bit_cuts_the_log_there_and_removes_what_follows() -> None:
+    for seed in range(40):
+        disk, log = filled()
+        rng = random.Random(seed)
+        base = rng.choice(log.segment_bases[:-1])
+        path = f"{PATH}/{log_name(base)}"
+        content = disk.read_bytes(path)
+        bit = rng.randrange(len(content) * 8)
+        hit = next(header for header in headers(content) if bit < header.end * 8)
+        disk.kill()
+        disk.flip_bit(path, bit)
+        log = open_log(disk)
+        in_epoch_field = 12 * 8 <= bit - hit.position * 8 < 16 * 8  # not under the checksum, may stay plausible
+        if not in_epoch_field:
+            assert log.end_offset == hit.base_offset
+            assert log.recovery.reason
+        assert log.segment_bases[-1] <= log.end_offset
+
+
+def test_losing_synced_records_is_reported() -> None:
+    disk, log = filled()
+    disk.kill()
+    disk.flip_bit(f"{PATH}/{log_name(0)}", 8 * 100)
+    log = open_log(disk, recovery_point=5)
+    assert log.end_offset == 3 and log.recovery.lost_below_recovery_point
+    disk.kill()
+    assert not open_log(disk, recovery_point=3).recovery.lost_below_recovery_point
+
+
+def test_only_segments_from_the_recovery_point_on_are_scanned() -> None:
+    disk, log = filled()
+    bases = log.segment_bases
+    disk.kill()
+    opened: list[str] = []
+    disk.trace = lambda kind, path, digest: opened.append(path.rpartition("/")[2]) if kind == "open" else None
+    log = open_log(disk, recovery_point=bases[-2] + 1)
+    assert {name for name in opened if name.endswith(".log")} == {log_name(base) for base in bases[-2:]}
+    assert len(read_all(log)) == 60
+
+
+DAMAGE = ["remove", "tear", "zero", "flip", "lie"]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("clean", [True, False])
+def test_an_index_is_only_a_cache(damage: str, clean: bool) -> None:
+    disk, log = filled()
+    want = read_all(log)
+    log.close()
+    disk.kill()
+    for base in log.segment_bases:
+        path = f"{PATH}/{index_name(base)}"
+        file = disk.open(path)
+        match damage:
+            case "remove":
+                disk.unlink(path)
+            case "tear":
+                file.truncate(max(0, file.size() - 3))
+            case "zero":
+                file.pwritev([bytes(16)], 0)
+            case "flip":
+                disk.flip_bit(path, 30)
+            case "lie":
+                file.pwritev([bytes.fromhex("0000000500000046")], 0)
+    log = open_log(disk, clean=clean)
+    assert read_all(log) == want
+    found = [headers(log.read(offset, 1, upper_bound=60).data)[0].base_offset for offset in range(60)]
+    assert found == [offset // 3 * 3 for offset in range(60)]
+
+
+def test_lost_epochs_are_read_from_the_log() -> None:
+    disk, log = filled(batches=5)
+    for epoch in (3, 4, 9):
+        append(log, [b"x"] * 4, epoch)
+    log.close()
+    want = log.epochs.entries
+    for content in (None, b"", b"garbage"):
+        disk.kill()
+        disk.unlink(f"{PATH}/leader-epoch-checkpoint")
+        if content is not None:
+            disk.open(f"{PATH}/leader-epoch-checkpoint", create=True).pwritev([content], 0)
+        assert open_log(disk, recovery_point=20, clean=True).epochs.entries == want
+
+
+def test_leftovers_and_orphans_are_removed() -> None:
+    disk, log = filled()
+    log.close()
+    for name in (index_name(9999), "x.cleaned", "00000000000000000000.log.deleted", "leader-epoch-checkpoint.tmp"):
+        disk.open(f"{PATH}/{name}", create=True)
+    disk.open(f"{PATH}/partition.metadata", create=True)
+    disk.kill()
+    open_log(disk, clean=True)
+    names = disk.list(PATH)
+    assert "partition.metadata" in names
+    assert not [name for name in names if name.endswith((".cleaned", ".deleted", ".tmp")) or name == index_name(9999)]
+
+
+def test_truncate_to_every_offset_and_reopen() -> None:
+    for offset in range(61):
+        disk, log = filled()
+        end = log.truncate_to(offset)
+        assert end == offset // 3 * 3
+        assert log.synced_end == end
+        want = read_all(log)
+        assert len(want) == end
+        disk.crash(random.Random(offset))
+        assert read_all(open_log(disk)) == want
+
+
+def test_going_on_elsewhere_and_forgetting_the_start() -> None:
+    disk, log = filled()
+    log.advance_start(30)
+    assert log.start_offset == 30 and log.segment_bases[0] <= 30 and log.epochs.entries[0].start_offset == 30
+    with pytest.raises(OffsetOutOfRange):
+        log.read(29, 100, upper_bound=60)
+    log.truncate_fully(500)
+    assert (log.start_offset, log.end_offset, log.synced_end, log.last_epoch) == (500, 500, 500, -1)
+    append(log, [b"x"], epoch=9)
+    log.close()
+    disk.kill()
+    assert read_all(open_log(disk, clean=True)) == [(500, 9, b"x")]
+
+
+def test_a_closed_log_takes_no_changes_and_a_batch_cut_under_a_reader_is_named() -> None:
+    disk, log = filled()
+    disk.open(f"{PATH}/{log_name(0)}").truncate(10)
+    with pytest.raises(CorruptBatch, match="byte 0"):
+        log.read(0, 100, upper_bound=60)
+    log.close()
+    log.close()
+    with pytest.raises(LogClosed, match="is closed"):
+        append(log, [b"x"])
+
+
+def test_holes_that_compaction_left_are_kept_below_the_recovery_point() -> None:
+    disk = disk_with_data()
+    disk.make_directory(PATH)
+    file = disk.open(f"{PATH}/{log_name(0)}", create=True)
+    file.pwritev([raw(batch(0, [b"a"])) + raw(batch(5, [b"b"])) + raw(batch(9, [b"c"]))], 0)
+    assert [entry[0] for entry in read_all(open_log(disk, recovery_point=9))] == [0, 5, 9]
+    disk.kill()
+    assert open_log(disk, recovery_point=5).end_offset == 6
+
+
+def test_the_same_on_a_real_disk(tmp_path: object) -> None:
+    disk: Disk = RealDisk()
+    path = f"{tmp_path}/t-0"
+    log = Log.open(disk, path, SMALL)
+    for number in range(20):
+        append(log, [b"%d" % number] * 3)
+    log.truncate_to(30)
+    append(log, [b"new"], epoch=2)
+    log.sync()
+    want = read_all(log)
+    del log
+    assert read_all(Log.open(disk, path, SMALL)) == want

@@ -1,0 +1,66 @@
+"""Any bytes in a log's files: it opens as a prefix of good batches, or nothing; and a reader beside a busy writer."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from storage_samples import PATH, batch, disk_with_data, open_log, raw, read_all
+
+from quorumlog.records import headers
+from storage.edge.disk import RealDisk
+from storage.log import Log
+from storage.log_config import LogConfig
+from storage.names import log_name
+
+GOOD = b"".join(raw(batch(2 * n, [b"%d" % n, b"x"], epoch=1 + n // 2)) for n in range(5))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), max_size=3),
+    st.integers(0, len(GOOD)),
+    st.binary(max_size=80),
+    st.booleans(),
+)
+def test_any_bytes_open_as_a_prefix_of_good_batches(
+    changes: list[tuple[int, int]], kept: int, tail: bytes, clean: bool
+) -> None:
+    content = bytearray(GOOD)
+    for position, value in changes:
+        content[position] = value
+    disk = disk_with_data()
+    disk.make_directory(PATH)
+    disk.open(f"{PATH}/{log_name(0)}", create=True).pwritev([content[:kept] + tail], 0)
+    log = open_log(disk, LogConfig(), clean=clean)
+    first_damage = min([kept, *[position for position, value in changes if GOOD[position] != value]])
+    untouched = [header for header in headers(GOOD) if header.end <= first_damage]
+    assert log.end_offset >= (untouched[-1].next_offset if untouched else 0)
+    assert [entry[0] for entry in read_all(log)][: log.end_offset] == list(range(log.end_offset)) or clean
+    log.append([batch(log.end_offset, [b"goes on"], epoch=max(1, log.last_epoch))])
+
+
+def test_a_reader_beside_a_rolling_writer_sees_records_in_order(tmp_path: Path) -> None:
+    log = Log.open(RealDisk(), f"{tmp_path}/t-0", LogConfig(segment_bytes=2000, index_interval_bytes=200))
+    total, seen, failures = 1500, [0], []
+
+    def read() -> None:
+        offset = 0
+        try:
+            while offset < total:
+                bound = log.end_offset
+                for header in headers(log.read(offset, 700, upper_bound=bound).data):
+                    assert header.base_offset == offset and header.next_offset <= bound
+                    offset = header.next_offset
+            seen[0] = offset
+        except BaseException as error:
+            failures.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for offset in range(0, total, 3):
+        log.append([batch(offset, [b"a", b"b", b"c"])])
+    reader.join(20)
+    assert not failures and seen == [total]

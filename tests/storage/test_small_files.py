@@ -1,0 +1,137 @@
+"""Names, properties and checkpoints: round trips, the grammar's edges, and any bytes at all."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from storage_samples import disk_with_data
+
+from storage.checkpoint import RecoveryPoints, parse_offsets, read_offsets, render_offsets, write_offsets
+from storage.meta_properties import MetaProperties
+from storage.names import (
+    BadDirectoryName,
+    PartitionName,
+    index_name,
+    log_name,
+    marked_directory,
+    parse_directory,
+    parse_segment_name,
+)
+from storage.properties import BadProperties, parse_properties, render_properties
+from storage.text_checkpoint import CorruptCheckpoint
+
+HEX = "0123456789abcdef" * 2
+
+
+def test_segment_names() -> None:
+    assert log_name(41) == "00000000000000000041.log"
+    assert parse_segment_name(log_name(41)) == (41, ".log")
+    assert parse_segment_name(index_name(2**63 - 1)) == (2**63 - 1, ".index")
+    for other in ("41.log", "00000000000000000041.timeindex", "99999999999999999999.log", "0000000000000000004x.log"):
+        assert parse_segment_name(other) is None
+    assert parse_segment_name("00000000000000000041.log\n") is None
+
+
+DIRECTORIES = [
+    ("t-0", PartitionName("t", 0)),
+    ("a-b-12", PartitionName("a-b", 12)),
+    (f"t-0.{HEX}-delete", PartitionName("t", 0, "delete")),
+    (f"a.b-7.{HEX}-stray", PartitionName("a.b", 7, "stray")),
+    (f"t-0.{HEX}-future", PartitionName("t", 0, "future")),
+]
+
+
+@pytest.mark.parametrize(("name", "want"), DIRECTORIES)
+def test_directory_names(name: str, want: PartitionName) -> None:
+    assert parse_directory(name) == want
+
+
+@pytest.mark.parametrize(
+    "name", ["t", "-0", "t-", "t-x", "t-0-delete", "t-0.12-delete", "t-٣", "t-0\n", "a b-0", "t-99999999999", "", "t--"]
+)
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(BadDirectoryName):
+        parse_directory(name)
+
+
+@given(st.integers(1, 249), st.integers(0, 2**31 - 1))
+def test_a_marked_name_fits_and_keeps_the_partition(length: int, partition: int) -> None:
+    name = marked_directory("t" * length, partition, bytes(16), "delete")
+    assert len(name) <= 255
+    assert parse_directory(name).partition == partition
+
+
+@given(st.text(max_size=20))
+def test_any_name_is_a_partition_or_a_typed_error(name: str) -> None:
+    try:
+        found = parse_directory(name)
+    except BadDirectoryName:
+        return
+    assert name.startswith(found.topic + "-")
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=12), max_size=5))
+def test_properties_read_back_equal(properties: dict[str, str]) -> None:
+    assert parse_properties("f", render_properties(properties, "a\nb")) == properties
+
+
+PROPERTIES = [
+    ("spaces and separators", "  a = 1\nb:2\nc 3\nd\n", {"a": "1", "b": "2", "c": "3", "d": ""}),
+    ("comments", "# x=1\n ! y=2\n\nz=3", {"z": "3"}),
+    ("escapes", "a\\=b=c\\:d\\u0041\\t\\q", {"a=b": "c:dA\tq"}),
+    ("a line goes on", "a=1\\\n   2\\\\\nb=3\\", {"a": "12\\", "b": "3"}),
+    ("the last one counts", "a=1\ra=2\r\n", {"a": "2"}),
+    ("a comment sign inside a line that goes on", "a=1\\\n#2", {"a": "1#2"}),
+]
+
+
+@pytest.mark.parametrize(("text", "want"), [c[1:] for c in PROPERTIES], ids=[c[0] for c in PROPERTIES])
+def test_properties_as_java_reads_them(text: str, want: dict[str, str]) -> None:
+    assert parse_properties("f", text.encode()) == want
+
+
+@given(st.one_of(st.binary(max_size=60), st.text("\\u0=: \n#aé", max_size=40).map(str.encode)))
+def test_any_bytes_are_properties_or_a_typed_error(content: bytes) -> None:
+    for parse in (parse_properties, MetaProperties.parse):
+        try:
+            parse("f", content)
+        except BadProperties as error:
+            assert error.line >= 1
+
+
+def test_offsets_are_kafkas_text() -> None:
+    assert render_offsets({("foo", 1): 7, ("foo", 0): 42}) == b"0\n2\nfoo 0 42\nfoo 1 7\n"
+
+
+@given(st.dictionaries(st.tuples(st.text("ab._-", min_size=1), st.integers(0, 99)), st.integers(-1, 2**63 - 1)))
+def test_offsets_read_back_equal(offsets: dict[tuple[str, int], int]) -> None:
+    assert parse_offsets("f", render_offsets(offsets)) == offsets
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"0\n1\nfoo 0\n", b"0\n1\nfoo -1 2\n", b"0\n2\na 0 1\na 0 2\n", b"0\n1\n 0 1\n", b"0\n1\na 0 x\n", b"0\n9\n"],
+)
+def test_bad_offsets_are_refused(content: bytes) -> None:
+    with pytest.raises(CorruptCheckpoint, match="let the node rebuild it"):
+        parse_offsets("f", content)
+
+
+@given(st.one_of(st.binary(max_size=60), st.text("01 -\nab", max_size=40).map(str.encode)))
+def test_any_bytes_are_offsets_or_a_typed_error(content: bytes) -> None:
+    try:
+        offsets = parse_offsets("f", content)
+    except CorruptCheckpoint:
+        return
+    assert parse_offsets("f", render_offsets(offsets)) == offsets
+
+
+def test_an_unreadable_recovery_point_means_recover_everything() -> None:
+    disk = disk_with_data()
+    path = "/data/recovery-point-offset-checkpoint"
+    assert read_offsets(disk, path) == {}
+    write_offsets(disk, path, {("t", 0): 9})
+    assert RecoveryPoints(disk, "/data").get(("t", 0)) == 9
+    disk.open(path).pwritev([b"x"], 0)
+    assert RecoveryPoints(disk, "/data").get(("t", 0)) == 0

@@ -1,0 +1,189 @@
+"""One contract for every worker: threads on a real disk, events on a simulated one."""
+
+from __future__ import annotations
+
+import heapq
+import queue
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from storage_samples import SMALL, batch, disk_with_data
+
+from jepsen.sim.disk import SimDisk
+from jepsen.sim.worker import SimWorker
+from storage.disk import Disk
+from storage.edge.disk import RealDisk
+from storage.edge.worker import ThreadWorker
+from storage.log import Log
+from storage.worker import JobQueue, Submitted, Worker, WorkerClosed, WorkerFull, WorkerLimits
+from storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
+
+LIMITS = WorkerLimits(queued_jobs=5, queued_bytes=4000, turn_bytes=1000, queued_reads=2)
+
+
+class World(Protocol):
+    """A worker and the loop that its answers arrive on."""
+
+    disk: Disk
+    root: str
+    worker: Worker
+
+    def run_until(self, done: Callable[[], bool]) -> None: ...
+
+
+class ThreadWorld:
+    def __init__(self, root: str) -> None:
+        self.disk, self.root = RealDisk(), root
+        self._answers: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self.worker: Worker = ThreadWorker(DirectoryWriter(root), self._answers.put, LIMITS)
+
+    def run_until(self, done: Callable[[], bool]) -> None:
+        while not done():
+            self._answers.get(timeout=10)()
+
+
+class SimWorld:
+    def __init__(self) -> None:
+        disk = disk_with_data()
+        disk.latency = lambda operation: 50 if operation.kind == "sync" else 1
+        self.disk, self.root = disk, "/data"
+        self.now_ns = 0
+        self._events: list[tuple[int, int, Callable[[], None]]] = []
+        self.worker: Worker = SimWorker(disk, DirectoryWriter("/data"), self.call_later, LIMITS)
+
+    def call_later(self, delay_ns: int, then: Callable[[], None]) -> None:
+        heapq.heappush(self._events, (self.now_ns + delay_ns, len(self._events) + self.now_ns * 1000, then))
+
+    def step(self) -> None:
+        self.now_ns, _, then = heapq.heappop(self._events)
+        then()
+
+    def run_until(self, done: Callable[[], bool]) -> None:
+        while not done():
+            self.step()
+
+
+@pytest.fixture(params=["threads", "simulated"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    made: World = ThreadWorld(str(tmp_path)) if request.param == "threads" else SimWorld()
+    yield made
+    made.worker.close()
+
+
+class Told:
+    """Collects answers."""
+
+    def __init__(self) -> None:
+        self.log: list[tuple[str, int]] = []
+        self.outcomes: dict[tuple[str, int], Outcome] = {}
+
+    def hear(self, kind: str, number: int, outcome: Outcome) -> None:
+        self.log.append((kind, number))
+        assert (kind, number) not in self.outcomes
+        self.outcomes[kind, number] = outcome
+
+    def answers(self, number: int) -> tuple[Callable[[Outcome], None], Callable[[Outcome], None]]:
+        return partial(self.hear, "written", number), partial(self.hear, "synced", number)
+
+
+def test_every_job_is_told_twice_in_order(world: World) -> None:
+    log, told = Log.open(world.disk, f"{world.root}/t-0", SMALL), Told()
+    durable_when_told: list[bool] = []
+    for number in range(4):
+        written, synced = told.answers(number)
+
+        def check(outcome: Outcome, number: int = number, synced: Callable[[Outcome], None] = synced) -> None:
+            durable_when_told.append(log.synced_end >= number + 1)
+            synced(outcome)
+
+        world.worker.submit(AppendJob(log, [batch(number, [b"v"])]), written, check)
+    world.run_until(lambda: len(told.log) == 8)
+    for kind in ("written", "synced"):
+        assert [number for k, number in told.log if k == kind] == [0, 1, 2, 3]
+        assert [told.outcomes[kind, number].value for number in range(4)] == [1, 2, 3, 4]
+    assert all(told.log.index(("written", n)) < told.log.index(("synced", n)) for n in range(4))
+    assert durable_when_told == [True] * 4
+
+
+def test_an_error_comes_to_both(world: World) -> None:
+    log, told = Log.open(world.disk, f"{world.root}/t-0", SMALL), Told()
+    world.worker.submit(AppendJob(log, [batch(7, [b"v"])]), *told.answers(0))
+    world.worker.submit(CallJob(lambda: "fine"), *told.answers(1))
+    world.run_until(lambda: len(told.log) == 4)
+    assert told.outcomes["written", 0].error is told.outcomes["synced", 0].error is not None
+    assert told.outcomes["synced", 1] == Outcome(value="fine")
+    assert world.worker.offline is None
+
+
+def test_reads_answer_with_value_or_error_and_leave_the_directory_online(world: World) -> None:
+    answers: list[Outcome] = []
+    world.worker.read(lambda: 42, answers.append)
+    world.run_until(lambda: len(answers) == 1)
+    world.worker.read(lambda: world.disk.read_bytes(f"{world.root}/missing"), answers.append)
+    world.run_until(lambda: len(answers) == 2)
+    assert answers[0].value == 42
+    assert answers[1].error is not None
+    assert world.worker.offline is None
+
+
+def test_close_performs_what_was_accepted_and_accepts_nothing_more(world: World) -> None:
+    told = Told()
+    world.worker.submit(CallJob(lambda: "done"), *told.answers(0))
+    world.worker.close()
+    for refused in (
+        lambda: world.worker.submit(CallJob(lambda: None), *told.answers(1)),
+        lambda: world.worker.read(lambda: None, lambda outcome: None),
+    ):
+        with pytest.raises(WorkerClosed):
+            refused()
+    world.run_until(lambda: len(told.log) == 2)
+    assert told.outcomes["synced", 0].value == "done"
+
+
+def test_a_full_queue_refuses() -> None:
+    jobs = JobQueue("/data", LIMITS)
+    small = Submitted(CallJob(lambda: None), lambda outcome: None, lambda outcome: None)
+    large = Submitted(CallJob(lambda: None, size_bytes=9000), lambda outcome: None, lambda outcome: None)
+    jobs.put(large)  # alone it may exceed the limit, or it could never be done
+    with pytest.raises(WorkerFull, match="4000 bytes"):
+        jobs.put(small)
+    assert jobs.take_turn() == [large]
+    for _ in range(5):
+        jobs.put(small)
+    with pytest.raises(WorkerFull, match="5 jobs"):
+        jobs.put(small)
+    assert [len(jobs.take_turn()) for _ in range(3)] == [3, 2, 0]
+
+
+def test_reads_are_bounded() -> None:
+    world = SimWorld()
+    for _ in range(2):
+        world.worker.read(lambda: None, lambda outcome: None)
+    with pytest.raises(WorkerFull, match="2 reads"):
+        world.worker.read(lambda: None, lambda outcome: None)
+
+
+def test_a_kill_between_the_phases_leaves_the_turn_half_done() -> None:
+    world, told = SimWorld(), Told()
+    log = Log.open(world.disk, "/data/t-0", SMALL)
+    world.worker.submit(AppendJob(log, [batch(0, [b"v"])]), *told.answers(0))
+    world.step()
+    assert (log.end_offset, log.synced_end, told.log) == (1, 0, [])
+    disk = world.disk
+    assert isinstance(disk, SimDisk)
+    disk.kill()
+    world.step()
+    assert (log.synced_end, told.log) == (0, [])
+
+
+def test_time_passes_as_the_disk_says() -> None:
+    world, told = SimWorld(), Told()
+    log = Log.open(world.disk, "/data/t-0", SMALL)
+    world.worker.submit(AppendJob(log, [batch(0, [b"v"])]), *told.answers(0))
+    world.run_until(lambda: len(told.log) == 1)
+    assert world.now_ns == 1
+    world.run_until(lambda: len(told.log) == 2)
+    assert world.now_ns >= 100

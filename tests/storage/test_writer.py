@@ -1,0 +1,117 @@
+"""Group commit: one write per log and turn, one sync per log and turn, and the end of a directory."""
+
+from __future__ import annotations
+
+import pytest
+from storage_samples import SMALL, batch, disk_with_data, read_all
+
+from jepsen.sim.disk import SimDisk
+from jepsen.sim.disk_faults import Fail
+from storage.checkpoint import RECOVERY_POINTS, RecoveryPoints, read_offsets
+from storage.log import Log, UnexpectedAppend
+from storage.log_config import LogConfig
+from storage.writer import AppendJob, CallJob, DirectoryOffline, DirectoryWriter, TruncateJob
+
+
+def two_logs(config: LogConfig = SMALL) -> tuple[SimDisk, Log, Log]:
+    disk = disk_with_data()
+    return disk, Log.open(disk, "/data/a-0", config), Log.open(disk, "/data/b-0", config)
+
+
+def traced(disk: SimDisk) -> list[str]:
+    seen: list[str] = []
+    disk.trace = lambda kind, path, digest: seen.append(f"{kind} {path.split('/')[2]}") if ".log" in path else None
+    return seen
+
+
+def test_a_turn_writes_each_log_once_and_syncs_it_once() -> None:
+    disk, a, b = two_logs()
+    writer, seen = DirectoryWriter("/data"), traced(disk)
+    jobs = [AppendJob(a, [batch(0, [b"1", b"2"])]), AppendJob(b, [batch(0, [b"x"])]), AppendJob(a, [batch(2, [b"3"])])]
+    written = writer.write_phase(jobs)
+    assert seen == ["pwritev a-0", "pwritev b-0"]
+    assert [outcome.value for outcome in written] == [2, 1, 3]
+    assert (a.end_offset, a.synced_end) == (3, 0)
+    assert writer.sync_phase() == written
+    assert seen[2:] == ["sync a-0", "sync b-0"]
+    assert (a.synced_end, b.synced_end) == (3, 1)
+    assert writer.write_phase([]) == [] and writer.sync_phase() == []
+
+
+def test_a_bad_job_fails_alone_and_so_does_what_needed_it() -> None:
+    _, a, b = two_logs()
+    writer = DirectoryWriter("/data")
+    offsets = [0, 5, 6, 1]
+    outcomes = writer.write_phase([AppendJob(a, [batch(offset, [b"v"])]) for offset in offsets])
+    assert [type(outcome.error) for outcome in outcomes] == [type(None), UnexpectedAppend, UnexpectedAppend, type(None)]
+    assert [outcome.error for outcome in writer.sync_phase()] == [outcome.error for outcome in outcomes]
+    assert a.synced_end == 2 and writer.offline is None
+
+
+def test_other_jobs_keep_their_place_among_the_appends() -> None:
+    disk, a, b = two_logs()
+    writer = DirectoryWriter("/data", RecoveryPoints(disk, "/data"))
+    ends: list[int] = []
+    outcomes = writer.write_phase(
+        [
+            AppendJob(a, [batch(0, [b"1"]), batch(1, [b"2"])]),
+            CallJob(lambda: ends.append(a.end_offset)),
+            TruncateJob(a, 1),
+            AppendJob(a, [batch(1, [b"new"], epoch=2)]),
+            CallJob(lambda: 1 // 0),
+        ]
+    )
+    assert ends == [2]
+    assert [outcome.value for outcome in outcomes] == [2, None, 1, 2, None]
+    assert isinstance(outcomes[4].error, ZeroDivisionError)
+    writer.sync_phase()
+    assert [entry[2] for entry in read_all(a)] == [b"1", b"new"]
+    assert writer.offline is None
+
+
+def test_the_recovery_point_is_lowered_on_disk_before_the_log_is_truncated() -> None:
+    disk, a, b = two_logs()
+    points = RecoveryPoints(disk, "/data")
+    writer = DirectoryWriter("/data", points)
+    writer.write_phase([AppendJob(a, [batch(n, [b"v"]) for n in range(9)])])
+    writer.sync_phase()
+    points.write({("a", 0): a.synced_end, ("b", 0): 0})
+    order: list[str] = []
+    disk.trace = lambda kind, path, digest: order.append(f"{kind} {path.rpartition('/')[2]}")
+    writer.write_phase([TruncateJob(a, 4)])
+    assert read_offsets(disk, f"/data/{RECOVERY_POINTS}") == {("a", 0): 4, ("b", 0): 0}
+    assert order.index(f"rename {RECOVERY_POINTS}.tmp") < order.index(f"truncate {'0' * 20}.log")
+    assert RecoveryPoints(disk, "/data").get(("a", 0)) == 4
+
+
+def test_a_log_that_need_not_be_durable_is_not_synced() -> None:
+    disk, a, b = two_logs(LogConfig(durable=False))
+    writer, seen = DirectoryWriter("/data"), traced(disk)
+    writer.write_phase([AppendJob(a, [batch(0, [b"1"])])])
+    assert writer.sync_phase()[0].value == 1
+    assert seen == ["pwritev a-0"] and a.synced_end == 0
+
+
+@pytest.mark.parametrize("kind", ["pwritev", "sync"])
+def test_the_first_disk_error_takes_the_directory_offline_for_good(kind: str) -> None:
+    disk, a, b = two_logs()
+    writer = DirectoryWriter("/data")
+    disk.faults = lambda operation: Fail() if operation.kind == kind and "a-0" in operation.path else None
+    written = writer.write_phase([AppendJob(a, [batch(0, [b"1"])]), AppendJob(b, [batch(0, [b"x"])])])
+    if kind == "pwritev":
+        assert all(isinstance(outcome.error, DirectoryOffline) for outcome in written)
+    synced = writer.sync_phase()
+    assert all(isinstance(outcome.error, DirectoryOffline) for outcome in synced)
+    assert (a.synced_end, b.synced_end) == (0, 0)
+    disk.faults = lambda operation: None
+    later = writer.write_phase([AppendJob(b, [batch(b.end_offset, [b"y"])]), CallJob(lambda: "never")])
+    assert all(outcome.error is writer.offline for outcome in later)
+    assert "log-dirs online" in str(writer.offline)
+
+
+def test_a_log_closed_in_its_turn_is_durable() -> None:
+    disk, a, b = two_logs()
+    writer = DirectoryWriter("/data")
+    writer.write_phase([AppendJob(a, [batch(0, [b"1"])]), CallJob(a.close)])
+    assert writer.sync_phase()[0].error is None
+    assert a.synced_end == 1
