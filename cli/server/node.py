@@ -127,12 +127,12 @@ class Node:
             config=raft_config(self.config),
             transport=transport,
             worker=workers.workers[self.config.metadata_log_dir],
-            path=self.config.metadata_log_dir,
             disk=self.edges.disk,
             clock=self.edges.clock,
             rng=self.edges.rng("quorum"),
             nursery=self._nursery,
             listeners=listeners,
+            clean=directories.metadata.clean_shutdown is not None,
         )
         if self.controller is not None:
             self.controller.driver = self.driver

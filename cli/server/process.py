@@ -26,10 +26,11 @@ from cli.server.node import Node, build_node
 from cli.server.properties import ConfigError
 from cli.server.real_edges import real_edges
 from cli.server.watchdog import LoopWatchdog
+from quorum.raft.quorum_state import CorruptQuorumState
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import AddressInUse
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_PRECONDITION, EXIT_INTERRUPTED = 0, 1, 2, 6, 130
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_DATA, EXIT_PRECONDITION, EXIT_INTERRUPTED = 0, 1, 2, 4, 6, 130
 READY_POLL_S = 0.02
 _log = logging.getLogger("quorumlog.node")
 
@@ -91,6 +92,12 @@ async def _run(config: NodeConfig) -> int:
     except (DirectoryProblem, AddressInUse, OSError) as error:
         _log.error("cannot start: %s", error)
         return EXIT_PRECONDITION
+    except CorruptQuorumState as error:
+        _log.error("cannot start: %s", error)
+        return EXIT_DATA
+    except Exception:
+        _log.exception("cannot start")
+        return EXIT_FAILED
     _settle_garbage_collector()
     nursery.start(watchdog.run(), "loop watchdog")
     nursery.start(_tell_when_ready(node), "ready line")
