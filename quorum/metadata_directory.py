@@ -1,0 +1,68 @@
+"""What the quorum keeps on disk: its log and its `quorum-state`, both touched on the directory's writer thread only."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from quorum.metadata_log import METADATA_DIRECTORY
+from quorum.raft.quorum_state import QUORUM_STATE_NAME, QuorumState, read_quorum_state, write_quorum_state
+from quorumlog.ids import Offset
+from storage.disk import Disk
+from storage.log import Log
+from storage.log_config import LogConfig
+from storage.worker import Worker
+from storage.writer import CallJob, Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataDirectory:
+    """worker: of the log directory. recovery_point, clean: as for `Log.open`."""
+
+    worker: Worker
+    disk: Disk
+    log_config: LogConfig
+    recovery_point: Offset = 0
+    clean: bool = False
+
+    async def open(self) -> tuple[Log, QuorumState]:
+        """Raises CorruptQuorumState, DirectoryOffline, WorkerFull."""
+        done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self.worker.submit(CallJob(self._open), _ignore, lambda outcome: settle(done, outcome))
+        outcome = await done
+        if outcome.error is not None:
+            raise outcome.error
+        opened: tuple[Log, QuorumState] = outcome.value
+        return opened
+
+    def persist(self, state: QuorumState, on_done: Callable[[Outcome], None]) -> None:
+        """on_done: the state is durable, or an error. Raises WorkerFull.
+
+        The file is synced by its own write, so nobody waits here for the sync of the turn's other files.
+        """
+        job = CallJob(lambda: write_quorum_state(self.disk, self._state_path, state))
+        self.worker.submit(job, on_done, _ignore)
+
+    @property
+    def _path(self) -> str:
+        return f"{self.worker.path}/{METADATA_DIRECTORY}"
+
+    @property
+    def _state_path(self) -> str:
+        return f"{self._path}/{QUORUM_STATE_NAME}"
+
+    def _open(self) -> tuple[Log, QuorumState]:
+        log = Log.open(self.disk, self._path, self.log_config, recovery_point=self.recovery_point, clean=self.clean)
+        return log, read_quorum_state(self.disk, self._state_path)
+
+
+def settle(future: asyncio.Future[Any], value: Any) -> None:
+    """Give a future its result, unless nobody waits any more."""
+    if not future.done():
+        future.set_result(value)
+
+
+def _ignore(_: Outcome) -> None:
+    pass

@@ -1,0 +1,169 @@
+"""The metadata log, `__cluster_metadata-0`: what the quorum's core asks for, done on the storage engine.
+
+Written by the directory's worker like every other log; the newest batches stay in memory, so that a follower that is
+close and the node's own listeners are served without touching the disk or a thread.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+from quorum.raft.effects import AppendFetched, AppendLeaderChange, AppendValues
+from quorum.raft.log_state import EpochSpan
+from quorumlog.ids import Offset
+from quorumlog.messages.buffer import Buffer
+from quorumlog.records import CorruptRecords, Record, encode_batch, headers, verify_crc
+from quorumlog.records.control import LeaderChange, control_batch
+from storage.batch import received_batches
+from storage.log import Log
+from storage.worker import Worker
+from storage.writer import AppendJob, CallJob, Outcome, TruncateJob
+
+METADATA_TOPIC = "__cluster_metadata"
+METADATA_DIRECTORY = f"{METADATA_TOPIC}-0"
+TAIL_BYTES = 8 << 20  # of newest batches kept in memory
+
+OnEnd = Callable[[Offset], None]  # told an exclusive end offset
+OnError = Callable[[Exception], None]
+Appending = AppendLeaderChange | AppendValues | AppendFetched
+
+
+class Tail:
+    """The newest batches, as they are stored. Contiguous; what is older is dropped."""
+
+    def __init__(self, end_offset: Offset, max_bytes: int = TAIL_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._size = 0
+        self._starts: list[Offset] = []  # of the batches, ascending
+        self._batches: list[bytes] = []
+        self._end = end_offset
+
+    def add(self, first_offset: Offset, end_offset: Offset, batch: bytes) -> None:
+        assert first_offset == self._end < end_offset, f"{first_offset} does not follow {self._end}"
+        self._starts.append(first_offset)
+        self._batches.append(batch)
+        self._end = end_offset
+        self._size += len(batch)
+        self._shrink()
+
+    def truncate_to(self, end_offset: Offset) -> None:
+        """Also where the tail begins later: then nothing of it is left."""
+        while self._starts and self._starts[-1] >= end_offset:
+            self._starts.pop()
+            self._size -= len(self._batches.pop())
+        self._end = end_offset
+
+    def read(self, offset: Offset, max_bytes: int, upper_bound: Offset) -> bytes | None:
+        """Whole batches from the one that begins at `offset`, at least one; None where the tail does not reach back."""
+        if not self._starts or not self._starts[0] <= offset < min(upper_bound, self._end):
+            return None
+        first = bisect_right(self._starts, offset) - 1
+        taken, size = first, 0
+        while taken < len(self._starts) and self._end_of(taken) <= upper_bound:
+            size += len(self._batches[taken])
+            if taken > first and size > max_bytes:
+                break
+            taken += 1
+        return b"".join(self._batches[first:taken])
+
+    def _end_of(self, index: int) -> Offset:
+        return self._starts[index + 1] if index + 1 < len(self._starts) else self._end
+
+    def _shrink(self) -> None:
+        drop = 0
+        while self._size > self._max_bytes and drop + 1 < len(self._batches):
+            self._size -= len(self._batches[drop])
+            drop += 1
+        if drop:
+            del self._starts[:drop], self._batches[:drop]
+
+
+class MetadataLog:
+    """on_error is told every failure, of the disk or of whoever is told of its work: the node stops (DESIGN 6)."""
+
+    def __init__(self, log: Log, worker: Worker, on_error: OnError) -> None:
+        self._log, self._worker, self._on_error = log, worker, on_error
+        self._tail = Tail(log.end_offset)
+
+    def append(self, what: Appending, timestamp_ms: int, on_written: OnEnd, on_synced: OnEnd) -> None:
+        """Queue what the core has given offsets to. Raises WorkerFull: then nothing has happened."""
+        data = encode(what, timestamp_ms)
+        batches = received_batches(data)
+        end_offset = batches[-1].next_offset
+
+        self._worker.submit(
+            AppendJob(self._log, batches),
+            lambda outcome: self._tell(outcome, lambda: on_written(end_offset)),
+            lambda outcome: self._tell(outcome, lambda: on_synced(end_offset)),
+        )
+        for batch in batches:
+            self._tail.add(batch.base_offset, batch.next_offset, b"".join(batch.parts))
+
+    def truncate_to(self, end_offset: Offset, on_done: OnEnd) -> None:
+        """Raises WorkerFull. on_done comes after everything that was queued before."""
+
+        def done(outcome: Outcome) -> None:
+            assert outcome.value == end_offset, f"truncated to {outcome.value}, {end_offset} is inside a batch"
+            on_done(end_offset)
+
+        job = TruncateJob(self._log, end_offset)
+        self._worker.submit(job, lambda _: None, lambda outcome: self._tell(outcome, lambda: done(outcome)))
+        self._tail.truncate_to(end_offset)
+
+    def read(self, offset: Offset, max_bytes: int, upper_bound: Offset, callback: Callable[[bytes], None]) -> None:
+        """Whole batches from `offset` on, below upper_bound (exclusive), at least one; at once if they are in memory.
+
+        `offset` is where a batch begins, and written. Raises WorkerFull.
+        """
+        found = self._tail.read(offset, max_bytes, upper_bound)
+        if found is not None:
+            callback(found)
+            return
+
+        self._worker.read(
+            lambda: self._log.read(offset, max_bytes, upper_bound=upper_bound),
+            lambda outcome: self._tell(outcome, lambda: callback(outcome.value.data)),
+        )
+
+    def close(self, on_done: Callable[[], None]) -> None:
+        """Sync and close, after everything that is queued. Raises WorkerFull."""
+        self._worker.submit(CallJob(self._log.close), lambda _: None, lambda _: on_done())
+
+    def _tell(self, outcome: Outcome, then: Callable[[], None]) -> None:
+        if outcome.error is not None:
+            self._on_error(outcome.error)
+            return
+        try:
+            then()
+        except Exception as error:
+            self._on_error(error)
+
+
+def encode(what: Appending, timestamp_ms: int) -> Buffer:
+    """The batches to store. timestamp_ms: by the wall clock, for those who read the log."""
+    match what:
+        case AppendLeaderChange(offset, epoch, leader_id, voters, granting):
+            change = LeaderChange(leader_id, voters, granting)
+            return control_batch([change], base_offset=offset, timestamp_ms=timestamp_ms, leader_epoch=epoch)
+        case AppendValues(offset, epoch, values):
+            return encode_values(values, offset, epoch, timestamp_ms)
+        case AppendFetched(records, _):
+            return records
+
+
+def encode_values(values: Sequence[bytes], offset: Offset, epoch: int, timestamp_ms: int) -> bytes:
+    """One batch, uncompressed, without keys."""
+    records = [Record(offset + index, timestamp_ms, None, value) for index, value in enumerate(values)]
+    return encode_batch(records, base_offset=offset, leader_epoch=epoch)
+
+
+def checked_spans(records: Buffer) -> tuple[EpochSpan, ...] | None:
+    """What fetched records hold; None where they are damaged."""
+    try:
+        found = headers(records)
+        for header in found:
+            verify_crc(records, header)
+    except CorruptRecords:
+        return None
+    return tuple(EpochSpan(header.leader_epoch, header.base_offset, header.next_offset) for header in found)
