@@ -85,29 +85,17 @@ def strays(held: Iterable[PartitionKey], image: Image, node_id: NodeId) -> list[
     return sorted(key for key in held if not is_ours(key))
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryChoice:
-    """directory: where the replica is or shall be made; None: it stays offline until the metadata or a disk changes."""
+def choose_directory(assigned: Uuid, found: Uuid | None, online: Mapping[Uuid, int], any_offline: bool) -> Uuid | None:
+    """Where a replica is or shall be made; None: it stays offline until the metadata changes or the process restarts.
 
-    directory: Uuid | None
-    create: bool = False
-
-
-def choose_directory(
-    assigned: Uuid, found: Uuid | None, online: Mapping[Uuid, int], any_offline: bool
-) -> DirectoryChoice:
-    """Where a replica lives. assigned: by the metadata. found: where its log was at start. online: replicas by directory.
-
+    assigned: by the metadata. found: where its log was at start. online: number of replicas in each directory.
     A log is made only where it cannot be a second, empty copy of one that is out of sight: in the assigned directory,
     or, unless the assigned one is ours and offline, in the emptiest one (KRAFT 2.7).
     """
     if found is not None:
-        return DirectoryChoice(found if found in online else None)
+        return found if found in online else None
     if assigned in online:
-        return DirectoryChoice(assigned, create=True)
-    if assigned == LOST or not online:
-        return DirectoryChoice(None)
-    if any_offline and not is_reserved_directory(assigned):
-        return DirectoryChoice(None)
-    emptiest = min(online, key=lambda directory: (online[directory], directory))
-    return DirectoryChoice(emptiest, create=True)
+        return assigned
+    if assigned == LOST or not online or (any_offline and not is_reserved_directory(assigned)):
+        return None
+    return min(online, key=lambda directory: (online[directory], directory))

@@ -24,6 +24,7 @@ class Replica:
 
     log: set once it is open. next_offset: what the next produced batch gets; at or past log.end_offset, for appends
     that wait in the queue; counts while this replica leads. assigned: the directory that the metadata names.
+    opened: the log as the directory's worker knows it, before the loop does; the worker's alone.
     """
 
     topic: str
@@ -33,6 +34,7 @@ class Replica:
     tail: Tail
     queue: DirectoryQueue | None
     assigned: Uuid
+    opened: Log | None = None
     log: Log | None = None
     next_offset: Offset = 0
 

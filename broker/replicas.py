@@ -7,68 +7,55 @@ touches a disk by itself.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from random import Random
-from typing import Any, Protocol
 
+from broker.alter_partition import ControllerCalls, IsrProposals
+from broker.fetch_path import FetchPath, FetchTarget
+from broker.fetcher_pool import FetcherPool
+from broker.follower import Follower
+from broker.leaderships import Leaderships
+from broker.list_offsets import list_offset
+from broker.log_directory import DirectoryQueue, LogDirectory
+from broker.partition import Partition
+from broker.partition_events import (
+    BrokersChanged,
+    Effect,
+    Event,
+    Follow,
+    HighWatermarkMoved,
+    IsrAnswered,
+    LeadershipLost,
+    LogFailed,
+    MetadataChanged,
+    ProposeIsr,
+    SettingsChanged,
+    TakeLeadership,
+    Tick,
+)
+from broker.partition_store import PartitionStore
+from broker.produce_path import AppendResult, ProducePath
+from broker.reconciler import PartitionKey, Placed, changes_of, strays
+from broker.registry import Registry
+from broker.replica import Replica, log_config
 from broker.replication_config import ReplicationConfig
+from broker.tail import Tail, TailBudget
+from broker.waiting import WaitingRooms
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
 from quorumlog.clock import Clock
-from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import BrokerEpoch, NodeId, Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.controller import DirectoryAssignment
-from quorumlog.messages.fetch import (
-    FetchPartition,
-    FetchPartitionResponse,
-    ListOffsetsPartitionResponse,
-    ReplicaState,
-)
+from quorumlog.messages.fetch import FetchPartitionResponse, ListOffsetsPartitionResponse, ReplicaState
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
-from storage.disk import Disk
-from storage.worker import Worker
+from quorumlog.topic_config import TopicConfig
+from storage.names import DELETE, STRAY
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogDirectory:
-    """One entry of `log.dirs`, opened and locked by the composition root.
-
-    clean: its last stop was clean (the marker was there, and has been removed since).
-    online: False where opening failed; its partitions are offline until a restart.
-    """
-
-    directory_id: Uuid
-    path: str
-    disk: Disk
-    worker: Worker
-    clean: bool = False
-    online: bool = True
-
-
-class ControllerCalls(Protocol):
-    """The way to the active controller (broker/controller_channel.py)."""
-
-    async def call(self, request: Any, timeout_ms: int) -> Any:
-        """Raises RpcError or ApiError once it gives up; NOT_CONTROLLER is followed, not told."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppendResult:
-    """base_offset: of the first record. log_append_time_ms: -1 unless the topic uses LogAppendTime."""
-
-    base_offset: Offset
-    log_start_offset: Offset
-    log_append_time_ms: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class FetchTarget:
-    """One partition of a fetch. topic: 16 bytes of topic id, or a name."""
-
-    topic: Uuid | str
-    partition: FetchPartition
+__all__ = ["AppendResult", "ControllerCalls", "FetchTarget", "LogDirectory", "ReplicaManager"]
 
 
 class ReplicaManager:
@@ -90,26 +77,64 @@ class ReplicaManager:
         on_assignments_changed: Callable[[], None] = lambda: None,
     ) -> None:
         """broker_epoch: the epoch of this broker's registration as it is now; -1 before it is registered."""
-        raise NotImplementedError
+        self._node_id = node_id
+        self._clock = clock
+        self._nursery = nursery
+        self._config = config
+        self._on_directory_failed = on_directory_failed
+        self._on_assignments_changed = on_assignments_changed
+        self._eligible: Mapping[NodeId, BrokerEpoch] = {}
+        self._applied = False
+        self._closing = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._tail_budget = TailBudget(config.tail_bytes)
+        self._registry = Registry()
+        self._rooms = WaitingRooms(clock)
+        self._store = PartitionStore(
+            [DirectoryQueue(directory, self._directory_failed) for directory in directories if directory.online],
+            any(not directory.online for directory in directories),
+            rng,
+        )
+        self._produce = ProducePath(clock, self._rooms, self._step)
+        self._fetch = FetchPath(clock, self._registry, self._rooms, self._step)
+        self._proposals = IsrProposals(
+            node_id=node_id, controller=controller, broker_epoch=broker_epoch, retry_ms=config.alter_partition_retry_ms
+        )
+        self._fetchers = FetcherPool(
+            node_id=node_id,
+            registry=self._registry,
+            transport=transport,
+            sink=Follower(clock, self._registry, self._step, config),
+            clock=clock,
+            nursery=nursery,
+            config=config,
+            broker_epoch=broker_epoch,
+        )
+        self._leaderships = Leaderships(
+            self._registry, self._step, high_watermarks=self._store.high_watermarks, follow=self._fetchers.follow
+        )
 
     async def start(self) -> None:
         """List what the directories hold and read their checkpoints, in their workers. Before the first `apply`."""
-        raise NotImplementedError
+        await self._store.look_through()
+        self._start(self._proposals.run(), "isr proposals")
+        self._start(self._tick_for_ever(), "isr ticks")
+        self._start(self._checkpoint_for_ever(), "checkpoints")
 
-    def apply(self, delta: Delta, image: Image) -> None:
-        """A MetadataListener: follow the metadata. Logs are opened and leadership is taken up in the background."""
-        raise NotImplementedError
+    # --- what handlers ask ---
 
     def append(
         self, topic: Uuid | str, index: int, records: Buffer, *, acks: int, timeout_ms: int
     ) -> Awaitable[AppendResult]:
-        """Validate and enqueue now, in the order of calls; the awaitable is for the answer only.
+        """Validate and enqueue now, in the order of calls; the awaitable is for the answer only and may be let go.
 
         records: whole batches as produced; kept until written. acks: 0 and 1 wait for the leader's disk, -1 for every
         in-sync replica. Raises ApiError now where nothing was appended; the awaitable raises ApiError where something
         may have been: NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
         """
-        raise NotImplementedError
+        if self._closing:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {self._node_id} is shutting down")
+        return self._produce.append(self._registry.find(topic, index), records, acks=acks, timeout_ms=timeout_ms)
 
     async def fetch(
         self,
@@ -125,7 +150,9 @@ class ReplicaManager:
         replica: set by a following broker (internal listener only); its fetch offsets acknowledge what lies below them.
         Waits up to max_wait_ms while fewer than min_bytes are there and nothing has an error to tell.
         """
-        raise NotImplementedError
+        return await self._fetch.fetch(
+            targets, replica=replica, max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=max_bytes
+        )
 
     async def list_offset(
         self,
@@ -137,19 +164,216 @@ class ReplicaManager:
         replica_id: NodeId = -1,
     ) -> ListOffsetsPartitionResponse:
         """timestamp_ms: a time, or -1 latest, -2 earliest, -3 of the largest timestamp. Errors are in the answer."""
-        raise NotImplementedError
+        try:
+            replica = self._registry.find(topic, index)
+            return await list_offset(replica, index, timestamp_ms, current_leader_epoch, replica_id)
+        except ApiError as error:
+            return ListOffsetsPartitionResponse(index=index, error_code=error.code)
+
+    def _is_elsewhere(self, key: PartitionKey) -> bool:
+        replica = self._registry.replicas[key]
+        queue = replica.queue
+        return queue is not None and not queue.failed and queue.directory_id != replica.assigned
+
+    # --- what the lifecycle asks ---
 
     def pending_assignments(self) -> list[DirectoryAssignment]:
         """Replicas whose directory is not the one that the metadata says, in order of topic id and index."""
-        raise NotImplementedError
+        return [
+            DirectoryAssignment(topic_id=key[0], index=key[1], directory_id=replica.queue.directory_id)
+            for key, replica in sorted(self._registry.replicas.items(), key=lambda item: item[0])
+            if replica.queue is not None and not replica.queue.failed and replica.queue.directory_id != replica.assigned
+        ]
 
     def leader_count(self) -> int:
         """Partitions that this broker leads now."""
-        raise NotImplementedError
+        return sum(replica.core.is_leader for replica in self._registry.replicas.values())
+
+    @property
+    def replicas(self) -> Mapping[PartitionKey, Replica]:
+        """For reports, metrics and the simulation's invariants; to be looked at only."""
+        return self._registry.replicas
 
     async def close(self) -> bool:
         """Stop following and serving, sync and close every log, write the checkpoints.
 
         True where every directory was stopped cleanly: only then may a clean-shutdown marker be written.
         """
-        raise NotImplementedError
+        self._closing = True
+        self._leaderships.close()
+        for task in self._tasks:
+            task.cancel()
+        await self._fetchers.close()
+        for key in self._registry.replicas:
+            self._rooms.state_changed(key)
+        clean = await self._store.close(self._registry.replicas.values())
+        self._registry.replicas.clear()
+        self._rooms.close()
+        return clean
+
+    # --- the metadata ---
+
+    def apply(self, delta: Delta, image: Image) -> None:
+        """A MetadataListener: follow the metadata. Logs are opened and leadership is taken up in the background."""
+        if self._closing:
+            return
+        self._registry.image = image
+        if not self._applied:
+            self._applied = True
+            self._store.set_strays_aside(strays(self._store.found, image, self._node_id))
+        changes = changes_of(delta, image, self._node_id)
+        for key in changes.deleted:
+            self._let_go(key, DELETE)
+        for key in changes.moved_away:
+            self._let_go(key, STRAY)
+        if changes.eligible is not None:
+            self._eligible = changes.eligible
+            for replica in self._registry.replicas.values():
+                self._step(replica, BrokersChanged(self._eligible))
+        for placed in (*changes.leaders, *changes.followers):
+            self._place(placed)
+        for topic in changes.reconfigured:
+            self._reconfigure(topic)
+        if any(self._is_elsewhere(placed.key) for placed in (*changes.leaders, *changes.followers)):
+            self._on_assignments_changed()
+
+    def _place(self, placed: Placed) -> None:
+        replica = self._registry.replicas.get(placed.key)
+        if replica is None or replica.queue is None:
+            replica = self._registry.replicas[placed.key] = self._new_replica(placed)
+        registration = placed.registration
+        replica.assigned = registration.directory(self._node_id)
+        self._step(
+            replica,
+            MetadataChanged(
+                leader=registration.leader,
+                leader_epoch=registration.leader_epoch,
+                partition_epoch=registration.partition_epoch,
+                replicas=registration.replicas,
+                isr=registration.isr,
+            ),
+        )
+
+    def _new_replica(self, placed: Placed) -> Replica:
+        config = self._topic_config(placed.topic)
+        assigned = placed.registration.directory(self._node_id)
+        core = Partition(
+            self._node_id,
+            min_isr=config.min_insync_replicas,
+            durable=config.synced,
+            lag_time_max_ms=self._config.replica_lag_time_max_ms,
+        )
+        replica = Replica(
+            topic=placed.topic,
+            key=placed.key,
+            core=core,
+            config=config,
+            tail=Tail(self._tail_budget),
+            queue=self._store.place(placed.key, assigned, self._registry.replicas.values()),
+            assigned=assigned,
+        )
+        self._step(replica, BrokersChanged(self._eligible))
+        if replica.queue is None:
+            self._step(replica, LogFailed())
+        return replica
+
+    def _let_go(self, key: PartitionKey, mark: str) -> None:
+        replica = self._registry.replicas.pop(key, None)
+        if replica is None:
+            return
+        self._stop(replica)
+        self._store.let_go(replica, mark)
+        self._rooms.state_changed(key)
+
+    def _stop(self, replica: Replica) -> None:
+        self._fetchers.unfollow(replica.key)
+        self._proposals.forget(replica.key)
+        self._step(replica, LogFailed())
+        replica.tail.clear()
+
+    def _topic_config(self, topic: str) -> TopicConfig:
+        return TopicConfig.from_map(self._registry.image.topic_config(topic), self._config.topic_defaults)
+
+    def _reconfigure(self, topic: str) -> None:
+        """Offsets that count change only after the log has taken the new settings, and is synced if it has to be."""
+        config = self._topic_config(topic)
+        topic_id = self._registry.image.topic_ids[topic]
+        for key, replica in self._registry.replicas.items():
+            if key[0] == topic_id and replica.config != config:
+                replica.config = config
+                if replica.queue is not None:
+                    self._tell_log(replica, replica.queue, config)
+
+    def _tell_log(self, replica: Replica, queue: DirectoryQueue, config: TopicConfig) -> None:
+        def change() -> None:
+            if replica.opened is not None:
+                replica.opened.config = log_config(config)
+                if config.synced:
+                    replica.opened.sync()
+
+        changed = SettingsChanged(min_isr=config.min_insync_replicas, durable=config.synced)
+        try:
+            queue.call(change, done=lambda _: self._step(replica, changed), failed=lambda _: None)
+        except ApiError:
+            if not queue.failed:  # its queue is full
+                asyncio.get_running_loop().call_later(0.05, self._tell_log, replica, queue, config)
+
+    # --- the cores ---
+
+    def _step(self, replica: Replica, event: Event) -> None:
+        effects = replica.core.step(event, self._clock.now_ms())
+        replica.core.check_invariants()
+        for effect in effects:
+            self._perform(replica, effect)
+
+    def _perform(self, replica: Replica, effect: Effect) -> None:
+        match effect:
+            case HighWatermarkMoved():
+                self._rooms.commits.reached(replica.key, effect.high_watermark)
+            case ProposeIsr():
+                self._proposals.propose(replica.key, effect, lambda answer: self._isr_answered(replica, answer))
+            case LeadershipLost():
+                replica.tail.clear()
+                self._rooms.state_changed(replica.key)
+            case TakeLeadership():
+                self._fetchers.unfollow(replica.key)
+                self._leaderships.prepare(replica, effect.leader_epoch, leads=True)
+            case Follow():
+                self._fetchers.unfollow(replica.key)
+                self._leaderships.prepare(replica, effect.leader_epoch, leads=False)
+
+    def _isr_answered(self, replica: Replica, answer: IsrAnswered) -> None:
+        if self._registry.replicas.get(replica.key) is replica:
+            self._step(replica, answer)
+
+    def _directory_failed(self, queue: DirectoryQueue, error: Exception) -> None:
+        for replica in list(self._registry.replicas.values()):
+            if replica.queue is queue:
+                self._stop(replica)
+                self._rooms.state_changed(replica.key)
+        self._on_directory_failed(queue.directory_id, error)
+
+    # --- by time ---
+
+    def _start(self, coroutine: Awaitable[None], name: str) -> None:
+        assert asyncio.iscoroutine(coroutine)
+        self._tasks.append(self._nursery.start(coroutine, name))
+
+    async def _tick_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._config.replica_lag_time_max_ms / 2000)
+            for replica in list(self._registry.replicas.values()):
+                if replica.core.is_leader:
+                    self._step(replica, Tick())
+
+    async def _checkpoint_for_ever(self) -> None:
+        every_ms = self._config.high_watermark_checkpoint_interval_ms
+        points_due_ms = self._clock.now_ms() + self._config.recovery_checkpoint_interval_ms
+        while True:
+            await asyncio.sleep(every_ms / 1000)
+            replicas = list(self._registry.replicas.values())
+            if self._clock.now_ms() >= points_due_ms:
+                points_due_ms += self._config.recovery_checkpoint_interval_ms
+                await self._store.checkpoint_all(replicas)
+            else:
+                await self._store.checkpoint_high_watermarks(replicas)

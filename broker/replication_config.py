@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 REPLICA_LAG_TIME_MAX_MS_DEFAULT = 30_000  # replica.lag.time.max.ms
 FETCH_WAIT_MAX_MS_DEFAULT = 500  # replica.fetch.wait.max.ms
@@ -30,5 +31,5 @@ class ReplicationConfig:
     recovery_checkpoint_interval_ms: int = RECOVERY_CHECKPOINT_INTERVAL_MS_DEFAULT
     tail_bytes: int = TAIL_BYTES_DEFAULT
     alter_partition_retry_ms: int = ALTER_PARTITION_RETRY_MS_DEFAULT
-    min_insync_replicas: int = 1  # broker's default for topics that set none
+    topic_defaults: Mapping[str, str] = field(default_factory=dict)  # set for all topics by this broker's file
     internal_listener_name: str = "INTERNAL"  # inter.broker.listener.name: where leaders are fetched from

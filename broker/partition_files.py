@@ -1,0 +1,103 @@
+"""Partition directories on a disk: found at start, made, set aside, deleted. Runs in the directory's worker.
+
+`partition.metadata` in each says whose topic id it is: a name alone may be of a topic that was deleted and made again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broker.reconciler import PartitionKey
+from quorumlog.ids import Offset, Uuid
+from storage.checkpoint import HIGH_WATERMARKS, RecoveryPoints, TopicPartition, read_offsets
+from storage.disk import Disk, FileMissing
+from storage.log import Log
+from storage.log_config import LogConfig
+from storage.names import DELETE, BadDirectoryName, parse_directory, partition_directory
+from storage.partition_metadata import BadPartitionMetadata, read_topic_id, write_topic_id
+from storage.text_checkpoint import CorruptCheckpoint
+
+QUORUM_TOPIC = "__cluster_metadata"  # the quorum's own log may lie beside ours; it is none of our business
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What a directory holds at start.
+
+    partitions: topic names by key. nameless: in use, without a readable topic id: half made, and so empty. leftovers:
+    whose deletion was decided by a committed record and not finished. high_watermarks: by name and partition, a hint.
+    """
+
+    partitions: dict[PartitionKey, str]
+    nameless: tuple[TopicPartition, ...]
+    leftovers: tuple[str, ...]
+    high_watermarks: dict[TopicPartition, Offset]
+
+
+def look_through(disk: Disk, path: str) -> Holdings:
+    """Raises DiskError. Files and directories that are not partitions' are left alone."""
+    partitions: dict[PartitionKey, str] = {}
+    nameless: list[TopicPartition] = []
+    leftovers: list[str] = []
+    for name in disk.list(path):
+        if not disk.is_directory(f"{path}/{name}"):
+            continue
+        try:
+            parsed = parse_directory(name)
+        except BadDirectoryName:
+            continue
+        if parsed.topic == QUORUM_TOPIC:
+            continue
+        if parsed.mark == DELETE:
+            leftovers.append(name)
+        elif not parsed.mark:
+            topic_id = _topic_id(disk, f"{path}/{name}")
+            if topic_id is None:
+                nameless.append((parsed.topic, parsed.partition))
+            else:
+                partitions[topic_id, parsed.partition] = parsed.topic
+    return Holdings(partitions, tuple(nameless), tuple(leftovers), _high_watermarks(disk, path))
+
+
+def open_log(
+    disk: Disk, path: str, topic: str, key: PartitionKey, config: LogConfig, points: RecoveryPoints, clean: bool
+) -> Log:
+    """The log of a partition in log directory `path`, made if it is not there. Raises DiskError."""
+    partition_path = f"{path}/{partition_directory(topic, key[1])}"
+    log = Log.open(disk, partition_path, config, recovery_point=points.get((topic, key[1])), clean=clean)
+    if read_topic_id(disk, partition_path) is None:
+        write_topic_id(disk, partition_path, key[0])
+    return log
+
+
+def set_aside(disk: Disk, path: str, topic: str, index: int, name: str) -> None:
+    """Rename a partition's directory to the marked `name`, durably, so that its own name is free."""
+    try:
+        disk.rename(f"{path}/{partition_directory(topic, index)}", f"{path}/{name}")
+        disk.sync_directory(path)
+    except FileMissing:
+        pass
+
+
+def remove(disk: Disk, path: str, name: str) -> None:
+    """Delete a directory that was marked for it."""
+    assert name.endswith(f"-{DELETE}"), f"{name} is not marked for deletion"
+    try:
+        disk.remove_tree(f"{path}/{name}")
+        disk.sync_directory(path)
+    except FileMissing:
+        pass
+
+
+def _topic_id(disk: Disk, path: str) -> Uuid | None:
+    try:
+        return read_topic_id(disk, path)
+    except BadPartitionMetadata:
+        return None
+
+
+def _high_watermarks(disk: Disk, path: str) -> dict[TopicPartition, Offset]:
+    try:
+        return read_offsets(disk, f"{path}/{HIGH_WATERMARKS}")
+    except CorruptCheckpoint:
+        return {}
