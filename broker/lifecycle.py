@@ -21,6 +21,7 @@ from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
 
 RETRY_MIN_MS = 50
+URGENT_INTERVAL_MS = 100  # of heartbeats while a stop waits for the controller's word
 RETRY_MAX_MS = 1_000
 
 
@@ -48,7 +49,7 @@ class LifecycleConfig:
     heartbeat_interval_ms: int = 500
     registration_timeout_ms: int = 60_000
     controlled_shutdown_timeout_ms: int = 30_000
-    controlled_shutdown_silence_ms: int = 3_000  # without any answer for so long there is nobody to hand over to
+    controlled_shutdown_silence_ms: int = 2_000  # without any answer for so long there is nobody to hand over to
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,7 @@ class Lifecycle:
     ready: bool = False
     offline_directories: dict[Uuid, None] = field(default_factory=dict)
     _in_flight: bool = False
+    _told_fence: bool = True  # the last heartbeat wanted to stay fenced
     _next_ms: int | None = 0  # when to call next; None: nothing more is to be said
     _failures: int = 0
     _give_up_ms: int | None = None  # of the registration, or of the controlled shutdown
@@ -225,7 +227,7 @@ class Lifecycle:
             return self._on_unknown_to_controller(response, now_ms)
         if response.error_code != ErrorCode.NONE:
             return self._retry(_told(response.error_code, response.error_message), now_ms)
-        self._failures, self._next_ms = 0, now_ms + self.config.heartbeat_interval_ms
+        self._failures, self._next_ms = 0, now_ms + self._interval_ms()
         self.fenced = response.is_fenced
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             self._silent_ms = now_ms + self.config.controlled_shutdown_silence_ms
@@ -283,17 +285,26 @@ class Lifecycle:
         self._failures += 1
         return []
 
+    def _interval_ms(self) -> int:
+        """Until the next heartbeat; none if this broker became able to serve while the last one was on its way."""
+        if self.state is LifecycleState.RECOVERY and self._told_fence and not self._wants_fence():
+            return 0
+        if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
+            return min(URGENT_INTERVAL_MS, self.config.heartbeat_interval_ms)
+        return self.config.heartbeat_interval_ms
+
     def _wants_fence(self) -> bool:
         """True until the broker has applied its own registration and can serve."""
         return not self.ready or self.metadata_offset <= self.broker_epoch
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
         assert self.broker_epoch >= 0
+        self._told_fence = self._wants_fence()
         return BrokerHeartbeatRequest(
             broker_id=self.node_id,
             broker_epoch=self.broker_epoch,
             current_metadata_offset=self.metadata_offset,
-            want_fence=self._wants_fence(),
+            want_fence=self._told_fence,
             want_shutdown=self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN,
             offline_directories=tuple(sorted(self.offline_directories)),
             incarnation_id=self.incarnation_id,

@@ -100,6 +100,12 @@ def test_it_wants_to_be_unfenced_once_it_can_serve(offset: int, ready: bool, wan
     assert request.incarnation_id == INCARNATION
 
 
+def test_what_it_learns_while_a_heartbeat_is_on_its_way_is_told_right_after() -> None:
+    core = make()
+    play(core, TimerFired(), registered(epoch=10), MetadataApplied(11, ready=True), FENCED)
+    assert sent(play(core, TimerFired())).want_fence is False
+
+
 def test_heartbeats_go_out_every_interval_and_one_at_a_time() -> None:
     core = running()
     assert core.deadline_ms() == 500
@@ -194,8 +200,8 @@ def test_a_controlled_stop_ends_by_time_or_by_a_second_word() -> None:
 def test_a_controlled_stop_does_not_wait_for_a_controller_that_is_silent() -> None:
     core = running()
     play(core, StopWanted(controlled=True))
-    assert core.deadline_ms() == 3_000
-    assert play(core, TimerFired(), now_ms=3_000) == [StateChanged(S.SHUTTING_DOWN)]
+    assert core.deadline_ms() == 2_000
+    assert play(core, TimerFired(), now_ms=2_000) == [StateChanged(S.SHUTTING_DOWN)]
 
 
 @pytest.mark.parametrize("controlled", [True, False])
