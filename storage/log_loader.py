@@ -16,6 +16,7 @@ from storage.disk import Disk, FileMissing, parent_of
 from storage.epochs import CHECKPOINT_NAME, LeaderEpochCache
 from storage.log_config import LogConfig
 from storage.names import INDEX_SUFFIX, LOG_SUFFIX, parse_segment_name
+from storage.offset_index import MAX_RELATIVE_OFFSET
 from storage.recovery import RecoveryReport, Scan, ScanRules
 from storage.segment import CorruptBatch, Segment
 from storage.text_checkpoint import CorruptCheckpoint
@@ -87,10 +88,10 @@ def _first_scanned(segments: list[Segment], recovery_point: Offset, clean: bool)
     last = len(segments) - 1
     if clean:
         try:
-            segments[last].next_offset(segments[last].size)
-            return len(segments)
+            end = segments[last].next_offset(segments[last].size)
         except CorruptBatch:
             return last
+        return len(segments) if 0 <= end - segments[last].base_offset <= MAX_RELATIVE_OFFSET + 1 else last
     return max([number for number in range(last + 1) if segments[number].base_offset <= recovery_point], default=0)
 
 

@@ -145,8 +145,14 @@ def test_the_topic_id_of_a_partition() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"version: 0\n", b"version: -1\ntopic_id: EBESExQVFhcYGRobHB0eHw", b"version: 0\ntopic_id: " + b"A" * 22]
-    + [b"version: 0\ntopic_id: EBESExQVFhcYGRobHB0eHwX", b"\xff\xfe"],
+    [
+        b"",
+        b"version: 0\n",
+        b"version: -1\ntopic_id: EBESExQVFhcYGRobHB0eHw",
+        b"version: 0\ntopic_id: " + b"A" * 22,
+        b"version: 0\ntopic_id: EBESExQVFhcYGRobHB0eHwX",
+        b"\xff\xfe",
+    ],
 )
 def test_a_bad_topic_id_file_is_refused(content: bytes) -> None:
     with pytest.raises(BadPartitionMetadata):

@@ -349,3 +349,55 @@ def test_the_same_on_a_real_disk(tmp_path: object) -> None:
     want = read_all(log)
     del log
     assert read_all(Log.open(disk, path, SMALL)) == want
+
+
+def changes_of(disk: SimDisk) -> list[str]:
+    """From now on: every change and sync, with the last name of its path; reads are left out."""
+    seen: list[str] = []
+
+    def note(kind: str, path: str, digest: bytes) -> None:
+        if kind in ("open", "unlink", "truncate", "sync", "sync_directory", "pwritev", "rename"):
+            seen.append(f"{kind} {path.rpartition('/')[2]}")
+
+    disk.trace = note
+    return seen
+
+
+def test_a_truncation_takes_names_before_bytes_and_is_durable() -> None:
+    disk, log = filled(batches=10)
+    first, second, third = log.segment_bases
+    seen = changes_of(disk)
+    log.truncate_to(first + 3)
+    assert [change for change in seen if not change.startswith("open")] == [
+        f"unlink {log_name(third)}",
+        f"unlink {index_name(second)}",
+        f"unlink {log_name(second)}",
+        f"unlink {index_name(first)}",
+        "sync_directory t-0",
+        f"truncate {log_name(first)}",
+        f"sync {log_name(first)}",
+    ]
+
+
+def test_going_on_elsewhere_is_never_without_a_segment() -> None:
+    disk, log = filled(batches=2)
+    seen = changes_of(disk)
+    log.truncate_fully(700)
+    created = seen.index(f"open {log_name(700)}")
+    removed = seen.index(f"unlink {log_name(0)}")
+    assert "sync_directory t-0" in seen[created:removed]
+    assert "sync_directory t-0" in seen[removed:]
+
+
+def test_recovery_takes_names_before_bytes() -> None:
+    disk, log = filled(batches=10)
+    first, second, _ = log.segment_bases
+    disk.kill()
+    disk.open(f"{PATH}/{log_name(second)}").truncate(100)
+    seen = changes_of(disk)
+    open_log(disk)
+    order = [c for c in seen if c.startswith(("sync", "truncate", "unlink 0000")) and "checkpoint" not in c]
+    names, cut = order.index("sync_directory t-0"), order.index(f"truncate {log_name(second)}")
+    assert all(change.startswith("unlink") for change in order[:names])
+    assert names < cut < order.index(f"sync {log_name(second)}")
+    assert f"sync {log_name(first)}" in order, "what was only in memory is made durable"

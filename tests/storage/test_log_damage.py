@@ -38,7 +38,8 @@ def test_any_bytes_open_as_a_prefix_of_good_batches(
     first_damage = min([kept, *[position for position, value in changes if GOOD[position] != value]])
     untouched = [header for header in headers(GOOD) if header.end <= first_damage]
     assert log.end_offset >= (untouched[-1].next_offset if untouched else 0)
-    assert [entry[0] for entry in read_all(log)][: log.end_offset] == list(range(log.end_offset)) or clean
+    if not clean:  # a clean start believes the headers
+        assert [entry[0] for entry in read_all(log)] == list(range(log.end_offset))
     log.append([batch(log.end_offset, [b"goes on"], epoch=max(1, log.last_epoch))])
 
 

@@ -39,7 +39,7 @@ def test_a_turn_writes_each_log_once_and_syncs_it_once() -> None:
 
 
 def test_a_bad_job_fails_alone_and_so_does_what_needed_it() -> None:
-    _, a, b = two_logs()
+    _, a, _ = two_logs()
     writer = DirectoryWriter("/data")
     offsets = [0, 5, 6, 1]
     outcomes = writer.write_phase([AppendJob(a, [batch(offset, [b"v"])]) for offset in offsets])
@@ -49,7 +49,7 @@ def test_a_bad_job_fails_alone_and_so_does_what_needed_it() -> None:
 
 
 def test_other_jobs_keep_their_place_among_the_appends() -> None:
-    disk, a, b = two_logs()
+    disk, a, _ = two_logs()
     writer = DirectoryWriter("/data", RecoveryPoints(disk, "/data"))
     ends: list[int] = []
     outcomes = writer.write_phase(
@@ -70,7 +70,7 @@ def test_other_jobs_keep_their_place_among_the_appends() -> None:
 
 
 def test_the_recovery_point_is_lowered_on_disk_before_the_log_is_truncated() -> None:
-    disk, a, b = two_logs()
+    disk, a, _ = two_logs()
     points = RecoveryPoints(disk, "/data")
     writer = DirectoryWriter("/data", points)
     writer.write_phase([AppendJob(a, [batch(n, [b"v"]) for n in range(9)])])
@@ -85,7 +85,7 @@ def test_the_recovery_point_is_lowered_on_disk_before_the_log_is_truncated() -> 
 
 
 def test_a_log_that_need_not_be_durable_is_not_synced() -> None:
-    disk, a, b = two_logs(LogConfig(durable=False))
+    disk, a, _ = two_logs(LogConfig(durable=False))
     writer, seen = DirectoryWriter("/data"), traced(disk)
     writer.write_phase([AppendJob(a, [batch(0, [b"1"])])])
     assert writer.sync_phase()[0].value == 1
@@ -110,7 +110,7 @@ def test_the_first_disk_error_takes_the_directory_offline_for_good(kind: str) ->
 
 
 def test_a_log_closed_in_its_turn_is_durable() -> None:
-    disk, a, b = two_logs()
+    _, a, _ = two_logs()
     writer = DirectoryWriter("/data")
     writer.write_phase([AppendJob(a, [batch(0, [b"1"])]), CallJob(a.close)])
     assert writer.sync_phase()[0].error is None
