@@ -17,7 +17,7 @@ from jepsen.sim.session import Block, Pipe, Session
 from quorumlog.rpc.caller import Metadata
 from quorumlog.rpc.transport import Address
 
-KEEPALIVE_NS = 5 * NS_PER_S  # gRPC's keepalive time and timeout (grpc_options): a cut that lasts so long is noticed
+KEEPALIVE_NS = 7 * NS_PER_S  # gRPC's keepalive time and timeout (grpc_options): a cut that lasts so long is noticed
 _FIRST_FREE_PORT = 40_000
 
 Interceptor = Callable[[Message], Verdict]

@@ -28,7 +28,7 @@ class GrpcOptions:
     max_message_bytes: int = MAX_MESSAGE_BYTES_DEFAULT
     connect_timeout_ms: int = CONNECT_TIMEOUT_MS_DEFAULT
     keepalive_time_ms: int = 2_000
-    keepalive_timeout_ms: int = 3_000
+    keepalive_timeout_ms: int = 5_000
     initial_backoff_ms: int = 100
     max_backoff_ms: int = 1_000
     health: bool = True
@@ -50,7 +50,7 @@ class GrpcOptions:
             *self._common_arguments(),
             ("grpc.so_reuseport", 0),
             ("grpc.max_concurrent_streams", _MAX_STREAMS_PER_CONNECTION),
-            ("grpc.http2.min_recv_ping_interval_without_data_ms", _PING_INTERVAL_ALLOWED_MS),
+            ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_ALLOWED_MS),
             ("grpc.http2.max_ping_strikes", 0),
         ]
 
@@ -61,6 +61,10 @@ class GrpcOptions:
             ("grpc.max_metadata_size", _MAX_METADATA_BYTES),
             ("grpc.keepalive_time_ms", self.keepalive_time_ms),
             ("grpc.keepalive_timeout_ms", self.keepalive_timeout_ms),
+            (
+                "grpc.http2.ping_timeout_ms",
+                self.keepalive_timeout_ms,
+            ),  # else a ping may take a minute, keepalive or not
             ("grpc.keepalive_permit_without_calls", 1),
             ("grpc.http2.max_pings_without_data", 0),
         ]

@@ -1,0 +1,280 @@
+"""What only real sockets and real processes can show of the gRPC transport."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from transport_worlds import identity
+
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, ProbeResponse
+from quorumlog.messages.fetch import FetchRequest, FetchResponse
+from quorumlog.messages.produce import ProduceRequest, ProduceResponse
+from quorumlog.rpc import ordered_answers
+from quorumlog.rpc.calls import BY_REQUEST
+from quorumlog.rpc.grpc_options import GrpcOptions
+from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.transport import Address, Context, Handler, Listener, NoProof, NotDelivered, OutcomeUnknown, Refused
+
+LIMIT_S = 20
+GARBAGE = b"\xff\xff\xff\xff"
+
+
+def crash(name: str, error: BaseException) -> None:
+    raise AssertionError(name) from error
+
+
+@asynccontextmanager
+async def served(handler: Handler, *, internal: bool = False, **options: Any) -> AsyncIterator[Address]:
+    transport = GrpcTransport(identity(1), on_crash=crash, options=GrpcOptions(**options))
+    listener = Listener(name="T", address=Address("127.0.0.1", 0), internal=internal)
+    server = await transport.listen(listener, handler)
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            yield server.listener.address
+    finally:
+        await server.close()
+
+
+async def fetched(context: Context, request: Any) -> Any:
+    return FetchResponse()
+
+
+def test_garbage_is_an_invalid_request_and_ends_a_stream() -> None:
+    async def scenario() -> None:
+        async with served(fetched) as address, grpc.aio.insecure_channel(str(address)) as channel:
+            fetch, produce = BY_REQUEST[FetchRequest], BY_REQUEST[ProduceRequest]
+            unary: Any = channel.unary_unary(fetch.method.path)
+            data = await unary(GARBAGE)
+            assert fetch.codec.decode_response(data).error_code == ErrorCode.INVALID_REQUEST
+            stream: Any = channel.stream_stream(produce.method.path)()
+            await stream.write(GARBAGE)
+            assert produce.codec.decode_response(await stream.read()).error_code == ErrorCode.INVALID_REQUEST
+            assert await stream.read() is grpc.aio.EOF
+
+    asyncio.run(scenario())
+
+
+def test_a_half_closed_stream_still_gets_its_answers() -> None:
+    async def slow(context: Context, request: Any) -> Any:
+        await asyncio.sleep(0)
+        return ProduceResponse(throttle_time_ms=request.timeout_ms)
+
+    async def scenario() -> None:
+        async with served(slow) as address, grpc.aio.insecure_channel(str(address)) as channel:
+            call = BY_REQUEST[ProduceRequest]
+            stream: Any = channel.stream_stream(call.method.path)()
+            for number in range(3):
+                await stream.write(call.codec.encode_request(ProduceRequest(acks=-1, timeout_ms=number)))
+            await stream.done_writing()
+            answers = [call.codec.decode_response(await stream.read()).throttle_time_ms for _ in range(3)]
+            assert answers == [0, 1, 2]
+            assert await stream.read() is grpc.aio.EOF
+
+    asyncio.run(scenario())
+
+
+def test_a_stream_is_read_no_further_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordered_answers, "MAX_HANDLED_REQUESTS", 3)
+
+    async def scenario() -> None:
+        gate = asyncio.Event()
+        started: list[int] = []
+        most = 0
+
+        async def stuck(context: Context, request: Any) -> Any:
+            nonlocal most
+            started.append(request.timeout_ms)
+            most = max(most, len(started))
+            if len(started) == 3:
+                gate.set()
+            await gate.wait()
+            started.pop()
+            return ProduceResponse()
+
+        async with served(stuck) as address:
+            connection = GrpcTransport().connect(address, internal=False)
+            calls = [connection.call(ProduceRequest(acks=-1, timeout_ms=number), 10_000) for number in range(20)]
+            for call in calls:
+                await call
+            await connection.close()
+            assert most == 3
+
+    asyncio.run(scenario())
+
+
+def test_a_message_over_the_limit_is_not_sent() -> None:
+    async def scenario() -> None:
+        connection = GrpcTransport(options=GrpcOptions(max_message_bytes=10)).connect(
+            Address("127.0.0.1", 1), internal=False
+        )
+        with pytest.raises(NotDelivered, match="bytes"):
+            await connection.call(FetchRequest(max_wait_ms=1, min_bytes=1, max_bytes=2**31 - 1, rack="r" * 20), 1_000)
+        await connection.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("reflection", [False, True])
+def test_health_and_reflection_are_served(reflection: bool) -> None:
+    async def scenario() -> None:
+        async with served(fetched, internal=True, reflection=reflection) as address:
+            async with grpc.aio.insecure_channel(str(address)) as channel:
+                check = health_pb2.HealthCheckRequest(service="quorumlog.v1.Broker")
+                found = await health_pb2_grpc.HealthStub(channel).Check(check)
+                assert found.status == health_pb2.HealthCheckResponse.SERVING
+                asked: Any = channel.stream_stream(
+                    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                    request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+                    response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+                )()
+                if not reflection:
+                    with pytest.raises(grpc.aio.AioRpcError):
+                        await asked.read()
+                    return
+                await asked.write(reflection_pb2.ServerReflectionRequest(list_services=""))
+                names = [service.name for service in (await asked.read()).list_services_response.service]
+                assert "quorumlog.v1.Quorum" in names
+                asked.cancel()
+
+    assert reflection_pb2_grpc is not None
+    asyncio.run(scenario())
+
+
+def beating_client(address: Address) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, str(Path(__file__).with_name("beating_client.py")), str(address.port)])
+
+
+async def ended_by(closed: asyncio.Event, act: Any) -> float:
+    """Seconds from the act to the notice."""
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    act()
+    await closed.wait()
+    return loop.time() - started
+
+
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM], ids=["kill -9", "term"])
+def test_a_killed_process_is_noticed_at_once(kill: signal.Signals) -> None:
+    async def scenario() -> None:
+        closed, beaten = asyncio.Event(), asyncio.Event()
+
+        async def handler(context: Context, request: Any) -> Any:
+            assert isinstance(request, BrokerHeartbeatRequest)
+            context.on_closed(closed.set)
+            beaten.set()
+            return BrokerHeartbeatResponse()
+
+        async with served(handler, internal=True) as address:
+            process = beating_client(address)
+            try:
+                await beaten.wait()
+                assert await ended_by(closed, lambda: process.send_signal(kill)) < 1
+            finally:
+                process.kill()
+                process.wait()
+
+    asyncio.run(scenario())
+
+
+def test_a_stopped_process_is_given_up_by_keepalive() -> None:
+    async def scenario() -> None:
+        closed, beaten = asyncio.Event(), asyncio.Event()
+
+        async def handler(context: Context, request: Any) -> Any:
+            context.on_closed(closed.set)
+            beaten.set()
+            return BrokerHeartbeatResponse()
+
+        async with served(handler, internal=True, keepalive_time_ms=200, keepalive_timeout_ms=200) as address:
+            process = beating_client(address)
+            try:
+                await beaten.wait()
+                assert await ended_by(closed, lambda: process.send_signal(signal.SIGSTOP)) > 0.2
+            finally:
+                process.kill()
+                process.wait()
+
+    asyncio.run(scenario())
+
+
+# ---- probes and connects, against sockets that are not gRPC
+
+
+@asynccontextmanager
+async def mute_socket(backlog: int = 8) -> AsyncIterator[Address]:
+    """The kernel accepts; nobody ever answers: what a stopped process looks like."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen(backlog)
+        yield Address("127.0.0.1", sock.getsockname()[1])
+
+
+def test_a_mute_peer_is_no_proof_and_gets_no_request() -> None:
+    async def scenario() -> None:
+        async with mute_socket() as address:
+            transport = GrpcTransport(identity(2))
+            assert isinstance(await transport.probe(address, 500), NoProof)
+            connection = transport.connect(address, internal=True)
+            with pytest.raises(NotDelivered):
+                await connection.call(FetchRequest(max_wait_ms=1, min_bytes=1, max_bytes=1), 300)
+            with pytest.raises(NotDelivered):
+                await connection.call(ProduceRequest(acks=-1, timeout_ms=1), 300)
+            await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_name_is_refused_only_when_each_of_its_addresses_is() -> None:
+    async def scenario() -> None:
+        transport = GrpcTransport(identity(2))
+        async with mute_socket() as address:
+            by_name = Address("localhost", address.port)
+            assert isinstance(await transport.probe(by_name, 500), NoProof)
+        assert await transport.probe(by_name, 500) == Refused()
+        assert isinstance(await transport.probe(Address("no-such-host.invalid", 1), 2_000), NoProof)
+
+    asyncio.run(scenario())
+
+
+def test_a_server_that_speaks_gibberish_leaves_no_false_certainty() -> None:
+    async def gibberish(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async def scenario() -> None:
+        server = await asyncio.start_server(gibberish, "127.0.0.1", 0)
+        address = Address("127.0.0.1", server.sockets[0].getsockname()[1])
+        transport = GrpcTransport(identity(2))
+        assert isinstance(await transport.probe(address, 1_000), NoProof)
+        connection = transport.connect(address, internal=True)
+        with pytest.raises((NotDelivered, OutcomeUnknown)):
+            await connection.call(FetchRequest(max_wait_ms=1, min_bytes=1, max_bytes=1), 1_000)
+        await connection.close()
+        server.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_probe_answered_with_half_an_identity_proves_nothing() -> None:
+    async def half(context: Context, request: Any) -> Any:
+        return ProbeResponse(node_id=1, incarnation_id=b"short")
+
+    async def scenario() -> None:
+        async with served(half, internal=True) as address:
+            assert isinstance(await GrpcTransport(identity(2)).probe(address, 5_000), NoProof)
+
+    asyncio.run(scenario())
