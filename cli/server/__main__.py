@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # read at import; its information about closed connections is noise
 
 from cli.server.process import main
 

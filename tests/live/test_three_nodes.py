@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -35,6 +34,7 @@ from quorumlog.records.plain import decode_batch, encode_batch
 from quorumlog.records.record import Record
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection, RpcError
+from quorumlog.testing.ports import PortPicker
 from storage.edge.disk import RealDisk
 
 T = TypeVar("T")
@@ -74,7 +74,8 @@ class Nodes:
 
 @pytest.fixture
 def nodes(tmp_path: Path) -> Iterator[Nodes]:
-    made = make_nodes(tmp_path)
+    picker = PortPicker()
+    made = make_nodes(tmp_path, picker)
     try:
         for node_id in IDS:
             made.start(node_id)
@@ -84,18 +85,19 @@ def nodes(tmp_path: Path) -> Iterator[Nodes]:
             if process.poll() is None:
                 process.kill()
                 process.wait()
+        picker.close()
 
 
-def make_nodes(root: Path) -> Nodes:
-    ports = free_ports(6)
-    client = {node_id: Address("127.0.0.1", ports[node_id - 1]) for node_id in IDS}
-    voters = ",".join(f"{node_id}@127.0.0.1:{ports[node_id + 2]}" for node_id in IDS)
+def make_nodes(root: Path, picker: PortPicker) -> Nodes:
+    ports = dict(zip(IDS, picker.pick(len(IDS)), strict=True))
+    client = {node_id: Address("127.0.0.1", ports[node_id].client) for node_id in IDS}
+    voters = ",".join(f"{node_id}@127.0.0.1:{ports[node_id].internal}" for node_id in IDS)
     secret, cluster_id = new_secret(os.urandom(32)), format_uuid(random_uuid())
     for node_id in IDS:
         path = root / f"{node_id}.properties"
         path.write_text(
             f"node.id={node_id}\nlog.dirs={root}/data{node_id}\ncontroller.quorum.voters={voters}\n"
-            f"listeners=CLIENT://{client[node_id]},INTERNAL://127.0.0.1:{ports[node_id + 2]}\n"
+            f"listeners=CLIENT://{client[node_id]},INTERNAL://127.0.0.1:{ports[node_id].internal}\n"
             "default.replication.factor=3\nmin.insync.replicas=2\nbroker.session.timeout.ms=3000\n"
         )
         config = load(str(path), path.read_text(), {})
@@ -108,14 +110,6 @@ def make_nodes(root: Path) -> Nodes:
             protect=lambda name: os.chmod(name, 0o600),
         )
     return Nodes(root, client, {})
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [entry.getsockname()[1] for entry in sockets]
-    for entry in sockets:
-        entry.close()
-    return ports
 
 
 class Client:
