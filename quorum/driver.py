@@ -50,6 +50,7 @@ from quorum.raft.events import (
     NotLeader,
     PeerProvenDead,
     RecordsRead,
+    Request,
     RequestReceived,
     ShutdownAsked,
     Started,
@@ -198,6 +199,8 @@ class Driver:
         """Answer a request of the quorum: Vote, BeginQuorumEpoch, EndQuorumEpoch, QuorumFetch, DescribeQuorum."""
         if self._raft is None or self._stopped:
             raise ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"node {self.node_id} is not running yet, or no more")
+        if not isinstance(request, Request):
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"{type(request).__name__} is not a request of the quorum")
         check_owner(context.peer, request)
         self._last_token += 1
         token = self._last_token

@@ -1,0 +1,200 @@
+"""Whole drivers, three and more, on the simulated loop, network and disk. One log directory per node: `/n<id>`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from jepsen.sim.disk import SimDisk
+from jepsen.sim.loop import SimLoop
+from jepsen.sim.network import Network
+from jepsen.sim.scheduler import Scheduler
+from jepsen.sim.transport import SimTransport
+from jepsen.sim.worker import SimWorker
+from quorum.driver import Driver
+from quorum.raft.voters import Voter, VoterSet
+from quorumlog.ids import Epoch, NodeId, Offset
+from quorumlog.messages.common import Endpoint
+from quorumlog.messages.controller import ProbeRequest, ProbeResponse
+from quorumlog.nursery import Nursery
+from quorumlog.records import decode_batch, headers
+from quorumlog.rpc.transport import Address, Context, Identity, Listener
+from storage.writer import DirectoryWriter
+
+MS = 1_000_000  # of virtual nanoseconds
+
+
+class Recorder:
+    """A RaftListener that keeps the values it was given, and checks the promises of quorum/listener.py."""
+
+    def __init__(self) -> None:
+        self.values: list[bytes] = []
+        self.end_offset: Offset = 0
+        self.high_watermark: Offset = -1
+        self.leader: tuple[NodeId, Epoch] = (-1, 0)
+        self.claimed: Epoch | None = None
+        self.calls: list[str] = []
+
+    def on_committed(self, batches: bytes, end_offset: Offset) -> None:
+        found = headers(batches)
+        assert found[0].base_offset == self.end_offset and found[-1].next_offset == end_offset
+        assert end_offset <= self.high_watermark
+        self.end_offset = end_offset
+        for header in found:
+            if not header.is_control:
+                self.values.extend(record.value or b"" for record in decode_batch(batches, header))
+
+    def on_high_watermark(self, high_watermark: Offset) -> None:
+        assert high_watermark > self.high_watermark
+        self.high_watermark = high_watermark
+
+    def on_leader_change(self, leader_id: NodeId, epoch: Epoch, endpoint: Endpoint | None) -> None:
+        assert epoch >= self.leader[1] and (leader_id == -1) == (endpoint is None)
+        self.leader = (leader_id, epoch)
+
+    def on_claim(self, epoch: Epoch, end_offset: Offset) -> None:
+        assert self.claimed is None and self.end_offset >= end_offset
+        self.claimed = epoch
+        self.calls.append(f"claim {epoch}")
+
+    def on_resign(self, epoch: Epoch) -> None:
+        assert self.claimed == epoch
+        self.claimed = None
+        self.calls.append(f"resign {epoch}")
+
+
+class LoopClock:
+    def __init__(self, loop: SimLoop) -> None:
+        self._loop = loop
+
+    def now_ms(self) -> int:
+        return int(self._loop.time() * 1000)
+
+    def wall_ms(self) -> int:
+        return 1_700_000_000_000 + self.now_ms()
+
+
+class Process:
+    """One life of one node."""
+
+    def __init__(self, world: World, node_id: NodeId, life: int) -> None:
+        name = f"n{node_id}"
+        self.loop = SimLoop(world.scheduler, name)
+        self.crashes: list[BaseException] = []
+        self.incarnation_id = bytes([node_id, life]) * 8
+        identity = Identity(cluster_id="c", node_id=node_id, incarnation_id=self.incarnation_id, secret=b"s" * 32)
+        on_crash = lambda _, error: self.crashes.append(error)  # noqa: E731
+        self.transport = SimTransport(world.network, name, self.loop, identity, on_crash=on_crash)
+        self.disk = world.disks[node_id]
+        self.worker = SimWorker(self.disk, DirectoryWriter(f"/{name}"), self.loop.deliver_later)
+        self.recorder = Recorder()
+        self.driver = Driver(
+            node_id=node_id,
+            directory_id=bytes([node_id + 1]) * 16,
+            cluster_id="c",
+            voters=world.voters,
+            transport=self.transport,
+            worker=self.worker,
+            disk=self.disk,
+            clock=LoopClock(self.loop),
+            rng=world.scheduler.rng(f"driver/{node_id}/{life}"),
+            nursery=Nursery(on_crash),
+            listeners=[self.recorder],
+        )
+        self.address = Address(name, 9000)
+
+    def start(self) -> None:
+        self.do(self._start())
+
+    def do(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self.loop.deliver(lambda: self.loop.create_task(coroutine))
+
+    def append(self, *values: bytes) -> None:
+        self.loop.deliver(lambda: self.driver.append(self.driver.epoch, values))
+
+    async def _start(self) -> None:
+        await self.transport.listen(Listener(name="INTERNAL", address=self.address, internal=True), self._handle)
+        await self.driver.start()
+
+    async def _handle(self, context: Context, request: Any) -> Any:
+        if isinstance(request, ProbeRequest):
+            return ProbeResponse(node_id=self.driver.node_id, incarnation_id=self.incarnation_id)
+        return await self.driver.handle(context, request)
+
+
+class World:
+    def __init__(self, seed: int = 1, voters: int = 3, observers: int = 0) -> None:
+        WORLDS.append(self)
+        self.scheduler = Scheduler(seed)
+        self.network = Network(self.scheduler)
+        self.voters = VoterSet(
+            Voter(node_id=i, endpoint=Endpoint(name="INTERNAL", host=f"n{i}", port=9000)) for i in range(voters)
+        )
+        count = voters + observers
+        self.disks = [SimDisk(latency=lambda _: MS) for _ in range(count)]
+        for node_id, disk in enumerate(self.disks):
+            disk.make_directory(f"/n{node_id}")
+            disk.sync_directory("/")
+        self.lives = [0] * count
+        self.running: dict[NodeId, Process] = {}
+        for node_id in range(count):
+            self.start(node_id)
+
+    def start(self, node_id: NodeId, *, begin: bool = True) -> Process:
+        self.lives[node_id] += 1
+        process = self.running[node_id] = Process(self, node_id, self.lives[node_id])
+        if begin:
+            process.start()
+        return process
+
+    def kill(self, node_id: NodeId, *, power_cut: bool = False) -> None:
+        process = self.running.pop(node_id)
+        process.loop.kill()
+        process.worker.kill()
+        if power_cut:
+            process.disk.crash(self.scheduler.rng(f"cut/{node_id}/{self.lives[node_id]}"))
+        else:
+            process.disk.kill()
+
+    def run(self, duration_ms: int, until: Callable[[], bool] | None = None) -> bool:
+        if until is None:
+            self.scheduler.run_for(duration_ms * MS)
+            return True
+        reached = self.scheduler.run_while(lambda: not until(), self.scheduler.now_ns + duration_ms * MS)
+        for process in self.running.values():
+            assert not process.crashes, process.crashes
+        return reached
+
+    @property
+    def now_ms(self) -> int:
+        return self.scheduler.now_ns // MS
+
+    @property
+    def leader(self) -> Process | None:
+        """Whoever has claimed the largest epoch."""
+        claimed = [process for process in self.running.values() if process.recorder.claimed is not None]
+        return max(claimed, key=lambda process: process.recorder.claimed or 0, default=None)
+
+    def has_leader(self) -> bool:
+        return self.leader is not None
+
+    def all_have(self, *values: bytes) -> Callable[[], bool]:
+        return lambda: all(process.recorder.values == list(values) for process in self.running.values())
+
+
+WORLDS: list[World] = []  # of the running test
+
+
+def outcome_of(world: World, process: Process, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run to the end; the value, or the error."""
+    results: list[Any] = []
+
+    async def catch() -> None:
+        try:
+            results.append(await coroutine)
+        except Exception as error:
+            results.append(error)
+
+    process.do(catch())
+    assert world.run(10_000, until=lambda: bool(results))
+    return results[0]

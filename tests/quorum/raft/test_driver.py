@@ -1,0 +1,199 @@
+"""The driver as production runs it, on a simulated world: elections, kills, power cuts, stalls, a sick disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from driver_world import WORLDS, World, outcome_of
+
+from jepsen.sim.disk_faults import Fail
+from quorum.driver import NotLeader
+from quorum.raft.quorum_state import CorruptQuorumState
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.quorum import DescribeQuorumRequest, VoteRequest
+from quorumlog.rpc.transport import Identity
+from storage.writer import DirectoryOffline
+
+
+@pytest.fixture(autouse=True)
+def _ended() -> Iterator[None]:
+    """What still runs when a test ends is killed, as a process is."""
+    yield
+    for world in WORLDS:
+        for node_id in list(world.running):
+            world.kill(node_id)
+    WORLDS.clear()
+
+
+class Caller:
+    """A context whose wire has verified who calls."""
+
+    def __init__(self, node_id: int) -> None:
+        self.peer = Identity(cluster_id="c", node_id=node_id, incarnation_id=b"i" * 16, secret=b"s")
+
+
+def elected(seed: int = 1, voters: int = 3, observers: int = 0) -> World:
+    world = World(seed, voters, observers)
+    assert world.run(5_000, until=world.has_leader)
+    return world
+
+
+@pytest.mark.parametrize(("voters", "observers"), [(1, 0), (1, 1), (2, 0), (3, 0), (3, 2), (5, 1)])
+def test_values_reach_every_listener_in_order(voters: int, observers: int) -> None:
+    world = elected(voters=voters, observers=observers)
+    assert world.leader is not None
+    world.leader.append(b"a", b"b")
+    world.leader.append(b"c")
+    assert world.run(3_000, until=world.all_have(b"a", b"b", b"c"))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_killed_leader_is_replaced_within_half_a_second_and_nothing_is_lost(seed: int) -> None:
+    world = elected(seed)
+    world.run(1_000)
+    leader = world.leader
+    assert leader is not None
+    leader.append(b"kept")
+    assert world.run(1_000, until=world.all_have(b"kept"))
+    world.kill(leader.driver.node_id, power_cut=True)
+    before_ms = world.now_ms
+    assert world.run(3_000, until=world.has_leader)
+    assert world.now_ms - before_ms <= 500
+    world.start(leader.driver.node_id)
+    assert world.run(3_000, until=world.all_have(b"kept"))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_graceful_stop_hands_over(seed: int) -> None:
+    world = elected(seed)
+    world.run(1_000)
+    leader = world.leader
+    assert leader is not None
+    leader.append(b"kept")
+    assert world.run(1_000, until=world.all_have(b"kept"))
+    before_ms = world.now_ms
+    outcome_of(world, leader, leader.driver.stop(graceful=True))
+    assert leader.recorder.claimed is None
+    world.kill(leader.driver.node_id)
+    assert world.run(1_000, until=world.has_leader)
+    assert world.now_ms - before_ms <= 150
+    world.start(leader.driver.node_id)
+    assert world.run(3_000, until=world.all_have(b"kept"))
+
+
+def test_everyone_loses_power_and_what_was_committed_stays() -> None:
+    world = elected(7)
+    assert world.leader is not None
+    for number in range(20):
+        world.leader.append(b"%d" % number)
+    values = [b"%d" % number for number in range(20)]
+    assert world.run(3_000, until=world.all_have(*values))
+    for node_id in range(3):
+        world.kill(node_id, power_cut=True)
+    for node_id in range(3):
+        world.start(node_id)
+    assert world.run(6_000, until=world.all_have(*values))
+
+
+def test_a_paused_leader_is_replaced_and_comes_back_as_a_follower() -> None:
+    world = elected(3)
+    world.run(1_000)
+    old = world.leader
+    assert old is not None
+    old.loop.pause()
+    assert world.run(4_000, until=lambda: world.leader is not None and world.leader is not old)
+    old.loop.resume()
+    assert world.run(3_000, until=lambda: old.recorder.claimed is None)
+    new = world.leader
+    assert new is not None
+    assert world.run(3_000, until=lambda: old.driver.leader == new.driver.node_id)
+
+
+def test_a_paused_follower_starts_no_election_when_it_wakes() -> None:
+    world = elected(4)
+    world.run(1_000)
+    leader = world.leader
+    assert leader is not None
+    epoch = leader.driver.epoch
+    follower = next(process for process in world.running.values() if process is not leader)
+    for _ in range(5):
+        follower.loop.pause()
+        world.run(5_000)
+        follower.loop.resume()
+        world.run(1_000)
+    assert leader.recorder.claimed == epoch and leader.driver.epoch == epoch
+
+
+def test_append_where_this_node_does_not_lead() -> None:
+    world = elected()
+    follower = next(process for process in world.running.values() if process is not world.leader)
+    with pytest.raises(NotLeader):
+        follower.driver.append(follower.driver.epoch, [b"x"])
+    assert world.leader is not None
+    with pytest.raises(NotLeader):
+        world.leader.driver.append(world.leader.driver.epoch - 1, [b"x"])
+
+
+def test_a_batch_that_is_too_large_is_refused_before_it_gets_offsets() -> None:
+    world = elected()
+    assert world.leader is not None
+    end = world.leader.driver.end_offset
+    with pytest.raises(ApiError) as refusal:
+        world.leader.driver.append(world.leader.driver.epoch, [bytes(5 << 20), bytes(5 << 20)])
+    assert refusal.value.code is ErrorCode.RECORD_LIST_TOO_LARGE
+    assert world.leader.driver.end_offset == end
+
+
+def test_describe_quorum() -> None:
+    world = elected(observers=1)
+    world.run(2_000)
+    leader = world.leader
+    assert leader is not None
+    answer = outcome_of(world, leader, leader.driver.handle(Caller(0), DescribeQuorumRequest()))  # type: ignore[arg-type]
+    assert answer.error_code == 0 and answer.cluster_id == "c" and answer.leader_id == leader.driver.node_id
+    assert [row.replica_id for row in answer.voters] == [0, 1, 2] and [row.replica_id for row in answer.observers] == [
+        3
+    ]
+    assert {row.log_end_offset for row in (*answer.voters, *answer.observers)} == {leader.driver.end_offset}
+
+
+def test_nobody_asks_for_votes_in_another_name() -> None:
+    world = elected()
+    process = world.running[0]
+    request = VoteRequest(epoch=99, candidate_id=2, voter_id=0, last_epoch=98, last_epoch_end_offset=9, pre_vote=False)
+    answer = outcome_of(world, process, process.driver.handle(Caller(1), request))  # type: ignore[arg-type]
+    assert isinstance(answer, ApiError) and answer.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert process.driver.epoch < 99
+
+
+def test_a_disk_that_fails_stops_its_node_and_the_others_go_on() -> None:
+    world = elected(5)
+    leader = world.leader
+    assert leader is not None
+    leader.disk.faults = lambda operation: Fail() if operation.kind == "pwritev" else None
+    leader.append(b"lost")
+    world.scheduler.run_for(1_000_000_000)
+    assert [type(error) for error in leader.crashes] == [DirectoryOffline]
+    assert not leader.driver.is_leader
+    world.kill(leader.driver.node_id)
+    assert world.run(5_000, until=world.has_leader)
+
+
+def test_a_corrupt_quorum_state_is_fatal() -> None:
+    world = elected(6)
+    world.kill(0)
+    disk = world.disks[0]
+    disk.flip_bit("/n0/__cluster_metadata-0/quorum-state", 8 * 15)
+    process = world.start(0, begin=False)
+    assert isinstance(outcome_of(world, process, process.driver.start()), CorruptQuorumState)
+
+
+def test_the_same_seed_gives_the_same_history() -> None:
+    def history(seed: int) -> list[tuple[int, int]]:
+        world = elected(seed)
+        world.kill(0)
+        world.run(2_000)
+        return [(world.scheduler.steps, process.driver.epoch) for process in world.running.values()]
+
+    assert history(11) == history(11)
