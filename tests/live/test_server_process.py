@@ -122,6 +122,17 @@ def test_a_killed_node_starts_again_and_a_directory_has_one_user(config: Path) -
         next_line(again, "READY")
 
 
+def test_a_port_has_one_user_and_who_comes_second_leaves_his_directories_in_order(config: Path) -> None:
+    other = config.with_name("other.properties")
+    other.write_text(config.read_text().replace("/a,", "/c,").replace("/b\n", "/d\n"))
+    with running(formatted(config)) as first:
+        next_line(first, "LISTENING")
+        done = subprocess.run(command(formatted(other)), capture_output=True, text=True, timeout=WAIT_S, check=False)
+        assert done.returncode == 6
+        assert "the port is in use" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
 REFUSALS = [
     ("under -O", ("-O",), "", 2, "does not run under -O"),
     ("a typing error", (), "num.partition=1\n", 2, "did you mean num.partitions?"),
