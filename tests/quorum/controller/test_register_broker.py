@@ -1,0 +1,136 @@
+"""Registration: every refusal, what keeps an epoch, and what a new incarnation costs the old one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from controller_world import SESSION_MS, World, cluster, registration, uuid
+
+from quorum.metadata.registration import LOST
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.common import Endpoint
+from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest as Assign
+from quorumlog.messages.controller import DirectoryAssignment
+
+INTERNAL = Endpoint(name="INTERNAL", host="h", port=1)
+
+REFUSED: list[tuple[str, dict[str, Any], ErrorCode, str]] = [
+    ("another cluster", {"cluster_id": "other"}, ErrorCode.INCONSISTENT_CLUSTER_ID, "belongs to cluster 'other'"),
+    ("no directory", {"log_directories": ()}, ErrorCode.INVALID_REGISTRATION, "no log directory"),
+    ("a reserved directory", {"log_directories": (LOST,)}, ErrorCode.INVALID_REGISTRATION, "not usable"),
+    ("a short directory id", {"log_directories": (b"x",)}, ErrorCode.INVALID_REGISTRATION, "not usable"),
+    ("a directory twice", {"log_directories": (uuid(9), uuid(9))}, ErrorCode.INVALID_REGISTRATION, "twice"),
+    ("another's directory", {"log_directories": (uuid(1),)}, ErrorCode.INVALID_REGISTRATION, "belongs to broker 1"),
+    ("no listener", {"endpoints": ()}, ErrorCode.INVALID_REGISTRATION, "listeners"),
+    ("a listener twice", {"endpoints": (INTERNAL, INTERNAL)}, ErrorCode.INVALID_REGISTRATION, "listeners"),
+    ("no port", {"endpoints": (Endpoint(name="A", host="h", port=0),)}, ErrorCode.INVALID_REGISTRATION, "port"),
+    ("no id", {"broker_id": -1}, ErrorCode.INVALID_REGISTRATION, "needs an id"),
+    ("a short incarnation", {"incarnation_id": b"x"}, ErrorCode.INVALID_REGISTRATION, "incarnation id"),
+]
+
+
+@pytest.mark.parametrize(("changes", "code", "says"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+def test_refused(changes: dict[str, Any], code: ErrorCode, says: str) -> None:
+    world = cluster(1)
+    before = world.tip
+    with pytest.raises(ApiError, match=says) as raised:
+        world.ask(registration(2, **changes))
+    assert raised.value.code is code and world.tip is before
+
+
+def test_the_epoch_is_the_offset_of_the_record_and_the_broker_starts_fenced() -> None:
+    world = World()
+    offset = len(world.log)
+    assert world.ask(registration(1)).broker_epoch == offset
+    broker = world.tip.brokers[1]
+    assert (broker.broker_epoch, broker.fenced) == (offset, True)
+
+
+def test_a_retry_keeps_the_epoch_and_writes_nothing() -> None:
+    world = cluster(1)
+    epoch, end = world.tip.brokers[1].broker_epoch, len(world.log)
+    assert world.ask(registration(1)).broker_epoch == epoch
+    assert len(world.log) == end and not world.tip.brokers[1].fenced
+
+
+def test_the_same_process_with_another_address_keeps_epoch_and_state() -> None:
+    world = cluster(1)
+    epoch = world.tip.brokers[1].broker_epoch
+    assert world.ask(registration(1, endpoints=(INTERNAL,))).broker_epoch == epoch
+    broker = world.tip.brokers[1]
+    assert (broker.endpoints, broker.fenced) == ((INTERNAL,), False)
+
+
+def test_a_second_process_waits_for_the_first_ones_session() -> None:
+    world = cluster(1)
+    world.now_ms += SESSION_MS - 1
+    with pytest.raises(ApiError) as raised:
+        world.ask(registration(1, 1))
+    assert raised.value.code is ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    world.now_ms += 1
+    assert world.ask(registration(1, 1)).broker_epoch == len(world.log) - 1
+    assert world.tip.brokers[1].fenced
+
+
+def test_a_second_process_may_register_at_once_when_the_first_is_fenced_as_dead() -> None:
+    world = cluster(1)
+    world.fence(1)
+    world.ask(registration(1, 1))
+
+
+def restarted(clean: bool, durability: str, **changes: Any) -> World:
+    """Broker 1 led alone, ISR below the minimum, its session ended; then a new process of it registers."""
+    world = cluster(1, 2)
+    world.create(replicas=(1, 2), configs={"min.insync.replicas": "2", "durability": durability})
+    world.alter((1,))
+    assert world.partition().eligible_leader_replicas == (2,)
+    epoch = world.tip.brokers[1].broker_epoch
+    world.now_ms += SESSION_MS
+    world.heartbeat(2)
+    world.ask(registration(1, 1, previous_broker_epoch=epoch if clean else -1, **changes))
+    return world
+
+
+ELIGIBLE = [
+    ("clean, synced", True, "synced", (1,)),
+    ("unclean, synced: all that was acknowledged is on disk", False, "synced", (1,)),
+    ("clean, page cache", True, "replicated", (1,)),
+    ("unclean, page cache", False, "replicated", ()),
+]
+
+
+@pytest.mark.parametrize(
+    ("clean", "durability", "own"), [case[1:] for case in ELIGIBLE], ids=[case[0] for case in ELIGIBLE]
+)
+def test_who_stays_eligible_after_a_restart(clean: bool, durability: str, own: tuple[int, ...]) -> None:
+    partition = restarted(clean, durability).partition()
+    # Broker 2 is alive and eligible, so it leads at once; it makes an ISR of its own.
+    assert (partition.leader, partition.isr, partition.eligible_leader_replicas) == (2, (2,), own)
+
+
+def test_an_empty_disk_cannot_be_elected_and_loses_its_standing() -> None:
+    world = cluster(1, 2)
+    world.create(replicas=(1, 2))
+    world.fence(2)
+    world.fence(1)
+    assert world.partition().eligible_leader_replicas == (1,)
+    world.ask(registration(1, 1, log_directories=(uuid(77),)))
+    assert not world.heartbeat(1).is_fenced
+    assert world.partition().leader == -1, "the recorded directory is not there"
+    assignment = DirectoryAssignment(topic_id=world.tip.topic_ids["t"], index=0, directory_id=uuid(77))
+    epoch = world.tip.brokers[1].broker_epoch
+    world.ask(Assign(broker_id=1, broker_epoch=epoch, assignments=(assignment,)))
+    partition = world.partition()
+    assert (partition.leader, partition.eligible_leader_replicas, partition.last_known_elr) == (-1, (), ())
+
+
+def test_the_old_process_leaves_before_the_new_one_is_registered() -> None:
+    world = cluster(1, 2)
+    world.create(replicas=(1, 2))
+    world.now_ms += SESSION_MS
+    world.heartbeat(2)
+    start = len(world.log)
+    epoch = world.ask(registration(1, 1)).broker_epoch
+    assert [type(record).__name__ for record in world.log[start:]] == ["PartitionChangeRecord", "RegisterBrokerRecord"]
+    assert epoch == start + 1

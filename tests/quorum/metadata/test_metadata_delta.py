@@ -1,0 +1,168 @@
+"""Images and deltas: what each record does, the state hash, and an order that records do not decide."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from metadata_samples import EVERY_RECORD, any_record, image_of, partition, register, uuid
+
+from quorum.metadata.delta import Delta, ReplayError
+from quorum.metadata.dump import describe_image, describe_record
+from quorum.metadata.frame import MetadataRecord
+from quorum.metadata.image import EMPTY, Image, hash_of
+from quorum.metadata.records_of import delta_from_empty, records_of
+from quorumlog.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    NodeList,
+    PartitionChangeRecord,
+    ProducerIdsRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    UnregisterBrokerRecord,
+)
+
+TOPIC = TopicRecord(name="t", topic_id=uuid(1))
+
+
+def test_every_record_has_its_effect() -> None:
+    image = image_of(EVERY_RECORD)
+    assert list(image.brokers) == [1]
+    assert [topic.name for topic in image.sorted_topics()] == ["t"]
+    assert image.topic_config("t") == {"retention.ms": "5"}
+    assert dict(image.features) == {"metadata.version": 3}
+    assert image.next_producer_id == 1000
+    changed = image.partition(uuid(1), 1)
+    assert changed is not None
+    assert (changed.isr, changed.leader, changed.leader_epoch, changed.partition_epoch) == ((1,), 1, 1, 1)
+    assert changed.directories == (uuid(7), uuid(8))
+    assert image.state_hash == hash_of(image) != 0
+
+
+EPOCHS = [
+    ("isr alone", {"isr": NodeList(nodes=(1,))}, (0, 1)),
+    ("the same leader again", {"leader": 1}, (1, 1)),
+    ("no leader", {"leader": -1}, (1, 1)),
+    ("nothing named", {}, (0, 1)),
+]
+
+
+@pytest.mark.parametrize(("change", "epochs"), [case[1:] for case in EPOCHS], ids=[case[0] for case in EPOCHS])
+def test_epochs_move(change: dict[str, object], epochs: tuple[int, int]) -> None:
+    base = image_of([TOPIC, partition(0, (1, 2))])
+    image = image_of([PartitionChangeRecord(partition=0, topic_id=uuid(1), **change)], base)  # type: ignore[arg-type]
+    after = image.topics[uuid(1)].partitions[0]
+    assert (after.leader_epoch, after.partition_epoch) == epochs
+
+
+MISFITS: list[tuple[str, list[MetadataRecord]]] = [
+    ("topic id twice", [TOPIC, TopicRecord(name="u", topic_id=uuid(1))]),
+    ("topic name twice", [TOPIC, TopicRecord(name="t", topic_id=uuid(2))]),
+    ("partition of no topic", [partition(0, (1,))]),
+    ("partition twice", [TOPIC, partition(0, (1,)), partition(0, (1,))]),
+    ("change of no partition", [TOPIC, PartitionChangeRecord(partition=0, topic_id=uuid(1))]),
+    ("removal of no topic", [RemoveTopicRecord(topic_id=uuid(1))]),
+    ("change of no broker", [BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=0)]),
+    ("change of another epoch", [register(1), BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7)]),
+    ("unregistering another epoch", [register(1), UnregisterBrokerRecord(broker_id=1, broker_epoch=7)]),
+    (
+        "producer ids given out again",
+        [ProducerIdsRecord(broker_id=1, broker_epoch=0, next_producer_id=n) for n in (2, 1)],
+    ),
+]
+
+
+@pytest.mark.parametrize("records", [case[1] for case in MISFITS], ids=[case[0] for case in MISFITS])
+def test_a_record_that_does_not_fit_is_refused(records: list[MetadataRecord]) -> None:
+    with pytest.raises(ReplayError):
+        image_of(records)
+
+
+def replay_what_fits(records: list[MetadataRecord], cuts: list[int]) -> tuple[Image, list[MetadataRecord]]:
+    """The image after the records that fit, applied at each cut."""
+    image, fitting = EMPTY, []
+    delta = Delta(image)
+    for position, record in enumerate(records):
+        try:
+            delta.replay(record)
+        except ReplayError:
+            continue
+        fitting.append(record)
+        if position in cuts:
+            image = delta.apply(image.offset, 1)
+            delta = Delta(image)
+    return delta.apply(len(fitting), 1), fitting
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(any_record, max_size=40), st.lists(st.integers(0, 40)))
+def test_the_hash_kept_up_is_the_hash_computed(records: list[MetadataRecord], cuts: list[int]) -> None:
+    image, fitting = replay_what_fits(records, cuts)
+    assert image.state_hash == hash_of(image)
+    whole, _ = replay_what_fits(fitting, [])
+    assert whole == image
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(any_record, max_size=40))
+def test_an_image_is_made_again_from_its_records(records: list[MetadataRecord]) -> None:
+    image, _ = replay_what_fits(records, [])
+    assert delta_from_empty(image).apply(image.offset, image.epoch) == image
+    described = describe_image(image)
+    assert described == describe_image(image_of(records_of(image))) | {"offset": image.offset, "epoch": image.epoch}
+    assert all(describe_record(record)["type"] == type(record).__name__ for record in records)
+
+
+def test_an_image_never_changes() -> None:
+    base = image_of([TOPIC, partition(0, (1, 2))])
+    before = describe_image(base)
+    image_of(
+        [PartitionChangeRecord(partition=0, topic_id=uuid(1), leader=2), RemoveTopicRecord(topic_id=uuid(1))], base
+    )
+    assert describe_image(base) == before
+    assert base.state_hash == hash_of(base)
+
+
+def test_an_empty_image_hashes_to_nothing() -> None:
+    assert hash_of(EMPTY) == EMPTY.state_hash == 0
+
+
+def test_changes_are_listed_by_key_whatever_the_order_of_records() -> None:
+    base = image_of([register(1), TOPIC, partition(0, (1,)), TopicRecord(name="d", topic_id=uuid(9))])
+    records: list[MetadataRecord] = [
+        register(3),
+        register(2),
+        *(TopicRecord(name=f"n{number}", topic_id=uuid(number)) for number in (6, 5, 4)),
+        ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="1"),
+        ConfigRecord(resource_type=2, resource_name="d", name="retention.ms", value="1"),
+        PartitionChangeRecord(partition=0, topic_id=uuid(1), leader=1),
+    ]
+    listings = set()
+    for seed in range(6):
+        random.Random(seed).shuffle(records)
+        delta = Delta(base)
+        for record in records:
+            delta.replay(record)
+        delta.replay(partition(1, (2,)))
+        delta.replay(RemoveTopicRecord(topic_id=uuid(9)))
+        listings.add(
+            (
+                tuple(delta.changed_brokers),
+                tuple(topic.name for topic in delta.created_topics),
+                tuple(topic.name for topic in delta.deleted_topics),
+                tuple((change.topic.name, change.index, change.before is None) for change in delta.changed_partitions),
+                tuple(delta.changed_configs),
+            )
+        )
+    assert listings == {((2, 3), ("n4", "n5", "n6"), ("d",), (("t", 0, False), ("t", 1, True)), ((2, "d"), (2, "t")))}
+
+
+def test_a_topic_made_and_removed_in_one_delta_was_never_there() -> None:
+    delta = Delta(EMPTY)
+    for record in (TOPIC, partition(0, (1,)), RemoveTopicRecord(topic_id=uuid(1))):
+        delta.replay(record)
+    assert (delta.changed_topics, delta.deleted_topics, delta.changed_partitions) == ([], [], [])
+    assert delta.apply(3, 1).state_hash == 0

@@ -1,0 +1,124 @@
+"""The loader: committed batches in, images out, in order and not before it has caught up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from metadata_samples import EVERY_RECORD, image_of, partition, register, uuid
+
+from quorum.metadata.delta import Delta
+from quorum.metadata.frame import BadRecord, MetadataRecord, encode_record
+from quorum.metadata.image import EMPTY, Image
+from quorum.metadata.loader import MetadataLoader
+from quorum.subscription import MetadataSubscription
+from quorumlog.messages.common import Endpoint
+from quorumlog.messages.metadata_records import NoOpRecord, TopicRecord
+from quorumlog.records import CorruptRecords, Record, encode_batch
+from quorumlog.records.control import LeaderChange, control_batch
+
+
+def batch(offset: int, values: Sequence[bytes], epoch: int = 1) -> bytes:
+    records = [Record(offset + index, 0, None, value, ()) for index, value in enumerate(values)]
+    return bytes(encode_batch(records, base_offset=offset, leader_epoch=epoch))
+
+
+def metadata_batch(offset: int, records: Sequence[MetadataRecord], epoch: int = 1) -> bytes:
+    return batch(offset, [encode_record(record) for record in records], epoch)
+
+
+class Seen:
+    """A subscriber that remembers."""
+
+    def __init__(self) -> None:
+        self.images: list[Image] = []
+
+    def __call__(self, delta: Delta, image: Image) -> None:
+        assert delta.apply(image.offset, image.epoch) == image, "the delta leads to the image"
+        assert delta.base is (self.images[-1] if self.images else EMPTY) or delta.base == EMPTY
+        self.images.append(image)
+
+
+def test_nothing_is_published_before_the_log_has_caught_up() -> None:
+    loader, seen = MetadataLoader(), Seen()
+    loader.subscribe(seen)
+    loader.on_high_watermark(3)
+    loader.on_committed(metadata_batch(0, [register(1)]), 1)
+    loader.on_committed(metadata_batch(1, [register(2)]), 2)
+    assert seen.images == [] and loader.image is EMPTY
+    assert sorted(loader.committed_image.brokers) == [1, 2]
+    loader.on_high_watermark(9)  # later news do not move the bar
+    loader.on_committed(metadata_batch(2, [register(3)], epoch=4), 3)
+    assert [(image.offset, image.epoch) for image in seen.images] == [(3, 4)]
+    loader.on_committed(metadata_batch(3, [NoOpRecord()], epoch=5), 4)
+    assert [(image.offset, image.epoch) for image in seen.images] == [(3, 4), (4, 5)]
+
+
+def test_batches_may_arrive_before_the_high_watermark() -> None:
+    loader, seen = MetadataLoader(), Seen()
+    loader.subscribe(seen)
+    loader.on_committed(metadata_batch(0, [register(1)]), 1)
+    assert seen.images == []
+    loader.on_high_watermark(1)
+    assert [image.offset for image in seen.images] == [1]
+
+
+def test_a_late_subscriber_is_given_the_whole_image() -> None:
+    loader, seen = MetadataLoader(), Seen()
+    loader.on_high_watermark(0)
+    loader.on_committed(metadata_batch(0, EVERY_RECORD), len(EVERY_RECORD))
+    loader.subscribe(seen)
+    assert seen.images == [image_of(EVERY_RECORD)]
+
+
+def test_control_batches_take_offsets_and_change_nothing() -> None:
+    loader, seen = MetadataLoader(), Seen()
+    loader.subscribe(seen)
+    loader.on_high_watermark(0)
+    leader_change = LeaderChange(leader_id=1, voters=(1,), granting_voters=(1,))
+    change = control_batch([leader_change], base_offset=0, timestamp_ms=0, leader_epoch=3)
+    loader.on_committed(bytes(change) + metadata_batch(1, [register(1)], epoch=3), 2)
+    assert [(image.offset, image.epoch, len(image.brokers)) for image in seen.images] == [(2, 3, 1)]
+
+
+def test_what_cannot_be_replayed_is_raised() -> None:
+    loader = MetadataLoader()
+    with pytest.raises(BadRecord):
+        loader.on_committed(batch(0, [b"\x00\x63\x00"]), 1)
+    damaged = bytearray(metadata_batch(0, [TopicRecord(name="t", topic_id=uuid(1)), partition(0, (1,))]))
+    damaged[-1] ^= 1
+    with pytest.raises(CorruptRecords):
+        MetadataLoader().on_committed(bytes(damaged), 2)
+
+
+def test_the_active_controller_is_told_once_per_change() -> None:
+    loader = MetadataLoader()
+    subscription: MetadataSubscription = loader
+    told: list[int | None] = []
+
+    def note() -> None:
+        active = subscription.active_controller
+        told.append(None if active is None else active.node_id)
+
+    subscription.on_controller_change(note)
+    endpoint = Endpoint(name="INTERNAL", host="h", port=1)
+    loader.on_leader_change(2, 5, endpoint)
+    loader.on_leader_change(2, 5, endpoint)
+    loader.on_leader_change(-1, 6, None)
+    loader.on_leader_change(3, 6, endpoint)
+    assert told == [2, None, 3]
+
+
+def test_waiting_for_an_offset() -> None:
+    async def scenario() -> list[bool]:
+        loader = MetadataLoader()
+        loader.on_high_watermark(0)
+        tasks = [asyncio.create_task(loader.wait_for_offset(offset, 10_000)) for offset in (0, 1, 2)]
+        late = asyncio.create_task(loader.wait_for_offset(3, 1))
+        await asyncio.sleep(0)
+        loader.on_committed(metadata_batch(0, [NoOpRecord()]), 1)
+        loader.on_committed(metadata_batch(1, [NoOpRecord()]), 2)
+        return [await task for task in (*tasks, late)]
+
+    assert asyncio.run(scenario()) == [True, True, True, False]
