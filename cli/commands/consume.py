@@ -1,0 +1,130 @@
+"""`quorumlog consume TOPIC`: records on stdout, in kcat's letters."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli import output
+from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
+from cli.errors import CliError, Exit
+from cli.output import Format, OutputOption
+from cli.places import Range, parse_places
+from cli.profile import Target
+from cli.records_text import DEFAULT_FORMAT, BadFormat, compile_format, to_json_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quorumlog.client.consumer import ConsumedRecord
+
+app = typer.Typer()
+POLL_MS = 500
+
+
+@app.command()
+def consume(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    offset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-O",
+            "--offset",
+            metavar="PLACE",
+            help="beginning, end, 47, -3 (the last three), @TIME, e@TIME (stop there).",
+        ),
+    ] = None,
+    exit_at_end: Annotated[
+        bool, typer.Option("-e", "--exit", help="Stop at the end instead of waiting for more.")
+    ] = False,
+    count: Annotated[int | None, typer.Option("-n", "--max-messages", min=1, help="Stop after so many.")] = None,
+    partition: Annotated[
+        list[int] | None, typer.Option("-p", "--partition", help="Only this one; may be repeated. [default: all]")
+    ] = None,
+    record_format: Annotated[
+        str, typer.Option("-f", "--format", help="%t topic %p partition %o offset %k key %s value %h headers %T ms.")
+    ] = DEFAULT_FORMAT,
+    json_lines: Annotated[
+        bool, typer.Option("-J", "--json-lines", help="JSON lines; produce -J takes them back.")
+    ] = False,
+    from_beginning: Annotated[
+        bool, typer.Option("--from-beginning", help="As -O beginning, which is the default.")
+    ] = False,
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Print records from the beginning on, and wait for more; -e stops at the end. -o json is -J.
+
+    Within a partition records come in order; between partitions in none.
+    """
+    as_json = output.use(output_format) or json_lines
+    places = (["beginning"] if from_beginning else []) + (offset or [])
+    wanted = parse_places(places, to_end=exit_at_end, now_ms=int(time.time() * 1_000))
+    render = to_json_line if as_json else _compiled(record_format)
+    target = find_target(servers, profile, options)
+    seen = _consume(target, topic, partition, wanted, count, render)
+    if exit_at_end:
+        output.say(f"% {seen} records")
+
+
+def _compiled(record_format: str) -> Callable[[Any], bytes]:
+    try:
+        return compile_format(record_format)
+    except BadFormat as error:
+        raise CliError(Exit.USAGE, f"-f: {error}") from error
+
+
+def _consume(
+    target: Target,
+    topic: str,
+    partitions: list[int] | None,
+    wanted: Range,
+    count: int | None,
+    render: Callable[[ConsumedRecord], bytes],
+) -> int:
+    starts = _starts(target, topic, partitions, wanted)
+    seen = 0
+    with connected(target) as cluster:
+        consumer = cluster.consumer()
+        consumer.assign([(topic, index, start) for index, start in starts.items()], stop=wanted.stop)
+        while not consumer.finished and (count is None or seen < count):
+            records = consumer.poll(None if count is None else count - seen, POLL_MS)
+            for record in records:
+                sys.stdout.buffer.write(render(record))
+            if records:
+                sys.stdout.buffer.flush()
+            seen += len(records)
+    return seen
+
+
+def _starts(target: Target, topic: str, partitions: list[int] | None, wanted: Range) -> dict[int, int | str]:
+    """By partition. Raises CliError for one that the topic does not have."""
+    from quorumlog.client.offsets import EARLIEST, LATEST
+
+    with connected(_without_consumer_options(target)) as cluster:
+        existing = [partition.index for partition in cluster.admin.describe_topic(topic).partitions]
+        for index in partitions or ():
+            if index not in existing:
+                raise CliError(Exit.NOT_FOUND, f"topic {topic!r} has partitions {existing}, not {index}")
+        chosen = partitions or existing
+        if wanted.last is None:
+            return dict.fromkeys(chosen, wanted.start)
+        keys = [(topic, index) for index in chosen]
+        first = cluster.admin.list_offsets(dict.fromkeys(keys, EARLIEST))
+        end = cluster.admin.list_offsets(dict.fromkeys(keys, LATEST))
+    return {key[1]: max(first[key].offset, end[key].offset - wanted.last) for key in keys}
+
+
+def _without_consumer_options(target: Target) -> Target:
+    from dataclasses import fields
+
+    from quorumlog.client.options import CommonOptions
+
+    common = {field.name for field in fields(CommonOptions)}
+    options = {name: value for name, value in target.options.items() if name in common}
+    return Target(bootstrap_servers=target.bootstrap_servers, origin=target.origin, options=options)

@@ -1,0 +1,23 @@
+"""`quorumlog kill NODE`."""
+
+from __future__ import annotations
+
+import typer
+
+from cli import output
+from cli.errors import CliError, Exit
+from cli.local.find import DataOption, NodeArgument, find_nodes
+from cli.output import Format, OutputOption
+
+app = typer.Typer()
+
+
+@app.command()
+def kill(node: NodeArgument, data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
+    """Kill a node at once, as `kill -9` does: no goodbye, no last sync. `restart` brings it back."""
+    output.use(output_format)
+    if not find_nodes(data).kill(node):
+        raise CliError(Exit.PRECONDITION, f"node {node} does not run", f"quorumlog restart {node} starts it")
+    if output.is_json():
+        output.show_json({"killed": node})
+    output.say(f"  killed      node {node}")

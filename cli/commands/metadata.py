@@ -1,0 +1,99 @@
+"""`quorumlog metadata`: the cluster's metadata, read from the files of one node."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli import output
+from cli.local.find import DataOption, find_nodes
+from cli.output import Format, OutputOption
+
+if TYPE_CHECKING:
+    from cli.offline.metadata_log import LoggedRecord
+
+app = typer.Typer(no_args_is_help=True, help="Read the cluster's metadata log from its files.")
+
+
+@app.callback()
+def metadata() -> None:
+    """Read the cluster's metadata log from its files."""
+
+
+@app.command()
+def dump(
+    place: Annotated[
+        Path | None, typer.Option("--from", metavar="DIR", help="A metadata log, or a log directory that holds it.")
+    ] = None,
+    node: Annotated[int | None, typer.Option("--node", help="Of the local cluster; the first by default.")] = None,
+    image: Annotated[bool, typer.Option("--image", help="The state that the records make, not the records.")] = False,
+    start: Annotated[int, typer.Option("--start", min=0, help="First offset.")] = 0,
+    end: Annotated[int | None, typer.Option("--end", min=0, help="Stop before this offset.")] = None,
+    all_records: Annotated[bool, typer.Option("--all", help="NoOp records too.")] = False,
+    data: DataOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Print the records of the metadata log, or with --image the state after them. -o json: an object per line.
+
+    It reads one node's files, running or not. The newest records may not be committed yet: the files do not say.
+    """
+    from cli.offline.metadata_log import find_metadata_log, read_image, read_log
+
+    output.use(output_format)
+    directory = find_metadata_log(place or _local(data, node))
+    if image:
+        from quorum.metadata.dump import describe_image
+
+        _show_image(describe_image(read_image(directory, end)))
+        return
+    for record in read_log(directory, start, end):
+        if all_records or record.meaning["type"] != "NoOpRecord":
+            _show(record)
+
+
+def _local(data: Path | None, node_id: int | None) -> Path:
+    nodes = find_nodes(data)
+    return nodes.layout.node(nodes.ids[0] if node_id is None else node_id).data
+
+
+def _show(record: LoggedRecord) -> None:
+    if output.is_json():
+        output.show_json_line(
+            {"offset": record.offset, "epoch": record.epoch, "timestamp": record.timestamp_ms, **record.meaning}
+        )
+        return
+    fields = " ".join(f"{name}={_short(value)}" for name, value in record.meaning.items() if name != "type")
+    print(f"@{record.offset:<6} epoch {record.epoch:<3} {record.meaning['type']:<31} {fields}".rstrip())
+
+
+def _short(value: Any) -> str:
+    return (
+        json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, list | dict) else str(value)
+    )
+
+
+def _show_image(image: dict[str, Any]) -> None:
+    if output.is_json():
+        output.show_json(image)
+        return
+    for path, value in _leaves("", image):
+        print(f"{path:<48} {_short(value)}")
+
+
+def _leaves(path: str, value: Any) -> list[tuple[str, Any]]:
+    """One line per value, each under its path: greppable, and two images can be compared with diff."""
+    if isinstance(value, dict):
+        return [leaf for name, part in value.items() for leaf in _leaves(f"{path}/{name}", part)]
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return [leaf for number, part in enumerate(value) for leaf in _leaves(f"{path}/{_name(part, number)}", part)]
+    return [(path, value)]
+
+
+def _name(part: dict[str, Any], number: int) -> str:
+    for key in ("name", "id", "node_id", "broker_id", "partition", "resource_name"):
+        if key in part:
+            return str(part[key])
+    return str(number)

@@ -1,0 +1,26 @@
+"""`quorumlog restart NODE`."""
+
+from __future__ import annotations
+
+import time
+
+import typer
+
+from cli import output
+from cli.local.find import DataOption, NodeArgument, find_nodes
+from cli.output import Format, OutputOption
+
+app = typer.Typer()
+
+
+@app.command()
+def restart(node: NodeArgument, data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
+    """Stop a node in order if it runs, start it, and wait until it serves."""
+    output.use(output_format)
+    nodes = find_nodes(data)
+    began = time.monotonic()
+    nodes.restart(node)
+    nodes.wait_ready([node])
+    if output.is_json():
+        output.show_json({"restarted": node})
+    output.say(f"  restarted   node {node}, ready after {time.monotonic() - began:.1f} s")

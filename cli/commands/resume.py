@@ -1,0 +1,23 @@
+"""`quorumlog resume NODE`."""
+
+from __future__ import annotations
+
+import typer
+
+from cli import output
+from cli.errors import CliError, Exit
+from cli.local.find import DataOption, NodeArgument, find_nodes
+from cli.output import Format, OutputOption
+
+app = typer.Typer()
+
+
+@app.command()
+def resume(node: NodeArgument, data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
+    """Let a frozen node go on where it stopped."""
+    output.use(output_format)
+    if not find_nodes(data).resume(node):
+        raise CliError(Exit.PRECONDITION, f"node {node} does not run", f"quorumlog restart {node} starts it")
+    if output.is_json():
+        output.show_json({"resumed": node})
+    output.say(f"  resumed      node {node}")

@@ -1,0 +1,106 @@
+"""`quorumlog status`: the local nodes and, through them, the cluster. Exit code 5 where something is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from cli import output
+from cli.connect import connected
+from cli.errors import CliError, Exit
+from cli.local.find import DataOption, find_nodes, target_of
+from cli.output import Format, OutputOption
+from quorumlog.testing.nodes import LocalNodes, NodeState
+
+app = typer.Typer()
+COLUMNS = ("NODE", "STATE", "READY", "PID", "CLIENTS", "ADMIN", "NOTE")
+ASK_TIMEOUT_MS = 3_000
+
+
+@app.command()
+def status(data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
+    """Show each local node, whether it serves, and how the cluster is.
+
+    Exit code 0: all nodes serve and every partition is in sync. 5: something is missing. 3: nothing runs.
+    """
+    output.use(output_format)
+    nodes = find_nodes(data)
+    rows = [_node(nodes, node_id) for node_id in nodes.ids]
+    cluster = _cluster(nodes) if nodes.in_state(NodeState.RUNNING) else {"error": "no node runs"}
+    problems = _problems(rows, cluster)
+    if output.is_json():
+        output.show_json({"healthy": not problems, "problems": problems, "nodes": rows, "cluster": cluster})
+    else:
+        _show(nodes, rows, cluster, problems)
+    if problems:
+        nothing = not nodes.in_state(NodeState.RUNNING)
+        raise typer.Exit(Exit.UNREACHABLE if nothing else Exit.UNHEALTHY)
+
+
+def _node(nodes: LocalNodes, node_id: int) -> dict[str, Any]:
+    files, process = nodes.layout.node(node_id), nodes.process(node_id)
+    state, readiness = nodes.state(node_id), nodes.readiness(node_id)
+    return {
+        "node_id": node_id,
+        "state": state.value,
+        "ready": readiness.ready,
+        "pid": process.pid if process else None,
+        "client": files.client_address,
+        "admin_port": files.ports.admin,
+        "reason": "" if readiness.ready or state is not NodeState.RUNNING else readiness.reason,
+    }
+
+
+def _cluster(nodes: LocalNodes) -> dict[str, Any]:
+    from quorumlog.client.errors import QuorumlogError
+    from quorumlog.rpc.transport import RpcError
+
+    try:
+        with connected(target_of(nodes), default_api_timeout_ms=ASK_TIMEOUT_MS) as client:
+            quorum = client.admin.describe_quorum()
+            topics = client.admin.list_topics()
+    except (CliError, QuorumlogError, RpcError, TimeoutError) as error:
+        return {"error": str(error)}
+    partitions = [partition for topic in topics for partition in topic.partitions]
+    return {
+        "cluster_id": nodes.layout.cluster_id,
+        "leader": quorum.leader_id,
+        "epoch": quorum.leader_epoch,
+        "high_watermark": quorum.high_watermark,
+        "topics": len(topics),
+        "partitions": len(partitions),
+        "under_replicated": sum(len(partition.isr) < len(partition.replicas) for partition in partitions),
+        "without_leader": sum(partition.leader_id < 0 for partition in partitions),
+    }
+
+
+def _problems(rows: list[dict[str, Any]], cluster: dict[str, Any]) -> list[str]:
+    found = [f"node {row['node_id']} is {row['state']}" for row in rows if row["state"] != NodeState.RUNNING.value]
+    found += [f"node {row['node_id']} is not ready: {row['reason']}" for row in rows if row["reason"]]
+    if "error" in cluster:
+        return [*found, cluster["error"]]
+    if cluster["leader"] < 0:
+        found.append("the quorum has no leader")
+    found += [f"{cluster[key]} partitions {text}" for key, text in _COUNTED.items() if cluster[key]]
+    return found
+
+
+_COUNTED = {"under_replicated": "have replicas that are not in sync", "without_leader": "have no leader"}
+
+
+def _show(nodes: LocalNodes, rows: list[dict[str, Any]], cluster: dict[str, Any], problems: list[str]) -> None:
+    fields = {"cluster": nodes.layout.cluster_id}
+    if "error" not in cluster:
+        names = ("leader", "epoch", "topics", "partitions")
+        fields |= {name: cluster[name] for name in names}
+    print("   ".join(f"{name} {value}" for name, value in fields.items()), "  ", "DEGRADED" if problems else "HEALTHY")
+    output.show_table(
+        COLUMNS,
+        [
+            [row["node_id"], row["state"], row["ready"], row["pid"], row["client"], row["admin_port"], row["reason"]]
+            for row in rows
+        ],
+    )
+    for problem in problems:
+        output.say(f"hint  {problem}")

@@ -1,0 +1,214 @@
+"""`quorumlog topic`: create, list, describe, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli import output
+from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
+from cli.errors import CliError, Exit, exit_code
+from cli.output import Format, OutputOption
+from quorumlog.ids import format_uuid
+
+if TYPE_CHECKING:
+    from quorumlog.messages.cluster import PartitionMetadata, TopicMetadata
+
+app = typer.Typer(no_args_is_help=True, help="Create, list, describe and delete topics.")
+
+TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC")]
+SET_ON_TOPIC = 1  # Kafka's number for where a config comes from
+
+
+@app.command()
+def create(
+    topic: TopicArgument,
+    partitions: Annotated[int, typer.Option("--partitions", help="How many; -1: the cluster's default.")] = -1,
+    replication: Annotated[
+        int, typer.Option("-r", "--replication-factor", help="Replicas of each; -1: the cluster's default.")
+    ] = -1,
+    configs: Annotated[
+        list[str] | None, typer.Option("-c", "--config", metavar="KEY=VALUE", help="A topic config; may be repeated.")
+    ] = None,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="No error where it is there already.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Let the controller check it, and change nothing.")
+    ] = False,
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Create a topic. Exit code 6 if it exists already."""
+    output.use(output_format)
+    values = dict(_key_and_value(text) for text in configs or ())
+    with connected(find_target(servers, profile, options)) as cluster:
+        result = cluster.admin.create_topic(
+            topic, partitions, replication, values, exist_ok=if_not_exists, validate_only=dry_run
+        )
+    existed = result.error_code != 0
+    if output.is_json():
+        output.show_json(
+            {
+                "topic": topic,
+                "topic_id": format_uuid(result.topic_id) if result.topic_id else None,
+                "partitions": result.num_partitions,
+                "replication_factor": result.replication_factor,
+                "created": not existed and not dry_run,
+            }
+        )
+    elif existed:
+        output.say(f"topic {topic!r} was there already")
+    else:
+        verb = "would create" if dry_run else "created"
+        output.say(
+            f"{verb} topic {topic!r}: {result.num_partitions} partitions, {result.replication_factor} replicas each"
+        )
+
+
+@app.command("list")
+def list_topics(
+    internal: Annotated[bool, typer.Option("--internal", help="The cluster's own topics too.")] = False,
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """List topics by name."""
+    output.use(output_format)
+    with connected(find_target(servers, profile, options)) as cluster:
+        topics = [topic for topic in cluster.admin.list_topics() if internal or not topic.is_internal]
+    rows = [_summary(topic) for topic in topics]
+    output.show(
+        ("TOPIC", "PARTITIONS", "REPLICAS", "STATE"),
+        [[row["topic"], row["partitions"], row["replication_factor"], row["state"]] for row in rows],
+        rows,
+    )
+
+
+@app.command()
+def describe(
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...")],
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Show partitions with leader, replicas, in-sync set and offsets, and the configs that were set."""
+    output.use(output_format)
+    documents = []
+    with connected(find_target(servers, profile, options)) as cluster:
+        for name in topics:
+            found = cluster.admin.describe_topic(name)
+            configs = cluster.admin.describe_configs(name).configs
+            set_here = {entry.name: entry.value for entry in configs if entry.source == SET_ON_TOPIC}
+            documents.append(_description(found, set_here, _offsets(cluster, found)))
+    if output.is_json():
+        output.show_json(documents if len(documents) > 1 else documents[0])
+        return
+    for document in documents:
+        _show_description(document)
+
+
+@app.command()
+def delete(
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...")],
+    if_exists: Annotated[bool, typer.Option("--if-exists", help="No error where one is not there.")] = False,
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Delete topics and their records. Exit code 9 if only some could be deleted."""
+    from quorumlog.client.errors import RequestFailed
+
+    output.use(output_format)
+    deleted: list[str] = []
+    failures: dict[str, RequestFailed] = {}
+    with connected(find_target(servers, profile, options)) as cluster:
+        for name in topics:
+            try:
+                cluster.admin.delete_topic(name)
+                deleted.append(name)
+            except RequestFailed as error:
+                if not (if_exists and exit_code(error) is Exit.NOT_FOUND):
+                    failures[name] = error
+    if failures and not deleted:
+        raise next(iter(failures.values()))
+    if output.is_json():
+        output.show_json({"deleted": deleted, "failed": {name: str(error) for name, error in failures.items()}})
+    elif deleted:
+        output.say(f"deleted {', '.join(deleted)}")
+    if failures:
+        raise CliError(Exit.PARTIAL, "; ".join(f"{name}: {error}" for name, error in failures.items()))
+
+
+def _key_and_value(text: str) -> tuple[str, str]:
+    key, found, value = text.partition("=")
+    if not found or not key.strip():
+        raise CliError(Exit.USAGE, f"-c {text}: not KEY=VALUE")
+    return key.strip(), value.strip()
+
+
+def _summary(topic: TopicMetadata) -> dict[str, Any]:
+    return {
+        "topic": topic.name,
+        "topic_id": format_uuid(topic.topic_id),
+        "partitions": len(topic.partitions),
+        "replication_factor": max((len(partition.replicas) for partition in topic.partitions), default=0),
+        "state": _state(topic.partitions),
+    }
+
+
+def _state(partitions: Sequence[PartitionMetadata]) -> str:
+    """The worst that is true of any of them."""
+    if any(partition.leader_id < 0 for partition in partitions):
+        return "without leader"
+    if any(len(partition.isr) < len(partition.replicas) for partition in partitions):
+        return "under-replicated"
+    return "ok"
+
+
+def _offsets(cluster: Any, topic: TopicMetadata) -> dict[int, tuple[int, int]]:
+    """(first, end) by partition; partitions without a leader have none to ask."""
+    from quorumlog.client.offsets import EARLIEST, LATEST
+
+    keys = [(topic.name, partition.index) for partition in topic.partitions if partition.leader_id >= 0]
+    if not keys:
+        return {}
+    first = cluster.admin.list_offsets(dict.fromkeys(keys, EARLIEST))
+    end = cluster.admin.list_offsets(dict.fromkeys(keys, LATEST))
+    return {key[1]: (first[key].offset, end[key].offset) for key in keys}
+
+
+def _description(
+    topic: TopicMetadata, configs: dict[str, str | None], offsets: dict[int, tuple[int, int]]
+) -> dict[str, Any]:
+    partitions = []
+    for partition in topic.partitions:
+        first, end = offsets.get(partition.index, (None, None))
+        partitions.append(
+            {
+                "partition": partition.index,
+                "leader": partition.leader_id if partition.leader_id >= 0 else None,
+                "leader_epoch": partition.leader_epoch,
+                "replicas": list(partition.replicas),
+                "isr": list(partition.isr),
+                "eligible_leaders": list(partition.eligible_leader_replicas),
+                "first_offset": first,
+                "end_offset": end,
+            }
+        )
+    return {**_summary(topic), "configs": configs, "partitions": partitions}
+
+
+_COLUMNS = ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "IN SYNC", "FIRST", "END")
+_FIELDS = ("partition", "leader", "leader_epoch", "replicas", "isr", "first_offset", "end_offset")
+
+
+def _show_description(document: dict[str, Any]) -> None:
+    configs = ",".join(f"{name}={value}" for name, value in document["configs"].items()) or "—"
+    print(f"{document['topic']}   id {document['topic_id']}   {document['state']}   configs {configs}")
+    output.show_table(_COLUMNS, [[row[field] for field in _FIELDS] for row in document["partitions"]])

@@ -1,0 +1,162 @@
+"""`quorumlog up`: a cluster of three nodes, healthy in seconds, and what to try next."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli import output
+from cli.connect import connected
+from cli.errors import CliError, Exit
+from cli.local.find import FOLDER, DataOption, target_of
+from cli.local.follow import Stopped, follow, stop_signals
+from cli.local.profile_of import PROFILE_NAME, select_local
+from cli.output import Format, OutputOption
+from quorumlog.testing.layout import has_cluster
+from quorumlog.testing.nodes import MAX_NODES, LocalNodes
+from quorumlog.testing.ports import PortPicker
+
+app = typer.Typer()
+DEFAULT_NODES = 3
+
+
+@app.command()
+def up(
+    nodes: Annotated[
+        int | None, typer.Option("-n", "--nodes", min=1, max=MAX_NODES, help="How many nodes. [default: 3]")
+    ] = None,
+    data: DataOption = None,
+    background: Annotated[bool, typer.Option("-d", "--detach", help="Leave the nodes in the background.")] = False,
+    options: Annotated[
+        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="A key of every new node's server.properties.")
+    ] = None,
+    level: Annotated[
+        str, typer.Option("--log-level", help="What the foreground shows of the nodes' logs.")
+    ] = "warning",
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Start a cluster here: three nodes, on free ports, with their data in ./.quorumlog.
+
+    A cluster that is there already is started again with its data. Only directories made by this command are ever
+    formatted. In the foreground, Ctrl-C stops the nodes; their data stays.
+    """
+    output.use(output_format)
+    picker = PortPicker()
+    try:
+        with stop_signals():
+            cluster = _find_or_create((data or Path(FOLDER)).absolute(), nodes, options, picker)
+            _start(cluster)
+            if not background:
+                _stay(cluster, level)
+    except Stopped as error:
+        raise KeyboardInterrupt from error
+    finally:
+        picker.close()
+
+
+def _find_or_create(root: Path, count: int | None, options: list[str] | None, picker: PortPicker) -> LocalNodes:
+    if has_cluster(root):
+        return _existing(root, count, options)
+    changes = dict(_key_and_value(text) for text in options or ())
+    cluster = LocalNodes.create(root, count or DEFAULT_NODES, changes, picker)
+    names = " ".join(f"n{node_id}" for node_id in cluster.ids)
+    output.say(f"  formatted   {root}  {names}   new cluster {cluster.layout.cluster_id}")
+    return cluster
+
+
+def _existing(root: Path, count: int | None, options: list[str] | None) -> LocalNodes:
+    cluster = LocalNodes.open(root)
+    if count is not None and count != len(cluster.ids):
+        raise CliError(
+            Exit.PRECONDITION,
+            f"the cluster in {root} has {len(cluster.ids)} nodes, not {count}",
+            "leave -n away, choose another folder with --data, or give its data up with quorumlog purge",
+        )
+    if options:
+        raise CliError(Exit.PRECONDITION, f"-X is for new clusters; edit {root}/n*/server.properties of this one")
+    output.say(f"  found       {root}   cluster {cluster.layout.cluster_id}")
+    return cluster
+
+
+def _key_and_value(text: str) -> tuple[str, str]:
+    key, found, value = text.partition("=")
+    if not found:
+        raise CliError(Exit.USAGE, f"-X {text}: not KEY=VALUE")
+    return key.strip(), value.strip()
+
+
+def _start(cluster: LocalNodes) -> None:
+    """Start what does not run, and wait for it. Nodes started here do not outlive a start that failed."""
+    began = time.monotonic()
+    started = cluster.start()
+    try:
+        if started:
+            import quorumlog.client.blocking  # noqa: F401  # loaded while the nodes start
+
+        cluster.wait_ready()
+    except BaseException:
+        cluster.stop(started, timeout_s=5)
+        raise
+    select_local(cluster.layout)
+    _tell(cluster, started, time.monotonic() - began)
+
+
+def _tell(cluster: LocalNodes, started: list[int], took_s: float) -> None:
+    quorum = _quorum(cluster)
+    if output.is_json():
+        output.show_json(_document(cluster, quorum))
+        return
+    for node in cluster.layout.nodes:
+        how = "started" if node.node_id in started else "was running"
+        output.say(
+            f"  node {node.node_id}      controller+broker   {node.client_address} (clients)   "
+            f":{node.ports.internal} (nodes)   :{node.ports.admin} (admin)   {how}"
+        )
+    output.say(f"  quorum      leader {quorum['leader']}, epoch {quorum['epoch']}; healthy after {took_s:.1f} s")
+    output.say(f"  profile     {PROFILE_NAME!r} created and selected: commands find this cluster by themselves")
+    output.say(_NEXT)
+
+
+_NEXT = """
+  next        quorumlog topic create hello --partitions 3
+              echo hi | quorumlog produce hello   ·   quorumlog consume hello -e
+              quorumlog quorum status             ·   quorumlog kill 2   (then look again, and: quorumlog restart 2)
+              quorumlog down                          stops it all; the data stays
+"""
+
+
+def _quorum(cluster: LocalNodes) -> dict[str, Any]:
+    with connected(target_of(cluster)) as client:
+        found = client.admin.describe_quorum()
+    return {"leader": found.leader_id, "epoch": found.leader_epoch}
+
+
+def _document(cluster: LocalNodes, quorum: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "cluster_id": cluster.layout.cluster_id,
+        "data_dir": str(cluster.layout.root),
+        "bootstrap_servers": cluster.layout.bootstrap_servers,
+        "quorum": quorum,
+        "nodes": [
+            {
+                "node_id": node.node_id,
+                "client": node.client_address,
+                "internal_port": node.ports.internal,
+                "admin_port": node.ports.admin,
+            }
+            for node in cluster.layout.nodes
+        ],
+    }
+
+
+def _stay(cluster: LocalNodes, level: str) -> None:
+    output.say("  Ctrl-C stops the nodes.\n")
+    try:
+        follow(cluster, level)
+    finally:
+        output.say("\n  stopping the nodes …")
+        killed = cluster.stop()
+        output.say("  stopped" + (f"; killed after waiting: {killed}" if killed else ""))

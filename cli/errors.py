@@ -1,0 +1,175 @@
+"""What went wrong, as an exit code and a sentence (CLI.md 2.2). Codes are stable: scripts rely on them.
+
+Errors are told apart by the names of their classes, because importing the classes would load the client for commands
+that never use it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from enum import IntEnum
+
+from cli import output
+from quorumlog.errors import ErrorCode
+
+
+class Exit(IntEnum):
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    DATA_INVALID = 4
+    UNHEALTHY = 5
+    PRECONDITION = 6
+    NOT_FOUND = 7
+    NOT_AUTHORISED = 8
+    PARTIAL = 9
+    TIMED_OUT = 10
+    INTERRUPTED = 130
+
+
+class CliError(Exception):
+    """A command's own error. hint: what to do about it, if anything is known."""
+
+    def __init__(self, code: Exit, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.code, self.message, self.hint = code, message, hint
+
+
+_BY_CLASS = {
+    "quorumlog.client.errors.Unavailable": Exit.UNREACHABLE,
+    "quorumlog.client.errors.DeliveryTimeout": Exit.TIMED_OUT,
+    "quorumlog.client.errors.ConfigError": Exit.USAGE,
+    "quorumlog.client.errors.RecordTooLarge": Exit.USAGE,
+    "quorumlog.client.errors.BufferExhausted": Exit.TIMED_OUT,
+    "quorumlog.rpc.transport.NotDelivered": Exit.UNREACHABLE,
+    "quorumlog.rpc.transport.OutcomeUnknown": Exit.TIMED_OUT,
+    "quorumlog.records.corrupt.CorruptRecords": Exit.DATA_INVALID,
+    "quorumlog.testing.layout.LayoutError": Exit.PRECONDITION,
+    "quorumlog.testing.nodes.NodeEnded": Exit.FAILED,
+    "quorumlog.testing.ports.NoFreePorts": Exit.PRECONDITION,
+    "quorumlog.testing.waiting.TimedOut": Exit.TIMED_OUT,
+    "quorum.metadata.frame.BadRecord": Exit.DATA_INVALID,
+    "quorum.metadata.delta.ReplayError": Exit.DATA_INVALID,
+    "storage.directory.AlreadyFormatted": Exit.PRECONDITION,
+    "storage.directory.NotFormatted": Exit.PRECONDITION,
+    "storage.meta_properties.WrongDirectory": Exit.PRECONDITION,
+    "storage.properties.BadProperties": Exit.DATA_INVALID,
+    "storage.segment.CorruptBatch": Exit.DATA_INVALID,
+    "cli.server.properties.ConfigError": Exit.USAGE,
+    "builtins.FileNotFoundError": Exit.NOT_FOUND,
+    "builtins.PermissionError": Exit.NOT_AUTHORISED,
+    "builtins.TimeoutError": Exit.TIMED_OUT,
+    "builtins.KeyboardInterrupt": Exit.INTERRUPTED,
+}
+
+_BY_ERROR_CODE = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Exit.NOT_FOUND,
+    ErrorCode.UNKNOWN_TOPIC_ID: Exit.NOT_FOUND,
+    ErrorCode.RESOURCE_NOT_FOUND: Exit.NOT_FOUND,
+    ErrorCode.BROKER_ID_NOT_REGISTERED: Exit.NOT_FOUND,
+    ErrorCode.VOTER_NOT_FOUND: Exit.NOT_FOUND,
+    ErrorCode.OFFSET_OUT_OF_RANGE: Exit.NOT_FOUND,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: Exit.NOT_AUTHORISED,
+    ErrorCode.SASL_AUTHENTICATION_FAILED: Exit.NOT_AUTHORISED,
+    ErrorCode.POLICY_VIOLATION: Exit.NOT_AUTHORISED,
+    ErrorCode.REQUEST_TIMED_OUT: Exit.TIMED_OUT,
+    ErrorCode.CORRUPT_MESSAGE: Exit.DATA_INVALID,
+    ErrorCode.INVALID_RECORD: Exit.DATA_INVALID,
+    ErrorCode.NOT_ENOUGH_REPLICAS: Exit.UNHEALTHY,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: Exit.UNHEALTHY,
+    ErrorCode.LEADER_NOT_AVAILABLE: Exit.UNHEALTHY,
+    ErrorCode.NOT_CONTROLLER: Exit.UNHEALTHY,
+    ErrorCode.BROKER_NOT_AVAILABLE: Exit.UNHEALTHY,
+    ErrorCode.KAFKA_STORAGE_ERROR: Exit.UNHEALTHY,
+    ErrorCode.INVALID_TOPIC_EXCEPTION: Exit.USAGE,
+    ErrorCode.INVALID_PARTITIONS: Exit.USAGE,
+    ErrorCode.INVALID_CONFIG: Exit.USAGE,
+    ErrorCode.INVALID_REQUEST: Exit.USAGE,
+    ErrorCode.INVALID_REPLICA_ASSIGNMENT: Exit.USAGE,
+    ErrorCode.TOPIC_ALREADY_EXISTS: Exit.PRECONDITION,
+    ErrorCode.INVALID_REPLICATION_FACTOR: Exit.PRECONDITION,
+    ErrorCode.MESSAGE_TOO_LARGE: Exit.PRECONDITION,
+    ErrorCode.UNSUPPORTED_VERSION: Exit.PRECONDITION,
+}
+
+_HINTS = {
+    Exit.UNREACHABLE: "quorumlog up starts a cluster here; quorumlog profile list shows where commands go",
+    Exit.UNHEALTHY: "quorumlog status shows which node is missing",
+}
+
+
+def exit_code(error: BaseException) -> Exit:
+    """The code for an error of any kind; FAILED for one that nobody thought of."""
+    if isinstance(error, CliError):
+        return error.code
+    if _is_usage(error):
+        return Exit.USAGE
+    code = getattr(error, "code", None)
+    if isinstance(code, ErrorCode):
+        return _BY_ERROR_CODE.get(code, Exit.FAILED)
+    names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
+    return next((_BY_CLASS[name] for name in names if name in _BY_CLASS), Exit.FAILED)
+
+
+def report(error: BaseException) -> int:
+    """Say on stderr what went wrong, in the form that was asked for; returns the exit code."""
+    code = exit_code(error)
+    if _only_help(error):
+        print(_message(error), file=sys.stderr)
+        return Exit.USAGE
+    if type(error).__name__ == "Abort":
+        code = Exit.INTERRUPTED
+    message, hint = _message(error), getattr(error, "hint", "") or _HINTS.get(code, "")
+    if output.is_json():
+        print(json.dumps(_as_json(error, code, message, hint)), file=sys.stderr)
+    elif code is Exit.INTERRUPTED:
+        print("interrupted", file=sys.stderr)
+    else:
+        if code is Exit.FAILED and _unexpected(error):
+            traceback.print_exception(error)
+        output.complain(message, hint)
+    return code
+
+
+def _as_json(error: BaseException, code: Exit, message: str, hint: str) -> dict[str, object]:
+    said: dict[str, object] = {"exit_code": int(code), "kind": code.name.lower(), "message": message}
+    kafka_code = getattr(error, "code", None)
+    if isinstance(kafka_code, ErrorCode):
+        said["error"] = kafka_code.name
+    if hint:
+        said["hint"] = hint
+    return {"error": said}
+
+
+def _message(error: BaseException) -> str:
+    if _is_usage(error):
+        return _usage_message(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error) or type(error).__name__
+
+
+def _is_usage(error: BaseException) -> bool:
+    """typer's own complaint about the arguments; its class lives in a different package from release to release."""
+    return hasattr(error, "format_message") and hasattr(error, "ctx")
+
+
+def _only_help(error: BaseException) -> bool:
+    return type(error).__name__ == "NoArgsIsHelpError"
+
+
+def _usage_message(error: BaseException) -> str:
+    text = str(error.format_message())  # type: ignore[attr-defined]
+    context = error.ctx  # type: ignore[attr-defined]
+    if context is None or _only_help(error):
+        return text
+    return f"{text} See: {context.command_path} --help"
+
+
+def _unexpected(error: BaseException) -> bool:
+    """Nobody raised it on purpose: the stack is what a report needs."""
+    ours = ("quorumlog.", "cli.", "storage.", "quorum.")
+    return not isinstance(error, CliError | OSError) and not type(error).__module__.startswith(ours)

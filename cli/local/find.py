@@ -1,0 +1,52 @@
+"""Which local cluster is meant: the one of --data, of this folder or one above it, or of the profile in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.connect import find_target
+from cli.errors import CliError, Exit
+from cli.profile import Target
+from quorumlog.testing.layout import has_cluster
+from quorumlog.testing.nodes import LocalNodes
+
+FOLDER = ".quorumlog"
+
+DataOption = Annotated[
+    Path | None, typer.Option("--data", metavar="DIR", help="Where the local cluster lives. [default: ./.quorumlog]")
+]
+NodeArgument = Annotated[int, typer.Argument(metavar="NODE", help="The node's id.")]
+
+
+def find_root(data: Path | None) -> Path:
+    """Raises CliError(NOT_FOUND) where there is none."""
+    if data is not None:
+        return data
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if has_cluster(folder / FOLDER):
+            return folder / FOLDER
+    from_profile = _profile_root()
+    if from_profile is not None and has_cluster(from_profile):
+        return from_profile
+    raise CliError(
+        Exit.NOT_FOUND,
+        f"there is no local cluster in {here} or above it",
+        "quorumlog up starts one; --data names another",
+    )
+
+
+def find_nodes(data: Path | None) -> LocalNodes:
+    return LocalNodes.open(find_root(data))
+
+
+def target_of(nodes: LocalNodes) -> Target:
+    """Clients of this cluster, whatever profile is in use."""
+    return Target(bootstrap_servers=nodes.layout.bootstrap_servers, origin=str(nodes.layout.root))
+
+
+def _profile_root() -> Path | None:
+    return find_target(None, None, None).data_dir

@@ -1,0 +1,70 @@
+"""A node's own log, read for people: it is written as JSON lines, shown as time, level, node and sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quorumlog.ids import NodeId
+
+LEVELS = ("debug", "info", "warning", "error", "critical")
+_SHOWN = ("timestamp", "level", "event", "node", "logger", "exception")  # of a line; the rest follows as key=value
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """level: "" where the line is no JSON: a traceback of the interpreter, the READY line. time: as written, in UTC."""
+
+    node_id: NodeId
+    text: str
+    level: str = ""
+    time: str = ""
+
+    def at_least(self, level: str) -> bool:
+        """Lines without a level are shown at info: nobody knows how bad they are."""
+        return LEVELS.index(self.level or "info") >= LEVELS.index(level)
+
+    def render(self) -> str:
+        clock = self.time[11:23] if len(self.time) >= 23 else " " * 12
+        return f"{self.node_id} | {clock} {self.level:8}{self.text}"
+
+
+def parse_line(node_id: NodeId, line: str) -> LogLine:
+    try:
+        content = json.loads(line)
+    except ValueError:
+        return LogLine(node_id, line)
+    if not isinstance(content, dict) or content.get("level") not in LEVELS:
+        return LogLine(node_id, line)
+    return LogLine(node_id, _sentence(content), str(content["level"]), str(content.get("timestamp", "")))
+
+
+def _sentence(content: dict[str, Any]) -> str:
+    details = "".join(f" {key}={value}" for key, value in content.items() if key not in _SHOWN)
+    trace = f"\n{content['exception']}" if content.get("exception") else ""
+    return f"{content.get('event', '')}{details}{trace}"
+
+
+class LogFollower:
+    """New whole lines of one file at each call; a file that is not there yet has none."""
+
+    def __init__(self, node_id: NodeId, path: Path, *, from_end: bool) -> None:
+        self._node_id = node_id
+        self._path = path
+        self._position = path.stat().st_size if from_end and path.exists() else 0
+        self._partial = b""
+
+    def read_new(self) -> Iterator[LogLine]:
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._position)
+            content = file.read()
+        self._position += len(content)
+        *lines, self._partial = (self._partial + content).split(b"\n")
+        for line in lines:
+            if line:
+                yield parse_line(self._node_id, line.decode("utf-8", "replace"))

@@ -1,0 +1,78 @@
+"""A metadata log directory, read offline: its records with their offsets, and the image that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.errors import CliError, Exit
+from cli.offline.batches import Damage, FoundBatch, log_files, read_batches
+from cli.offline.describe import Plain, control_meaning
+from quorum.metadata.delta import Delta
+from quorum.metadata.dump import describe_record
+from quorum.metadata.frame import decode_record
+from quorum.metadata.image import EMPTY, Image
+from quorumlog.ids import Epoch, Offset
+from quorumlog.records import Record
+
+DIRECTORY = "__cluster_metadata-0"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRecord:
+    """One record of the log, of the quorum itself (control) or of the metadata."""
+
+    offset: Offset
+    epoch: Epoch
+    timestamp_ms: int
+    meaning: Plain  # begins with "type"
+
+
+def find_metadata_log(place: Path) -> Path:
+    """The log in `place`: the log itself, a log directory that holds it, or a node's folder. Raises CliError."""
+    for candidate in (place, place / DIRECTORY, place / "data" / DIRECTORY):
+        if log_files(candidate):
+            return candidate
+    raise CliError(Exit.NOT_FOUND, f"{place} holds no metadata log ({DIRECTORY})")
+
+
+def read_log(directory: Path, start: Offset = 0, end: Offset | None = None) -> Iterator[LoggedRecord]:
+    """Records of offsets [start, end). Raises CliError(DATA_INVALID) at damage, BadRecord."""
+    for batch, record in _records(directory):
+        if record.offset < start or (end is not None and record.offset >= end):
+            continue
+        yield LoggedRecord(record.offset, batch.header.leader_epoch, record.timestamp_ms, meaning(batch, record))
+
+
+def read_image(directory: Path, end: Offset | None = None) -> Image:
+    """The image after the records before `end`. Whether they were committed, one node's files cannot tell."""
+    delta = Delta(EMPTY)
+    end_offset, epoch = EMPTY.offset, EMPTY.epoch
+    for batch, record in _records(directory):
+        if end is not None and record.offset >= end:
+            break
+        if not batch.header.is_control:
+            delta.replay(decode_record(record.value or b""))
+        end_offset, epoch = record.offset + 1, batch.header.leader_epoch
+    return delta.apply(end_offset, epoch)
+
+
+def meaning(batch: FoundBatch, record: Record) -> Plain:
+    """Raises BadRecord."""
+    return control_meaning(record) if batch.header.is_control else describe_record(decode_record(record.value or b""))
+
+
+def _records(directory: Path) -> Iterator[tuple[FoundBatch, Record]]:
+    """A batch that is being written while we read ends the log: it was not there yet."""
+    files = log_files(directory)
+    for path in files:
+        for found in read_batches(path):
+            if isinstance(found, Damage):
+                if found.torn and path == files[-1]:
+                    return
+                raise CliError(Exit.DATA_INVALID, f"{path} at byte {found.position}: {found.reason}")
+            if not found.crc_ok:
+                raise CliError(Exit.DATA_INVALID, f"{path} at byte {found.position}: wrong checksum")
+            for record in found.records():
+                yield found, record

@@ -1,0 +1,134 @@
+"""How results are shown: a table for people or JSON for programs, on stdout; talk goes to stderr.
+
+The format is the process's, set from the command line before anything is parsed, so that even a usage error comes as
+JSON where JSON was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+FULL_WIDTH = 10_000  # columns where nobody looks at a screen: a pipe must get whole lines
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+OutputOption = Annotated[
+    Format, typer.Option("--output", "-o", help="table for people, json for programs.", show_default=True)
+]
+
+_format = Format.TABLE
+
+
+def use_format_of(arguments: Sequence[str]) -> None:
+    """Find -o in arguments that are not parsed yet."""
+    global _format
+    _format = Format.TABLE
+    for index, argument in enumerate(arguments):
+        value = arguments[index + 1 : index + 2] if argument in ("-o", "--output") else []
+        if value == ["json"] or argument in ("-ojson", "--output=json", "-o=json"):
+            _format = Format.JSON
+        if argument == "--":
+            return
+
+
+def use(chosen: Format) -> bool:
+    """Take over what was parsed. Returns whether it is JSON."""
+    global _format
+    _format = chosen
+    return is_json()
+
+
+def is_json() -> bool:
+    return _format is Format.JSON
+
+
+def show_json(value: Any) -> None:
+    """One document."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def show_json_line(value: Any) -> None:
+    """One line of many."""
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Aligned columns without lines; numbers to the right. Nothing but the heading where there are no rows."""
+    from rich.console import Console
+    from rich.table import Table
+
+    cells = [[_cell(value) for value in row] for row in rows]
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for index, column in enumerate(columns):
+        numeric = bool(cells) and all(_is_number(row[index]) for row in cells)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*row)
+    on_screen = sys.stdout.isatty()
+    console = Console(width=None if on_screen else FULL_WIDTH, markup=False, highlight=False, emoji=False)
+    with console.capture() as captured:
+        console.print(table)
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], document: Any) -> None:
+    """The same result in the form asked for."""
+    if is_json():
+        show_json(document)
+    else:
+        show_table(columns, rows)
+
+
+def show_fields(fields: Mapping[str, Any]) -> None:
+    """One line of `name value` pairs, for a heading above a table."""
+    print("   ".join(f"{name} {_cell(value)}" for name, value in fields.items()))
+
+
+def say(text: str) -> None:
+    """Talk, not data. JSON readers are not talked to."""
+    if not is_json():
+        print(text, file=sys.stderr)
+
+
+def complain(message: str, hint: str = "") -> None:
+    """An error and what to do about it."""
+    colours = sys.stderr.isatty()
+    bold, plain = ("\x1b[1;31m", "\x1b[0m") if colours else ("", "")
+    print(f"{bold}error{plain}  {message}", file=sys.stderr)
+    if hint:
+        print(f"hint   {hint}", file=sys.stderr)
+
+
+def duration(ms: int) -> str:
+    """A length of time for people: 12 ms, 2.1 s, 3 min, 5 h; — where it is not known (negative)."""
+    if ms < 0:
+        return "—"
+    if ms < 1_000:
+        return f"{ms} ms"
+    if ms < 60_000:
+        return f"{ms / 1_000:.1f} s"
+    return f"{ms // 60_000} min" if ms < 3_600_000 else f"{ms // 3_600_000} h"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "—"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ",".join(str(item) for item in value) or "—"
+    return str(value)
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("-").isdigit() or text == "—"

@@ -1,0 +1,145 @@
+"""Records as text, as kcat's users write it: format strings, and JSON lines that `produce -J` takes back."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+DEFAULT_FORMAT = "%s\n"
+_PIECE = re.compile(rb"%(.)|\\(x[0-9a-fA-F]{2}|.)|([^%\\]+)|([%\\])", re.DOTALL)
+_ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"0": b"\0", b"\\": b"\\"}
+
+
+class BadFormat(Exception):
+    """A format with a letter that means nothing."""
+
+
+class AnyRecord(Protocol):
+    """What is shown of a record."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp_ms(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> tuple[tuple[str, bytes | None], ...]: ...
+
+
+Part = Callable[[AnyRecord], bytes]
+
+_LETTERS: Mapping[bytes, Part] = {
+    b"t": lambda record: record.topic.encode(),
+    b"p": lambda record: b"%d" % record.partition,
+    b"o": lambda record: b"%d" % record.offset,
+    b"k": lambda record: record.key or b"",
+    b"s": lambda record: record.value or b"",
+    b"h": lambda record: b",".join(_header(name, value) for name, value in record.headers),
+    b"T": lambda record: b"%d" % record.timestamp_ms,
+    b"K": lambda record: b"%d" % (-1 if record.key is None else len(record.key)),
+    b"S": lambda record: b"%d" % (-1 if record.value is None else len(record.value)),
+    b"%": lambda record: b"%",
+}
+
+
+def compile_format(text: str) -> Part:
+    """%t topic, %p partition, %o offset, %k key, %s value, %h headers, %T timestamp in ms, %K and %S lengths (-1: null).
+
+    %% is a percent sign. Escapes: \\n \\t \\r \\0 \\\\ \\xHH. Raises BadFormat.
+    """
+    parts = [_part(*match.groups()) for match in _PIECE.finditer(text.encode())]
+    return lambda record: b"".join(part(record) for part in parts)
+
+
+def _part(letter: bytes | None, escape: bytes | None, literal: bytes | None, stray: bytes | None) -> Part:
+    if letter is not None:
+        if letter not in _LETTERS:
+            raise BadFormat(f"%{letter.decode('utf-8', 'replace')} means nothing; there are " + " ".join(_names()))
+        return _LETTERS[letter]
+    if escape is not None:
+        known = bytes([int(escape[1:], 16)]) if len(escape) == 3 else _ESCAPES.get(escape)
+        if known is None:
+            raise BadFormat(
+                f"\\{escape.decode('utf-8', 'replace')} means nothing; there are \\n \\t \\r \\0 \\\\ \\xHH"
+            )
+        return _constant(known)
+    if stray is not None:
+        raise BadFormat(f"a {stray.decode()} at the end means nothing; write it twice")
+    return _constant(literal or b"")
+
+
+def _constant(data: bytes) -> Part:
+    return lambda record: data
+
+
+def _names() -> list[str]:
+    return [f"%{letter.decode()}" for letter in _LETTERS]
+
+
+def _header(name: str, value: bytes | None) -> bytes:
+    return name.encode() + b"=" + (b"NULL" if value is None else value)
+
+
+def to_json_line(record: AnyRecord) -> bytes:
+    """One JSON object and a line feed. Bytes that are no UTF-8 are under "key_base64", "value_base64"."""
+    document: dict[str, Any] = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp_ms,
+        **_field("key", record.key),
+        **_field("value", record.value),
+        "headers": [{"name": name, **_field("value", value)} for name, value in record.headers],
+    }
+    return json.dumps(document, ensure_ascii=False).encode() + b"\n"
+
+
+def _field(name: str, data: bytes | None) -> dict[str, str | None]:
+    if data is None:
+        return {name: None}
+    try:
+        return {name: data.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(data).decode("ascii")}
+
+
+class BadLine(Exception):
+    """A line that is no record; the text says why."""
+
+
+def from_json_line(line: bytes) -> dict[str, Any]:
+    """key, value, headers and timestamp_ms of what `to_json_line` wrote; place and offset are not carried over.
+
+    A value that is no text but JSON is taken as its JSON. Raises BadLine.
+    """
+    try:
+        document = json.loads(line)
+        if not isinstance(document, dict):
+            raise ValueError("not an object")
+        return {
+            "key": _bytes_of(document, "key"),
+            "value": _bytes_of(document, "value"),
+            "headers": [(str(header["name"]), _bytes_of(header, "value")) for header in document.get("headers") or ()],
+            "timestamp_ms": document.get("timestamp"),
+        }
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadLine(f"not a record as JSON ({error}): {line[:80]!r}") from error
+
+
+def _bytes_of(document: Mapping[str, Any], name: str) -> bytes | None:
+    if f"{name}_base64" in document:
+        return base64.b64decode(document[f"{name}_base64"], validate=True)
+    value = document.get(name)
+    if value is None:
+        return None
+    return value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
