@@ -106,7 +106,11 @@ def _make_ready(replica: Replica, epoch: Epoch, leads: bool) -> _Ready:
             directory.clean,
         )
         replica.opened = log
-    epoch_start = log.begin_epoch(epoch) if leads else -1
+    if leads:
+        epoch_start = log.begin_epoch(epoch)
+    else:
+        epoch_start = -1
+        log.truncate_to(log.end_offset)  # forgets a leadership of ours without records: `last_epoch` is of a record
     if log.config.durable:
         log.sync()  # a follower's first fetch acknowledges all that the log holds
     return _Ready(log, log.start_offset, log.end_offset, log.synced_end, epoch_start)
