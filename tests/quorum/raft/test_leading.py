@@ -1,0 +1,308 @@
+"""The high watermark, parked fetches, check-quorum, resignation: leading an epoch.
+
+ORACLES 3.10: LeaderStateTest, KafkaRaftClientTest 3-5, 8, 18.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from raft_samples import CONFIG, begin, end_epoch, fetch, follower, leader, names, reply_of, role_of, sends, unattached
+
+from quorum.raft.effects import Effect, HighWatermark, LeadershipClaimed, ReadForFetch, Reply, Send, ShutdownFinished
+from quorum.raft.events import (
+    AppendAsked,
+    Appended,
+    NotLeader,
+    RecordsRead,
+    ResponseReceived,
+    RpcFailed,
+    ShutdownAsked,
+    Synced,
+    TimerFired,
+)
+from quorum.raft.raft import Raft
+from quorum.raft.roles import Leader, Role
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.quorum import (
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    QuorumFetchResponse,
+)
+from storage.epochs import EpochStart
+
+LOG: dict[str, Any] = {
+    "end": 10,
+    "epochs": (EpochStart(4, 0),),
+}  # LeaderChange goes to offset 10, the log then ends at 11
+
+
+def marks(effects: list[Effect]) -> list[int]:
+    return [effect.offset for effect in effects if isinstance(effect, HighWatermark)]
+
+
+# --- the high watermark ---
+
+
+@pytest.mark.parametrize(
+    ("voters", "acknowledged", "want"),
+    [
+        (1, [], 11),
+        (2, [(1, 10)], None),  # its epoch's first record is not on a majority
+        (2, [(1, 11)], 11),
+        (3, [(1, 11)], 11),
+        (3, [(1, 10), (2, 10)], None),  # nothing of an older epoch is committed by counting
+        (5, [(1, 11)], None),
+        (5, [(1, 11), (2, 11)], 11),
+    ],
+)
+def test_high_watermark(voters: int, acknowledged: list[tuple[int, int]], want: int | None) -> None:
+    raft = leader(voters=voters, **LOG)
+    for replica, offset in acknowledged:
+        raft.step(fetch(offset, 4 if offset <= 10 else 5, replica=replica), 1)
+    assert raft.high_watermark == (-1 if want is None else want)
+
+
+def test_the_leader_counts_only_what_it_has_synced() -> None:
+    raft = leader(voters=1, settled=False, **LOG)
+    raft.step(Appended(11), 1)
+    assert raft.high_watermark == -1
+    effects = raft.step(Synced(11), 2)
+    assert names(effects) == ["HighWatermark", "LeadershipClaimed"]
+
+
+def test_followers_may_commit_what_the_leader_has_only_written() -> None:
+    raft = leader(settled=False, **LOG)
+    raft.step(Appended(11), 1)
+    raft.step(fetch(11, 5, replica=1), 1)
+    raft.step(fetch(11, 5, replica=2), 1)
+    assert raft.high_watermark == 11
+
+
+def test_the_high_watermark_never_falls_and_a_claim_is_told_once() -> None:
+    raft = leader(**LOG)
+    effects = raft.step(fetch(11, 5), 1)
+    assert [e for e in effects if isinstance(e, LeadershipClaimed)] == [LeadershipClaimed(5, 11)]
+    effects = raft.step(fetch(5, 4), 2)  # it lost its disk
+    assert not marks(effects) and raft.high_watermark == 11
+    effects = raft.step(fetch(11, 5), 3)
+    assert not marks(effects) and "LeadershipClaimed" not in names(effects)
+
+
+def test_observers_are_not_counted() -> None:
+    raft = leader(**LOG)
+    raft.step(fetch(11, 5, replica=7), 1)
+    assert raft.high_watermark == -1
+
+
+# --- appends ---
+
+
+def test_append_gives_offsets_in_order_of_asking() -> None:
+    raft = leader(**LOG)
+    first = raft.step(AppendAsked(5, [b"a", b"b"]), 1)
+    second = raft.step(AppendAsked(5, [b"c"]), 1)
+    assert [(e.offset, e.end_offset) for e in (*first, *second)] == [(11, 13), (13, 14)]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("epoch", [4, 6])
+def test_append_in_another_epoch_is_refused(epoch: int) -> None:
+    with pytest.raises(NotLeader):
+        leader().step(AppendAsked(epoch, [b"a"]), 1)
+
+
+def test_append_at_a_follower_is_refused() -> None:
+    with pytest.raises(NotLeader):
+        follower().step(AppendAsked(5, [b"a"]), 1)
+
+
+# --- fetches ---
+
+
+@pytest.mark.parametrize(
+    ("offset", "last_epoch", "epoch", "code"),
+    [
+        (11, 5, 4, ErrorCode.FENCED_LEADER_EPOCH),
+        (11, 5, 6, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (-1, 5, 5, ErrorCode.INVALID_REQUEST),
+        (5, -1, 5, ErrorCode.INVALID_REQUEST),
+        (0, 4, 5, ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_fetch_errors(offset: int, last_epoch: int, epoch: int, code: ErrorCode) -> None:
+    answer = reply_of(leader(**LOG).step(fetch(offset, last_epoch, epoch=epoch), 1))
+    assert isinstance(answer, QuorumFetchResponse)
+    assert (answer.error_code, answer.leader_id, answer.leader_epoch) == (code, 0, 5)
+
+
+def test_fetch_from_a_follower_names_the_leader() -> None:
+    answer = reply_of(follower(1).step(fetch(0, -1, replica=2), 1))
+    assert isinstance(answer, QuorumFetchResponse)
+    assert (answer.error_code, answer.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 1)
+    assert [hint.port for hint in answer.node_endpoints] == [9001]
+
+
+@pytest.mark.parametrize(("offset", "last_epoch", "want"), [(12, 4, (4, 10)), (12, 5, (5, 11)), (3, 2, (2, 0))])
+def test_divergence(offset: int, last_epoch: int, want: tuple[int, int]) -> None:
+    answer = reply_of(leader(**LOG).step(fetch(offset, last_epoch), 1))
+    assert isinstance(answer, QuorumFetchResponse) and answer.diverging_epoch is not None
+    assert (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == want
+
+
+def parked_leader() -> Raft:
+    """Everything committed, and known to the follower whose fetch (token 1) is parked."""
+    raft = leader(**LOG)
+    raft.step(fetch(11, 5, token=9), 1)
+    assert raft.step(fetch(11, 5, token=1, known=11), 2) == []
+    return raft
+
+
+def test_a_parked_fetch_waits_for_a_written_end() -> None:
+    raft = parked_leader()
+    raft.step(AppendAsked(5, [b"a"]), 3)
+    (read,) = raft.step(Appended(12), 4)
+    assert read == ReadForFetch(1, 11, CONFIG.fetch_max_bytes, 12)
+    answer = reply_of(raft.step(RecordsRead(1, b"records"), 5))
+    assert isinstance(answer, QuorumFetchResponse) and answer.records == b"records" and answer.high_watermark == 11
+
+
+def test_a_parked_fetch_is_told_a_new_high_watermark() -> None:
+    raft = leader(**LOG)
+    assert raft.step(fetch(11, 5, replica=7, token=7), 1) == []  # an observer; nothing is committed yet
+    effects = raft.step(fetch(11, 5, replica=1, token=1), 2)
+    assert [e.token for e in effects if isinstance(e, Reply)] == [7, 1]
+
+
+def test_a_parked_fetch_ends_with_its_time() -> None:
+    raft = parked_leader()
+    assert raft.deadline_ms() == CONFIG.begin_interval_ms
+    answer = reply_of(raft.step(TimerFired(), 2 + 500))
+    assert isinstance(answer, QuorumFetchResponse) and answer.error_code == 0 and answer.records == b""
+
+
+def test_parked_and_reading_fetches_end_with_the_leadership() -> None:
+    raft = parked_leader()
+    raft.step(AppendAsked(5, [b"a"]), 3)
+    raft.step(fetch(11, 5, replica=2, token=2, known=11), 3)
+    raft.step(Appended(12), 4)
+    effects = raft.step(begin(6, leader_id=2), 5)
+    answers = {e.token: e.message.error_code for e in effects if isinstance(e, Reply)}
+    assert answers[2] == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert raft.step(RecordsRead(1, b"records"), 6) == [], "records read for an epoch that is over go nowhere"
+
+
+def test_a_full_purgatory_answers_at_once() -> None:
+    raft = parked_leader()
+    assert isinstance(raft.core.role, Leader)
+    raft.core.role.parked *= CONFIG.max_parked_fetches
+    answer = reply_of(raft.step(fetch(11, 5, replica=7, token=77, known=11), 3))
+    assert isinstance(answer, QuorumFetchResponse) and answer.error_code == 0
+
+
+# --- keeping and losing the quorum ---
+
+
+def test_check_quorum() -> None:
+    raft = leader(**LOG)
+    raft.step(fetch(11, 5), 1_000)
+    raft.step(TimerFired(), 1_000 + CONFIG.check_quorum_timeout_ms - 1)
+    assert role_of(raft) is Role.LEADER
+    effects = raft.step(TimerFired(), 1_000 + CONFIG.check_quorum_timeout_ms)
+    assert role_of(raft) is Role.RESIGNED and "LeadershipLost" in names(effects)
+    assert len(sends(effects, EndQuorumEpochRequest)) == 2
+
+
+def test_five_voters_need_two_others() -> None:
+    raft = leader(voters=5, **LOG)
+    raft.step(fetch(11, 5, replica=1), 1_400)
+    raft.step(TimerFired(), 1_500)
+    assert role_of(raft) is Role.RESIGNED
+
+
+def test_observers_keep_no_quorum() -> None:
+    raft = leader(**LOG)
+    raft.step(fetch(11, 5, replica=7), 1_400)
+    raft.step(TimerFired(), 1_500)
+    assert role_of(raft) is Role.RESIGNED
+
+
+def test_a_single_voter_needs_nobody() -> None:
+    raft = leader(voters=1)
+    assert raft.deadline_ms() is None
+
+
+def test_a_resigned_leader_never_stays_in_its_epoch() -> None:
+    raft = leader()
+    raft.step(TimerFired(), 1_500)
+    while role_of(raft) is Role.RESIGNED:
+        raft.step(TimerFired(), raft.deadline_ms() or 0)
+        for correlation in list(raft.core.flights):
+            raft.step(RpcFailed(correlation), raft.deadline_ms() or 0)
+    assert (role_of(raft), raft.epoch) == (Role.UNATTACHED, 6)
+
+
+def test_voters_that_do_not_fetch_are_told_again_who_leads() -> None:
+    raft = leader()
+    raft.step(fetch(1, 5, replica=1), 300)
+    (again,) = sends(raft.step(TimerFired(), 500), BeginQuorumEpochRequest)
+    assert again.to == 2
+
+
+def test_shutdown_names_successors_and_ends_when_all_were_told() -> None:
+    raft = leader(**LOG)
+    raft.step(fetch(11, 5, replica=2), 1)
+    ends = sends(raft.step(ShutdownAsked(), 2), EndQuorumEpochRequest)
+    preferred = [candidate.node_id for candidate in ends[0].message.preferred_candidates]  # type: ignore[union-attr]
+    assert preferred == [2, 1]
+    assert raft.step(ResponseReceived(ends[0].correlation, EndQuorumEpochResponse(leader_epoch=5)), 3) == []
+    assert raft.step(RpcFailed(ends[1].correlation), 4) == [ShutdownFinished()]
+
+
+def test_shutdown_of_a_follower_ends_at_once() -> None:
+    assert ShutdownFinished() in follower().step(ShutdownAsked(), 1)
+
+
+# --- being told ---
+
+
+@pytest.mark.parametrize(("successors", "delay_ms"), [((0, 2), 0), ((2, 0), 500), ((2,), 1_000)])
+def test_end_quorum_epoch(successors: tuple[int, ...], delay_ms: int) -> None:
+    raft = follower(1)
+    raft.step(end_epoch(5, successors=successors), 100)
+    if delay_ms == 0:
+        assert role_of(raft) is Role.PROSPECTIVE
+    else:
+        assert role_of(raft) is Role.UNATTACHED and raft.deadline_ms() == 100 + delay_ms
+
+
+def test_end_of_an_older_epoch_changes_nothing() -> None:
+    raft = follower(1)
+    answer = reply_of(raft.step(end_epoch(4, successors=(0,)), 1))
+    assert role_of(raft) is Role.FOLLOWER and answer.error_code == ErrorCode.FENCED_LEADER_EPOCH  # type: ignore[attr-defined]
+
+
+def test_begin_quorum_epoch_is_durable_before_it_is_answered() -> None:
+    effects = unattached().step(begin(6), 1)
+    assert names(effects) == ["PersistQuorumState", "LeaderChanged", "BeginQuorumEpochResponse", "QuorumFetchRequest"]
+    assert isinstance(effects[-1], Send) and effects[-1].to == 1
+
+
+@pytest.mark.parametrize(
+    ("event", "code"),
+    [
+        (begin(4), ErrorCode.FENCED_LEADER_EPOCH),
+        (begin(6, to=2), ErrorCode.INVALID_VOTER_KEY),
+        (begin(6, leader_id=0), ErrorCode.INVALID_REQUEST),
+        (begin(6, leader_id=9), ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_begin_refusals(event: object, code: ErrorCode) -> None:
+    answer = reply_of(unattached().step(event, 1))  # type: ignore[arg-type]
+    assert answer.error_code == code  # type: ignore[attr-defined]
+
+
+def test_two_leaders_in_an_epoch_stop_the_process() -> None:
+    with pytest.raises(AssertionError):
+        follower(1).step(begin(5, leader_id=2), 1)

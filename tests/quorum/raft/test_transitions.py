@@ -1,0 +1,103 @@
+"""The transition table, from x to, and what a start makes of a saved state (KRAFT 2.1, ORACLES QuorumStateTest)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from raft_samples import candidate, make_raft, role_of, unattached, voter_set
+
+from quorum.raft.effects import PersistQuorumState
+from quorum.raft.events import Started
+from quorum.raft.quorum_state import QuorumState
+from quorum.raft.roles import Resigned, Role, Unattached, is_legal
+from quorum.raft.voters import VoterKey, VoterSet
+from storage.epochs import EpochStart
+
+U, P, C, L, F, R = Role.UNATTACHED, Role.PROSPECTIVE, Role.CANDIDATE, Role.LEADER, Role.FOLLOWER, Role.RESIGNED
+
+# Written out by hand: which roles follow a role in its epoch, in the next one, in a later one.
+TABLE = {
+    U: ("UPF", "UF", "UF"),
+    P: ("PUF", "UFC", "UF"),
+    C: ("LPF", "UF", "UF"),
+    L: ("R", "UF", "UF"),
+    F: ("PU", "UF", "UF"),
+    R: ("", "UF", "UF"),
+}
+LETTER = {U: "U", P: "P", C: "C", L: "L", F: "F", R: "R"}
+
+
+@pytest.mark.parametrize(("old", "new", "step"), list(product(Role, Role, (0, 1, 2))))
+def test_voter(old: Role, new: Role, step: int) -> None:
+    assert is_legal(old, 5, new, 5 + step, is_voter=True) == (LETTER[new] in TABLE[old][step])
+
+
+@pytest.mark.parametrize(("old", "new", "step"), list(product((U, F), Role, (0, 1, 2))))
+def test_observer_only_looks_and_follows(old: Role, new: Role, step: int) -> None:
+    expected = LETTER[new] in TABLE[old][step] and new in (U, F)
+    assert is_legal(old, 5, new, 5 + step, is_voter=False) == expected
+
+
+@pytest.mark.parametrize(("old", "new"), list(product(Role, Role)))
+def test_no_epoch_goes_back(old: Role, new: Role) -> None:
+    assert not is_legal(old, 5, new, 4, is_voter=True)
+
+
+OWN, OTHER = VoterKey(0, bytes(16)), VoterKey(2, bytes([2]) * 16)
+STARTS = [
+    ("nothing", QuorumState(), (), U, 0),
+    ("epoch only", QuorumState(epoch=3), (), U, 3),
+    ("voted for another", QuorumState(epoch=3, voted=OTHER), (), U, 3),
+    ("voted for itself", QuorumState(epoch=3, voted=OWN), (), C, 3),
+    ("was leader", QuorumState(epoch=3, leader_id=0, voted=OWN), (), R, 3),
+    ("followed", QuorumState(epoch=3, leader_id=1), (), F, 3),
+    ("followed whom it had voted for", QuorumState(epoch=3, leader_id=2, voted=OTHER), (), F, 3),
+    ("followed a stranger", QuorumState(epoch=3, leader_id=9), (), U, 3),
+    ("log is ahead", QuorumState(epoch=3, leader_id=0, voted=OWN), (EpochStart(4, 0),), U, 4),
+]
+
+
+@pytest.mark.parametrize(("saved", "epochs", "role", "epoch"), [c[1:] for c in STARTS], ids=[c[0] for c in STARTS])
+def test_start(saved: QuorumState, epochs: tuple[EpochStart, ...], role: Role, epoch: int) -> None:
+    raft = make_raft(saved=saved, epochs=epochs, end=5 if epochs else 0)
+    raft.step(Started(), 0)
+    assert (role_of(raft), raft.epoch) == (role, epoch)
+
+
+def test_an_observer_starts_no_candidacy_whatever_was_saved() -> None:
+    for saved in (QuorumState(epoch=3, voted=VoterKey(7, bytes([7]) * 16)), QuorumState(epoch=3, leader_id=7)):
+        raft = make_raft(7, saved=saved)
+        raft.step(Started(), 0)
+        assert role_of(raft) is U
+
+
+def test_a_voter_on_another_disk_is_an_observer() -> None:
+    """An amnesiac may not vote as the one that it was."""
+    raft = make_raft()
+    raft.core.voters = VoterSet(replace(voter, directory_id=bytes([9]) * 16) for voter in voter_set().voters)
+    raft.step(Started(), 0)
+    assert isinstance(raft.core.role, Unattached) and raft.core.role.election_at_ms is None
+
+
+def test_a_single_voter_leads_within_its_first_step() -> None:
+    raft = make_raft(voters=1)
+    effects = raft.step(Started(), 0)
+    states = [effect.state for effect in effects if isinstance(effect, PersistQuorumState)]
+    assert role_of(raft) is L
+    assert states == [QuorumState(epoch=1, voted=OWN), QuorumState(epoch=1, leader_id=0, voted=OWN)]
+
+
+def test_a_single_voter_never_leads_an_epoch_twice() -> None:
+    raft = make_raft(voters=1, saved=QuorumState(epoch=4, leader_id=0, voted=OWN))
+    raft.step(Started(), 0)
+    assert role_of(raft) is L and raft.epoch > 4
+
+
+@pytest.mark.parametrize("role", ["unattached", "candidate"])
+def test_an_illegal_change_stops_the_process(role: str) -> None:
+
+    raft = unattached() if role == "unattached" else candidate()
+    with pytest.raises(AssertionError):
+        raft.core.become(Resigned(None, (), {}), epoch=raft.epoch)

@@ -1,0 +1,244 @@
+"""Granting, asking, counting (KRAFT 2.2 "Vote granting"; ORACLES KafkaRaftClientTest 1, 2, 10, 12 and PreVoteTest)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from raft_samples import (
+    CONFIG,
+    begin,
+    candidate,
+    fetched,
+    follower,
+    leader,
+    make_raft,
+    names,
+    persisted,
+    prospective,
+    reply_of,
+    resigned,
+    role_of,
+    sends,
+    unattached,
+    vote,
+)
+
+from quorum.raft.events import PeerProvenDead, ResponseReceived, RpcFailed, Started, TimerFired
+from quorum.raft.quorum_state import QuorumState
+from quorum.raft.raft import Raft
+from quorum.raft.roles import Role
+from quorum.raft.voters import VoterKey
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.quorum import VoteRequest, VoteResponse
+from storage.epochs import EpochStart
+
+LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}  # ends at (epoch 4, offset 10)
+
+
+def fetched_follower() -> Raft:
+    raft = follower(**LOG)
+    (flight,) = raft.core.flights
+    raft.step(fetched(flight), 0)
+    return raft
+
+
+def voted_for_2() -> Raft:
+    raft = make_raft(saved=QuorumState(epoch=5, voted=VoterKey(2, bytes([2]) * 16)), **LOG)
+    raft.step(Started(), 0)
+    return raft
+
+
+MAKERS: dict[str, Callable[[], Raft]] = {
+    "unattached": lambda: unattached(**LOG),
+    "voted for 2": voted_for_2,
+    "prospective": lambda: prospective(**LOG),
+    "candidate": lambda: candidate(**LOG),
+    "leader": lambda: leader(**LOG),
+    "follower": lambda: follower(**LOG),
+    "follower that fetched": fetched_follower,
+    "resigned": lambda: resigned(**LOG),
+}
+# role: (standard vote, pre-vote) in the own epoch, the candidate's log being as good as ours
+GRANTS = {
+    "unattached": (True, True),
+    "voted for 2": (True, True),
+    "prospective": (True, True),
+    "candidate": (False, True),
+    "leader": (False, False),
+    "follower": (False, True),
+    "follower that fetched": (False, False),
+    "resigned": (False, True),
+}
+
+
+def granted(raft: Raft, **request: Any) -> bool:
+    answer = reply_of(raft.step(vote(**request), 1))
+    assert isinstance(answer, VoteResponse) and answer.error_code == 0
+    return answer.vote_granted
+
+
+@pytest.mark.parametrize("role", GRANTS)
+@pytest.mark.parametrize("pre", [False, True])
+def test_granting_in_the_own_epoch(role: str, pre: bool) -> None:
+    assert granted(MAKERS[role](), pre=pre, last=(4, 10)) == GRANTS[role][pre]
+
+
+@pytest.mark.parametrize("role", GRANTS)
+def test_a_larger_epoch_makes_everyone_unattached_first(role: str) -> None:
+    raft = MAKERS[role]()
+    assert granted(raft, epoch=6, last=(5, 11))  # a leader's own log ends with its epoch's first record
+    assert role_of(raft) is Role.UNATTACHED and raft.epoch == 6
+
+
+@pytest.mark.parametrize(
+    ("last", "enough"),
+    [((4, 9), False), ((3, 99), False), ((4, 10), True), ((4, 11), True), ((5, 1), True), ((-1, 0), False)],
+)
+@pytest.mark.parametrize("pre", [False, True])
+def test_only_a_log_that_is_up_to_date(last: tuple[int, int], enough: bool, pre: bool) -> None:
+    assert granted(unattached(**LOG), epoch=6, last=last, pre=pre) == enough
+
+
+def test_one_vote_in_an_epoch() -> None:
+    raft = unattached()
+    assert granted(raft, candidate_id=2) and granted(raft, candidate_id=2)
+    assert not granted(raft, candidate_id=1)
+    assert granted(raft, candidate_id=1, epoch=6)
+
+
+def test_a_vote_belongs_to_a_directory() -> None:
+    raft = make_raft(saved=QuorumState(epoch=5, voted=VoterKey(2, b"other directory!")))
+    raft.step(Started(), 0)
+    assert not granted(raft, candidate_id=2)
+
+
+@pytest.mark.parametrize(
+    ("request_fields", "code"),
+    [
+        ({"epoch": 4, "last": (3, 9)}, ErrorCode.FENCED_LEADER_EPOCH),
+        ({"epoch": 5, "last": (5, 9)}, ErrorCode.INVALID_REQUEST),
+        ({"epoch": 5, "last": (6, 9), "pre": True}, ErrorCode.INVALID_REQUEST),
+        ({"epoch": -1, "last": (-1, 0)}, ErrorCode.INVALID_REQUEST),
+        ({"last": (-2, 0)}, ErrorCode.INVALID_REQUEST),
+        ({"last": (4, -1)}, ErrorCode.INVALID_REQUEST),
+        ({"last": (-1, 5)}, ErrorCode.INVALID_REQUEST),
+        ({"candidate_id": 0}, ErrorCode.INVALID_REQUEST),
+        ({"to": 1}, ErrorCode.INVALID_VOTER_KEY),
+    ],
+)
+def test_refusals(request_fields: dict[str, Any], code: ErrorCode) -> None:
+    raft = unattached()
+    effects = raft.step(vote(**request_fields), 1)
+    answer = reply_of(effects)
+    assert isinstance(answer, VoteResponse) and answer.error_code == code and not answer.vote_granted
+    assert not persisted(effects) and raft.epoch == 5
+
+
+def test_a_vote_is_durable_before_it_is_told() -> None:
+    effects = unattached().step(vote(epoch=6), 1)
+    assert names(effects) == ["PersistQuorumState", "LeaderChanged", "PersistQuorumState", "VoteResponse"]
+    assert persisted(effects)[-1] == QuorumState(epoch=6, voted=VoterKey(2, bytes([2]) * 16))
+
+
+def test_a_pre_vote_promises_nothing() -> None:
+    assert names(unattached().step(vote(pre=True), 1)) == ["VoteResponse"]
+
+
+def test_the_own_vote_is_durable_before_others_are_asked() -> None:
+    raft = prospective()
+    first, _ = (c for c, flight in raft.core.flights.items() if isinstance(flight.message, VoteRequest))
+    effects = raft.step(ResponseReceived(first, VoteResponse(leader_epoch=5, vote_granted=True)), 1)
+    assert role_of(raft) is Role.CANDIDATE and raft.epoch == 6
+    assert names(effects) == ["PersistQuorumState", "LeaderChanged", "VoteRequest", "VoteRequest"]
+    assert persisted(effects) == [QuorumState(epoch=6, voted=VoterKey(0, bytes(16)))]
+
+
+def test_leadership_is_durable_before_its_first_record() -> None:
+    raft = candidate()
+    (first, *_) = raft.core.flights
+    effects = raft.step(ResponseReceived(first, VoteResponse(leader_epoch=5, vote_granted=True)), 1)
+    assert names(effects)[:3] == ["PersistQuorumState", "LeaderChanged", "AppendLeaderChange"]
+
+
+def test_a_round_that_cannot_be_won_is_tried_again_soon() -> None:
+    raft = prospective()
+    now = 1_000
+    for correlation in list(raft.core.flights)[:2]:
+        raft.step(ResponseReceived(correlation, VoteResponse(leader_epoch=5)), now)
+    retry = raft.deadline_ms()
+    assert retry is not None and CONFIG.rejected_retry_min_ms <= retry - now <= CONFIG.rejected_retry_max_ms
+    assert len(sends(raft.step(TimerFired(), retry), VoteRequest)) == 2 and raft.epoch == 5
+
+
+def test_a_candidate_that_lost_asks_for_pre_votes_before_it_raises_the_epoch_again() -> None:
+    raft = candidate()
+    for correlation in list(raft.core.flights):
+        raft.step(RpcFailed(correlation), 10)
+    retry = raft.deadline_ms()
+    assert retry is not None
+    (request, _) = sends(raft.step(TimerFired(), retry), VoteRequest)
+    assert role_of(raft) is Role.PROSPECTIVE and request.message.pre_vote and request.message.epoch == 5  # type: ignore[union-attr]
+
+
+def test_an_answer_of_an_older_round_counts_nothing() -> None:
+    raft = candidate()
+    old, *_ = raft.core.flights
+    raft.step(TimerFired(), raft.deadline_ms() or 0)
+    raft.step(ResponseReceived(old, VoteResponse(leader_epoch=5, vote_granted=True)), 2_000)
+    assert role_of(raft) is Role.PROSPECTIVE
+
+
+def test_an_answer_from_a_larger_epoch_ends_the_candidacy() -> None:
+    raft = candidate()
+    first, second = raft.core.flights
+    raft.step(ResponseReceived(first, VoteResponse(leader_epoch=9, leader_id=2)), 1)
+    assert (role_of(raft), raft.epoch, raft.leader_id) == (Role.FOLLOWER, 9, 2)
+    raft.step(ResponseReceived(second, VoteResponse(leader_epoch=5, vote_granted=True)), 1)
+    assert role_of(raft) is Role.FOLLOWER
+
+
+def test_a_voter_that_knows_no_pre_vote() -> None:
+    raft = prospective()
+    first, *_ = raft.core.flights
+    raft.step(ResponseReceived(first, VoteResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, leader_epoch=5)), 1)
+    assert role_of(raft) is Role.CANDIDATE
+
+
+def test_a_doubting_follower_believes_again_when_others_do() -> None:
+    raft = follower()
+    raft.step(TimerFired(), CONFIG.fetch_timeout_ms)
+    assert role_of(raft) is Role.PROSPECTIVE and raft.leader_id == 1
+    votes = [c for c, flight in raft.core.flights.items() if isinstance(flight.message, VoteRequest)]
+    for correlation in votes:
+        raft.step(ResponseReceived(correlation, VoteResponse(leader_epoch=5, leader_id=1)), 1_001)
+    assert role_of(raft) is Role.FOLLOWER and raft.epoch == 5
+
+
+@pytest.mark.parametrize(
+    ("node_id", "leader_id", "rank"), [(0, 1, 0), (2, 1, 1), (0, 2, 0), (1, 2, 1), (1, 0, 0), (2, 0, 1)]
+)
+def test_survivors_of_a_dead_leader_stand_by_rank(node_id: int, leader_id: int, rank: int) -> None:
+    raft = follower(leader_id, node_id=node_id)
+    raft.step(PeerProvenDead(leader_id), 100)
+    due = raft.deadline_ms()
+    assert role_of(raft) is Role.UNATTACHED and raft.leader_id is None and due is not None
+    assert 0 <= due - 100 - rank * CONFIG.rank_step_ms <= CONFIG.rank_jitter_ms
+
+
+def test_hearsay_does_not_bring_a_dead_leader_back_but_its_own_word_does() -> None:
+    raft = follower(1)
+    raft.step(PeerProvenDead(1), 0)
+    raft.step(TimerFired(), 200)
+    votes = [c for c, flight in raft.core.flights.items() if flight.to == 2]
+    raft.step(ResponseReceived(votes[-1], VoteResponse(leader_epoch=5, leader_id=1)), 210)
+    assert raft.leader_id is None
+    raft.step(begin(5, leader_id=1), 220)
+    assert role_of(raft) is Role.FOLLOWER and raft.leader_id == 1
+
+
+def test_a_dead_stranger_is_no_news() -> None:
+    raft = follower(1)
+    raft.step(PeerProvenDead(2), 0)
+    assert role_of(raft) is Role.FOLLOWER
