@@ -58,7 +58,7 @@ def test_appends_are_enqueued_in_order_before_the_first_wait() -> None:
     handling = HANDLERS[ProduceRequest](fakes.services(), FakeContext(), produce(indexes=(1, 0, 2)))
 
     async def run() -> None:
-        task = asyncio.get_running_loop().create_task(handling)  # type: ignore[arg-type]
+        task: asyncio.Task[Any] = asyncio.get_running_loop().create_task(handling)  # type: ignore[arg-type]
         await asyncio.sleep(0)
         assert [entry[1] for entry in fakes.replicas.appended] == [1, 0, 2]
         assert not task.done()
