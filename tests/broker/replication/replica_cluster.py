@@ -147,6 +147,9 @@ class Node:
 
     async def _handle(self, _context: Context, request: FetchRequest) -> FetchResponse:
         targets = [FetchTarget(topic.topic_id, one) for topic in request.topics for one in topic.partitions]
+        if request.replica is not None:
+            for target in targets:
+                self.cluster.check_acknowledgement(request.replica.replica_id, target)
         answers = await self.replicas.fetch(
             targets,
             replica=request.replica,
@@ -223,6 +226,16 @@ class ReplicaCluster:
 
     def run_until(self, condition: Callable[[], bool]) -> None:
         assert self.scheduler.run_while(lambda: not condition(), self.scheduler.now_ns + LIMIT_NS), "it never came true"
+
+    def check_acknowledgement(self, follower: NodeId, target: FetchTarget) -> None:
+        """A fetch offset is on the follower's disk, if the topic asks for that (RELIABILITY 3.3)."""
+        node = self.nodes[follower]
+        assert isinstance(target.topic, bytes)
+        replica = node.replicas.replicas.get((target.topic, target.partition.index)) if node.loop.alive else None
+        if replica is None or replica.log is None or not replica.config.synced:
+            return
+        if replica.core.leader_epoch == target.partition.current_leader_epoch:
+            assert target.partition.fetch_offset <= replica.log.synced_end, (follower, target)
 
     # --- metadata ---
 
