@@ -91,10 +91,6 @@ class LifecycleShell:
         self._post(StopWanted(controlled))
         await self._stopped.wait()
 
-    def cancel(self) -> None:
-        """Say nothing more, whatever the state."""
-        self._post(StopWanted(controlled=False))
-
     def _post(self, event: Event) -> None:
         self._events.append(event)
         if self._stepping:

@@ -155,10 +155,6 @@ class Broker:
         await self.channel.close()
         return clean
 
-    def hurry(self) -> None:
-        """A controlled stop that is under way does not wait for the controller any longer."""
-        self.lifecycle.cancel()
-
     async def handle(self, context: Context, request: Any) -> Any:
         """The answer to one request of a client or of another broker; None for none. Raises ApiError."""
         handler = HANDLERS.get(type(request))

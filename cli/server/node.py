@@ -85,11 +85,6 @@ class Node:
             self._workers.close()
         self._release(clean)
 
-    def hurry(self) -> None:
-        """A stop that is under way no longer waits for the controller."""
-        if self.broker is not None:
-            self.broker.hurry()
-
     async def _start(self) -> None:
         self._directories = open_directories(self.edges.disk, self.config)
         for path, error in self._directories.failed:
