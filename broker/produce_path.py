@@ -116,9 +116,12 @@ class ProducePath:
         assert log is not None
         synced_end = log.synced_end  # before the end, which the writer may be moving
         end_offset = log.end_offset
+        core = replica.core
+        if (core.end_offset, core.synced_end) == (end_offset, synced_end):
+            return  # another append of the same turn has said so
         self._step(replica, LogAdvanced(end_offset, min(synced_end, end_offset)))
-        if replica.core.is_leader:
-            self._rooms.ends.reached(replica.key, replica.core.end_offset)
+        if core.is_leader:
+            self._rooms.ends.reached(replica.key, core.end_offset)
 
     def watch(self, append: _Append, timeout_ms: int) -> Waiter[PartitionKey]:
         wanted = [(append.replica.key, append.batches[-1].next_offset)] if append.acks == ACKS_ALL else []

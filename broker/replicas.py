@@ -15,7 +15,7 @@ from broker.alter_partition import ControllerCalls, IsrProposals
 from broker.fetch_path import FetchPath, FetchTarget
 from broker.fetcher_pool import FetcherPool
 from broker.follower import Follower
-from broker.leaderships import Leaderships
+from broker.leaderships import RETRY_MS, Leaderships
 from broker.list_offsets import list_offset
 from broker.log_directory import DirectoryQueue, LogDirectory
 from broker.partition import Partition
@@ -316,7 +316,7 @@ class ReplicaManager:
             queue.call(change, done=lambda _: self._step(replica, changed), failed=lambda _: None)
         except ApiError:
             if not queue.failed:  # its queue is full
-                asyncio.get_running_loop().call_later(0.05, self._tell_log, replica, queue, config)
+                asyncio.get_running_loop().call_later(RETRY_MS / 1000, self._tell_log, replica, queue, config)
 
     # --- the cores ---
 
