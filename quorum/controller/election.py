@@ -91,11 +91,10 @@ def partition_change(
     wanted = partition.isr if wish.isr is None else wish.isr
     isr = tuple(broker_id for broker_id in wanted if broker_id in alive)
     min_isr = effective_min_isr(rules.min_insync_replicas, partition.replicas)
-    elr = _eligible(partition, isr, min_isr, without=(*wish.not_eligible, *wish.emptied))
+    elr = _eligible(partition, isr, without=(*wish.not_eligible, *wish.emptied))
     known = _last_known_leader(partition, isr, wish.emptied)
     choice = _elect(partition, isr, elr, known, alive, rules)
-    if len(choice.isr) >= min_isr and choice.elr:
-        choice = _Choice(leader=choice.leader, isr=choice.isr, elr=(), unclean=choice.unclean)
+    elr = () if len(choice.isr) >= min_isr else choice.elr
     state = RECOVERING if choice.unclean else wish.leader_recovery_state
     record = PartitionChangeRecord(
         partition=index,
@@ -103,7 +102,7 @@ def partition_change(
         isr=_nodes_if_changed(choice.isr, partition.isr),
         leader=choice.leader if choice.leader != partition.leader or choice.unclean else None,
         leader_recovery_state=None if state == partition.leader_recovery_state else state,
-        eligible_leader_replicas=_nodes_if_changed(choice.elr, partition.eligible_leader_replicas),
+        eligible_leader_replicas=_nodes_if_changed(elr, partition.eligible_leader_replicas),
         last_known_elr=_nodes_if_changed(() if choice.isr else known, partition.last_known_elr),
         directories=None if directories == partition.directories else DirectoryList(directories=directories),
     )
@@ -121,11 +120,9 @@ def _alive(replicas: tuple[NodeId, ...], directories: tuple[Uuid, ...], brokers:
 
 
 def _eligible(
-    partition: PartitionRegistration, isr: tuple[NodeId, ...], min_isr: int, without: tuple[NodeId, ...]
+    partition: PartitionRegistration, isr: tuple[NodeId, ...], without: tuple[NodeId, ...]
 ) -> tuple[NodeId, ...]:
-    """(old ISR and old ELR) less the new ISR and `without`, in the order of replicas; empty while the ISR suffices."""
-    if len(isr) >= min_isr:
-        return ()
+    """(old ISR and old ELR) less the new ISR and `without`, in the order of replicas."""
     held = (*partition.isr, *partition.eligible_leader_replicas)
     return tuple(b for b in partition.replicas if b in held and b not in isr and b not in without)
 

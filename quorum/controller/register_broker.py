@@ -9,7 +9,9 @@
 
 from __future__ import annotations
 
-from quorum.controller.fencing import replace_incarnation
+from dataclasses import replace
+
+from quorum.controller.fencing import elect_missing_leaders, replace_incarnation
 from quorum.controller.outcome import Draft
 from quorum.controller.sessions import Sessions
 from quorum.metadata.changes import registered_broker
@@ -53,8 +55,10 @@ def _register_again(
     record = _record(request, existing.broker_epoch, existing.fenced, existing.in_controlled_shutdown)
     after = registered_broker(record)
     if after != existing:
-        replace_incarnation(draft, after, clean=True)
+        kept = tuple(directory for directory in existing.log_directories if directory in after.log_directories)
+        replace_incarnation(draft, replace(existing, log_directories=kept), clean=True)
         draft.add(record)
+        elect_missing_leaders(draft)  # a directory may have come back
     return RegisterBrokerResponse(broker_epoch=existing.broker_epoch)
 
 

@@ -73,7 +73,7 @@ class World:
             delta = Delta(self.replayed)
             delta.replay(decode_record(encode_record(record)))
             self.replayed = delta.apply(len(self.log), self.core.epoch or 0)
-            assert violations(self.replayed) == [], record
+            assert not (broken := violations(self.replayed)), f"{broken} after {record}"
         if outcome.records:
             self.core.appended(outcome, len(self.log), self.now_ms)
         assert self.replayed.state_hash == self.tip.state_hash and self.replayed == self.tip

@@ -62,6 +62,15 @@ def test_the_same_process_with_another_address_keeps_epoch_and_state() -> None:
     assert (broker.endpoints, broker.fenced) == ((INTERNAL,), False)
 
 
+def test_a_directory_that_comes_back_is_registered_before_it_is_led_from() -> None:
+    world = cluster(1)
+    world.create(replicas=(1,))
+    world.heartbeat(1, offline_directories=(uuid(1),))
+    assert world.partition().leader == -1
+    world.ask(registration(1))
+    assert (world.partition().leader, world.partition().isr) == (1, (1,))
+
+
 def test_a_second_process_waits_for_the_first_ones_session() -> None:
     world = cluster(1)
     world.now_ms += SESSION_MS - 1
