@@ -23,6 +23,7 @@ from quorum.late_timer import LateTimer
 from quorum.listener import RaftListener
 from quorum.metadata_directory import MetadataDirectory, settle
 from quorum.metadata_log import MetadataLog
+from quorum.open_requests import OpenRequests, check_request
 from quorum.peers import Peers
 from quorum.raft.config import RaftConfig
 from quorum.raft.effects import (
@@ -50,8 +51,6 @@ from quorum.raft.events import (
     NotLeader,
     PeerProvenDead,
     RecordsRead,
-    Request,
-    RequestReceived,
     ShutdownAsked,
     Started,
     Synced,
@@ -62,7 +61,6 @@ from quorum.raft.quorum_state import QuorumState
 from quorum.raft.raft import Raft
 from quorum.raft.roles import Role
 from quorum.raft.voters import Voter, VoterKey, VoterSet
-from quorum.request_owner import check_owner
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset, Uuid
@@ -121,8 +119,7 @@ class Driver:
         self._effects: deque[Effect] = deque()
         self._held = False  # the queue of effects waits for the disk
         self._performing = False
-        self._waiting: dict[int, asyncio.Future[Any]] = {}  # requests by token
-        self._last_token = 0
+        self._requests = OpenRequests()
         self._timer = LateTimer(clock, lambda: self._tell(TimerFired()))
         self._stopped = False
         self._shutdown: asyncio.Future[None] | None = None
@@ -199,17 +196,7 @@ class Driver:
         """Answer a request of the quorum: Vote, BeginQuorumEpoch, EndQuorumEpoch, QuorumFetch, DescribeQuorum."""
         if self._raft is None or self._stopped:
             raise ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"node {self.node_id} is not running yet, or no more")
-        if not isinstance(request, Request):
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"{type(request).__name__} is not a request of the quorum")
-        check_owner(context.peer, request)
-        self._last_token += 1
-        token = self._last_token
-        answer = self._waiting[token] = asyncio.get_running_loop().create_future()
-        try:
-            self._tell(RequestReceived(token, request))
-            response = await answer
-        finally:
-            self._waiting.pop(token, None)
+        response = await self._requests.ask(check_request(context.peer, request), self._tell)
         if isinstance(response, DescribeQuorumResponse):
             return replace(response, cluster_id=self._cluster_id)
         return response
@@ -278,7 +265,7 @@ class Driver:
             case Send():
                 self._peers.call(effect, self._tell)
             case Reply(token, message):
-                self._answer(token, message)
+                self._requests.answer(token, message)
             case ReadForFetch(token, offset, max_bytes, upper_bound):
                 self._log.read(offset, max_bytes, upper_bound, lambda data: self._tell(RecordsRead(token, data)))
             case AppendLeaderChange() | AppendValues() | AppendFetched():
@@ -288,8 +275,8 @@ class Driver:
             case ProbeLeader(node_id):
                 self._proof.suspect(node_id)
             case ShutdownFinished():
-                if self._shutdown is not None and not self._shutdown.done():
-                    self._shutdown.set_result(None)
+                if self._shutdown is not None:
+                    settle(self._shutdown, None)
             case HighWatermark() | LeaderChanged() | LeadershipClaimed() | LeadershipLost():
                 self._announce(effect)
 
@@ -311,11 +298,6 @@ class Driver:
             self._proof.meet(leader_id)
         endpoint = None if leader_id is None else self._voters.endpoint_of(leader_id)
         self._delivery.on_leader_changed(NO_NODE if leader_id is None else leader_id, epoch, endpoint)
-
-    def _answer(self, token: int, message: Any) -> None:
-        future = self._waiting.get(token)
-        if future is not None and not future.done():
-            future.set_result(message)
 
     def _on_written(self, end_offset: Offset) -> None:
         self._tell(Appended(end_offset))
@@ -378,8 +360,6 @@ class Driver:
         self._timer.cancel()
         if self._raft is not None:
             self._delivery.stopped = True
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(error)
-        if self._shutdown is not None and not self._shutdown.done():
-            self._shutdown.set_result(None)
+        self._requests.fail(error)
+        if self._shutdown is not None:
+            settle(self._shutdown, None)

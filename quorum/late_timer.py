@@ -29,8 +29,11 @@ class LateTimer:
         self.cancel()
         if deadline_ms is None:
             return
+        now_ms = self._clock.now_ms()
+        if deadline_ms > now_ms:
+            self._grace_until_ms = None  # a message that came meanwhile has moved the deadline
         due_ms = max(deadline_ms, self._grace_until_ms or deadline_ms)
-        delay_ms = max(0, due_ms - self._clock.now_ms())
+        delay_ms = max(0, due_ms - now_ms)
         self._handle = asyncio.get_running_loop().call_later(delay_ms / 1000, self._fire, deadline_ms)
 
     def cancel(self) -> None:

@@ -125,6 +125,38 @@ def test_a_paused_follower_starts_no_election_when_it_wakes() -> None:
     assert leader.recorder.claimed == epoch and leader.driver.epoch == epoch
 
 
+def test_a_wrong_proof_of_death_costs_at_most_an_election() -> None:
+    world = elected(9)
+    world.run(1_000)
+    leader = world.leader
+    assert leader is not None
+    follower = next(process for process in world.running.values() if process is not leader)
+    names = f"n{leader.driver.node_id}", f"n{follower.driver.node_id}"
+    world.network.wrong_refusals[names[0]] = None
+    world.network.cut_both(*names)
+    world.run(3_000)
+    world.network.wrong_refusals.clear()
+    world.network.heal_all()
+    assert world.run(3_000, until=world.has_leader)
+    assert world.leader is not None
+    world.leader.append(b"on")
+    assert world.run(3_000, until=world.all_have(b"on"))
+
+
+def test_a_leader_that_restarts_at_once_is_not_believed_to_lead_on() -> None:
+    world = elected(10)
+    world.run(1_000)
+    leader = world.leader
+    assert leader is not None
+    epoch, node_id = leader.driver.epoch, leader.driver.node_id
+    world.kill(node_id)
+    world.start(node_id)
+    before_ms = world.now_ms
+    assert world.run(3_000, until=world.has_leader)
+    assert world.leader is not None and world.leader.driver.epoch > epoch
+    assert world.now_ms - before_ms <= 1_000
+
+
 def test_append_where_this_node_does_not_lead() -> None:
     world = elected()
     follower = next(process for process in world.running.values() if process is not world.leader)
