@@ -15,7 +15,8 @@ from broker.alter_partition import ControllerCalls, IsrProposals
 from broker.fetch_path import FetchPath, FetchTarget
 from broker.fetcher_pool import FetcherPool
 from broker.follower import Follower
-from broker.leaderships import RETRY_MS, Leaderships
+from broker.housekeeping import checkpoint_for_ever, tick_for_ever
+from broker.leaderships import Leaderships
 from broker.list_offsets import list_offset
 from broker.log_directory import DirectoryQueue, LogDirectory
 from broker.partition import Partition
@@ -30,17 +31,16 @@ from broker.partition_events import (
     LogFailed,
     MetadataChanged,
     ProposeIsr,
-    SettingsChanged,
     TakeLeadership,
-    Tick,
 )
 from broker.partition_store import PartitionStore
 from broker.produce_path import AppendResult, ProducePath
 from broker.reconciler import PartitionKey, Placed, changes_of, strays
 from broker.registry import Registry
-from broker.replica import Replica, log_config
+from broker.replica import Replica
 from broker.replication_config import ReplicationConfig
 from broker.tail import Tail, TailBudget
+from broker.topic_settings import TopicSettings
 from broker.waiting import WaitingRooms
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
@@ -52,7 +52,6 @@ from quorumlog.messages.controller import DirectoryAssignment
 from quorumlog.messages.fetch import FetchPartitionResponse, ListOffsetsPartitionResponse, ReplicaState
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
-from quorumlog.topic_config import TopicConfig
 from storage.names import DELETE, STRAY
 
 __all__ = ["AppendResult", "ControllerCalls", "FetchTarget", "LogDirectory", "ReplicaManager"]
@@ -95,6 +94,7 @@ class ReplicaManager:
             any(not directory.online for directory in directories),
             rng,
         )
+        self._settings = TopicSettings(self._registry, self._step, config.topic_defaults)
         self._produce = ProducePath(clock, self._rooms, self._step)
         self._fetch = FetchPath(clock, self._registry, self._rooms, self._step)
         self._proposals = IsrProposals(
@@ -118,8 +118,8 @@ class ReplicaManager:
         """List what the directories hold and read their checkpoints, in their workers. Before the first `apply`."""
         await self._store.look_through()
         self._start(self._proposals.run(), "isr proposals")
-        self._start(self._tick_for_ever(), "isr ticks")
-        self._start(self._checkpoint_for_ever(), "checkpoints")
+        self._start(tick_for_ever(self._registry, self._step, self._config), "isr ticks")
+        self._start(checkpoint_for_ever(self._registry, self._store, self._config, self._clock), "checkpoints")
 
     # --- what handlers ask ---
 
@@ -233,7 +233,7 @@ class ReplicaManager:
         for placed in (*changes.leaders, *changes.followers):
             self._place(placed)
         for topic in changes.reconfigured:
-            self._reconfigure(topic)
+            self._settings.changed(topic)
         if any(self._is_elsewhere(placed.key) for placed in (*changes.leaders, *changes.followers)):
             self._on_assignments_changed()
 
@@ -255,7 +255,7 @@ class ReplicaManager:
         )
 
     def _new_replica(self, placed: Placed) -> Replica:
-        config = self._topic_config(placed.topic)
+        config = self._settings.of(placed.topic)
         assigned = placed.registration.directory(self._node_id)
         core = Partition(
             self._node_id,
@@ -290,33 +290,6 @@ class ReplicaManager:
         self._proposals.forget(replica.key)
         self._step(replica, LogFailed())
         replica.tail.clear()
-
-    def _topic_config(self, topic: str) -> TopicConfig:
-        return TopicConfig.from_map(self._registry.image.topic_config(topic), self._config.topic_defaults)
-
-    def _reconfigure(self, topic: str) -> None:
-        """Offsets that count change only after the log has taken the new settings, and is synced if it has to be."""
-        config = self._topic_config(topic)
-        topic_id = self._registry.image.topic_ids[topic]
-        for key, replica in self._registry.replicas.items():
-            if key[0] == topic_id and replica.config != config:
-                replica.config = config
-                if replica.queue is not None:
-                    self._tell_log(replica, replica.queue, config)
-
-    def _tell_log(self, replica: Replica, queue: DirectoryQueue, config: TopicConfig) -> None:
-        def change() -> None:
-            if replica.opened is not None:
-                replica.opened.config = log_config(config)
-                if config.synced:
-                    replica.opened.sync()
-
-        changed = SettingsChanged(min_isr=config.min_insync_replicas, durable=config.synced)
-        try:
-            queue.call(change, done=lambda _: self._step(replica, changed), failed=lambda _: None)
-        except ApiError:
-            if not queue.failed:  # its queue is full
-                asyncio.get_running_loop().call_later(RETRY_MS / 1000, self._tell_log, replica, queue, config)
 
     # --- the cores ---
 
@@ -358,22 +331,3 @@ class ReplicaManager:
     def _start(self, coroutine: Awaitable[None], name: str) -> None:
         assert asyncio.iscoroutine(coroutine)
         self._tasks.append(self._nursery.start(coroutine, name))
-
-    async def _tick_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(self._config.replica_lag_time_max_ms / 2000)
-            for replica in list(self._registry.replicas.values()):
-                if replica.core.is_leader:
-                    self._step(replica, Tick())
-
-    async def _checkpoint_for_ever(self) -> None:
-        every_ms = self._config.high_watermark_checkpoint_interval_ms
-        points_due_ms = self._clock.now_ms() + self._config.recovery_checkpoint_interval_ms
-        while True:
-            await asyncio.sleep(every_ms / 1000)
-            replicas = list(self._registry.replicas.values())
-            if self._clock.now_ms() >= points_due_ms:
-                points_due_ms += self._config.recovery_checkpoint_interval_ms
-                await self._store.checkpoint_all(replicas)
-            else:
-                await self._store.checkpoint_high_watermarks(replicas)

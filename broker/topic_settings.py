@@ -1,0 +1,51 @@
+"""What a topic's settings mean for its replicas here, and how a change reaches a log that is in use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from broker.leaderships import RETRY_MS
+from broker.log_directory import DirectoryQueue
+from broker.partition_events import SettingsChanged
+from broker.registry import Registry
+from broker.replica import Replica, Step, log_config
+from quorumlog.errors import ApiError
+from quorumlog.topic_config import TopicConfig
+
+
+class TopicSettings:
+    """defaults: set for all topics by this broker's file."""
+
+    def __init__(self, registry: Registry, step: Step, defaults: Mapping[str, str]) -> None:
+        self._registry = registry
+        self._step = step
+        self._defaults = defaults
+
+    def of(self, topic: str) -> TopicConfig:
+        """As the newest image has them."""
+        return TopicConfig.from_map(self._registry.image.topic_config(topic), self._defaults)
+
+    def changed(self, topic: str) -> None:
+        """Offsets that count change only after the log has taken the new settings, and is synced if it has to be."""
+        config = self.of(topic)
+        topic_id = self._registry.image.topic_ids[topic]
+        for key, replica in self._registry.replicas.items():
+            if key[0] == topic_id and replica.config != config:
+                replica.config = config
+                if replica.queue is not None:
+                    self._tell_log(replica, replica.queue, config)
+
+    def _tell_log(self, replica: Replica, queue: DirectoryQueue, config: TopicConfig) -> None:
+        def change() -> None:
+            if replica.opened is not None:
+                replica.opened.config = log_config(config)
+                if config.synced:
+                    replica.opened.sync()
+
+        settings = SettingsChanged(min_isr=config.min_insync_replicas, durable=config.synced)
+        try:
+            queue.call(change, done=lambda _: self._step(replica, settings), failed=lambda _: None)
+        except ApiError:
+            if not queue.failed:  # its queue is full
+                asyncio.get_running_loop().call_later(RETRY_MS / 1000, self._tell_log, replica, queue, config)
