@@ -1,0 +1,23 @@
+"""The Spark connector: `spark.read.format("quorumlog")`, one task per partition, Arrow all the way.
+
+Spark finds the format by itself (`pyspark_quorumlog.py`). The way of the data, file by file: options, places (offsets
+as text), planning (pure), columns, reading (in the worker), source (what Spark calls). `java` finds a Java for Spark.
+Nothing of pyspark is imported until `DefaultSource` is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from quorumlog.spark.source import DefaultSource
+
+__all__ = ["DefaultSource"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "DefaultSource":
+        raise AttributeError(f"module 'quorumlog.spark' has no attribute {name!r}")
+    from quorumlog.spark.source import DefaultSource
+
+    return DefaultSource

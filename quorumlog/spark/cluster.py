@@ -1,0 +1,103 @@
+"""The connector's questions to the cluster, through the blocking clients: what there is to read, and its batches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from quorumlog.client.blocking import Admin, Consumer
+from quorumlog.client.errors import ConfigError, RequestFailed
+from quorumlog.client.fetch_position import Chunk, TopicPartition
+from quorumlog.client.offsets import EARLIEST, LATEST
+from quorumlog.client.options import CommonOptions, ConsumerOptions, parse_options
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import Offset, Uuid
+from quorumlog.messages.cluster import TopicMetadata
+from quorumlog.spark.options import ReadOptions, Subscription
+from quorumlog.spark.planning import LogSpan, PartitionRange
+
+
+def make_admin(options: ReadOptions) -> Admin:
+    """With those of the reader's options that an admin client has."""
+    parsed = parse_options(ConsumerOptions, options.client, {})
+    common = CommonOptions.__dataclass_fields__
+    return Admin({name: getattr(parsed, name) for name in common})
+
+
+def read_spans(admin: Admin, subscription: Subscription) -> list[LogSpan]:
+    """Every partition of the subscription with its offsets now. Raises ConfigError where a topic is not there."""
+    partitions: dict[TopicPartition, Uuid] = {}
+    for topic in _topics(admin, subscription):
+        there = [partition.index for partition in topic.partitions]
+        for index in _wanted(subscription, topic, there):
+            partitions[topic.name, index] = topic.topic_id
+    return spans_of(admin, partitions)
+
+
+def spans_of(admin: Admin, partitions: Mapping[TopicPartition, Uuid]) -> list[LogSpan]:
+    if not partitions:
+        return []
+    starts = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
+    ends = admin.list_offsets(dict.fromkeys(partitions, LATEST))
+    return [
+        LogSpan(topic=key[0], topic_id=topic_id, partition=key[1], start=starts[key].offset, end=ends[key].offset)
+        for key, topic_id in partitions.items()
+    ]
+
+
+class ClusterSource:
+    """The source of one task. Connections are made here, in the worker, and never cross a fork."""
+
+    def __init__(self, wanted: PartitionRange, options: ReadOptions) -> None:
+        self._wanted = wanted
+        self._options = options
+        self._consumer = Consumer({**options.client, "auto_offset_reset": "none"})
+
+    def __enter__(self) -> ClusterSource:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._consumer.close()
+
+    def span(self) -> LogSpan:
+        with make_admin(self._options) as admin:
+            topic = _describe(admin, self._wanted.topic)
+            key = (self._wanted.topic, self._wanted.partition)
+            (span,) = spans_of(admin, {key: topic.topic_id})
+            return span
+
+    def seek(self, start: Offset) -> None:
+        self._consumer.assign([(self._wanted.topic, self._wanted.partition, start)], stop=self._wanted.end)
+
+    def next_chunk(self, timeout_ms: int) -> Chunk | None:
+        return self._consumer.next_chunk(timeout_ms)
+
+
+def _topics(admin: Admin, subscription: Subscription) -> list[TopicMetadata]:
+    if subscription.pattern:
+        pattern = re.compile(subscription.pattern)
+        return [topic for topic in admin.list_topics() if pattern.fullmatch(topic.name) and not topic.is_internal]
+    return [_describe(admin, name) for name in subscription.assigned or subscription.names]
+
+
+def _describe(admin: Admin, name: str) -> TopicMetadata:
+    try:
+        return admin.describe_topic(name)
+    except RequestFailed as error:
+        if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise ConfigError(f"there is no topic {name!r}") from error
+        raise
+
+
+def _wanted(subscription: Subscription, topic: TopicMetadata, there: list[int]) -> list[int]:
+    if subscription.assigned is None:
+        return there
+    wanted: Any = subscription.assigned[topic.name]
+    missing = [index for index in wanted if index not in there]
+    if missing:
+        raise ConfigError(f"assign: topic {topic.name!r} has partitions 0 to {len(there) - 1}, not {missing[0]}")
+    return list(wanted)

@@ -1,0 +1,110 @@
+"""What a batch read will read: pure. Offsets are fixed here, once; every task reads a range of one partition.
+
+Rules: ranges of one plan never overlap and cover what was asked for, save what is lost. Lost is what was asked for by
+number and is outside the log: below its start (retention) or beyond its end (the topic was made anew, or truncated).
+A gap between two offsets inside the log is never a loss. Sources: Spark's Kafka guide; SPARK 3.5 and 3.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from quorumlog.client.errors import ConfigError, QuorumlogError
+from quorumlog.client.offsets import EARLIEST, LATEST
+from quorumlog.ids import Offset, Uuid
+from quorumlog.spark.places import Place
+
+SKIP_HINT = "set failOnDataLoss=false to read what is left"
+
+
+class DataLoss(QuorumlogError):
+    """Offsets that were to be read are not in the log. start, end: the lost ones; end is exclusive."""
+
+    def __init__(self, topic: str, partition: int, start: Offset, end: Offset, why: str) -> None:
+        super().__init__(f"{lost_text(topic, partition, start, end, why)}; {SKIP_HINT}")
+        self.topic, self.partition, self.start, self.end, self.why = topic, partition, start, end, why
+
+
+def lost_text(topic: str, partition: int, start: Offset, end: Offset, why: str) -> str:
+    return f"{topic}-{partition}: {end - start} offsets from {start} to {end} (exclusive) are not in the log: {why}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSpan:
+    """What a partition holds for readers. start: log start offset. end: high watermark, exclusive."""
+
+    topic: str
+    topic_id: Uuid
+    partition: int
+    start: Offset
+    end: Offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRange:
+    """One task. end: exclusive; start < end."""
+
+    topic: str
+    topic_id: Uuid
+    partition: int
+    start: Offset
+    end: Offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """losses: what will not be read, as texts for the user."""
+
+    ranges: tuple[PartitionRange, ...]
+    losses: tuple[str, ...]
+
+
+def plan(spans: Sequence[LogSpan], starting: Place, ending: Place, *, fail_on_data_loss: bool) -> Plan:
+    """One range per partition that has anything to read, by topic and partition. Raises DataLoss, ConfigError."""
+    _check_named("startingOffsets", starting, spans)
+    _check_named("endingOffsets", ending, spans)
+    ranges: list[PartitionRange] = []
+    losses: list[str] = []
+    for span in sorted(spans, key=lambda span: (span.topic, span.partition)):
+        start, end = _resolve(starting, span), _resolve(ending, span)
+        if start > end and not isinstance(starting, int) and not isinstance(ending, int):
+            raise ConfigError(f"{span.topic}-{span.partition} would start at {start}, behind its end at {end}")
+        for loss in _losses(span, start, end):
+            if fail_on_data_loss:
+                raise loss
+            losses.append(lost_text(loss.topic, loss.partition, loss.start, loss.end, loss.why))
+        start, end = max(start, span.start), min(end, span.end)
+        if start < end:
+            ranges.append(
+                PartitionRange(topic=span.topic, topic_id=span.topic_id, partition=span.partition, start=start, end=end)
+            )
+    return Plan(ranges=tuple(ranges), losses=tuple(losses))
+
+
+def _losses(span: LogSpan, start: Offset, end: Offset) -> Iterable[DataLoss]:
+    if start < span.start:
+        why = f"the log starts at {span.start}, older records were deleted"
+        yield DataLoss(span.topic, span.partition, start, min(span.start, max(start, end)), why)
+    reached = max(start, end)
+    if reached > span.end:
+        why = f"the log ends at {span.end}; was the topic deleted and created again?"
+        yield DataLoss(span.topic, span.partition, max(span.end, span.start), reached, why)
+
+
+def _resolve(place: Place, span: LogSpan) -> Offset:
+    offset = place if isinstance(place, int) else place[span.topic, span.partition]
+    return {EARLIEST: span.start, LATEST: span.end}.get(offset, offset)
+
+
+def _check_named(option: str, place: Place, spans: Sequence[LogSpan]) -> None:
+    """Offsets by partition must name just the partitions that are read: one left out would be a silent default."""
+    if isinstance(place, int):
+        return
+    there = sorted((span.topic, span.partition) for span in spans)
+    missing = [f"{topic}-{partition}" for topic, partition in there if (topic, partition) not in place]
+    strange = [f"{topic}-{partition}" for topic, partition in sorted(place) if (topic, partition) not in there]
+    if missing:
+        raise ConfigError(f"{option} leaves out {', '.join(missing)}; use -2 for earliest, -1 for latest")
+    if strange:
+        raise ConfigError(f"{option} names {', '.join(strange)}, which are not read")

@@ -1,0 +1,70 @@
+"""What Spark calls: the format `quorumlog`, read in batch with one task per partition.
+
+Every method runs in another process than the script: `schema` and `partitions` in Spark's planner, `read` in a worker.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from quorumlog.client.errors import ConfigError
+from quorumlog.spark.cluster import make_admin, read_spans
+from quorumlog.spark.columns import arrow_schema, check_schema, kafka_schema
+from quorumlog.spark.options import ReadOptions, parse_read_options
+from quorumlog.spark.planning import PartitionRange, plan
+from quorumlog.spark.reading import read_range
+
+
+class DefaultSource(DataSource):
+    """Spark looks for this name in modules that are called pyspark_*."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "quorumlog"
+
+    def schema(self) -> StructType:
+        return kafka_schema(include_headers=parse_read_options(self.options).include_headers)
+
+    def reader(self, schema: StructType) -> BatchReader:
+        """schema: the user's, a projection, or the one above."""
+        check_schema(schema)
+        return BatchReader(parse_read_options(self.options), schema)
+
+    def streamReader(self, schema: StructType) -> Any:
+        raise ConfigError("format quorumlog reads in batch: spark.read; streams are not there yet")
+
+    def writer(self, schema: StructType, overwrite: bool) -> Any:
+        raise ConfigError("format quorumlog reads; writing is not there yet")
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
+        raise ConfigError("format quorumlog reads; writing is not there yet")
+
+
+class BatchReader(DataSourceReader):
+    """Travels from the planner to the workers, so it holds nothing but values."""
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+
+    def partitions(self) -> list[InputPartition]:
+        """Offsets are fixed here. Raises what planning.py raises."""
+        options = self._options
+        with make_admin(options) as admin:
+            spans = read_spans(admin, options.subscription)
+        made = plan(spans, options.starting, options.ending, fail_on_data_loss=options.fail_on_data_loss)
+        for loss in made.losses:
+            warnings.warn(loss, stacklevel=2)
+        return [InputPartition(part) for part in made.ranges]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        wanted = partition.value
+        if wanted is None:
+            return iter(())  # Spark's stand-in for an empty plan
+        assert isinstance(wanted, PartitionRange), f"a partition that we did not plan: {wanted!r}"
+        return read_range(wanted, self._options, arrow_schema(self._schema))
