@@ -47,6 +47,7 @@ _BY_CLASS = {
     "quorumlog.rpc.transport.NotDelivered": Exit.UNREACHABLE,
     "quorumlog.rpc.transport.OutcomeUnknown": Exit.TIMED_OUT,
     "quorumlog.records.corrupt.CorruptRecords": Exit.DATA_INVALID,
+    "quorumlog.testing.layout.NotThere": Exit.NOT_FOUND,
     "quorumlog.testing.layout.LayoutError": Exit.PRECONDITION,
     "quorumlog.testing.nodes.NodeEnded": Exit.FAILED,
     "quorumlog.testing.ports.NoFreePorts": Exit.PRECONDITION,
@@ -118,7 +119,8 @@ def report(error: BaseException) -> int:
     """Say on stderr what went wrong, in the form that was asked for; returns the exit code."""
     code = exit_code(error)
     if _only_help(error):
-        print(_message(error), file=sys.stderr)
+        if said := _message(error):  # empty where the help has been printed already
+            print(said, file=sys.stderr)
         return Exit.USAGE
     if type(error).__name__ == "Abort":
         code = Exit.INTERRUPTED

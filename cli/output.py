@@ -100,6 +100,11 @@ def say(text: str) -> None:
         print(text, file=sys.stderr)
 
 
+def counted(count: int, thing: str) -> str:
+    """1 record, 2 records."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def complain(message: str, hint: str = "") -> None:
     """An error and what to do about it."""
     colours = sys.stderr.isatty()

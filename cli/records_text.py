@@ -53,9 +53,10 @@ _LETTERS: Mapping[bytes, Part] = {
 
 
 def compile_format(text: str) -> Part:
-    """%t topic, %p partition, %o offset, %k key, %s value, %h headers, %T timestamp in ms, %K and %S lengths (-1: null).
+    """%t topic, %p partition, %o offset, %k key, %s value, %h headers, %T timestamp in ms.
 
-    %% is a percent sign. Escapes: \\n \\t \\r \\0 \\\\ \\xHH. Raises BadFormat.
+    %K and %S are the lengths of key and value, -1 where they are null; %% is a percent sign.
+    Escapes: \\n \\t \\r \\0 \\\\ \\xHH. Raises BadFormat.
     """
     parts = [_part(*match.groups()) for match in _PIECE.finditer(text.encode())]
     return lambda record: b"".join(part(record) for part in parts)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from quorumlog.client.consumer import ConsumedRecord
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 POLL_MS = 500
 
 
@@ -69,7 +69,7 @@ def consume(
     target = find_target(servers, profile, options)
     seen = _consume(target, topic, partition, wanted, count, render)
     if exit_at_end:
-        output.say(f"% {seen} records")
+        output.say(f"% {output.counted(seen, 'record')}")
 
 
 def _compiled(record_format: str) -> Callable[[Any], bytes]:

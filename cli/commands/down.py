@@ -11,7 +11,7 @@ from cli.local.find import DataOption, find_nodes
 from cli.output import Format, OutputOption
 from quorumlog.testing.nodes import STOP_TIMEOUT_S, NodeState
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

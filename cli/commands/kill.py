@@ -9,7 +9,7 @@ from cli.errors import CliError, Exit
 from cli.local.find import DataOption, NodeArgument, find_nodes
 from cli.output import Format, OutputOption
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

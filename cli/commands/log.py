@@ -15,7 +15,7 @@ from cli.output import Format, OutputOption
 if TYPE_CHECKING:
     from cli.offline.batches import FoundBatch
 
-app = typer.Typer(no_args_is_help=True, help="Read segments and indexes from their files.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Read segments and indexes from their files.")
 
 METADATA_PREFIX = "__cluster_metadata"
 TEXT_NAMES = ("-checkpoint", "quorum-state", "partition.metadata", "meta.properties")

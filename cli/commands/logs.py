@@ -14,7 +14,7 @@ from cli.local.find import DataOption, find_nodes
 from cli.local.log_lines import LEVELS, LogFollower, LogLine
 from cli.output import Format, OutputOption
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 POLL_S = 0.2
 
 

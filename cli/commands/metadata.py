@@ -15,7 +15,7 @@ from cli.output import Format, OutputOption
 if TYPE_CHECKING:
     from cli.offline.metadata_log import LoggedRecord
 
-app = typer.Typer(no_args_is_help=True, help="Read the cluster's metadata log from its files.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Read the cluster's metadata log from its files.")
 
 
 @app.callback()

@@ -20,7 +20,7 @@ from cli.records_text import BadLine, from_json_line
 if TYPE_CHECKING:
     from quorumlog.client.blocking import Producer, SendFuture
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 Headers = list[tuple[str, bytes | None]]
 
@@ -153,4 +153,4 @@ def _tell(topic: str, stats: Any, where: Any) -> None:
         return
     place = f", the first at {topic}-{where.partition} offset {where.offset}" if where is not None else ""
     twice = f"; {stats.duplicates_possible} may be there twice" if stats.duplicates_possible else ""
-    output.say(f"% {stats.acknowledged} records acknowledged{place}{twice}")
+    output.say(f"% {output.counted(stats.acknowledged, 'record')} acknowledged{place}{twice}")

@@ -25,7 +25,7 @@ from cli.profile_file import (
     write_text,
 )
 
-app = typer.Typer(no_args_is_help=True, help="Choose the cluster that commands talk to.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Choose the cluster that commands talk to.")
 NameArgument = Annotated[str, typer.Argument(metavar="NAME")]
 
 

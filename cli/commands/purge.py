@@ -13,7 +13,7 @@ from cli.local.find import DataOption, find_nodes
 from cli.local.profile_of import forget_local
 from cli.output import Format, OutputOption
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 STOP_TIMEOUT_S = 5.0  # nobody will read what a longer stop would save
 
 

@@ -15,7 +15,7 @@ from cli.output import Format, OutputOption, duration
 if TYPE_CHECKING:
     from quorumlog.messages.quorum import DescribeQuorumResponse, QuorumReplica
 
-app = typer.Typer(no_args_is_help=True, help="Look at the metadata quorum: leader, epoch, lag.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Look at the metadata quorum: leader, epoch, lag.")
 
 FETCH_LIMIT_MS = 2_000  # a voter that has not fetched for longer is a hint's worth
 POLL_S = 0.2

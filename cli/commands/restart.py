@@ -10,7 +10,7 @@ from cli import output
 from cli.local.find import DataOption, NodeArgument, find_nodes
 from cli.output import Format, OutputOption
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from cli.errors import CliError, Exit
 from cli.local.find import DataOption, NodeArgument, find_nodes
 from cli.output import Format, OutputOption
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()
@@ -17,7 +17,7 @@ def resume(node: NodeArgument, data: DataOption = None, output_format: OutputOpt
     """Let a frozen node go on where it stopped."""
     output.use(output_format)
     if not find_nodes(data).resume(node):
-        raise CliError(Exit.PRECONDITION, f"node {node} does not run", f"quorumlog restart {node} starts it")
+        raise CliError(Exit.PRECONDITION, f"node {node} is not paused", "quorumlog status shows what it is")
     if output.is_json():
         output.show_json({"resumed": node})
-    output.say(f"  resumed      node {node}")
+    output.say(f"  resumed     node {node}")

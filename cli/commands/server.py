@@ -14,8 +14,10 @@ from cli import output
 from cli.errors import CliError, Exit
 from cli.output import Format, OutputOption
 
-app = typer.Typer(no_args_is_help=True, help="Run one node in the foreground; check its configuration.")
-config_app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Run one node in the foreground; check its configuration."
+)
+config_app = typer.Typer(add_completion=False, no_args_is_help=True)
 app.add_typer(config_app, name="config", help="Check and explain a node's configuration.")
 
 FileOption = Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="server.properties or .toml.")]

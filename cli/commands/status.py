@@ -13,7 +13,7 @@ from cli.local.find import DataOption, find_nodes, target_of
 from cli.output import Format, OutputOption
 from quorumlog.testing.nodes import LocalNodes, NodeState
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 COLUMNS = ("NODE", "STATE", "READY", "PID", "CLIENTS", "ADMIN", "NOTE")
 ASK_TIMEOUT_MS = 3_000
 
@@ -82,11 +82,17 @@ def _problems(rows: list[dict[str, Any]], cluster: dict[str, Any]) -> list[str]:
         return [*found, cluster["error"]]
     if cluster["leader"] < 0:
         found.append("the quorum has no leader")
-    found += [f"{cluster[key]} partitions {text}" for key, text in _COUNTED.items() if cluster[key]]
+    found += [f"partitions {text}: {cluster[key]}" for key, text in _COUNTED.items() if cluster[key]]
     return found
 
 
-_COUNTED = {"under_replicated": "have replicas that are not in sync", "without_leader": "have no leader"}
+_COUNTED = {"under_replicated": "with replicas that are not in sync", "without_leader": "without a leader"}
+
+
+def _word(nodes: LocalNodes, problems: list[str]) -> str:
+    if not problems:
+        return "HEALTHY"
+    return "DEGRADED" if nodes.in_state(NodeState.RUNNING) else "DOWN"
 
 
 def _show(nodes: LocalNodes, rows: list[dict[str, Any]], cluster: dict[str, Any], problems: list[str]) -> None:
@@ -94,7 +100,7 @@ def _show(nodes: LocalNodes, rows: list[dict[str, Any]], cluster: dict[str, Any]
     if "error" not in cluster:
         names = ("leader", "epoch", "topics", "partitions")
         fields |= {name: cluster[name] for name in names}
-    print("   ".join(f"{name} {value}" for name, value in fields.items()), "  ", "DEGRADED" if problems else "HEALTHY")
+    print("   ".join(f"{name} {value}" for name, value in fields.items()), f"  {_word(nodes, problems)}")
     output.show_table(
         COLUMNS,
         [

@@ -16,7 +16,7 @@ from quorumlog.ids import format_uuid, parse_uuid
 if TYPE_CHECKING:
     from cli.server.config import NodeConfig
 
-app = typer.Typer(no_args_is_help=True, help="Format a node's directories, and look at them.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Format a node's directories, and look at them.")
 
 ConfigsOption = Annotated[
     list[Path], typer.Option("-c", "--config", metavar="FILE", help="server.properties or .toml; may be repeated.")
@@ -42,8 +42,8 @@ def format_storage(
     """Format the directories of one node, or of several that share this machine.
 
     All nodes of a cluster must get the same cluster id and the same secret: format the first node, copy its
-    cluster.secret to the other machines, and name it there with --secret-file. Nothing that is formatted already is ever
-    taken over.
+    cluster.secret to the other machines, and name it there with --secret-file. Nothing that is formatted already is
+    ever taken over.
     """
     output.use(output_format)
     configs = [_read(path) for path in config]

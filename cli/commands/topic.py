@@ -16,7 +16,7 @@ from quorumlog.ids import format_uuid
 if TYPE_CHECKING:
     from quorumlog.messages.cluster import PartitionMetadata, TopicMetadata
 
-app = typer.Typer(no_args_is_help=True, help="Create, list, describe and delete topics.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Create, list, describe and delete topics.")
 
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC")]
 SET_ON_TOPIC = 1  # Kafka's number for where a config comes from
@@ -64,7 +64,8 @@ def create(
     else:
         verb = "would create" if dry_run else "created"
         output.say(
-            f"{verb} topic {topic!r}: {result.num_partitions} partitions, {result.replication_factor} replicas each"
+            f"{verb} topic {topic!r}: {output.counted(result.num_partitions, 'partition')}, "
+            f"{output.counted(result.replication_factor, 'replica')} each"
         )
 
 

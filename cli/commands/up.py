@@ -19,7 +19,7 @@ from quorumlog.testing.layout import has_cluster
 from quorumlog.testing.nodes import MAX_NODES, LocalNodes
 from quorumlog.testing.ports import PortPicker
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 DEFAULT_NODES = 3
 
 

@@ -11,7 +11,7 @@ from cli import output
 from cli.output import Format, OutputOption
 from quorumlog import __version__
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 PACKAGES = ("grpcio", "protobuf", "google-crc32c", "immutables", "pyarrow", "pyspark")
 
 

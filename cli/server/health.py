@@ -5,6 +5,8 @@ Numbers are read when they are asked for; nothing is counted on the way of a req
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -17,6 +19,7 @@ from cli.server.http_admin import Page, Route
 from cli.server.node import Node
 from cli.server.watchdog import LoopWatchdog
 
+JSON_TYPE = "application/json"
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -28,6 +31,9 @@ def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
     return {
         "/healthz": lambda: Page(503, f"{node.fatal}\n".encode()) if node.fatal else Page(200, b"alive\n"),
         "/readyz": lambda: Page(200, b"ready\n") if node.ready else Page(503, f"{why_not_ready(node)}\n".encode()),
+        "/node": lambda: Page(
+            200, json.dumps({"node_id": node.config.node_id, "pid": os.getpid()}).encode(), JSON_TYPE
+        ),
         "/metrics": lambda: Page(200, generate_latest(registry), METRICS_TYPE),
     }
 

@@ -28,6 +28,14 @@ class LayoutError(Exception):
     """A root that cannot be used as it is; the text says why and what to do."""
 
 
+class NotThere(LayoutError):
+    """No such cluster, or no such node in it."""
+
+
+class PortTaken(LayoutError):
+    """A port of a node belongs to another program now."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeFiles:
     """One node's place."""
@@ -70,12 +78,12 @@ class Layout:
         return ",".join(node.client_address for node in self.nodes)
 
     def node(self, node_id: NodeId) -> NodeFiles:
-        """Raises LayoutError for an id that the cluster does not have."""
+        """Raises NotThere for an id that the cluster does not have."""
         for node in self.nodes:
             if node.node_id == node_id:
                 return node
         ids = ", ".join(str(node.node_id) for node in self.nodes)
-        raise LayoutError(f"there is no node {node_id} in {self.root}; there are {ids}")
+        raise NotThere(f"there is no node {node_id} in {self.root}; there are {ids}")
 
     def write_marker(self) -> None:
         nodes = [{"node_id": node.node_id, **asdict(node.ports)} for node in self.nodes]
@@ -94,12 +102,12 @@ def has_cluster(root: Path) -> bool:
 
 
 def read_layout(root: Path) -> Layout:
-    """The cluster in `root`. Raises LayoutError."""
+    """The cluster in `root`. Raises NotThere, LayoutError."""
     try:
         content = json.loads((root / MARKER).read_text())
         return _from_content(root, content)
     except FileNotFoundError:
-        raise LayoutError(f"there is no local cluster in {root}; start one with: quorumlog up") from None
+        raise NotThere(f"there is no local cluster in {root}; start one with: quorumlog up") from None
     except (ValueError, KeyError, TypeError) as error:
         raise LayoutError(
             f"{root / MARKER} cannot be read ({error}); remove {root} if its data is not needed"

@@ -17,9 +17,18 @@ from enum import Enum
 from pathlib import Path
 
 from quorumlog.ids import NodeId, format_uuid
-from quorumlog.testing.layout import Layout, LayoutError, NodeFiles, check_unused, check_whole, node_folder, read_layout
+from quorumlog.testing.layout import (
+    Layout,
+    LayoutError,
+    NodeFiles,
+    PortTaken,
+    check_unused,
+    check_whole,
+    node_folder,
+    read_layout,
+)
 from quorumlog.testing.node_config import properties_of
-from quorumlog.testing.ports import PortPicker
+from quorumlog.testing.ports import PortPicker, taken_ports
 from quorumlog.testing.probe import Readiness, ask_ready
 from quorumlog.testing.processes import ProcessId, read_pid_file, start, write_pid_file
 from quorumlog.testing.waiting import TimedOut, wait_until
@@ -30,6 +39,7 @@ STOP_TIMEOUT_S = 40.0  # a controlled shutdown may take controlled.shutdown.time
 KILL_TIMEOUT_S = 10.0
 FORMAT_TIMEOUT_S = 60.0
 LOG_TAIL_BYTES = 4_000
+LOG_TAIL_LINES = 5
 _NODE_KEYS = ("QUORUMLOG_", "KAFKA_")  # of the environment: would change every node's configuration alike
 
 
@@ -79,7 +89,7 @@ class LocalNodes:
 
     @classmethod
     def open(cls, root: Path) -> LocalNodes:
-        """The cluster in `root`. Raises LayoutError."""
+        """The cluster in `root`. Raises NotThere, LayoutError."""
         return cls(read_layout(root.absolute()))
 
     @property
@@ -104,16 +114,20 @@ class LocalNodes:
         return [node_id for node_id in self.ids if self.state(node_id) is state]
 
     def readiness(self, node_id: NodeId) -> Readiness:
-        state = self.state(node_id)
-        if state is not NodeState.RUNNING:
+        state, process = self.state(node_id), self.process(node_id)
+        if state is not NodeState.RUNNING or process is None:
             return Readiness(False, state.value)
-        return ask_ready(self.layout.node(node_id).ports.admin)
+        return ask_ready(self.layout.node(node_id).ports.admin, process.pid)
 
     def start(self, node_ids: Iterable[NodeId] | None = None) -> list[NodeId]:
-        """Start those that do not run, all of them by default. Returns which. Does not wait."""
+        """Start those that do not run, all of them by default. Returns which. Does not wait.
+
+        Raises LayoutError, PortTaken; nothing was started then.
+        """
         check_whole(self.layout)
         wanted = self.ids if node_ids is None else list(node_ids)
         stopped = [node_id for node_id in wanted if self.state(node_id) is NodeState.STOPPED]
+        _check_ports([self.layout.node(node_id) for node_id in stopped])
         for node_id in stopped:
             self._start(self.layout.node(node_id))
         return stopped
@@ -165,8 +179,9 @@ class LocalNodes:
         return process is not None and process.send(signal.SIGSTOP)
 
     def resume(self, node_id: NodeId) -> bool:
+        """Let a paused node go on. False if it was not paused."""
         process = self.process(node_id)
-        return process is not None and process.send(signal.SIGCONT)
+        return process is not None and process.paused and process.send(signal.SIGCONT)
 
     def restart(self, node_id: NodeId) -> None:
         """Stop it in order if it runs, and start it. Does not wait until it serves."""
@@ -179,9 +194,10 @@ class LocalNodes:
             with self.layout.node(node_id).log.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
                 file.seek(max(0, size - LOG_TAIL_BYTES))
-                return file.read().decode("utf-8", "replace").strip()
+                lines = file.read().decode("utf-8", "replace").strip().splitlines()
         except OSError as error:
             return str(error)
+        return "\n".join(lines[-LOG_TAIL_LINES:])
 
     def _start(self, node: NodeFiles) -> None:
         command = [sys.executable, "-P", "-m", "cli.server", "-c", str(node.config)]
@@ -208,6 +224,15 @@ def _wait_ended(processes: Mapping[NodeId, ProcessId], timeout_s: float) -> list
     except TimedOut:
         return living()
     return []
+
+
+def _check_ports(nodes: Sequence[NodeFiles]) -> None:
+    for node in nodes:
+        if taken := taken_ports(node.ports):
+            raise PortTaken(
+                f"port {taken[0]} of node {node.node_id} is in use by another program, maybe another local cluster; "
+                "stop that first"
+            )
 
 
 def _new_cluster_id() -> str:

@@ -1,8 +1,8 @@
 """Ports for the nodes of a local cluster: three in a row per node, 9092 and up where they are free.
 
 They lie below the range from which the kernel takes the ports of outgoing connections, so that a node that is started
-again finds its own. A lock file per row, held for as long as the picking process lives, keeps two clusters that start at
-the same moment (tests in parallel) from picking the same.
+again finds its own. A lock file per row, held for as long as the picking process lives, keeps two clusters that start
+at the same moment (tests in parallel) from picking the same.
 """
 
 from __future__ import annotations
@@ -76,7 +76,12 @@ class PortPicker:
 
 
 def _is_free(ports: NodePorts) -> bool:
-    return all(_can_bind(port) for port in (ports.client, ports.internal, ports.admin))
+    return not taken_ports(ports)
+
+
+def taken_ports(ports: NodePorts) -> list[int]:
+    """Those at which somebody listens already."""
+    return [port for port in (ports.client, ports.internal, ports.admin) if not _can_bind(port)]
 
 
 def _can_bind(port: int) -> bool:

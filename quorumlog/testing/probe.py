@@ -1,8 +1,13 @@
-"""Asking a node how it is, over its admin port."""
+"""Asking a node how it is, over its admin port.
+
+A port is not a node: another cluster may sit at it. So a node counts as ready only where the answer comes from the process
+that was started for it.
+"""
 
 from __future__ import annotations
 
 import http.client
+import json
 from dataclasses import dataclass
 
 from quorumlog.testing.ports import HOST
@@ -18,15 +23,32 @@ class Readiness:
     reason: str
 
 
-def ask_ready(admin_port: int) -> Readiness:
-    """What /readyz says; a node that does not answer is not ready."""
-    connection = http.client.HTTPConnection(HOST, admin_port, timeout=TIMEOUT_S)
+def ask_ready(admin_port: int, pid: int) -> Readiness:
+    """What /readyz says; a node that does not answer, or is another process than `pid`, is not ready."""
     try:
-        connection.request("GET", "/readyz")
-        answer = connection.getresponse()
-        text = answer.read().decode("utf-8", "replace").strip()
+        status, text = _get(admin_port, "/readyz")
+        if status != http.client.OK:
+            return Readiness(False, text)
+        answering = _pid_of(_get(admin_port, "/node")[1])
     except (OSError, http.client.HTTPException) as error:
         return Readiness(False, f"no answer from port {admin_port}: {error}")
+    if answering != pid:
+        return Readiness(False, f"port {admin_port} belongs to another process ({answering})")
+    return Readiness(True, text)
+
+
+def _get(port: int, path: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection(HOST, port, timeout=TIMEOUT_S)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode("utf-8", "replace").strip()
     finally:
         connection.close()
-    return Readiness(answer.status == http.client.OK, text)
+
+
+def _pid_of(text: str) -> int | None:
+    try:
+        return int(json.loads(text)["pid"])
+    except (ValueError, KeyError, TypeError):
+        return None
