@@ -17,6 +17,8 @@ class MetadataRequest:
     all_topics: bool
     topics: tuple[TopicQuery, ...] = ()
     allow_auto_topic_creation: bool = True
+    include_topic_authorized_operations: bool = False
+    include_cluster_authorized_operations: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,7 @@ class MetadataResponse:
     """controller_id: A broker that takes topic and config changes (not the quorum's leader, which clients cannot
     reach); -1: none.
     metadata_offset: Offset of the metadata image that this answer was read from, exclusive.
+    cluster_authorized_operations: Bits of Kafka's operations; the smallest int32: not asked for.
     """
 
     error_code: int = 0
@@ -42,6 +45,7 @@ class MetadataResponse:
     topics: tuple[TopicMetadata, ...] = ()
     metadata_offset: int = -1
     throttle_time_ms: int = 0
+    cluster_authorized_operations: int = -2147483648
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +63,15 @@ class BrokerMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicMetadata:
+    """authorized_operations: Bits of Kafka's operations; the smallest int32: not asked for."""
+
     error_code: int = 0
     name: str = ""
     topic_id: bytes = b""
     is_internal: bool = False
     partitions: tuple[PartitionMetadata, ...] = ()
     error_message: str = ""
+    authorized_operations: int = -2147483648
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +91,18 @@ class PartitionMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClusterRequest:
+    """endpoint_type: 1: brokers; 2: controllers, which clients cannot reach."""
+
     include_fenced_brokers: bool = False
+    endpoint_type: int = 1
+    include_cluster_authorized_operations: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClusterResponse:
-    """state_hash: Hash of the metadata image at `metadata_offset`, 16 bytes (DESIGN 12)."""
+    """state_hash: Hash of the metadata image at `metadata_offset`, 16 bytes (DESIGN 12).
+    cluster_authorized_operations: Bits of Kafka's operations; the smallest int32: not asked for.
+    """
 
     error_code: int = 0
     error_message: str = ""
@@ -98,6 +111,9 @@ class DescribeClusterResponse:
     brokers: tuple[ClusterBroker, ...] = ()
     metadata_offset: int = -1
     state_hash: bytes = b""
+    endpoint_type: int = 1
+    cluster_authorized_operations: int = -2147483648
+    throttle_time_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,13 +165,15 @@ class CreateTopicsResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopicResult:
+    """configs: The settings that it has now, or would have."""
+
     name: str
     error_code: int = 0
     error_message: str = ""
     topic_id: bytes = b""
     num_partitions: int = -1
     replication_factor: int = -1
-    configs: tuple[ConfigEntry, ...] = ()
+    configs: tuple[DescribedConfig, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +201,8 @@ class DeleteTopicResult:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsRequest:
     resources: tuple[ConfigResource, ...] = ()
+    include_synonyms: bool = False
+    include_documentation: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,10 +235,25 @@ class ConfigDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedConfig:
-    """source: Kafka's numbers: 1 set on the topic, 4 set in the broker's file, 5 default."""
+    """source: Kafka's numbers: 1 set on the topic, 2 on this broker, 3 on all brokers, 4 in the broker's file; 5
+    default.
+    is_sensitive: True: the value is secret, and not told.
+    config_type: Kafka's numbers: 0 unknown, 1 boolean, 2 string, 3 int, 5 long, 6 double, 7 list, 9 password.
+    synonyms: Where the value could come from, the one that counts first.
+    """
 
     name: str
     value: str | None = None
     source: int
     read_only: bool = False
     documentation: str = ""
+    is_sensitive: bool = False
+    config_type: int = 0
+    synonyms: tuple[ConfigSynonym, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigSynonym:
+    name: str
+    value: str | None = None
+    source: int

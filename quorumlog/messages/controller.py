@@ -132,6 +132,24 @@ class DirectoryAssignmentResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AllocateProducerIdsRequest:
+    """A block of producer ids, which no one else will ever get."""
+
+    broker_id: int
+    broker_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocateProducerIdsResponse:
+    """count: How many, from the first on."""
+
+    error_code: int = 0
+    error_message: str = ""
+    first_producer_id: int = -1
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeRequest:
     """Which process answers at an internal listener (DESIGN 5: a dead process is proven, not waited for)."""
 

@@ -161,3 +161,55 @@ class ListOffsetsPartitionResponse:
     timestamp_ms: int = -1
     offset: int = -1
     leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetForLeaderEpochRequest:
+    """Where does an epoch end in your log? (KIP-101, KIP-320)
+
+    replica_id: -1 from a consumer. Replicas fetch with `last_fetched_epoch` instead.
+    """
+
+    replica_id: int = -1
+    topics: tuple[EpochTopic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochTopic:
+    name: str
+    partitions: tuple[EpochPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochPartition:
+    """current_leader_epoch: The leader epoch that the asker knows; -1: none."""
+
+    index: int
+    current_leader_epoch: int = -1
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetForLeaderEpochResponse:
+    error_code: int = 0
+    error_message: str = ""
+    topics: tuple[EpochTopicResult, ...] = ()
+    throttle_time_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochTopicResult:
+    name: str
+    partitions: tuple[EpochPartitionResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochPartitionResult:
+    """leader_epoch: The largest epoch of the log that is not above the one asked for, and its end, exclusive; -1:
+    none.
+    """
+
+    index: int
+    error_code: int = 0
+    leader_epoch: int = -1
+    end_offset: int = -1

@@ -73,3 +73,26 @@ class ProducePartitionResponse:
     log_append_time_ms: int = -1
     log_start_offset: int = -1
     current_leader: CurrentLeader | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitProducerIdRequest:
+    """An identity for a producer, under which partitions tell its batches from repeated ones.
+
+    transactional_id: Set by a transactional producer: refused, there are no transactions yet.
+    producer_id: What the producer has now; -1: nothing.
+    """
+
+    transactional_id: str | None = None
+    transaction_timeout_ms: int = 60000
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitProducerIdResponse:
+    error_code: int = 0
+    error_message: str = ""
+    producer_id: int = -1
+    producer_epoch: int = -1
+    throttle_time_ms: int = 0

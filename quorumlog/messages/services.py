@@ -5,6 +5,22 @@ Written by `./dev proto` from proto/quorumlog/v1; edit that instead.
 
 from __future__ import annotations
 
+from quorumlog.messages.admin import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 from quorumlog.messages.cluster import (
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -18,6 +34,8 @@ from quorumlog.messages.cluster import (
     MetadataResponse,
 )
 from quorumlog.messages.controller import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterPartitionRequest,
     AlterPartitionResponse,
     AssignReplicasToDirectoriesRequest,
@@ -29,9 +47,16 @@ from quorumlog.messages.controller import (
     RegisterBrokerRequest,
     RegisterBrokerResponse,
 )
-from quorumlog.messages.fetch import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
+from quorumlog.messages.fetch import (
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
 from quorumlog.messages.method import Method
-from quorumlog.messages.produce import ProduceRequest, ProduceResponse
+from quorumlog.messages.produce import InitProducerIdRequest, InitProducerIdResponse, ProduceRequest, ProduceResponse
 from quorumlog.messages.quorum import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
@@ -131,6 +156,87 @@ METHODS: tuple[Method, ...] = (
         doc="",
     ),
     Method(
+        service="quorumlog.v1.Broker",
+        name="InitProducerId",
+        request=InitProducerIdRequest,
+        response=InitProducerIdResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="OffsetForLeaderEpoch",
+        request=OffsetForLeaderEpochRequest,
+        response=OffsetForLeaderEpochResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="CreatePartitions",
+        request=CreatePartitionsRequest,
+        response=CreatePartitionsResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="IncrementalAlterConfigs",
+        request=IncrementalAlterConfigsRequest,
+        response=IncrementalAlterConfigsResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="DescribeTopicPartitions",
+        request=DescribeTopicPartitionsRequest,
+        response=DescribeTopicPartitionsResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="DeleteRecords",
+        request=DeleteRecordsRequest,
+        response=DeleteRecordsResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="DescribeLogDirs",
+        request=DescribeLogDirsRequest,
+        response=DescribeLogDirsResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="ListGroups",
+        request=ListGroupsRequest,
+        response=ListGroupsResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="FindCoordinator",
+        request=FindCoordinatorRequest,
+        response=FindCoordinatorResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
         service="quorumlog.v1.Quorum",
         name="Vote",
         request=VoteRequest,
@@ -207,6 +313,15 @@ METHODS: tuple[Method, ...] = (
         name="AssignReplicasToDirectories",
         request=AssignReplicasToDirectoriesRequest,
         response=AssignReplicasToDirectoriesResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Controller",
+        name="AllocateProducerIds",
+        request=AllocateProducerIdsRequest,
+        response=AllocateProducerIdsResponse,
         client_streaming=False,
         server_streaming=False,
         doc="",

@@ -11,6 +11,7 @@ from quorumlog.messages.cluster import (
     ClusterBroker,
     ConfigDescription,
     ConfigResource,
+    ConfigSynonym,
     CreatableTopic,
     CreateTopicResult,
     CreateTopicsRequest,
@@ -40,6 +41,8 @@ def fill_MetadataRequest(m: MetadataRequest, p: pb.MetadataRequest) -> None:
     for x_topics in m.topics:
         fill_TopicQuery(x_topics, p.topics.add())
     p.allow_auto_topic_creation = m.allow_auto_topic_creation
+    p.include_topic_authorized_operations = m.include_topic_authorized_operations
+    p.include_cluster_authorized_operations = m.include_cluster_authorized_operations
 
 
 def read_MetadataRequest(p: pb.MetadataRequest) -> MetadataRequest:
@@ -47,6 +50,8 @@ def read_MetadataRequest(p: pb.MetadataRequest) -> MetadataRequest:
         all_topics=p.all_topics,
         topics=tuple([read_TopicQuery(x) for x in p.topics]),
         allow_auto_topic_creation=p.allow_auto_topic_creation,
+        include_topic_authorized_operations=p.include_topic_authorized_operations,
+        include_cluster_authorized_operations=p.include_cluster_authorized_operations,
     )
 
 
@@ -93,6 +98,7 @@ def fill_MetadataResponse(m: MetadataResponse, p: pb.MetadataResponse) -> None:
         fill_TopicMetadata(x_topics, p.topics.add())
     p.metadata_offset = m.metadata_offset
     p.throttle_time_ms = m.throttle_time_ms
+    p.cluster_authorized_operations = m.cluster_authorized_operations
 
 
 def read_MetadataResponse(p: pb.MetadataResponse) -> MetadataResponse:
@@ -105,6 +111,7 @@ def read_MetadataResponse(p: pb.MetadataResponse) -> MetadataResponse:
         topics=tuple([read_TopicMetadata(x) for x in p.topics]),
         metadata_offset=p.metadata_offset,
         throttle_time_ms=p.throttle_time_ms,
+        cluster_authorized_operations=p.cluster_authorized_operations,
     )
 
 
@@ -156,6 +163,7 @@ def fill_TopicMetadata(m: TopicMetadata, p: pb.TopicMetadata) -> None:
     for x_partitions in m.partitions:
         fill_PartitionMetadata(x_partitions, p.partitions.add())
     p.error_message = m.error_message
+    p.authorized_operations = m.authorized_operations
 
 
 def read_TopicMetadata(p: pb.TopicMetadata) -> TopicMetadata:
@@ -166,6 +174,7 @@ def read_TopicMetadata(p: pb.TopicMetadata) -> TopicMetadata:
         is_internal=p.is_internal,
         partitions=tuple([read_PartitionMetadata(x) for x in p.partitions]),
         error_message=p.error_message,
+        authorized_operations=p.authorized_operations,
     )
 
 
@@ -217,11 +226,15 @@ def decode_PartitionMetadata(data: Buffer) -> PartitionMetadata:
 
 def fill_DescribeClusterRequest(m: DescribeClusterRequest, p: pb.DescribeClusterRequest) -> None:
     p.include_fenced_brokers = m.include_fenced_brokers
+    p.endpoint_type = m.endpoint_type
+    p.include_cluster_authorized_operations = m.include_cluster_authorized_operations
 
 
 def read_DescribeClusterRequest(p: pb.DescribeClusterRequest) -> DescribeClusterRequest:
     return DescribeClusterRequest(
         include_fenced_brokers=p.include_fenced_brokers,
+        endpoint_type=p.endpoint_type,
+        include_cluster_authorized_operations=p.include_cluster_authorized_operations,
     )
 
 
@@ -244,6 +257,9 @@ def fill_DescribeClusterResponse(m: DescribeClusterResponse, p: pb.DescribeClust
         fill_ClusterBroker(x_brokers, p.brokers.add())
     p.metadata_offset = m.metadata_offset
     p.state_hash = m.state_hash
+    p.endpoint_type = m.endpoint_type
+    p.cluster_authorized_operations = m.cluster_authorized_operations
+    p.throttle_time_ms = m.throttle_time_ms
 
 
 def read_DescribeClusterResponse(p: pb.DescribeClusterResponse) -> DescribeClusterResponse:
@@ -255,6 +271,9 @@ def read_DescribeClusterResponse(p: pb.DescribeClusterResponse) -> DescribeClust
         brokers=tuple([read_ClusterBroker(x) for x in p.brokers]),
         metadata_offset=p.metadata_offset,
         state_hash=p.state_hash,
+        endpoint_type=p.endpoint_type,
+        cluster_authorized_operations=p.cluster_authorized_operations,
+        throttle_time_ms=p.throttle_time_ms,
     )
 
 
@@ -414,7 +433,7 @@ def fill_CreateTopicResult(m: CreateTopicResult, p: pb.CreateTopicResult) -> Non
     p.num_partitions = m.num_partitions
     p.replication_factor = m.replication_factor
     for x_configs in m.configs:
-        fill_ConfigEntry(x_configs, p.configs.add())
+        fill_DescribedConfig(x_configs, p.configs.add())
 
 
 def read_CreateTopicResult(p: pb.CreateTopicResult) -> CreateTopicResult:
@@ -425,7 +444,7 @@ def read_CreateTopicResult(p: pb.CreateTopicResult) -> CreateTopicResult:
         topic_id=p.topic_id,
         num_partitions=p.num_partitions,
         replication_factor=p.replication_factor,
-        configs=tuple([read_ConfigEntry(x) for x in p.configs]),
+        configs=tuple([read_DescribedConfig(x) for x in p.configs]),
     )
 
 
@@ -518,11 +537,15 @@ def decode_DeleteTopicResult(data: Buffer) -> DeleteTopicResult:
 def fill_DescribeConfigsRequest(m: DescribeConfigsRequest, p: pb.DescribeConfigsRequest) -> None:
     for x_resources in m.resources:
         fill_ConfigResource(x_resources, p.resources.add())
+    p.include_synonyms = m.include_synonyms
+    p.include_documentation = m.include_documentation
 
 
 def read_DescribeConfigsRequest(p: pb.DescribeConfigsRequest) -> DescribeConfigsRequest:
     return DescribeConfigsRequest(
         resources=tuple([read_ConfigResource(x) for x in p.resources]),
+        include_synonyms=p.include_synonyms,
+        include_documentation=p.include_documentation,
     )
 
 
@@ -623,6 +646,10 @@ def fill_DescribedConfig(m: DescribedConfig, p: pb.DescribedConfig) -> None:
     p.source = m.source
     p.read_only = m.read_only
     p.documentation = m.documentation
+    p.is_sensitive = m.is_sensitive
+    p.config_type = m.config_type
+    for x_synonyms in m.synonyms:
+        fill_ConfigSynonym(x_synonyms, p.synonyms.add())
 
 
 def read_DescribedConfig(p: pb.DescribedConfig) -> DescribedConfig:
@@ -632,6 +659,9 @@ def read_DescribedConfig(p: pb.DescribedConfig) -> DescribedConfig:
         source=p.source,
         read_only=p.read_only,
         documentation=p.documentation,
+        is_sensitive=p.is_sensitive,
+        config_type=p.config_type,
+        synonyms=tuple([read_ConfigSynonym(x) for x in p.synonyms]),
     )
 
 
@@ -643,3 +673,28 @@ def encode_DescribedConfig(m: DescribedConfig) -> bytes:
 
 def decode_DescribedConfig(data: Buffer) -> DescribedConfig:
     return read_DescribedConfig(parse(pb.DescribedConfig, data))
+
+
+def fill_ConfigSynonym(m: ConfigSynonym, p: pb.ConfigSynonym) -> None:
+    p.name = m.name
+    if m.value is not None:
+        p.value = m.value
+    p.source = m.source
+
+
+def read_ConfigSynonym(p: pb.ConfigSynonym) -> ConfigSynonym:
+    return ConfigSynonym(
+        name=p.name,
+        value=p.value if p.HasField("value") else None,
+        source=p.source,
+    )
+
+
+def encode_ConfigSynonym(m: ConfigSynonym) -> bytes:
+    p = pb.ConfigSynonym()
+    fill_ConfigSynonym(m, p)
+    return p.SerializeToString()
+
+
+def decode_ConfigSynonym(data: Buffer) -> ConfigSynonym:
+    return read_ConfigSynonym(parse(pb.ConfigSynonym, data))

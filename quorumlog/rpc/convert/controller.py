@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.controller import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterPartition,
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -387,6 +389,54 @@ def encode_DirectoryAssignmentResult(m: DirectoryAssignmentResult) -> bytes:
 
 def decode_DirectoryAssignmentResult(data: Buffer) -> DirectoryAssignmentResult:
     return read_DirectoryAssignmentResult(parse(pb.DirectoryAssignmentResult, data))
+
+
+def fill_AllocateProducerIdsRequest(m: AllocateProducerIdsRequest, p: pb.AllocateProducerIdsRequest) -> None:
+    p.broker_id = m.broker_id
+    p.broker_epoch = m.broker_epoch
+
+
+def read_AllocateProducerIdsRequest(p: pb.AllocateProducerIdsRequest) -> AllocateProducerIdsRequest:
+    return AllocateProducerIdsRequest(
+        broker_id=p.broker_id,
+        broker_epoch=p.broker_epoch,
+    )
+
+
+def encode_AllocateProducerIdsRequest(m: AllocateProducerIdsRequest) -> bytes:
+    p = pb.AllocateProducerIdsRequest()
+    fill_AllocateProducerIdsRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_AllocateProducerIdsRequest(data: Buffer) -> AllocateProducerIdsRequest:
+    return read_AllocateProducerIdsRequest(parse(pb.AllocateProducerIdsRequest, data))
+
+
+def fill_AllocateProducerIdsResponse(m: AllocateProducerIdsResponse, p: pb.AllocateProducerIdsResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.first_producer_id = m.first_producer_id
+    p.count = m.count
+
+
+def read_AllocateProducerIdsResponse(p: pb.AllocateProducerIdsResponse) -> AllocateProducerIdsResponse:
+    return AllocateProducerIdsResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        first_producer_id=p.first_producer_id,
+        count=p.count,
+    )
+
+
+def encode_AllocateProducerIdsResponse(m: AllocateProducerIdsResponse) -> bytes:
+    p = pb.AllocateProducerIdsResponse()
+    fill_AllocateProducerIdsResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_AllocateProducerIdsResponse(data: Buffer) -> AllocateProducerIdsResponse:
+    return read_AllocateProducerIdsResponse(parse(pb.AllocateProducerIdsResponse, data))
 
 
 def fill_ProbeRequest(m: ProbeRequest, p: pb.ProbeRequest) -> None:

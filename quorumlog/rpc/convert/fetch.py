@@ -8,6 +8,10 @@ from __future__ import annotations
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.fetch import (
     AbortedTransaction,
+    EpochPartition,
+    EpochPartitionResult,
+    EpochTopic,
+    EpochTopicResult,
     FetchPartition,
     FetchPartitionResponse,
     FetchRequest,
@@ -21,6 +25,8 @@ from quorumlog.messages.fetch import (
     ListOffsetsResponse,
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
     ReplicaState,
 )
 from quorumlog.rpc.convert.common import (
@@ -448,3 +454,149 @@ def encode_ListOffsetsPartitionResponse(m: ListOffsetsPartitionResponse) -> byte
 
 def decode_ListOffsetsPartitionResponse(data: Buffer) -> ListOffsetsPartitionResponse:
     return read_ListOffsetsPartitionResponse(parse(pb.ListOffsetsPartitionResponse, data))
+
+
+def fill_OffsetForLeaderEpochRequest(m: OffsetForLeaderEpochRequest, p: pb.OffsetForLeaderEpochRequest) -> None:
+    p.replica_id = m.replica_id
+    for x_topics in m.topics:
+        fill_EpochTopic(x_topics, p.topics.add())
+
+
+def read_OffsetForLeaderEpochRequest(p: pb.OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochRequest:
+    return OffsetForLeaderEpochRequest(
+        replica_id=p.replica_id,
+        topics=tuple([read_EpochTopic(x) for x in p.topics]),
+    )
+
+
+def encode_OffsetForLeaderEpochRequest(m: OffsetForLeaderEpochRequest) -> bytes:
+    p = pb.OffsetForLeaderEpochRequest()
+    fill_OffsetForLeaderEpochRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_OffsetForLeaderEpochRequest(data: Buffer) -> OffsetForLeaderEpochRequest:
+    return read_OffsetForLeaderEpochRequest(parse(pb.OffsetForLeaderEpochRequest, data))
+
+
+def fill_EpochTopic(m: EpochTopic, p: pb.EpochTopic) -> None:
+    p.name = m.name
+    for x_partitions in m.partitions:
+        fill_EpochPartition(x_partitions, p.partitions.add())
+
+
+def read_EpochTopic(p: pb.EpochTopic) -> EpochTopic:
+    return EpochTopic(
+        name=p.name,
+        partitions=tuple([read_EpochPartition(x) for x in p.partitions]),
+    )
+
+
+def encode_EpochTopic(m: EpochTopic) -> bytes:
+    p = pb.EpochTopic()
+    fill_EpochTopic(m, p)
+    return p.SerializeToString()
+
+
+def decode_EpochTopic(data: Buffer) -> EpochTopic:
+    return read_EpochTopic(parse(pb.EpochTopic, data))
+
+
+def fill_EpochPartition(m: EpochPartition, p: pb.EpochPartition) -> None:
+    p.index = m.index
+    p.current_leader_epoch = m.current_leader_epoch
+    p.leader_epoch = m.leader_epoch
+
+
+def read_EpochPartition(p: pb.EpochPartition) -> EpochPartition:
+    return EpochPartition(
+        index=p.index,
+        current_leader_epoch=p.current_leader_epoch,
+        leader_epoch=p.leader_epoch,
+    )
+
+
+def encode_EpochPartition(m: EpochPartition) -> bytes:
+    p = pb.EpochPartition()
+    fill_EpochPartition(m, p)
+    return p.SerializeToString()
+
+
+def decode_EpochPartition(data: Buffer) -> EpochPartition:
+    return read_EpochPartition(parse(pb.EpochPartition, data))
+
+
+def fill_OffsetForLeaderEpochResponse(m: OffsetForLeaderEpochResponse, p: pb.OffsetForLeaderEpochResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_topics in m.topics:
+        fill_EpochTopicResult(x_topics, p.topics.add())
+    p.throttle_time_ms = m.throttle_time_ms
+
+
+def read_OffsetForLeaderEpochResponse(p: pb.OffsetForLeaderEpochResponse) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        topics=tuple([read_EpochTopicResult(x) for x in p.topics]),
+        throttle_time_ms=p.throttle_time_ms,
+    )
+
+
+def encode_OffsetForLeaderEpochResponse(m: OffsetForLeaderEpochResponse) -> bytes:
+    p = pb.OffsetForLeaderEpochResponse()
+    fill_OffsetForLeaderEpochResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_OffsetForLeaderEpochResponse(data: Buffer) -> OffsetForLeaderEpochResponse:
+    return read_OffsetForLeaderEpochResponse(parse(pb.OffsetForLeaderEpochResponse, data))
+
+
+def fill_EpochTopicResult(m: EpochTopicResult, p: pb.EpochTopicResult) -> None:
+    p.name = m.name
+    for x_partitions in m.partitions:
+        fill_EpochPartitionResult(x_partitions, p.partitions.add())
+
+
+def read_EpochTopicResult(p: pb.EpochTopicResult) -> EpochTopicResult:
+    return EpochTopicResult(
+        name=p.name,
+        partitions=tuple([read_EpochPartitionResult(x) for x in p.partitions]),
+    )
+
+
+def encode_EpochTopicResult(m: EpochTopicResult) -> bytes:
+    p = pb.EpochTopicResult()
+    fill_EpochTopicResult(m, p)
+    return p.SerializeToString()
+
+
+def decode_EpochTopicResult(data: Buffer) -> EpochTopicResult:
+    return read_EpochTopicResult(parse(pb.EpochTopicResult, data))
+
+
+def fill_EpochPartitionResult(m: EpochPartitionResult, p: pb.EpochPartitionResult) -> None:
+    p.index = m.index
+    p.error_code = m.error_code
+    p.leader_epoch = m.leader_epoch
+    p.end_offset = m.end_offset
+
+
+def read_EpochPartitionResult(p: pb.EpochPartitionResult) -> EpochPartitionResult:
+    return EpochPartitionResult(
+        index=p.index,
+        error_code=p.error_code,
+        leader_epoch=p.leader_epoch,
+        end_offset=p.end_offset,
+    )
+
+
+def encode_EpochPartitionResult(m: EpochPartitionResult) -> bytes:
+    p = pb.EpochPartitionResult()
+    fill_EpochPartitionResult(m, p)
+    return p.SerializeToString()
+
+
+def decode_EpochPartitionResult(data: Buffer) -> EpochPartitionResult:
+    return read_EpochPartitionResult(parse(pb.EpochPartitionResult, data))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.produce import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
     ProducePartition,
     ProducePartitionResponse,
     ProduceRequest,
@@ -181,3 +183,58 @@ def encode_ProducePartitionResponse(m: ProducePartitionResponse) -> bytes:
 
 def decode_ProducePartitionResponse(data: Buffer) -> ProducePartitionResponse:
     return read_ProducePartitionResponse(parse(pb.ProducePartitionResponse, data))
+
+
+def fill_InitProducerIdRequest(m: InitProducerIdRequest, p: pb.InitProducerIdRequest) -> None:
+    if m.transactional_id is not None:
+        p.transactional_id = m.transactional_id
+    p.transaction_timeout_ms = m.transaction_timeout_ms
+    p.producer_id = m.producer_id
+    p.producer_epoch = m.producer_epoch
+
+
+def read_InitProducerIdRequest(p: pb.InitProducerIdRequest) -> InitProducerIdRequest:
+    return InitProducerIdRequest(
+        transactional_id=p.transactional_id if p.HasField("transactional_id") else None,
+        transaction_timeout_ms=p.transaction_timeout_ms,
+        producer_id=p.producer_id,
+        producer_epoch=p.producer_epoch,
+    )
+
+
+def encode_InitProducerIdRequest(m: InitProducerIdRequest) -> bytes:
+    p = pb.InitProducerIdRequest()
+    fill_InitProducerIdRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_InitProducerIdRequest(data: Buffer) -> InitProducerIdRequest:
+    return read_InitProducerIdRequest(parse(pb.InitProducerIdRequest, data))
+
+
+def fill_InitProducerIdResponse(m: InitProducerIdResponse, p: pb.InitProducerIdResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.producer_id = m.producer_id
+    p.producer_epoch = m.producer_epoch
+    p.throttle_time_ms = m.throttle_time_ms
+
+
+def read_InitProducerIdResponse(p: pb.InitProducerIdResponse) -> InitProducerIdResponse:
+    return InitProducerIdResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        producer_id=p.producer_id,
+        producer_epoch=p.producer_epoch,
+        throttle_time_ms=p.throttle_time_ms,
+    )
+
+
+def encode_InitProducerIdResponse(m: InitProducerIdResponse) -> bytes:
+    p = pb.InitProducerIdResponse()
+    fill_InitProducerIdResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_InitProducerIdResponse(data: Buffer) -> InitProducerIdResponse:
+    return read_InitProducerIdResponse(parse(pb.InitProducerIdResponse, data))

@@ -5,6 +5,15 @@ Written by `./dev proto` from proto/quorumlog/v1; edit that instead.
 
 from __future__ import annotations
 
+from quorumlog.messages.admin import (
+    CreatePartitionsRequest,
+    DeleteRecordsRequest,
+    DescribeLogDirsRequest,
+    DescribeTopicPartitionsRequest,
+    FindCoordinatorRequest,
+    IncrementalAlterConfigsRequest,
+    ListGroupsRequest,
+)
 from quorumlog.messages.cluster import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
@@ -13,20 +22,51 @@ from quorumlog.messages.cluster import (
     MetadataRequest,
 )
 from quorumlog.messages.controller import (
+    AllocateProducerIdsRequest,
     AlterPartitionRequest,
     AssignReplicasToDirectoriesRequest,
     BrokerHeartbeatRequest,
     ProbeRequest,
     RegisterBrokerRequest,
 )
-from quorumlog.messages.fetch import FetchRequest, ListOffsetsRequest
-from quorumlog.messages.produce import ProduceRequest
+from quorumlog.messages.fetch import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
+from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
 from quorumlog.messages.quorum import (
     BeginQuorumEpochRequest,
     DescribeQuorumRequest,
     EndQuorumEpochRequest,
     QuorumFetchRequest,
     VoteRequest,
+)
+from quorumlog.rpc.convert.admin import (
+    decode_CreatePartitionsRequest,
+    decode_CreatePartitionsResponse,
+    decode_DeleteRecordsRequest,
+    decode_DeleteRecordsResponse,
+    decode_DescribeLogDirsRequest,
+    decode_DescribeLogDirsResponse,
+    decode_DescribeTopicPartitionsRequest,
+    decode_DescribeTopicPartitionsResponse,
+    decode_FindCoordinatorRequest,
+    decode_FindCoordinatorResponse,
+    decode_IncrementalAlterConfigsRequest,
+    decode_IncrementalAlterConfigsResponse,
+    decode_ListGroupsRequest,
+    decode_ListGroupsResponse,
+    encode_CreatePartitionsRequest,
+    encode_CreatePartitionsResponse,
+    encode_DeleteRecordsRequest,
+    encode_DeleteRecordsResponse,
+    encode_DescribeLogDirsRequest,
+    encode_DescribeLogDirsResponse,
+    encode_DescribeTopicPartitionsRequest,
+    encode_DescribeTopicPartitionsResponse,
+    encode_FindCoordinatorRequest,
+    encode_FindCoordinatorResponse,
+    encode_IncrementalAlterConfigsRequest,
+    encode_IncrementalAlterConfigsResponse,
+    encode_ListGroupsRequest,
+    encode_ListGroupsResponse,
 )
 from quorumlog.rpc.convert.cluster import (
     decode_CreateTopicsRequest,
@@ -52,6 +92,8 @@ from quorumlog.rpc.convert.cluster import (
 )
 from quorumlog.rpc.convert.codec import Codec
 from quorumlog.rpc.convert.controller import (
+    decode_AllocateProducerIdsRequest,
+    decode_AllocateProducerIdsResponse,
     decode_AlterPartitionRequest,
     decode_AlterPartitionResponse,
     decode_AssignReplicasToDirectoriesRequest,
@@ -62,6 +104,8 @@ from quorumlog.rpc.convert.controller import (
     decode_ProbeResponse,
     decode_RegisterBrokerRequest,
     decode_RegisterBrokerResponse,
+    encode_AllocateProducerIdsRequest,
+    encode_AllocateProducerIdsResponse,
     encode_AlterPartitionRequest,
     encode_AlterPartitionResponse,
     encode_AssignReplicasToDirectoriesRequest,
@@ -78,14 +122,22 @@ from quorumlog.rpc.convert.fetch import (
     decode_FetchResponse,
     decode_ListOffsetsRequest,
     decode_ListOffsetsResponse,
+    decode_OffsetForLeaderEpochRequest,
+    decode_OffsetForLeaderEpochResponse,
     encode_FetchRequest,
     encode_FetchResponse,
     encode_ListOffsetsRequest,
     encode_ListOffsetsResponse,
+    encode_OffsetForLeaderEpochRequest,
+    encode_OffsetForLeaderEpochResponse,
 )
 from quorumlog.rpc.convert.produce import (
+    decode_InitProducerIdRequest,
+    decode_InitProducerIdResponse,
     decode_ProduceRequest,
     decode_ProduceResponse,
+    encode_InitProducerIdRequest,
+    encode_InitProducerIdResponse,
     encode_ProduceRequest,
     encode_ProduceResponse,
 )
@@ -145,6 +197,57 @@ CODECS: dict[type, Codec] = {
         encode_DescribeQuorumResponse,
         decode_DescribeQuorumResponse,
     ),
+    InitProducerIdRequest: Codec(
+        encode_InitProducerIdRequest,
+        decode_InitProducerIdRequest,
+        encode_InitProducerIdResponse,
+        decode_InitProducerIdResponse,
+    ),
+    OffsetForLeaderEpochRequest: Codec(
+        encode_OffsetForLeaderEpochRequest,
+        decode_OffsetForLeaderEpochRequest,
+        encode_OffsetForLeaderEpochResponse,
+        decode_OffsetForLeaderEpochResponse,
+    ),
+    CreatePartitionsRequest: Codec(
+        encode_CreatePartitionsRequest,
+        decode_CreatePartitionsRequest,
+        encode_CreatePartitionsResponse,
+        decode_CreatePartitionsResponse,
+    ),
+    IncrementalAlterConfigsRequest: Codec(
+        encode_IncrementalAlterConfigsRequest,
+        decode_IncrementalAlterConfigsRequest,
+        encode_IncrementalAlterConfigsResponse,
+        decode_IncrementalAlterConfigsResponse,
+    ),
+    DescribeTopicPartitionsRequest: Codec(
+        encode_DescribeTopicPartitionsRequest,
+        decode_DescribeTopicPartitionsRequest,
+        encode_DescribeTopicPartitionsResponse,
+        decode_DescribeTopicPartitionsResponse,
+    ),
+    DeleteRecordsRequest: Codec(
+        encode_DeleteRecordsRequest,
+        decode_DeleteRecordsRequest,
+        encode_DeleteRecordsResponse,
+        decode_DeleteRecordsResponse,
+    ),
+    DescribeLogDirsRequest: Codec(
+        encode_DescribeLogDirsRequest,
+        decode_DescribeLogDirsRequest,
+        encode_DescribeLogDirsResponse,
+        decode_DescribeLogDirsResponse,
+    ),
+    ListGroupsRequest: Codec(
+        encode_ListGroupsRequest, decode_ListGroupsRequest, encode_ListGroupsResponse, decode_ListGroupsResponse
+    ),
+    FindCoordinatorRequest: Codec(
+        encode_FindCoordinatorRequest,
+        decode_FindCoordinatorRequest,
+        encode_FindCoordinatorResponse,
+        decode_FindCoordinatorResponse,
+    ),
     VoteRequest: Codec(encode_VoteRequest, decode_VoteRequest, encode_VoteResponse, decode_VoteResponse),
     BeginQuorumEpochRequest: Codec(
         encode_BeginQuorumEpochRequest,
@@ -185,5 +288,11 @@ CODECS: dict[type, Codec] = {
         decode_AssignReplicasToDirectoriesRequest,
         encode_AssignReplicasToDirectoriesResponse,
         decode_AssignReplicasToDirectoriesResponse,
+    ),
+    AllocateProducerIdsRequest: Codec(
+        encode_AllocateProducerIdsRequest,
+        decode_AllocateProducerIdsRequest,
+        encode_AllocateProducerIdsResponse,
+        decode_AllocateProducerIdsResponse,
     ),
 }

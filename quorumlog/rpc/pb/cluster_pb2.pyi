@@ -27,10 +27,16 @@ class MetadataRequest(_message.Message):
     ALL_TOPICS_FIELD_NUMBER: _builtins.int
     TOPICS_FIELD_NUMBER: _builtins.int
     ALLOW_AUTO_TOPIC_CREATION_FIELD_NUMBER: _builtins.int
+    INCLUDE_TOPIC_AUTHORIZED_OPERATIONS_FIELD_NUMBER: _builtins.int
+    INCLUDE_CLUSTER_AUTHORIZED_OPERATIONS_FIELD_NUMBER: _builtins.int
     all_topics: _builtins.bool
     """True: every topic; `topics` is ignored."""
     allow_auto_topic_creation: _builtins.bool
     """default: True"""
+    include_topic_authorized_operations: _builtins.bool
+    """default: False"""
+    include_cluster_authorized_operations: _builtins.bool
+    """default: False"""
     @_builtins.property
     def topics(self) -> _containers.RepeatedCompositeFieldContainer[Global___TopicQuery]: ...
     def __init__(
@@ -39,10 +45,12 @@ class MetadataRequest(_message.Message):
         all_topics: _builtins.bool = ...,
         topics: _abc.Iterable[Global___TopicQuery] | None = ...,
         allow_auto_topic_creation: _builtins.bool = ...,
+        include_topic_authorized_operations: _builtins.bool = ...,
+        include_cluster_authorized_operations: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_topics", b"all_topics", "allow_auto_topic_creation", b"allow_auto_topic_creation", "topics", b"topics"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_topics", b"all_topics", "allow_auto_topic_creation", b"allow_auto_topic_creation", "include_cluster_authorized_operations", b"include_cluster_authorized_operations", "include_topic_authorized_operations", b"include_topic_authorized_operations", "topics", b"topics"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -86,6 +94,7 @@ class MetadataResponse(_message.Message):
     TOPICS_FIELD_NUMBER: _builtins.int
     METADATA_OFFSET_FIELD_NUMBER: _builtins.int
     THROTTLE_TIME_MS_FIELD_NUMBER: _builtins.int
+    CLUSTER_AUTHORIZED_OPERATIONS_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """default: 0"""
     error_message: _builtins.str
@@ -102,6 +111,10 @@ class MetadataResponse(_message.Message):
     """
     throttle_time_ms: _builtins.int
     """default: 0"""
+    cluster_authorized_operations: _builtins.int
+    """Bits of Kafka's operations; the smallest int32: not asked for.
+    default: -2147483648
+    """
     @_builtins.property
     def brokers(self) -> _containers.RepeatedCompositeFieldContainer[Global___BrokerMetadata]: ...
     @_builtins.property
@@ -117,10 +130,11 @@ class MetadataResponse(_message.Message):
         topics: _abc.Iterable[Global___TopicMetadata] | None = ...,
         metadata_offset: _builtins.int = ...,
         throttle_time_ms: _builtins.int = ...,
+        cluster_authorized_operations: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["brokers", b"brokers", "cluster_id", b"cluster_id", "controller_id", b"controller_id", "error_code", b"error_code", "error_message", b"error_message", "metadata_offset", b"metadata_offset", "throttle_time_ms", b"throttle_time_ms", "topics", b"topics"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["brokers", b"brokers", "cluster_authorized_operations", b"cluster_authorized_operations", "cluster_id", b"cluster_id", "controller_id", b"controller_id", "error_code", b"error_code", "error_message", b"error_message", "metadata_offset", b"metadata_offset", "throttle_time_ms", b"throttle_time_ms", "topics", b"topics"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -173,6 +187,7 @@ class TopicMetadata(_message.Message):
     IS_INTERNAL_FIELD_NUMBER: _builtins.int
     PARTITIONS_FIELD_NUMBER: _builtins.int
     ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    AUTHORIZED_OPERATIONS_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """default: 0"""
     name: _builtins.str
@@ -183,6 +198,10 @@ class TopicMetadata(_message.Message):
     """default: False"""
     error_message: _builtins.str
     """default: "" """
+    authorized_operations: _builtins.int
+    """Bits of Kafka's operations; the smallest int32: not asked for.
+    default: -2147483648
+    """
     @_builtins.property
     def partitions(self) -> _containers.RepeatedCompositeFieldContainer[Global___PartitionMetadata]: ...
     def __init__(
@@ -194,10 +213,11 @@ class TopicMetadata(_message.Message):
         is_internal: _builtins.bool = ...,
         partitions: _abc.Iterable[Global___PartitionMetadata] | None = ...,
         error_message: _builtins.str = ...,
+        authorized_operations: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "is_internal", b"is_internal", "name", b"name", "partitions", b"partitions", "topic_id", b"topic_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authorized_operations", b"authorized_operations", "error_code", b"error_code", "error_message", b"error_message", "is_internal", b"is_internal", "name", b"name", "partitions", b"partitions", "topic_id", b"topic_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -261,16 +281,26 @@ class DescribeClusterRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     INCLUDE_FENCED_BROKERS_FIELD_NUMBER: _builtins.int
+    ENDPOINT_TYPE_FIELD_NUMBER: _builtins.int
+    INCLUDE_CLUSTER_AUTHORIZED_OPERATIONS_FIELD_NUMBER: _builtins.int
     include_fenced_brokers: _builtins.bool
+    """default: False"""
+    endpoint_type: _builtins.int
+    """1: brokers; 2: controllers, which clients cannot reach.
+    default: 1
+    """
+    include_cluster_authorized_operations: _builtins.bool
     """default: False"""
     def __init__(
         self,
         *,
         include_fenced_brokers: _builtins.bool = ...,
+        endpoint_type: _builtins.int = ...,
+        include_cluster_authorized_operations: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_fenced_brokers", b"include_fenced_brokers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["endpoint_type", b"endpoint_type", "include_cluster_authorized_operations", b"include_cluster_authorized_operations", "include_fenced_brokers", b"include_fenced_brokers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -287,6 +317,9 @@ class DescribeClusterResponse(_message.Message):
     BROKERS_FIELD_NUMBER: _builtins.int
     METADATA_OFFSET_FIELD_NUMBER: _builtins.int
     STATE_HASH_FIELD_NUMBER: _builtins.int
+    ENDPOINT_TYPE_FIELD_NUMBER: _builtins.int
+    CLUSTER_AUTHORIZED_OPERATIONS_FIELD_NUMBER: _builtins.int
+    THROTTLE_TIME_MS_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """default: 0"""
     error_message: _builtins.str
@@ -301,6 +334,14 @@ class DescribeClusterResponse(_message.Message):
     """Hash of the metadata image at `metadata_offset`, 16 bytes (DESIGN 12).
     default: b""
     """
+    endpoint_type: _builtins.int
+    """default: 1"""
+    cluster_authorized_operations: _builtins.int
+    """Bits of Kafka's operations; the smallest int32: not asked for.
+    default: -2147483648
+    """
+    throttle_time_ms: _builtins.int
+    """default: 0"""
     @_builtins.property
     def brokers(self) -> _containers.RepeatedCompositeFieldContainer[Global___ClusterBroker]: ...
     def __init__(
@@ -313,10 +354,13 @@ class DescribeClusterResponse(_message.Message):
         brokers: _abc.Iterable[Global___ClusterBroker] | None = ...,
         metadata_offset: _builtins.int = ...,
         state_hash: _builtins.bytes = ...,
+        endpoint_type: _builtins.int = ...,
+        cluster_authorized_operations: _builtins.int = ...,
+        throttle_time_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["brokers", b"brokers", "cluster_id", b"cluster_id", "controller_id", b"controller_id", "error_code", b"error_code", "error_message", b"error_message", "metadata_offset", b"metadata_offset", "state_hash", b"state_hash"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["brokers", b"brokers", "cluster_authorized_operations", b"cluster_authorized_operations", "cluster_id", b"cluster_id", "controller_id", b"controller_id", "endpoint_type", b"endpoint_type", "error_code", b"error_code", "error_message", b"error_message", "metadata_offset", b"metadata_offset", "state_hash", b"state_hash", "throttle_time_ms", b"throttle_time_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -510,7 +554,9 @@ class CreateTopicResult(_message.Message):
     replication_factor: _builtins.int
     """default: -1"""
     @_builtins.property
-    def configs(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.ConfigEntry]: ...
+    def configs(self) -> _containers.RepeatedCompositeFieldContainer[Global___DescribedConfig]:
+        """The settings that it has now, or would have."""
+
     def __init__(
         self,
         *,
@@ -520,7 +566,7 @@ class CreateTopicResult(_message.Message):
         topic_id: _builtins.bytes = ...,
         num_partitions: _builtins.int = ...,
         replication_factor: _builtins.int = ...,
-        configs: _abc.Iterable[_common_pb2.ConfigEntry] | None = ...,
+        configs: _abc.Iterable[Global___DescribedConfig] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -621,16 +667,24 @@ class DescribeConfigsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     RESOURCES_FIELD_NUMBER: _builtins.int
+    INCLUDE_SYNONYMS_FIELD_NUMBER: _builtins.int
+    INCLUDE_DOCUMENTATION_FIELD_NUMBER: _builtins.int
+    include_synonyms: _builtins.bool
+    """default: False"""
+    include_documentation: _builtins.bool
+    """default: True"""
     @_builtins.property
     def resources(self) -> _containers.RepeatedCompositeFieldContainer[Global___ConfigResource]: ...
     def __init__(
         self,
         *,
         resources: _abc.Iterable[Global___ConfigResource] | None = ...,
+        include_synonyms: _builtins.bool = ...,
+        include_documentation: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_documentation", b"include_documentation", "include_synonyms", b"include_synonyms", "resources", b"resources"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -740,14 +794,29 @@ class DescribedConfig(_message.Message):
     SOURCE_FIELD_NUMBER: _builtins.int
     READ_ONLY_FIELD_NUMBER: _builtins.int
     DOCUMENTATION_FIELD_NUMBER: _builtins.int
+    IS_SENSITIVE_FIELD_NUMBER: _builtins.int
+    CONFIG_TYPE_FIELD_NUMBER: _builtins.int
+    SYNONYMS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     value: _builtins.str
     source: _builtins.int
-    """Kafka's numbers: 1 set on the topic, 4 set in the broker's file, 5 default."""
+    """Kafka's numbers: 1 set on the topic, 2 on this broker, 3 on all brokers, 4 in the broker's file; 5 default."""
     read_only: _builtins.bool
     """default: False"""
     documentation: _builtins.str
     """default: "" """
+    is_sensitive: _builtins.bool
+    """True: the value is secret, and not told.
+    default: False
+    """
+    config_type: _builtins.int
+    """Kafka's numbers: 0 unknown, 1 boolean, 2 string, 3 int, 5 long, 6 double, 7 list, 9 password.
+    default: 0
+    """
+    @_builtins.property
+    def synonyms(self) -> _containers.RepeatedCompositeFieldContainer[Global___ConfigSynonym]:
+        """Where the value could come from, the one that counts first."""
+
     def __init__(
         self,
         *,
@@ -756,13 +825,43 @@ class DescribedConfig(_message.Message):
         source: _builtins.int = ...,
         read_only: _builtins.bool = ...,
         documentation: _builtins.str = ...,
+        is_sensitive: _builtins.bool = ...,
+        config_type: _builtins.int = ...,
+        synonyms: _abc.Iterable[Global___ConfigSynonym] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "value", b"value"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "documentation", b"documentation", "name", b"name", "read_only", b"read_only", "source", b"source", "value", b"value"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "config_type", b"config_type", "documentation", b"documentation", "is_sensitive", b"is_sensitive", "name", b"name", "read_only", b"read_only", "source", b"source", "synonyms", b"synonyms", "value", b"value"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__value: _TypeAlias = _typing.Literal["value"]  # noqa: Y015
     _WhichOneofArgType__value: _TypeAlias = _typing.Literal["_value", b"_value"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__value) -> _WhichOneofReturnType__value | None: ...
 
 Global___DescribedConfig: _TypeAlias = DescribedConfig  # noqa: Y015
+
+@_typing.final
+class ConfigSynonym(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    value: _builtins.str
+    source: _builtins.int
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        value: _builtins.str | None = ...,
+        source: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "value", b"value"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "name", b"name", "source", b"source", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__value: _TypeAlias = _typing.Literal["value"]  # noqa: Y015
+    _WhichOneofArgType__value: _TypeAlias = _typing.Literal["_value", b"_value"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__value) -> _WhichOneofReturnType__value | None: ...
+
+Global___ConfigSynonym: _TypeAlias = ConfigSynonym  # noqa: Y015
