@@ -53,6 +53,11 @@ class SimDisk:
         self._latency_ns = 0
         self.locked: set[str] = set()  # paths; never iterated
 
+    @property
+    def root(self) -> DirectoryNode:
+        """For observers: looking at it is no operation."""
+        return self._root
+
     def take_latency_ns(self) -> int:
         """Nanoseconds that all operations since the last call took together."""
         taken, self._latency_ns = self._latency_ns, 0

@@ -1,0 +1,116 @@
+"""A cluster of production nodes on simulated machines, with every invariant watching.
+
+    cluster = SimCluster(seed=1)
+    cluster.start()
+    cluster.scheduler.run_for(...)
+"""
+
+from __future__ import annotations
+
+from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants import Invariants
+from jepsen.sim.machine import Machine
+from jepsen.sim.message import Message, Verdict
+from jepsen.sim.network import Interceptor, Network
+from jepsen.sim.scheduler import Scheduler
+from jepsen.sim.settings import BROKERS, CONTROLLERS, NODES
+from jepsen.sim.trace import Trace
+from quorum.metadata.image import Image
+from quorum.raft.roles import Role
+from quorumlog.ids import NO_NODE
+
+CLIENT_HOST = "client"
+
+
+class SimCluster:
+    """machines: by host, controllers first. intercept: set by a nemesis to hold or drop single messages."""
+
+    def __init__(self, seed: int, trace: Trace | None = None) -> None:
+        self.scheduler = Scheduler(seed, trace)
+        self.network = Network(self.scheduler)
+        self.findings = Findings(lambda: self.scheduler.now_ns)
+        self.invariants = Invariants(self.findings)
+        self.intercept: Interceptor | None = None
+        self.machines = {
+            host: Machine(
+                self.scheduler,
+                self.network,
+                host,
+                on_touch=self.invariants.on_touch,
+                on_disk=self.invariants.on_disk,
+                on_death=self._on_death,
+            )
+            for host in NODES
+        }
+        self.invariants.watch(self.machines)
+        self.network.intercept = self._on_message
+
+    @property
+    def controllers(self) -> list[Machine]:
+        return [self.machines[host] for host in CONTROLLERS]
+
+    @property
+    def brokers(self) -> list[Machine]:
+        return [self.machines[host] for host in BROKERS]
+
+    @property
+    def image(self) -> Image:
+        """The newest committed metadata that any node has published."""
+        return self.invariants.quorum.image
+
+    def start(self) -> None:
+        for machine in self.machines.values():
+            machine.format()
+            machine.start()
+
+    def active_controller(self) -> Machine | None:
+        """Who leads the quorum, as far as the latest claimant is right."""
+        leading = [
+            machine
+            for machine in self.controllers
+            if machine.alive and machine.node and machine.node.driver and machine.node.driver.role is Role.LEADER
+        ]
+        return max(leading, key=lambda machine: _epoch(machine), default=None)
+
+    def leader_of(self, topic: str, index: int) -> Machine | None:
+        image = self.image.topic(topic)
+        partition = image.partitions.get(index) if image else None
+        if partition is None or partition.leader == NO_NODE:
+            return None
+        return next(machine for machine in self.brokers if machine.node_id == partition.leader)
+
+    def is_healthy(self) -> bool:
+        """Every broker serves, every partition has its leader and all replicas in sync."""
+        if any(not machine.alive or machine.node is None or not machine.node.ready for machine in self.machines.values()):
+            return False
+        if any(broker.fenced for broker in self.image.brokers.values()) or len(self.image.brokers) < len(BROKERS):
+            return False
+        return all(
+            partition.leader != NO_NODE and len(partition.isr) == len(partition.replicas)
+            for topic in self.image.sorted_topics()
+            for _, partition in topic.sorted_partitions()
+        )
+
+    def ailments(self) -> str:
+        """Why `is_healthy` does not hold, for people."""
+        ill = [host for host, machine in self.machines.items() if not machine.alive or not (machine.node and machine.node.ready)]
+        fenced = [broker.broker_id for broker in self.image.sorted_brokers() if broker.fenced]
+        thin = [
+            f"{topic.name}-{index} leader {partition.leader} ISR {partition.isr}"
+            for topic in self.image.sorted_topics()
+            for index, partition in topic.sorted_partitions()
+            if partition.leader == NO_NODE or len(partition.isr) < len(partition.replicas)
+        ]
+        return f"not ready: {ill}; fenced: {fenced}; partitions: {thin}"
+
+    def _on_message(self, message: Message) -> Verdict:
+        self.invariants.on_message(message)
+        return Verdict.PASS if self.intercept is None else self.intercept(message)
+
+    def _on_death(self, machine: Machine, why: str) -> None:
+        self.invariants.on_death(machine, why)
+
+
+def _epoch(machine: Machine) -> int:
+    assert machine.node is not None and machine.node.driver is not None
+    return machine.node.driver.epoch

@@ -1,0 +1,74 @@
+"""All invariants of a simulated cluster behind one hook per kind of event."""
+
+from __future__ import annotations
+
+from jepsen.checkers.findings import NODE_CRASHED, Findings
+from jepsen.checkers.history import Send
+from jepsen.sim.machine import Machine
+from jepsen.sim.message import Message
+from jepsen.sim.mirrors import Mirrors
+from jepsen.sim.partition_invariants import PartitionInvariants
+from jepsen.sim.promises import Promises, durable_state
+from jepsen.sim.quorum_invariants import QuorumInvariants
+from jepsen.sim.settings import BROKERS, CONTROLLERS, METADATA_LOG
+from quorum.metadata.image import Image
+
+
+class Invariants:
+    """crashes_expected: hosts whose disks were made to fail, so that their processes may end by themselves."""
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+        self.mirrors = Mirrors(findings)
+        self.crashes_expected: dict[str, None] = {}
+        self.crashes = 0
+        self._brokers: dict[str, None] = dict.fromkeys(BROKERS)
+
+    def watch(self, machines: dict[str, Machine]) -> None:
+        """To be called once, before anything starts."""
+        self.machines = machines
+        everyone = list(machines.values())
+        self.quorum = QuorumInvariants(
+            everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings
+        )
+        self.partitions = PartitionInvariants([machines[host] for host in BROKERS], self.mirrors, self.findings)
+        self.promises = Promises(machines, self.mirrors, self.findings)
+        self._image: Image | None = None
+
+    def on_touch(self, machine: Machine) -> None:
+        """A step of this machine's process is over."""
+        self.quorum.after(machine)
+        self.partitions.on_metadata_end(self.quorum.committed_end)
+        if self.quorum.image is not self._image:
+            self._image = self.quorum.image
+            self.partitions.on_image(self._image, self.quorum.committed_end)
+        if machine.host in self._brokers:
+            self.partitions.after(machine)
+
+    def on_disk(self, machine: Machine, kind: str, path: str) -> None:
+        self.mirrors.on_disk(machine, kind, path)
+        if machine.host in CONTROLLERS and (kind == "crash" or (kind == "sync_directory" and path == METADATA_LOG)):
+            self.quorum.on_state_file(machine, durable_state(machine))
+
+    def on_message(self, message: Message) -> None:
+        self.promises.look(message)
+
+    def on_acked(self, send: Send) -> None:
+        log = f"{send.key[0]}-{send.key[1]}"
+        self.partitions.on_acked(log, send.offset, send.value.encode())
+
+    def on_death(self, machine: Machine, why: str) -> None:
+        """A process ended by itself."""
+        self.crashes += 1
+        if machine.host not in self.crashes_expected:
+            self.findings.broken(NODE_CRASHED, f"{machine.host}: {why}")
+
+    def at_the_end(self) -> None:
+        """Everything has converged: all replicas of a log are the same, and hold all that was committed."""
+        for truth in self.mirrors.truths():
+            hosts = CONTROLLERS if truth.name == METADATA_LOG.rpartition("/")[2] else BROKERS
+            for host in hosts:
+                mirror = self.mirrors.of(self.machines[host], truth.name)
+                if not truth.is_held_by(mirror):
+                    what = f"{host} ends at {mirror.end}, {truth.end} is committed"
+                    self.findings.broken("replicas-converge", f"{truth.name}: {what}")

@@ -1,0 +1,188 @@
+"""A log as it lies on a simulated disk, batch by batch, read past the process that owns it.
+
+Each batch carries a chained hash over all bytes up to its end, so that two logs agree up to an offset exactly if their
+chains there are equal (RELIABILITY 3.3, log matching). `end` is what readers of the disk see, `durable_end()` what
+would survive a power cut.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jepsen.sim.disk import SimDisk
+from jepsen.sim.page_cache import DirectoryNode, FileNode
+from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.records import CorruptRecords
+from quorumlog.records.batch import headers, verify_crc
+
+SEGMENT_SUFFIX = ".log"
+_CHAIN_BYTES = 16
+_LENGTH_AT, _AFTER_LENGTH = 8, 12  # of a batch: where its length field is, and where that begins to count
+_EPOCH_AT, _DELTA_AT, _MIN_BATCH = 12, 23, 61
+
+
+class Batch(NamedTuple):
+    """One stored batch: offsets [base, end), bytes [start, stop) of `file`. chain: over everything up to `stop`."""
+
+    base: Offset
+    end: Offset
+    epoch: Epoch
+    chain: bytes
+    file: str
+    start: int
+    stop: int
+
+
+class LogMirror:
+    def __init__(self, disk: SimDisk, path: str, on_batch: Callable[[Batch], None] = lambda _: None) -> None:
+        """on_batch: told of every batch once it is on the disk, again after each restart or truncation."""
+        self.path = path
+        self._disk, self._on_batch = disk, on_batch
+        self._batches: list[Batch] = []
+        self._ends: list[Offset] = []  # of the batches
+        self._parsed: dict[str, int] = {}  # bytes understood, by file
+        self._durable = 0  # so many batches are known to be durable
+        self._stale = True
+
+    @property
+    def end(self) -> Offset:
+        """Exclusive."""
+        self._refresh()
+        return self._ends[-1] if self._ends else 0
+
+    def durable_end(self) -> Offset:
+        """Exclusive: what a power cut at this moment would leave."""
+        self._refresh()
+        while self._durable < len(self._batches) and self._is_durable(self._batches[self._durable]):
+            self._durable += 1
+        return self._ends[self._durable - 1] if self._durable else 0
+
+    def chain_at(self, offset: Offset) -> bytes | None:
+        """The chain up to `offset`; None unless a batch ends there. Empty for 0."""
+        batch = self.batch_before(offset)
+        if batch is not None and batch.end == offset:
+            return batch.chain
+        return b"" if offset == 0 else None
+
+    def batch_before(self, offset: Offset) -> Batch | None:
+        """The last batch that ends at or before `offset`."""
+        self._refresh()
+        place = bisect_right(self._ends, offset)
+        return self._batches[place - 1] if place else None
+
+    def epoch_before(self, offset: Offset) -> Epoch:
+        batch = self.batch_before(offset)
+        return NO_EPOCH if batch is None else batch.epoch
+
+    def batches_between(self, after: Offset, end: Offset) -> list[Batch]:
+        """Those that end in (after, end]."""
+        self._refresh()
+        return self._batches[bisect_right(self._ends, after) : bisect_right(self._ends, end)]
+
+    def contains(self, offset: Offset, value: bytes) -> bool:
+        """Whether the batch that holds `offset` has these bytes in it (batches here are not compressed)."""
+        self._refresh()
+        place = bisect_right(self._ends, offset)
+        if place == len(self._batches):
+            return False
+        batch = self._batches[place]
+        node = self._node(batch.file)
+        return node is not None and value in node.current[batch.start : batch.stop]
+
+    # --- keeping up ---
+
+    def on_write(self, file: str) -> None:
+        """Bytes were written to one of this log's segments."""
+        if self._stale:
+            return
+        node = self._node(file)
+        parsed = self._parsed.get(file, 0)
+        if node is None or (self._batches and file < self._batches[-1].file) or parsed > len(node.current):
+            self._stale = True
+            return
+        self._parse(file, node, checked=False)
+
+    def forget(self) -> None:
+        """Something else happened to its files: look again when asked."""
+        self._stale = True
+
+    def _refresh(self) -> None:
+        if not self._stale:
+            return
+        self._stale = False
+        self._batches, self._ends, self._parsed, self._durable = [], [], {}, 0
+        directory = _directory(self._disk.root, self.path, durable=False)
+        names = sorted(directory.current) if directory is not None else []
+        for name in names:
+            node = self._node(name)
+            if name.endswith(SEGMENT_SUFFIX) and node is not None and not self._parse(name, node, checked=True):
+                return  # what follows a damaged batch is nobody's
+
+    def _parse(self, file: str, node: FileNode, *, checked: bool) -> bool:
+        """Take in what is new in a file. False: it does not end with a whole, sound batch."""
+        content, at = node.current, self._parsed.get(file, 0)
+        while at + _MIN_BATCH <= len(content):
+            base = int.from_bytes(content[at : at + _LENGTH_AT], "big")
+            stop = at + _AFTER_LENGTH + int.from_bytes(content[at + _LENGTH_AT : at + _AFTER_LENGTH], "big", signed=True)
+            if stop < at + _MIN_BATCH or stop > len(content):
+                break
+            data = bytes(content[at:stop])
+            if (self._ends and base != self._ends[-1]) or (checked and not _is_sound(data)):
+                break
+            delta = int.from_bytes(data[_DELTA_AT : _DELTA_AT + 4], "big")
+            epoch = int.from_bytes(data[_EPOCH_AT : _EPOCH_AT + 4], "big", signed=True)
+            before = self._batches[-1].chain if self._batches else b""
+            chain = hashlib.blake2b(before + data, digest_size=_CHAIN_BYTES).digest()
+            batch = Batch(base, base + delta + 1, epoch, chain, file, at, stop)
+            self._batches.append(batch)
+            self._ends.append(batch.end)
+            self._parsed[file] = at = stop
+            self._on_batch(batch)
+        return at == len(content)
+
+    def _is_durable(self, batch: Batch) -> bool:
+        directory = _directory(self._disk.root, self.path, durable=True)
+        node = directory.durable.get(batch.file) if directory is not None else None
+        if not isinstance(node, FileNode) or len(node.durable) < batch.stop:
+            return False
+        return node.durable[batch.start : batch.stop] == node.current[batch.start : batch.stop]
+
+    def _node(self, file: str) -> FileNode | None:
+        directory = _directory(self._disk.root, self.path, durable=False)
+        node = directory.current.get(file) if directory is not None else None
+        return node if isinstance(node, FileNode) else None
+
+
+def file_at(disk: SimDisk, path: str, *, durable: bool) -> bytes | None:
+    """A file's bytes as the disk shows them, or as a power cut would leave them; None: it is not there."""
+    above, _, name = path.rpartition("/")
+    directory = _directory(disk.root, above, durable=durable)
+    if directory is None:
+        return None
+    node = (directory.durable if durable else directory.current).get(name)
+    if not isinstance(node, FileNode):
+        return None
+    return bytes(node.durable if durable else node.current)
+
+
+def _directory(root: DirectoryNode, path: str, *, durable: bool) -> DirectoryNode | None:
+    node = root
+    for name in path.split("/"):
+        if name:
+            found = (node.durable if durable else node.current).get(name)
+            if not isinstance(found, DirectoryNode):
+                return None
+            node = found
+    return node
+
+
+def _is_sound(data: bytes) -> bool:
+    try:
+        for header in headers(data):
+            verify_crc(data, header)
+    except CorruptRecords:
+        return False
+    return True

@@ -1,0 +1,228 @@
+"""One host: a disk that outlives processes, and at most one process, which is a production node on its own loop.
+
+A kill drops the process: no coroutine resumes, no `finally` runs (DESIGN 12). A power cut does so too, silences the
+network and loses what was not synced. A start is a new incarnation on the same disk.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from cli.server.edges import Edges
+from cli.server.format import format_node
+from cli.server.node import Node, build_node
+from jepsen.sim.clock import SimClock
+from jepsen.sim.disk import SimDisk
+from jepsen.sim.disk_faults import Operation
+from jepsen.sim.loop import SimLoop
+from jepsen.sim.network import Network
+from jepsen.sim.scheduler import NS_PER_MS, Scheduler
+from jepsen.sim.settings import CLUSTER_ID, SECRET, config_of
+from jepsen.sim.transport import SimTransport
+from jepsen.sim.worker import SimWorker
+from quorumlog.ids import NodeId, Uuid
+from quorumlog.rpc.transport import Identity, Transport
+from storage.checkpoint import RecoveryPoints
+from storage.worker import Worker
+from storage.writer import DirectoryWriter
+
+_RESERVED_UUIDS = 100
+_READING_NS, _WRITING_NS = 5_000, 20_000
+_SYNC_MIN_NS, _SYNC_EXTRA_NS = 100_000, 400_000
+
+OnTouch = Callable[[], None]
+OnDisk = Callable[["Machine", str, str], None]  # machine, kind of operation, path
+OnDeath = Callable[["Machine", str], None]  # machine, why
+
+
+class WatchedLoop(SimLoop):
+    """Calls `on_touch` after each step of its node: nothing of a node changes but in a step of its loop."""
+
+    on_touch: OnTouch
+
+    def _run(self, handle: Any, order: int) -> None:
+        super()._run(handle, order)
+        self.on_touch()
+
+
+class Machine:
+    """host: its name on the network. `life` counts its processes."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        network: Network,
+        host: str,
+        *,
+        on_touch: Callable[[Machine], None],
+        on_disk: OnDisk,
+        on_death: OnDeath,
+    ) -> None:
+        """on_touch: after each step of the process. on_death: it ended by itself."""
+        self.host, self.config = host, config_of(host)
+        self.clock = SimClock(scheduler)
+        self.disk = SimDisk(trace=self._on_disk, latency=self._latency)
+        self.slow_sync_ns = 0  # added to each sync: a gray disk
+        self.life = 0
+        self.loop: WatchedLoop | None = None
+        self.node: Node | None = None
+        self.has_power = True
+        self._scheduler, self._network = scheduler, network
+        self._on_touch, self._tell_disk, self._on_death = on_touch, on_disk, on_death
+        self._latency_rng = scheduler.rng(f"latency/{host}")
+        self._crash_rng = scheduler.rng(f"crash/{host}")
+        self._uuid_rng = scheduler.rng(f"uuid/{host}")
+
+    @property
+    def node_id(self) -> NodeId:
+        return self.config.node_id
+
+    @property
+    def alive(self) -> bool:
+        return self.loop is not None and self.loop.alive
+
+    @property
+    def paused(self) -> bool:
+        return self.loop is not None and self.loop.alive and self.loop.paused
+
+    def format(self) -> None:
+        format_node(
+            self.config,
+            cluster_id=CLUSTER_ID,
+            secret=SECRET,
+            disk=self.disk,
+            new_uuid=self._new_uuid,
+            protect=lambda _: None,
+        )
+        self.disk.take_latency_ns()
+
+    def start(self) -> None:
+        assert not self.alive, f"{self.host} runs already"
+        if not self.has_power:
+            self.has_power = True
+            self._network.power_on(self.host)
+        self.life += 1
+        self._scheduler.record(self.host, "start")
+        loop = WatchedLoop(self._scheduler, self.host, on_error=self._on_loop_error)
+        loop.on_touch = lambda: self._on_touch(self)
+        self.loop = loop
+        loop.create_task(self._run(loop), name="node")
+
+    def stop(self) -> None:
+        """SIGTERM: a controlled shutdown, after which the process ends."""
+        if self.alive and not self.paused and self.node is not None:
+            assert self.loop is not None
+            self.loop.create_task(self._stop(self.loop, self.node), name="stop")
+
+    def kill(self) -> None:
+        """kill -9. Idempotent."""
+        if self.loop is None or not self.loop.alive:
+            return
+        self._scheduler.record(self.host, "kill")
+        self.loop.kill()
+        self.disk.kill()
+        self.node = None
+
+    def power_cut(self) -> None:
+        """The machine is off; `start` switches it on."""
+        if not self.has_power:
+            return
+        self._scheduler.record(self.host, "power-cut")
+        self.has_power = False
+        self._network.power_off(self.host)
+        if self.loop is not None:
+            self.loop.kill()
+        self.node = None
+        self.disk.crash(self._crash_rng)
+        self._tell_disk(self, "crash", "/")
+
+    def pause(self) -> None:
+        if self.alive and self.loop is not None:
+            self._scheduler.record(self.host, "pause")
+            self.loop.pause()
+
+    def resume(self) -> None:
+        if self.loop is not None:
+            self._scheduler.record(self.host, "resume")
+            self.loop.resume()
+
+    # --- the process ---
+
+    async def _run(self, loop: SimLoop) -> None:
+        try:
+            node = build_node(self.config, self._edges(loop))
+            node.on_fatal(lambda reason: self._ends(loop, f"cannot go on: {reason}"))
+            self.node = node
+            await node.start()
+        except Exception as error:
+            self._ends(loop, f"start: {error!r}")
+
+    async def _stop(self, loop: SimLoop, node: Node) -> None:
+        await node.stop()
+        if loop.alive:
+            self._scheduler.record(self.host, "stopped")
+            self.kill()
+
+    def _edges(self, loop: SimLoop) -> Edges:
+        life = self.life
+
+        def transport(identity: Identity) -> Transport:
+            return SimTransport(self._network, self.host, loop, identity, on_crash=on_crash)
+
+        def on_crash(name: str, error: BaseException) -> None:
+            self._ends(loop, f"{name}: {error!r}")
+
+        def worker(path: str, recovery_points: RecoveryPoints) -> Worker:
+            return SimWorker(self.disk, DirectoryWriter(path, recovery_points), call_later)
+
+        def call_later(delay_ns: int, event: Callable[[], None]) -> None:
+            self._scheduler.call_later(delay_ns, lambda: loop.deliver(event))
+
+        def rng(concern: str) -> random.Random:
+            return self._scheduler.rng(f"{self.host}/{life}/{concern}")
+
+        return Edges(
+            clock=self.clock,
+            disk=self.disk,
+            transport=transport,
+            worker=worker,
+            rng=rng,
+            new_uuid=self._new_uuid,
+            protect=lambda _: None,
+            on_crash=on_crash,
+        )
+
+    def _ends(self, loop: SimLoop, why: str) -> None:
+        """Fail-stop. What of this step still runs finds a dead loop."""
+        if loop is self.loop and loop.alive:
+            self._scheduler.record(self.host, "crash")
+            self.kill()
+            self._on_death(self, why)
+
+    def _on_loop_error(self, context: dict[str, Any]) -> None:
+        assert self.loop is not None
+        self._ends(self.loop, f"{context.get('message')}: {context.get('exception')!r}")
+
+    # --- the edges' sources ---
+
+    def _new_uuid(self) -> Uuid:
+        while True:
+            value = self._uuid_rng.randbytes(16)
+            if int.from_bytes(value, "big") >= _RESERVED_UUIDS and value[0] >> 2 != 62:
+                return value
+
+    def _latency(self, operation: Operation) -> int:
+        if operation.kind in ("sync", "sync_directory"):
+            return _SYNC_MIN_NS + self._latency_rng.randrange(_SYNC_EXTRA_NS) + self.slow_sync_ns
+        return _WRITING_NS if operation.kind == "pwritev" else _READING_NS
+
+    def _on_disk(self, kind: str, path: str, digest: bytes) -> None:
+        self._scheduler.record(self.host, f"{kind}:{path}", digest)
+        self._tell_disk(self, kind, path)
+
+
+def ms(value: int) -> int:
+    """Milliseconds as the scheduler's nanoseconds."""
+    return value * NS_PER_MS

@@ -1,0 +1,58 @@
+"""The logs of all machines as their disks hold them, and the truth about each log across machines."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from jepsen.checkers.findings import Findings
+from jepsen.sim.log_mirror import SEGMENT_SUFFIX, LogMirror
+from jepsen.sim.machine import Machine
+from jepsen.sim.settings import DATA, METADATA_LOG
+from jepsen.sim.truth import LogTruth
+
+METADATA = METADATA_LOG.rpartition("/")[2]
+
+
+class Mirrors:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._mirrors: dict[tuple[str, str], LogMirror] = {}  # by host and log
+        self._truths: dict[str, LogTruth] = {}  # by log
+
+    def of(self, machine: Machine, log: str) -> LogMirror:
+        """log: the name of its directory, `topic-0`."""
+        key = (machine.host, log)
+        if key not in self._mirrors:
+            truth = self.truth(log)
+            on_batch = partial(truth.on_batch, where=machine.host)
+            self._mirrors[key] = LogMirror(machine.disk, f"{DATA}/{log}", on_batch)
+        return self._mirrors[key]
+
+    def truth(self, log: str) -> LogTruth:
+        if log not in self._truths:
+            self._truths[log] = LogTruth(log, self._findings)
+        return self._truths[log]
+
+    def truths(self) -> list[LogTruth]:
+        return list(self._truths.values())
+
+    def on_disk(self, machine: Machine, kind: str, path: str) -> None:
+        """An operation of a machine's disk is done."""
+        if kind == "crash":
+            for (host, _), mirror in self._mirrors.items():
+                if host == machine.host:
+                    mirror.forget()
+            return
+        if not path.startswith(DATA + "/"):
+            return
+        log, _, file = path[len(DATA) + 1 :].partition("/")
+        if kind in ("rename", "remove_tree") and not file:
+            mirror = self._mirrors.get((machine.host, log))
+            if mirror is not None:
+                mirror.forget()
+        elif file.endswith(SEGMENT_SUFFIX):
+            mirror = self.of(machine, log)
+            if kind == "pwritev":
+                mirror.on_write(file)
+            elif kind in ("truncate", "unlink", "rename"):
+                mirror.forget()

@@ -1,0 +1,45 @@
+"""Which faults a simulation may inject: drawn per seed (swarm testing), or named for a purpose.
+
+A swarm leaves out each class of faults with probability 1/2: combinations of few faults reach states that a mixture of
+all hides (RELIABILITY 5.4). Profiles aim at one mechanism; when they strike is still the seed's choice.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+PROCESS = ("kill-controller", "kill-broker", "power-one", "power-all", "pause", "restart-clean", "restart-storm")
+NETWORK = ("isolate", "split", "one-way", "partial", "cut-clients", "lossy", "duplicating", "slow", "holding", "flapping")
+OTHER = ("slow-disk", "wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
+ALL_FAULTS = (*PROCESS, *NETWORK, *OTHER)
+
+PROFILES: dict[str, tuple[str, ...]] = {
+    "calm": (),
+    "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause"),
+    "elections": ("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader"),
+    "truncation": ("power-one", "power-all", "kill-broker", "lagging-follower", "isolate"),
+    "disks": ("power-one", "power-all", "slow-disk"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """faults: classes that may strike. min_gap_ms, max_gap_ms: between two strikes."""
+
+    name: str
+    faults: tuple[str, ...]
+    min_gap_ms: int = 300
+    max_gap_ms: int = 4_000
+
+    @classmethod
+    def swarm(cls, rng: random.Random) -> Plan:
+        faults = tuple(fault for fault in ALL_FAULTS if rng.random() < 0.5)
+        return cls(name="swarm", faults=faults or ("kill-broker",), max_gap_ms=rng.choice((1_500, 4_000, 8_000)))
+
+    @classmethod
+    def of(cls, profile: str, rng: random.Random) -> Plan:
+        """Raises KeyError for a profile that does not exist."""
+        if profile == "swarm":
+            return cls.swarm(rng)
+        return cls(name=profile, faults=PROFILES[profile], max_gap_ms=2_500)

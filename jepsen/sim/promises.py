@@ -1,0 +1,110 @@
+"""Persist before send: when a message leaves, what it promises must be on disk already (RELIABILITY 3.3).
+
+Looks at the bytes on the wire, decoded by the production codec, and at the disk of the host that sends them:
+
+- persist-before-vote: a granted vote names a candidate that a power cut would not make this voter forget.
+- vote-told-twice: nobody tells two candidates of one epoch that it votes for them.
+- sync-before-quorum-fetch, sync-before-replica-fetch: a fetch acknowledges nothing that is not synced.
+"""
+
+from __future__ import annotations
+
+from jepsen.checkers.findings import Findings
+from jepsen.sim.log_mirror import file_at
+from jepsen.sim.machine import Machine
+from jepsen.sim.message import Message, Phase
+from jepsen.sim.mirrors import METADATA, Mirrors
+from jepsen.sim.settings import CONTROLLERS, METADATA_LOG, NODES
+from quorum.raft.quorum_state import QUORUM_STATE_NAME, CorruptQuorumState, QuorumState, decode_quorum_state
+from quorumlog.ids import Epoch, NodeId
+from quorumlog.messages.fetch import FetchRequest
+from quorumlog.messages.quorum import QuorumFetchRequest, VoteRequest
+from quorumlog.rpc.calls import BY_REQUEST
+
+_VOTE, _QUORUM_FETCH, _FETCH = BY_REQUEST[VoteRequest], BY_REQUEST[QuorumFetchRequest], BY_REQUEST[FetchRequest]
+STATE_PATH = f"{METADATA_LOG}/{QUORUM_STATE_NAME}"
+
+
+class Promises:
+    def __init__(self, machines: dict[str, Machine], mirrors: Mirrors, findings: Findings) -> None:
+        self._machines, self._mirrors, self._findings = machines, mirrors, findings
+        self._asked: dict[tuple[str, str, int], list[VoteRequest]] = {}  # by candidate, voter and number of the call
+        self._told: dict[tuple[str, Epoch], NodeId] = {}
+        self.votes_granted = 0
+
+    def look(self, message: Message) -> None:
+        """A message is about to leave its host."""
+        if message.path == _VOTE.method.path:
+            self._on_vote(message)
+        elif message.phase is not Phase.REQUEST or message.source not in self._machines:
+            return
+        elif message.path == _QUORUM_FETCH.method.path:
+            self._on_quorum_fetch(message)
+        elif message.path == _FETCH.method.path:
+            self._on_fetch(message)
+
+    # --- votes ---
+
+    def _on_vote(self, message: Message) -> None:
+        if message.phase is Phase.REQUEST:
+            key = (message.source, message.destination, message.number)
+            self._asked.setdefault(key, []).append(_VOTE.codec.decode_request(message.data))
+        elif message.phase is Phase.RESPONSE:
+            response = _VOTE.codec.decode_response(message.data)
+            asked = self._asked.get((message.destination, message.source, message.number), [])
+            # A restarted candidate counts its calls anew: where any of them was a pre-vote, nothing was promised.
+            if response.vote_granted and asked and not any(request.pre_vote for request in asked):
+                self._on_granted(message.source, response.leader_epoch, NODES[message.destination])
+
+    def _on_granted(self, host: str, epoch: Epoch, candidate: NodeId) -> None:
+        self.votes_granted += 1
+        first = self._told.setdefault((host, epoch), candidate)
+        if first != candidate:
+            self._findings.broken("vote-told-twice", f"{host} granted epoch {epoch} to {first} and to {candidate}")
+        state = durable_state(self._machines[host])
+        voted = None if state.voted is None else state.voted.node_id
+        if state.epoch < epoch or (state.epoch == epoch and voted != candidate):
+            kept = f"its disk keeps epoch {state.epoch} and a vote for {voted}"
+            self._findings.broken("persist-before-vote", f"{host} grants epoch {epoch} to {candidate}; {kept}")
+
+    # --- fetches ---
+
+    def _on_quorum_fetch(self, message: Message) -> None:
+        if message.source not in CONTROLLERS:
+            return  # an observer acknowledges nothing
+        request = _QUORUM_FETCH.codec.decode_request(message.data)
+        mirror = self._mirrors.of(self._machines[message.source], METADATA)
+        if mirror.durable_end() < request.fetch_offset:
+            what = f"{message.source} acknowledges {request.fetch_offset} of the metadata"
+            self._findings.broken("sync-before-quorum-fetch", f"{what}; it has synced up to {mirror.durable_end()}")
+
+    def _on_fetch(self, message: Message) -> None:
+        request = _FETCH.codec.decode_request(message.data)
+        if request.replica is None:
+            return
+        machine = self._machines[message.source]
+        for topic in request.topics:
+            name = _topic_name(machine, topic.topic_id)
+            for partition in topic.partitions if name else ():
+                mirror = self._mirrors.of(machine, f"{name}-{partition.index}")
+                if mirror.durable_end() < partition.fetch_offset:
+                    what = f"{message.source} acknowledges {partition.fetch_offset} of {name}-{partition.index}"
+                    held = f"it has synced up to {mirror.durable_end()}"
+                    self._findings.broken("sync-before-replica-fetch", f"{what}; {held}")
+
+
+def durable_state(machine: Machine) -> QuorumState:
+    """What a power cut would leave of a voter's promises. A file that cannot be read promises nothing."""
+    content = file_at(machine.disk, STATE_PATH, durable=True)
+    try:
+        return QuorumState() if content is None else decode_quorum_state(STATE_PATH, content)
+    except CorruptQuorumState:
+        return QuorumState()
+
+
+def _topic_name(machine: Machine, topic_id: bytes) -> str:
+    if machine.node is None:
+        return ""
+    topic = machine.node.loader.image.topics.get(topic_id)
+    return "" if topic is None else topic.name
+

@@ -1,0 +1,146 @@
+"""What must hold in the quorum after every step (RELIABILITY 3.2, 3.3), by names that mutants are judged by.
+
+Looks at the core's decisions and at the disks below them; both are read, never touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jepsen.checkers.findings import Findings
+from jepsen.sim.machine import Machine
+from jepsen.sim.mirrors import METADATA, Mirrors
+from quorum.metadata.check import violations
+from quorum.metadata.image import EMPTY, Image
+from quorum.raft.core import Core
+from quorum.raft.quorum_state import QuorumState
+from quorum.raft.raft import Raft
+from quorum.raft.roles import Leader, Role
+from quorum.raft.voters import VoterKey
+from quorumlog.ids import Epoch, NodeId, Offset
+
+
+@dataclass(slots=True)
+class _Known:
+    """What one process showed last."""
+
+    life: int = 0
+    epoch: Epoch = -1
+    role: Role | None = None
+    leader_id: NodeId | None = None
+    high_watermark: Offset = -1
+    image: Image = EMPTY
+
+
+class QuorumInvariants:
+    """leaders: who led each epoch. image: the newest committed one that anybody has published."""
+
+    def __init__(self, machines: list[Machine], controllers: list[Machine], mirrors: Mirrors, findings: Findings) -> None:
+        self._controllers, self._mirrors, self._findings = controllers, mirrors, findings
+        self._truth = mirrors.truth(METADATA)
+        self._known = {machine.host: _Known() for machine in machines}
+        self.leaders: dict[Epoch, NodeId] = {}
+        self._votes: dict[tuple[str, Epoch], VoterKey] = {}  # durable ones, by host and epoch
+        self._durable_epochs: dict[str, Epoch] = {}
+        self._hashes: dict[Offset, tuple[int, str]] = {0: (EMPTY.state_hash, "nobody")}
+        self.image = EMPTY
+
+    @property
+    def committed_end(self) -> Offset:
+        return self._truth.end
+
+    def after(self, machine: Machine) -> None:
+        """After a step of this machine's process."""
+        node = machine.node
+        if node is None or node.driver is None:
+            return
+        known = self._known[machine.host]
+        if known.life != machine.life:
+            known = self._known[machine.host] = _Known(life=machine.life)
+        raft = raft_of(machine)
+        if raft is not None:
+            self._look_at_core(machine, raft.core, known)
+        if node.loader.image is not known.image:
+            known.image = node.loader.image
+            self._on_image(machine.host, known.image)
+
+    def on_state_file(self, machine: Machine, state: QuorumState) -> None:
+        """`quorum-state` is durable with this content."""
+        before = self._durable_epochs.get(machine.host, 0)
+        if state.epoch < before:
+            self._findings.broken("epoch-monotonic", f"{machine.host} went from epoch {before} back to {state.epoch}")
+        self._durable_epochs[machine.host] = max(before, state.epoch)
+        if state.voted is not None:
+            first = self._votes.setdefault((machine.host, state.epoch), state.voted)
+            if first != state.voted:
+                who = f"{first.node_id} and then {state.voted.node_id}"
+                self._findings.broken("vote-once", f"{machine.host} voted in epoch {state.epoch} for {who}")
+
+    # --- the core ---
+
+    def _look_at_core(self, machine: Machine, core: Core, known: _Known) -> None:
+        role, high_watermark = core.role.role, core.high_watermark
+        if core.epoch != known.epoch or role is not known.role or core.leader_id != known.leader_id:
+            self._on_role(machine, core, known)
+            known.epoch, known.role, known.leader_id = core.epoch, role, core.leader_id
+        if high_watermark != known.high_watermark:
+            self._on_high_watermark(machine, core, known.high_watermark)
+            known.high_watermark = high_watermark
+
+    def _on_role(self, machine: Machine, core: Core, known: _Known) -> None:
+        if core.epoch < known.epoch:
+            self._findings.broken("epoch-monotonic", f"{machine.host}: {known.epoch} -> {core.epoch}")
+        if core.leader_id is not None:
+            first = self.leaders.setdefault(core.epoch, core.leader_id)
+            if first != core.leader_id:
+                who = f"{first}, and {machine.host} follows {core.leader_id}"
+                self._findings.broken("election-safety", f"epoch {core.epoch} is led by {who}")
+        became_leader = core.role.role is Role.LEADER and known.role is not Role.LEADER
+        if became_leader and core.log.accepted_end < self._truth.end:
+            ends = f"its log ends at {core.log.accepted_end}, {self._truth.end} is committed"
+            self._findings.broken("leader-completeness", f"{machine.host} leads epoch {core.epoch}; {ends}")
+
+    def _on_high_watermark(self, machine: Machine, core: Core, before: Offset) -> None:
+        high_watermark = core.high_watermark
+        if high_watermark < before:
+            self._findings.broken("commit-monotonic", f"{machine.host}: {before} -> {high_watermark}")
+        mirror = self._mirrors.of(machine, METADATA)
+        self._truth.on_committed(mirror, high_watermark, machine.host)
+        if not isinstance(core.role, Leader) or core.leader_id != core.node_id:
+            return
+        epoch = mirror.epoch_before(high_watermark)
+        if epoch != core.epoch:
+            what = f"{machine.host} commits up to {high_watermark} in epoch {core.epoch}"
+            self._findings.broken("commit-rule", f"{what}: the last record is of epoch {epoch}")
+        self._check_majority(machine, high_watermark)
+
+    def _check_majority(self, leader: Machine, high_watermark: Offset) -> None:
+        chain = self._mirrors.of(leader, METADATA).chain_at(high_watermark)
+        holders = []
+        for machine in self._controllers:
+            mirror = self._mirrors.of(machine, METADATA)
+            if mirror.durable_end() >= high_watermark and mirror.chain_at(high_watermark) == chain:
+                holders.append(machine.host)
+        if len(holders) <= len(self._controllers) // 2:
+            what = f"{leader.host} commits up to {high_watermark}"
+            self._findings.broken("committed-is-durable", f"{what}, which only {holders} have on disk")
+
+    # --- images ---
+
+    def _on_image(self, host: str, image: Image) -> None:
+        known = self._hashes.setdefault(image.offset, (image.state_hash, host))
+        if known[0] != image.state_hash:
+            what = f"images at {image.offset} differ between {known[1]} and {host}"
+            self._findings.broken("state-machine-safety", what)
+        if image.offset > self.image.offset:
+            self.image = image
+            for violation in violations(image):
+                self._findings.broken("metadata-structure", f"{host} at {image.offset}: {violation}")
+
+
+def raft_of(machine: Machine) -> Raft | None:
+    """The core of a machine's quorum driver, for observers only."""
+    node = machine.node
+    if node is None or node.driver is None:
+        return None
+    return node.driver._raft

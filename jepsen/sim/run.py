@@ -1,0 +1,173 @@
+"""One simulation from a seed: faults for a while, then everything healed, then the verdict.
+
+Safety phase: clients work while the nemesis strikes; invariants are checked after every step and the first broken one
+ends the run. Liveness phase: all faults are over, and the cluster must become whole by itself, take a record in every
+partition and give back all that it ever acknowledged.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TextIO
+
+from jepsen.checkers.findings import Finding
+from jepsen.checkers.history import Status
+from jepsen.checkers.log_history import check_history
+from jepsen.sim import graveyard
+from jepsen.sim.cluster import SimCluster
+from jepsen.sim.nemesis import Nemesis
+from jepsen.sim.plan import Plan
+from jepsen.sim.scheduler import NS_PER_S
+from jepsen.sim.trace import Trace
+from jepsen.sim.workload import Workload
+
+START_S = 20  # for the first leader, registrations and the first topic
+HEALING_S = 90
+_ACKED_PER_S_MIN = 0.5  # a run in which hardly anything was acknowledged proves nothing
+
+
+class Verdict(Enum):
+    VALID = "VALID"
+    INVALID = "INVALID"
+    VACUOUS = "VACUOUS"  # nothing is wrong, because hardly anything happened
+
+
+@dataclass(slots=True, kw_only=True)
+class Result:
+    """steps: of the scheduler. exercised: what happened and how often; a fault that never struck is 0."""
+
+    seed: int
+    plan: Plan
+    verdict: Verdict
+    findings: list[Finding]
+    trace_hash: str
+    steps: int
+    virtual_s: float
+    exercised: dict[str, int] = field(default_factory=dict)
+
+    def must_be(self, verdict: Verdict) -> None:
+        told = "; ".join(str(finding) for finding in self.findings[:3])
+        assert self.verdict is verdict, f"seed {self.seed} ({self.plan.name}): {self.verdict.value}: {told}"
+
+
+def run(seed: int, *, profile: str = "swarm", seconds: int = 60, trace: TextIO | None = None) -> Result:
+    """seconds: virtual, of the safety phase. The garbage collector is off: finalizers would run when they like."""
+    gc.collect()
+    gc.disable()
+    try:
+        return _Simulation(seed, profile, seconds, trace).run()
+    finally:
+        graveyard.empty()
+        gc.enable()
+
+
+class _Simulation:
+    def __init__(self, seed: int, profile: str, seconds: int, trace: TextIO | None) -> None:
+        self.seed, self.seconds = seed, seconds
+        self.trace = Trace(trace)
+        self.cluster = SimCluster(seed, self.trace)
+        self.scheduler = self.cluster.scheduler
+        self.plan = Plan.of(profile, self.scheduler.rng("plan"))
+        self.workload = Workload(self.cluster)
+        self.nemesis = Nemesis(self.cluster, self.plan)
+        self.history_findings: list[Finding] = []
+
+    def run(self) -> Result:
+        for phase in (self._start, self._safety, self._liveness, self._reading):
+            phase()
+            if self.cluster.findings:
+                break
+        findings = [*self.cluster.findings.found, *self.history_findings]
+        return Result(
+            seed=self.seed,
+            plan=self.plan,
+            verdict=self._verdict(findings),
+            findings=findings,
+            trace_hash=self.trace.hexdigest(),
+            steps=self.scheduler.steps,
+            virtual_s=self.scheduler.now_ns / NS_PER_S,
+            exercised=self._exercised(),
+        )
+
+    # --- phases ---
+
+    def _start(self) -> None:
+        self.cluster.start()
+        self.workload.start()
+        ready = lambda: self.cluster.is_healthy() and bool(self.workload.topics)  # noqa: E731
+        self._until(ready, START_S, "cluster-starts")
+
+    def _safety(self) -> None:
+        self.nemesis.start()
+        self._for(self.seconds)
+
+    def _liveness(self) -> None:
+        self.nemesis.heal()
+        self._until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
+        if not self.cluster.findings:
+            self._for(2)
+            self.workload.stopping = True
+            self._until(lambda: self.workload.idle, HEALING_S, "clients-end")
+
+    def _reading(self) -> None:
+        self._perform(self.workload.probe(), "records-are-taken-again")
+        if self.cluster.findings:
+            return
+        self._perform(self.workload.read_all(), "everything-can-be-read")
+        self._for(2)
+        if not self.cluster.findings:
+            self.cluster.invariants.at_the_end()
+            self.history_findings = check_history(self.workload.history)
+
+    # --- steps ---
+
+    def _for(self, seconds: float) -> None:
+        until_ns = self.scheduler.now_ns + int(seconds * NS_PER_S)
+        if not self.scheduler.run_while(lambda: not self.cluster.findings, until_ns):
+            self.scheduler.run_until(until_ns)  # nothing more is due by then
+
+    def _until(self, condition: Callable[[], bool], limit_s: int, name: str) -> None:
+        """Liveness by name: `condition`, looked at every 10 ms, comes true within the limit."""
+        for _ in range(limit_s * 100):
+            if condition() or self.cluster.findings:
+                return
+            self._for(0.01)
+        self.cluster.findings.broken(name, f"not within {limit_s} s; {self.cluster.ailments()}")
+
+    def _perform(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = self.workload.loop.create_task(work)
+        self._until(task.done, HEALING_S, name)
+        if task.done() and task.exception() is not None:
+            self.cluster.findings.broken(name, repr(task.exception()))
+
+    # --- the verdict ---
+
+    def _verdict(self, findings: list[Finding]) -> Verdict:
+        if findings:
+            return Verdict.INVALID
+        if self.workload.acked < self.seconds * _ACKED_PER_S_MIN or self._struck_nothing():
+            return Verdict.VACUOUS
+        return Verdict.VALID
+
+    def _struck_nothing(self) -> bool:
+        return bool(self.plan.faults) and self.seconds >= 30 and not any(self.nemesis.strikes.values())
+
+    def _exercised(self) -> dict[str, int]:
+        history, invariants = self.workload.history, self.cluster.invariants
+        return {
+            "sent": len(history.sends),
+            "acked": self.workload.acked,
+            "info": len(history.of_status(Status.INFO)),
+            "failed": len(history.of_status(Status.FAIL)),
+            "polled": sum(len(poll.records) for poll in history.polls),
+            "topics": len(history.created),
+            "epochs led": len(invariants.quorum.leaders),
+            "votes": invariants.promises.votes_granted,
+            "partition leaders": invariants.partitions.leader_changes,
+            "partition changes": invariants.partitions.isr_changes,
+            "metadata": invariants.quorum.committed_end,
+            **{fault: self.nemesis.strikes.get(fault, 0) for fault in self.plan.faults},
+        }

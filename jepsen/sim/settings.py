@@ -1,0 +1,41 @@
+"""The simulated cluster's size and configuration: three controllers and three brokers, each on a host of its own."""
+
+from __future__ import annotations
+
+from cli.server.config import NodeConfig, from_values
+from quorumlog.ids import NodeId
+
+CONTROLLERS: dict[str, NodeId] = {"c1": 1, "c2": 2, "c3": 3}  # by host
+BROKERS: dict[str, NodeId] = {"b1": 11, "b2": 12, "b3": 13}
+NODES: dict[str, NodeId] = {**CONTROLLERS, **BROKERS}
+CLUSTER_ID = "simulated-cluster-id-1"
+SECRET = "a-secret-that-every-simulated-node-knows"
+INTERNAL_PORT, CLIENT_PORT = 9093, 9092
+DATA = "/data/d0"
+METADATA_LOG = f"{DATA}/__cluster_metadata-0"
+BOOTSTRAP = ",".join(f"{host}:{CLIENT_PORT}" for host in BROKERS)
+
+_COMMON = {
+    "controller.quorum.voters": ",".join(f"{node_id}@{host}:{INTERNAL_PORT}" for host, node_id in CONTROLLERS.items()),
+    "log.dirs": DATA,
+    "broker.session.timeout.ms": "3000",
+    "replica.lag.time.max.ms": "3000",
+    "controlled.shutdown.timeout.ms": "3000",
+    "min.insync.replicas": "2",
+    "default.replication.factor": "3",
+    "auto.create.topics.enable": "false",
+}
+
+
+def config_of(host: str) -> NodeConfig:
+    listeners = [f"INTERNAL://{host}:{INTERNAL_PORT}"]
+    if host in BROKERS:
+        listeners.insert(0, f"CLIENT://{host}:{CLIENT_PORT}")
+    return from_values(
+        {
+            **_COMMON,
+            "node.id": str(NODES[host]),
+            "process.roles": "broker" if host in BROKERS else "controller",
+            "listeners": ",".join(listeners),
+        }
+    )

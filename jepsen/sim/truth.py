@@ -1,0 +1,63 @@
+"""What one log of the cluster has committed, as somebody knows it who sees every disk at once.
+
+Log matching: the same (offset, epoch) always ends the same bytes. Committed once is committed for ever: whoever says
+that it has committed up to an offset must hold there what everybody else committed (RELIABILITY 3.3).
+"""
+
+from __future__ import annotations
+
+from jepsen.checkers.findings import Findings
+from jepsen.sim.log_mirror import Batch, LogMirror
+from quorumlog.ids import Epoch, Offset
+
+
+class LogTruth:
+    def __init__(self, name: str, findings: Findings) -> None:
+        self.name = name
+        self.end: Offset = 0  # exclusive: committed on somebody's word
+        self._findings = findings
+        self._chains: dict[Offset, bytes] = {0: b""}  # of the committed batches, by end
+        self._seen: dict[tuple[Offset, Epoch], tuple[bytes, str]] = {}  # of every batch ever written: chain, where
+
+    @property
+    def chain(self) -> bytes:
+        return self._chains[self.end]
+
+    def on_batch(self, batch: Batch, where: str) -> None:
+        known = self._seen.setdefault((batch.end, batch.epoch), (batch.chain, where))
+        if known[0] != batch.chain:
+            what = f"{self.name}: the log up to {batch.end} of epoch {batch.epoch}"
+            self._findings.broken("log-matching", f"{what} differs between {known[1]} and {where}")
+
+    def on_committed(self, mirror: LogMirror, high_watermark: Offset, where: str) -> None:
+        """`where` says that everything below is committed."""
+        batch = mirror.batch_before(high_watermark)
+        if batch is None:
+            if high_watermark > 0:
+                self._findings.broken("committed-is-held", f"{where} has none of {self.name} up to {high_watermark}")
+            return
+        if batch.end <= self.end:
+            self._compare(batch, where)
+            return
+        first = mirror.chain_at(self.end)
+        if first != self.chain:
+            what = f"{where} commits {self.name} up to {batch.end} on a log"
+            self._findings.broken("committed-differs", f"{what} that differs from what was committed up to {self.end}")
+            return
+        for new in mirror.batches_between(self.end, batch.end):
+            self._chains[new.end] = new.chain
+        self.end = batch.end
+
+    def is_held_by(self, mirror: LogMirror) -> bool:
+        """Everything committed lies on this disk, synced."""
+        return mirror.durable_end() >= self.end and mirror.chain_at(self.end) == self.chain
+
+    def is_seen_by(self, mirror: LogMirror) -> bool:
+        """The same, but perhaps not synced."""
+        return mirror.chain_at(self.end) == self.chain
+
+    def _compare(self, batch: Batch, where: str) -> None:
+        known = self._chains.get(batch.end)
+        if known is not None and known != batch.chain:
+            what = f"{where} commits {self.name} up to {batch.end}"
+            self._findings.broken("committed-differs", f"{what} with other bytes than others did")
