@@ -22,8 +22,8 @@ from quorumlog.messages.cluster import (
     CreateTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
+    DescribedConfig,
 )
-from quorumlog.messages.common import ConfigEntry
 from quorumlog.messages.metadata_records import ConfigRecord, PartitionRecord, TopicRecord
 from quorumlog.topic_config import TOPIC_CONFIGS, validate_all
 from quorumlog.topic_name import collision_key, validate_topic_name
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from random import Random
 
 Placement = list[tuple[NodeId, ...]]
+
+_ON_TOPIC, _ON_CLUSTER, _DEFAULT = 1, 3, 5  # where a setting comes from, by Kafka's numbers
 
 
 def create_topics(
@@ -172,8 +174,12 @@ def default_directory(broker: BrokerRegistration) -> Uuid:
     return broker.log_directories[0] if len(broker.log_directories) == 1 else UNASSIGNED
 
 
-def _effective(image: Image, name: str) -> tuple[ConfigEntry, ...]:
+def _effective(image: Image, name: str) -> tuple[DescribedConfig, ...]:
+    own = image.configs.get((TOPIC_RESOURCE, name), {})
     values = image.topic_config(name)
-    return tuple(
-        ConfigEntry(name=key, value=values.get(key, TOPIC_CONFIGS[key].default)) for key in sorted(TOPIC_CONFIGS)
-    )
+
+    def described(key: str) -> DescribedConfig:
+        source = _ON_TOPIC if key in own else _ON_CLUSTER if key in values else _DEFAULT
+        return DescribedConfig(name=key, value=values.get(key, TOPIC_CONFIGS[key].default), source=source)
+
+    return tuple(described(key) for key in sorted(TOPIC_CONFIGS))
