@@ -7,7 +7,7 @@ ISR and leader of a new partition are its replicas that are active, in the order
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from quorum.controller.config import MAX_PARTITIONS_PER_REQUEST, ControllerConfig
@@ -175,7 +175,7 @@ def default_directory(broker: BrokerRegistration) -> Uuid:
 
 
 def _effective(image: Image, name: str) -> tuple[DescribedConfig, ...]:
-    own = image.configs.get((TOPIC_RESOURCE, name), {})
+    own: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, name), {})
     values = image.topic_config(name)
 
     def described(key: str) -> DescribedConfig:
