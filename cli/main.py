@@ -115,15 +115,19 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
-        _forget_stdout()  # `| head` has seen enough
-        return 0
+        return _seen_enough()
+    except SystemExit as error:  # typer's own way out of a broken pipe
+        if isinstance(error.__context__, BrokenPipeError):
+            return _seen_enough()
+        raise
     except (Exception, KeyboardInterrupt) as error:
         return report(error)
 
 
-def _forget_stdout() -> None:
-    """So that the interpreter's last flush does not complain of the broken pipe once more."""
+def _seen_enough() -> int:
+    """`| head` has closed the pipe: no error. The interpreter's last flush must not complain of it once more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,8 +28,8 @@ def purge(
     output.use(output_format)
     nodes = find_nodes(data)
     root = nodes.layout.root
-    if not yes and not typer.confirm(f"Remove {root} and every record in it?", err=True):
-        raise CliError(Exit.INTERRUPTED, "nothing was removed")
+    if not yes and not _confirmed(root):
+        raise CliError(Exit.FAILED, "nothing was removed", "--yes does not ask")
     nodes.stop(timeout_s=STOP_TIMEOUT_S)
     for node in nodes.layout.nodes:
         shutil.rmtree(node.folder, ignore_errors=True)
@@ -39,3 +40,10 @@ def purge(
     if output.is_json():
         output.show_json({"removed": str(root)})
     output.say(f"  removed     {root}")
+
+
+def _confirmed(root: Path) -> bool:
+    try:
+        return typer.confirm(f"Remove {root} and every record in it?", err=True)
+    except typer.Abort:  # nobody is there to answer
+        return False

@@ -1,7 +1,7 @@
 """Asking a node how it is, over its admin port.
 
-A port is not a node: another cluster may sit at it. So a node counts as ready only where the answer comes from the process
-that was started for it.
+A port is not a node: another cluster may sit at it. So a node counts as ready only where the answer comes from the
+process that was started for it.
 """
 
 from __future__ import annotations

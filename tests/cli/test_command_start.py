@@ -1,0 +1,135 @@
+"""The command's door: quick help, errors in the form asked for, exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.errors import CliError, Exit, exit_code
+from cli.main import VERBS, main
+from quorumlog.client.errors import ConfigError, DeliveryTimeout, RequestFailed, Unavailable
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.records import CorruptRecords
+from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
+from quorumlog.testing.layout import LayoutError, NotThere
+from quorumlog.testing.waiting import TimedOut
+
+HEAVY = (
+    "grpc",
+    "google.protobuf",
+    "numpy",
+    "pyarrow",
+    "pydantic",
+    "immutables",
+    "prometheus_client",
+    "quorumlog.client",
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the person who runs the tests."""
+    monkeypatch.setenv("QUORUMLOG_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """The time is printed, not judged: a busy machine is no finding."""
+    program = (
+        "import sys\nfrom cli.main import main\ncode = main(['--help'])\n"
+        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)\nsys.exit(code)"
+    )
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    print(f"--help took {time.monotonic() - began:.2f} s")
+    assert done.returncode == 0
+    assert done.stderr.strip() == "[]"
+    assert all(verb.name in done.stdout for verb in VERBS)
+    assert "3 cannot reach" in " ".join(done.stdout.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+def test_every_verb_has_help(verb: object, capsys: pytest.CaptureFixture[str]) -> None:
+    name, home = verb.name, verb.home  # type: ignore[attr-defined]
+    assert hasattr(importlib.import_module(home), "app")
+    assert main([name, "--help"]) == Exit.DONE
+    assert f"Usage: quorumlog {name}" in capsys.readouterr().out
+
+
+class Odd(Exception):
+    pass
+
+
+EXITS = [
+    ("own", CliError(Exit.PARTIAL, "x"), Exit.PARTIAL),
+    ("unknown topic", RequestFailed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "t"), Exit.NOT_FOUND),
+    ("exists", RequestFailed(ErrorCode.TOPIC_ALREADY_EXISTS, "t"), Exit.PRECONDITION),
+    ("not authorised", RequestFailed(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ""), Exit.NOT_AUTHORISED),
+    ("too few replicas", RequestFailed(ErrorCode.NOT_ENOUGH_REPLICAS, ""), Exit.UNHEALTHY),
+    ("an api error", ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, ""), Exit.USAGE),
+    ("a code nobody listed", RequestFailed(ErrorCode.UNKNOWN_SERVER_ERROR, ""), Exit.FAILED),
+    ("unavailable", Unavailable("x"), Exit.UNREACHABLE),
+    ("not delivered", NotDelivered("x"), Exit.UNREACHABLE),
+    ("unknown outcome", OutcomeUnknown("x"), Exit.TIMED_OUT),
+    ("delivery time-out", DeliveryTimeout("x", outcome_unknown=True), Exit.TIMED_OUT),
+    ("bad option", ConfigError("x"), Exit.USAGE),
+    ("corrupt", CorruptRecords(0, "x"), Exit.DATA_INVALID),
+    ("no such node", NotThere("x"), Exit.NOT_FOUND),
+    ("half-made root", LayoutError("x"), Exit.PRECONDITION),
+    ("waited", TimedOut("x"), Exit.TIMED_OUT),
+    ("interrupted", KeyboardInterrupt(), Exit.INTERRUPTED),
+    ("no file", FileNotFoundError(2, "no"), Exit.NOT_FOUND),
+    ("odd", Odd("x"), Exit.FAILED),
+]
+
+
+@pytest.mark.parametrize(("error", "want"), [c[1:] for c in EXITS], ids=[c[0] for c in EXITS])
+def test_exit_code(error: BaseException, want: Exit) -> None:
+    assert exit_code(error) is want
+
+
+def test_a_mistyped_verb_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topi"]) == Exit.USAGE
+    assert "Did you mean 'topic'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "want"),
+    [
+        (["topic", "list", "-b", "127.0.0.1:1"], Exit.UNREACHABLE),
+        (["topic", "create"], Exit.USAGE),
+        (["topic", "list", "--profile", "nowhere"], Exit.NOT_FOUND),
+        (["topic", "list", "-X", "acks"], Exit.USAGE),
+        (["status"], Exit.NOT_FOUND),
+        (["log", "dump", "nothing.log"], Exit.NOT_FOUND),
+        (["storage", "format", "-c", "nothing.properties"], Exit.USAGE),
+        (["consume", "t", "-O", "sideways"], Exit.USAGE),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_an_error_is_one_json_object_on_stderr(
+    arguments: list[str], want: Exit, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "-o", "json"]) == want
+    captured = capsys.readouterr()
+    error = json.loads(captured.err)["error"]
+    assert captured.out == ""
+    assert (error["exit_code"], error["kind"]) == (want, want.name.lower())
+    assert error["message"]
+
+
+def test_an_error_for_people_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topic", "list", "-b", "127.0.0.1:1"]) == Exit.UNREACHABLE
+    assert "quorumlog up" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = f"{sys.executable} -m cli.main storage random-uuid | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("0", "")

@@ -1,0 +1,262 @@
+"""The local cluster's files, ports and processes, without starting a node."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.errors import CliError, Exit
+from cli.local.find import find_root
+from cli.local.log_lines import LogFollower, parse_line
+from cli.main import main
+from cli.server.config import load
+from quorumlog.testing.layout import (
+    MARKER,
+    Layout,
+    LayoutError,
+    NodeFiles,
+    NotThere,
+    PortTaken,
+    check_unused,
+    check_whole,
+    node_folder,
+    read_layout,
+)
+from quorumlog.testing.node_config import properties_of
+from quorumlog.testing.nodes import LocalNodes, NodeState
+from quorumlog.testing.ports import HOST, NodePorts, PortPicker
+from quorumlog.testing.processes import ProcessId, read_pid_file, start, write_pid_file
+from quorumlog.testing.waiting import TimedOut, wait_until
+
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+
+
+def layout_in(root: Path, count: int = 3) -> Layout:
+    nodes = tuple(
+        NodeFiles(i, node_folder(root, i), NodePorts(20_000 + 3 * i, 20_001 + 3 * i, 20_002 + 3 * i))
+        for i in range(1, count + 1)
+    )
+    return Layout(root, CLUSTER_ID, nodes)
+
+
+# --- files ---
+
+
+def test_the_marker_says_all(tmp_path: Path) -> None:
+    layout = layout_in(tmp_path)
+    layout.write_marker()
+    assert read_layout(tmp_path) == layout
+    assert layout.bootstrap_servers == "127.0.0.1:20003,127.0.0.1:20006,127.0.0.1:20009"
+
+
+def test_no_marker_is_no_cluster(tmp_path: Path) -> None:
+    with pytest.raises(NotThere, match="quorumlog up"):
+        read_layout(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"version": 2}', '{"version": 1, "cluster_id": "x", "nodes": [{}]}']
+)
+def test_a_damaged_marker_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / MARKER).write_text(content)
+    with pytest.raises(LayoutError, match="cannot be read"):
+        read_layout(tmp_path)
+
+
+def test_a_half_made_root_is_never_formatted(tmp_path: Path) -> None:
+    (tmp_path / "n1").mkdir()
+    with pytest.raises(LayoutError, match="interrupted start"):
+        LocalNodes.create(tmp_path, 3, {}, PortPicker())
+    assert [path.name for path in tmp_path.iterdir()] == ["n1"]
+
+
+@pytest.mark.parametrize("name", ["a,b", "a\\b"])
+def test_a_root_that_a_properties_file_cannot_name_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(LayoutError, match="cannot be a data directory"):
+        check_unused(tmp_path / name)
+
+
+def test_a_lost_directory_is_never_formatted_anew(tmp_path: Path) -> None:
+    layout = layout_in(tmp_path)
+    for node in layout.nodes[:2]:
+        node.data.mkdir(parents=True)
+        (node.data / "meta.properties").write_text("version=1\n")
+    with pytest.raises(LayoutError, match="node 3 is missing"):
+        check_whole(layout)
+
+
+def test_a_failed_format_leaves_nothing(tmp_path: Path) -> None:
+    picker = PortPicker()
+    try:
+        with pytest.raises(LayoutError, match="below 100"):
+            LocalNodes.create(tmp_path / "c", 1, {"broker.session.timeout.ms": "1"}, picker)
+    finally:
+        picker.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_created_cluster_has_its_decisions(tmp_path: Path) -> None:
+    """DESIGN 12: three replicas, two in sync, auto-creation, a session of 3 s, loopback only."""
+    nodes = layout_in(tmp_path).nodes
+    config = load("server.properties", properties_of(nodes[0], nodes, {"num.partitions": "4"}), {})
+    assert (config.default_replication_factor, config.num_partitions) == (3, 4)
+    assert config.topic_defaults["min.insync.replicas"] == "2"
+    assert (config.broker_session_timeout_ms, config.auto_create_topics_enable) == (3_000, True)
+    assert {listener.address.host for listener in config.listeners} == {HOST}
+    assert config.warnings == ()
+
+
+@pytest.mark.parametrize(("count", "replicas", "in_sync"), [(1, "1", "1"), (2, "2", "1"), (3, "3", "2"), (5, "3", "2")])
+def test_replication_fits_the_nodes(tmp_path: Path, count: int, replicas: str, in_sync: str) -> None:
+    nodes = layout_in(tmp_path, count).nodes
+    text = properties_of(nodes[0], nodes, {})
+    assert f"default.replication.factor={replicas}\n" in text
+    assert f"min.insync.replicas={in_sync}\n" in text
+
+
+def test_storage_format_shares_one_secret(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = layout_in(tmp_path, 2).nodes
+    arguments = ["storage", "format", "-o", "json", "-t", CLUSTER_ID]
+    for node in nodes:
+        node.folder.mkdir()
+        node.config.write_text(properties_of(node, nodes, {}))
+        arguments += ["-c", str(node.config)]
+    assert main(arguments) == Exit.DONE
+    document = json.loads(capsys.readouterr().out)
+    assert document["cluster_id"] == CLUSTER_ID
+    assert [row["formatted"] for row in document["directories"]] == [True, True]
+    secrets = [(node.data / "cluster.secret").read_text() for node in nodes]
+    assert secrets[0] == secrets[1]
+    assert (nodes[0].data / "cluster.secret").stat().st_mode & 0o077 == 0
+    assert main(arguments) == Exit.PRECONDITION
+    assert main([*arguments, "--ignore-formatted"]) == Exit.DONE
+
+
+# --- finding it ---
+
+
+def test_a_cluster_is_found_from_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUORUMLOG_HOME", str(tmp_path / "home"))
+    root, below = tmp_path / ".quorumlog", tmp_path / "a" / "b"
+    root.mkdir()
+    below.mkdir(parents=True)
+    monkeypatch.chdir(below)
+    with pytest.raises(CliError):
+        find_root(None)
+    layout_in(root).write_marker()
+    assert find_root(None) == root
+    assert find_root(Path("elsewhere")) == Path("elsewhere")
+
+
+# --- ports ---
+
+
+def test_two_pickers_never_pick_the_same() -> None:
+    first, second = PortPicker(), PortPicker()
+    try:
+        picked = [*first.pick(3), *second.pick(3)]
+        assert len({ports.client for ports in picked}) == 6
+        assert all(1024 < ports.client < ports.internal < ports.admin < 32_768 for ports in picked)
+    finally:
+        first.close()
+        second.close()
+
+
+def test_a_port_in_use_is_passed_over() -> None:
+    picker = PortPicker()
+    try:
+        (ports,) = picker.pick(1)
+        picker.close()
+        with socket.create_server((HOST, ports.internal)):
+            (other,) = picker.pick(1)
+        assert other != ports
+    finally:
+        picker.close()
+
+
+def test_a_node_whose_port_was_taken_is_not_started(tmp_path: Path) -> None:
+    picker = PortPicker()
+    try:
+        nodes = LocalNodes.create(tmp_path / "c", 1, {}, picker)
+        with socket.create_server((HOST, nodes.layout.nodes[0].ports.client)):
+            with pytest.raises(PortTaken, match="in use by another program"):
+                nodes.start()
+        assert nodes.state(1) is NodeState.STOPPED
+    finally:
+        picker.close()
+
+
+# --- processes ---
+
+
+def test_a_process_is_told_from_a_later_one_with_its_pid(tmp_path: Path) -> None:
+    child, process = start([sys.executable, "-c", "input()"], tmp_path / "log", dict(os.environ))
+    child.wait()  # no standard input: it ends by itself
+    assert not process.alive
+    itself = ProcessId(os.getpid(), "some other time")
+    assert not itself.alive and not itself.send(signal.SIGKILL)
+
+
+def test_pause_and_end_are_seen(tmp_path: Path) -> None:
+    child, process = start([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path / "log", dict(os.environ))
+    try:
+        write_pid_file(tmp_path / "pid", process)
+        assert read_pid_file(tmp_path / "pid") == process
+        assert process.send(signal.SIGSTOP)
+        wait_until(lambda: process.paused, 10, "the pause")
+        assert process.alive
+        assert process.send(signal.SIGCONT)
+        wait_until(lambda: not process.paused, 10, "the end of the pause")
+    finally:
+        process.send(signal.SIGKILL)
+        wait_until(lambda: not process.alive, 10, "the end")  # a zombie has ended too
+        child.wait()
+
+
+@pytest.mark.parametrize("content", ["", "1", "{}", '{"pid": "x", "started": ""}'])
+def test_a_pid_file_that_says_nothing_is_no_process(tmp_path: Path, content: str) -> None:
+    (tmp_path / "pid").write_text(content)
+    assert read_pid_file(tmp_path / "pid") is None
+
+
+def test_a_wait_says_what_it_waited_for() -> None:
+    with pytest.raises(TimedOut, match=r"waited 0 s for rain; the sky is blue"):
+        wait_until(lambda: False, 0, "rain", lambda: "the sky is blue")
+
+
+# --- logs ---
+
+
+def test_log_lines_for_people() -> None:
+    line = parse_line(
+        2, json.dumps({"event": "hello", "level": "warning", "timestamp": "2026-01-02T03:04:05.678901Z", "epoch": 4})
+    )
+    assert line.render() == "2 | 03:04:05.678 warning hello epoch=4"
+    assert line.at_least("warning") and not line.at_least("error")
+    assert parse_line(2, "READY {}").render() == "2 |                      READY {}"
+
+
+def test_a_follower_gives_whole_lines_once(tmp_path: Path) -> None:
+    path = tmp_path / "node.log"
+    follower = LogFollower(1, path, from_end=False)
+    assert list(follower.read_new()) == []
+    path.write_text("one\ntw")
+    assert [line.text for line in follower.read_new()] == ["one"]
+    with path.open("a") as file:
+        file.write("o\n")
+    assert [line.text for line in follower.read_new()] == ["two"]
+    assert list(follower.read_new()) == []
+
+
+def test_the_plugin_is_found_and_loads_nothing_heavy() -> None:
+    heavy = ("grpc", "numpy", "pyarrow", "quorumlog.client")
+    program = f"import sys, quorumlog.testing.plugin\nprint([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,119 @@
+"""Which cluster a command talks to: the order of precedence as a table, and files that keep their comments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.errors import CliError, Exit
+from cli.profile import Asked, Profiles, parse_options, parse_profiles, resolve
+from cli.profile_file import read_project, user_file, with_current, with_profile, without_profile, write_text
+
+USER = Profiles(
+    "home", {"home": {"bootstrap_servers": ["h:1", "h:2"], "client_id": "me"}, "other": {"bootstrap_servers": "o:1"}}
+)
+PROJECT = Profiles("proj", {"proj": {"bootstrap_servers": "p:1"}})
+NONE = Profiles()
+
+CASES = [
+    ("the default", Asked(), {}, NONE, NONE, "localhost:9092"),
+    ("the person's profile", Asked(), {}, NONE, USER, "h:1,h:2"),
+    ("the project's before the person's", Asked(), {}, PROJECT, USER, "p:1"),
+    ("a named one before the project's", Asked(profile="other"), {}, PROJECT, USER, "o:1"),
+    ("named by the environment", Asked(), {"QUORUMLOG_PROFILE": "other"}, PROJECT, USER, "o:1"),
+    ("the environment", Asked(profile="other"), {"QUORUMLOG_BOOTSTRAP_SERVERS": "e:1"}, NONE, USER, "e:1"),
+    ("-X", Asked(options=["bootstrap.servers=x:1"]), {"QUORUMLOG_BOOTSTRAP_SERVERS": "e:1"}, NONE, USER, "x:1"),
+    ("a flag before all", Asked(bootstrap_servers="f:1", options=["bootstrap.servers=x:1"]), {}, PROJECT, USER, "f:1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "environment", "project", "user", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
+)
+def test_precedence(asked: Asked, environment: dict[str, str], project: Profiles, user: Profiles, want: str) -> None:
+    assert resolve(asked, environment, project, user).bootstrap_servers == want
+
+
+def test_options_of_a_profile_are_not_those_of_another() -> None:
+    assert resolve(Asked(), {}, NONE, USER).options == {"client_id": "me"}
+    assert resolve(Asked(profile="other"), {}, NONE, USER).options == {}
+
+
+def test_servers_from_a_flag_are_not_the_profiles_local_cluster() -> None:
+    user = Profiles("local", {"local": {"bootstrap_servers": "h:1", "data_dir": "/data"}})
+    assert resolve(Asked(), {}, NONE, user).data_dir == Path("/data")
+    assert resolve(Asked(bootstrap_servers="f:1"), {}, NONE, user).data_dir is None
+
+
+def test_the_origin_is_told() -> None:
+    assert resolve(Asked(), {}, NONE, USER).origin == "profile 'home'"
+    assert resolve(Asked(bootstrap_servers="f:1"), {}, NONE, USER).origin == "--bootstrap-servers"
+
+
+def test_a_profile_that_is_not_there_names_those_that_are() -> None:
+    with pytest.raises(CliError, match="home, other, proj") as caught:
+        resolve(Asked(profile="x"), {}, PROJECT, USER)
+    assert caught.value.code is Exit.NOT_FOUND
+
+
+def test_options_take_kafkas_names() -> None:
+    assert parse_options(["request.timeout.ms=5", "client_id=a=b"]) == {"request_timeout_ms": "5", "client_id": "a=b"}
+
+
+@pytest.mark.parametrize("text", ["profiles = 3", "[profiles]\nlocal = 1", "current ="])
+def test_a_file_that_cannot_be_meant_is_refused(text: str) -> None:
+    with pytest.raises(CliError):
+        parse_profiles("config.toml", text)
+
+
+COMMENTED = """# mine
+current = "prod"  # careful
+
+[profiles.prod]
+bootstrap_servers = ["k1:9092"]
+
+# an old one
+[profiles.local]
+bootstrap_servers = ["old:1"]
+
+[profiles.test]
+bootstrap_servers = "t:1"
+"""
+
+
+def test_an_edited_file_keeps_its_comments_and_other_profiles() -> None:
+    text = with_current(with_profile(COMMENTED, "local", {"bootstrap_servers": ["n:1"], "data_dir": 'a "b"'}), "local")
+    profiles = parse_profiles("x", text)
+    assert profiles.current == "local"
+    assert dict(profiles.by_name["local"]) == {"bootstrap_servers": ["n:1"], "data_dir": 'a "b"'}
+    assert sorted(profiles.by_name) == ["local", "prod", "test"]
+    assert "# mine" in text and "# an old one" in text
+
+
+def test_a_profile_made_twice_is_there_once() -> None:
+    once = with_profile("", "a", {"bootstrap_servers": "x:1"})
+    assert with_profile(once, "a", {"bootstrap_servers": "x:1"}) == once
+    assert parse_profiles("x", without_profile(once, "a")).by_name == {}
+
+
+def test_write_refuses_what_it_could_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "config.toml"
+    write_text(path, COMMENTED)
+    with pytest.raises(CliError):
+        write_text(path, "current =")
+    assert path.read_text() == COMMENTED
+
+
+def test_user_file_follows_the_environment() -> None:
+    assert user_file({"QUORUMLOG_HOME": "/q"}) == Path("/q/config.toml")
+    assert user_file({"XDG_CONFIG_HOME": "/x"}) == Path("/x/quorumlog/config.toml")
+
+
+def test_a_projects_file_is_looked_for_up_to_the_repository(tmp_path: Path) -> None:
+    (tmp_path / ".quorumlog.toml").write_text('current = "a"\n[profiles.a]\nbootstrap_servers = "a:1"\n')
+    inside = tmp_path / "repository" / "folder"
+    inside.mkdir(parents=True)
+    assert read_project(inside).current == "a"
+    (tmp_path / "repository" / ".git").mkdir()
+    assert read_project(inside).current == ""
