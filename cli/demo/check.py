@@ -1,0 +1,84 @@
+"""The proof: what was acknowledged is there, what is there is accounted for, and Spark's figures are the CSV's.
+
+Pure. Rules: an acknowledged row lies at the place that was acknowledged, byte for byte. Any further copy of a row must
+be of a send whose earlier try had an unknown outcome; every other one is a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cli.demo.flights import Figures
+from cli.demo.load import Loaded
+from cli.demo.spark import Stored
+
+_OFFSET_BITS = 48
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """Counts of rows. retried: copies beyond the acknowledged ones that a retry explains; the last four must be 0."""
+
+    sent: int
+    acknowledged: int
+    stored: int
+    retried: int
+    unacknowledged: int
+    missing: int
+    damaged: int
+    unexplained: int
+
+    @property
+    def faults(self) -> list[str]:
+        texts = {
+            "unacknowledged": "rows were not acknowledged",
+            "missing": "acknowledged rows are missing from their places",
+            "damaged": "records are not what was sent",
+            "unexplained": "records are neither acknowledged nor a retry's",
+        }
+        return [f"{getattr(self, name):,} {text}" for name, text in texts.items() if getattr(self, name)]
+
+
+def account(loaded: Loaded, stored: Stored, checksums: Any) -> Account:
+    """checksums: of every row as it was sent."""
+    sent = len(checksums)
+    known = (stored.rows >= 0) & (stored.rows < sent)
+    rows = np.where(known, stored.rows, 0)
+    whole = known & (stored.checksums == checksums[rows])
+    at_place = whole & (stored.partitions == loaded.partitions[rows]) & (stored.offsets == loaded.offsets[rows])
+    places = _places(stored.partitions, stored.offsets)
+    first_of_place = np.zeros(len(stored), np.bool_)
+    first_of_place[np.unique(places, return_index=True)[1]] = True
+    acknowledged = loaded.partitions >= 0
+    found = np.zeros(sent, np.bool_)
+    found[rows[at_place]] = True
+    copies = whole & ~(at_place & first_of_place)
+    explained = copies & first_of_place & loaded.may_be_twice[rows]
+    return Account(
+        sent=sent,
+        acknowledged=int(acknowledged.sum()),
+        stored=len(stored),
+        retried=int(explained.sum()),
+        unacknowledged=int((~acknowledged).sum()),
+        missing=int((acknowledged & ~found).sum()),
+        damaged=int((~whole).sum()),
+        unexplained=int((copies & ~explained).sum()),
+    )
+
+
+def differences(ours: Mapping[str, Figures], sparks: Mapping[str, Figures]) -> list[str]:
+    """One text per carrier whose figures are not equal, to the last bit."""
+    carriers = sorted({*ours, *sparks})
+    return [
+        f"{carrier}: the CSV has {ours.get(carrier)}, Spark {sparks.get(carrier)}"
+        for carrier in carriers
+        if ours.get(carrier) != sparks.get(carrier)
+    ]
+
+
+def _places(partitions: Any, offsets: Any) -> Any:
+    return (partitions.astype(np.int64) << _OFFSET_BITS) | offsets

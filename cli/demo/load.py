@@ -1,0 +1,81 @@
+"""Flights into the topic: columns in slices, a few of them under way, and where each row came to lie.
+
+What is acknowledged is remembered by place (partition and offset), and what may lie there twice by row: a try whose
+outcome is unknown, because its leader was killed, is sent again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from cli.demo.flights import Flights
+from quorumlog.client import edge
+from quorumlog.client.delivery import ArrowDelivery
+
+SLICE_ROWS = 1_000
+SLICES_UNDER_WAY = 6
+DELIVERY_TIMEOUT_MS = 120_000
+
+
+@dataclass(slots=True)
+class Loaded:
+    """One entry per row. partitions: -1 where it was not acknowledged. samples: (s since the start, rows so far)."""
+
+    partitions: Any
+    offsets: Any
+    may_be_twice: Any
+    started: float = field(default_factory=time.monotonic)
+    samples: list[tuple[float, int]] = field(default_factory=list)
+    acknowledged: int = 0
+
+    @classmethod
+    def empty(cls, rows: int) -> Loaded:
+        return cls(np.full(rows, -1, np.int32), np.full(rows, -1, np.int64), np.zeros(rows, np.bool_))
+
+    @property
+    def took_s(self) -> float:
+        return self.samples[-1][0]
+
+    def longest_pause(self) -> tuple[float, float]:
+        """(when it began, how long it was) in s, between two acknowledgements."""
+        times = [0.0, *(when for when, _ in self.samples)]
+        length, begin = max((after - before, before) for before, after in pairwise(times))
+        return begin, length
+
+
+async def load(flights: Flights, topic: str, bootstrap_servers: str, on_acknowledged: Callable[[int], None]) -> Loaded:
+    """Send all rows and wait for their acknowledgements. on_acknowledged: told how many there are by now.
+
+    Raises the client's errors: a row that was not acknowledged in time ends the demo.
+    """
+    loaded = Loaded.empty(len(flights))
+    under_way: deque[tuple[int, ArrowDelivery]] = deque()
+
+    async def collect() -> None:
+        first_row, delivery = under_way.popleft()
+        for part in await delivery:
+            rows = first_row + part.rows
+            loaded.partitions[rows] = part.partition
+            loaded.offsets[rows] = part.base_offset + np.arange(part.count)
+            loaded.may_be_twice[rows] = part.may_be_duplicated
+            loaded.acknowledged += part.count
+        loaded.samples.append((time.monotonic() - loaded.started, loaded.acknowledged))
+        on_acknowledged(loaded.acknowledged)
+
+    options = {"bootstrap_servers": bootstrap_servers, "delivery_timeout_ms": DELIVERY_TIMEOUT_MS}
+    async with edge.producer(options, acks="all") as producer:
+        for first_row in range(0, len(flights), SLICE_ROWS):
+            rows = flights.records.slice(first_row, SLICE_ROWS)
+            under_way.append((first_row, await producer.send_arrow(topic, rows)))
+            if len(under_way) >= SLICES_UNDER_WAY:
+                await collect()
+        while under_way:
+            await collect()
+    return loaded

@@ -1,0 +1,106 @@
+"""Spark's part: the topic as a table of flights, the figures per carrier, and the place of every row."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cli.demo.flights import NOTHING, Figures
+
+SQL = """
+    SELECT carrier, count(*) AS flights, count(dep_delay) AS departed,
+           sum(dep_delay) AS delay_min, avg(dep_delay) AS mean_delay_min
+    FROM flights GROUP BY carrier
+"""
+_NUMBERS = ("year", "month", "day", "dep_time", "sched_dep_time", "dep_delay", "arr_time", "sched_arr_time",
+            "arr_delay", "flight", "air_time", "distance", "hour", "minute")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One entry per record of the topic, in no order. rows: -1 where the value is no flight."""
+
+    rows: Any
+    partitions: Any
+    offsets: Any
+    checksums: Any
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@contextmanager
+def session(log: Path) -> Iterator[Any]:
+    """A Spark session of this machine's two cores; what its processes say goes to `log`."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("quorumlog demo").master("local[2]")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    with _stderr_to(log):
+        spark = builder.getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def read_flights(spark: Any, topic: str, bootstrap_servers: str, columns: tuple[str, ...]) -> Any:
+    """A DataFrame of the topic: partition, offset, checksum, row and the columns of the CSV."""
+    from pyspark.sql import functions as f
+
+    reader = spark.read.format("quorumlog").option("bootstrap.servers", bootstrap_servers).option("subscribe", topic)
+    kinds = {name: "INT" if name in _NUMBERS else "STRING" for name in columns}
+    schema = ", ".join(f"{name} {kind}" for name, kind in {"row": "INT", **kinds}.items())
+    parsed = f.from_csv(f.col("value").cast("string"), schema, {"nullValue": NOTHING})
+    found = reader.load().select("partition", "offset", f.crc32("value").alias("checksum"), parsed.alias("flight"))
+    return found.select("partition", "offset", "checksum", "flight.*")
+
+
+def read_stored(flights: Any) -> Stored:
+    """Where every record lies; an Arrow table from Spark, so that no row becomes an object."""
+    table = flights.selectExpr("coalesce(row, -1) AS row", "partition", "offset", "checksum").toArrow()
+    columns = {name: table.column(name).to_numpy() for name in table.schema.names}
+    return Stored(columns["row"], columns["partition"], columns["offset"], columns["checksum"].astype(np.uint32))
+
+
+def figures_of(spark: Any, flights: Any) -> dict[str, Figures]:
+    """Per carrier; a row that a retry wrote twice counts once."""
+    flights.dropDuplicates(["row"]).createOrReplaceTempView("flights")
+    return {
+        row.carrier: Figures(
+            flights=row.flights, departed=row.departed, delay_min=row.delay_min, mean_delay_min=row.mean_delay_min
+        )
+        for row in sorted(spark.sql(SQL).collect(), key=lambda row: row.carrier)
+    }
+
+
+@contextmanager
+def _stderr_to(log: Path) -> Iterator[None]:
+    """Processes that are started meanwhile keep `log` as their standard error; ours comes back."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)
