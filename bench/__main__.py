@@ -1,0 +1,127 @@
+"""Benchmarks of a cluster of three on this machine, beside a floor and peers of the same run.
+
+    ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
+
+Parts, all of them by default: machine, start, throughput, memory, latency, failover, codec. MB are 10^6 bytes of
+values. Each figure is min, median and max of interleaved rounds; on a busy machine only the shares mean something.
+Goals that are missed are named; the exit code is 1 for a measurement that could not be made, never for a slow one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bench import codec, failover, latency, machine, memory, throughput
+from bench.loads import make_load
+from bench.report import Report, Row, print_heading
+from bench.subject import Subject
+
+PARTS = ("machine", "start", "throughput", "memory", "latency", "failover", "codec")
+ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover")
+PARTITIONS = 6
+RECORD_BYTES = (1024, 100)
+LOAD_BYTES, QUICK_LOAD_BYTES = 96_000_000, 24_000_000
+ROUNDS, QUICK_ROUNDS = 5, 2
+LATENCY_S, QUICK_LATENCY_S = 5.0, 2.0
+
+
+def main(argv: list[str]) -> int:
+    options = _parse(argv)
+    parts = options.parts or list(PARTS)
+    if "codec" in parts and not codec.compiled_is_measured():
+        print(f"{codec.COMPILED} is not what aiokafka uses here: install a wheel of aiokafka", file=sys.stderr)
+        return 1
+    rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
+    settings = {"parts": parts, "rounds": rounds, "quick": options.quick, "partitions": options.partitions}
+    report = Report(settings=settings, machine=machine.facts())
+    print(", ".join(f"{name} {value}" for name, value in report.machine.items()))
+    folder = Path(tempfile.mkdtemp(prefix="quorumlog-bench-", dir=options.folder))
+    try:
+        _run(parts, report, folder, rounds, options)
+    except BaseException:
+        print(f"logs of what failed are in {folder}", file=sys.stderr)
+        raise
+    shutil.rmtree(folder)
+    _tell_missed(report)
+    if options.json:
+        report.write_json(options.json)
+    return 0
+
+
+def _parse(argv: list[str]) -> Any:
+    parser = argparse.ArgumentParser(prog="dev bench", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--quick", action="store_true", help="less data, fewer rounds: to see that it works")
+    parser.add_argument("--rounds", type=int, help=f"default {ROUNDS}, quick {QUICK_ROUNDS}; one more is not counted")
+    parser.add_argument("--partitions", type=int, default=PARTITIONS, help="of the topic, and logs of the floor")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--folder", type=Path, help="where logs lie: on the disk that is meant")
+    options = parser.parse_args(argv)
+    unknown = [part for part in options.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    return options
+
+
+def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: Any) -> None:
+    if "machine" in parts:
+        print_heading("the machine")
+        report.add(*machine.measure(folder, rounds))
+    if any(part in parts for part in ON_A_CLUSTER):
+        _measure_cluster(parts, report, folder, rounds, options)
+    if "codec" in parts:
+        print_heading("the codec beside aiokafka's compiled one")
+        report.add(*_codec_rows(rounds))
+
+
+def _measure_cluster(parts: list[str], report: Report, folder: Path, rounds: int, options: Any) -> None:
+    print_heading("a cluster of three, acks=all, durable")
+    starts = []
+    for number in range(rounds if "start" in parts else 1):
+        cluster, seconds = failover.start_cluster(folder / f"cluster-{number}")
+        starts.append(seconds)
+        if len(starts) < rounds and "start" in parts:
+            cluster.close()
+    report.add(Row(name="from `up` to healthy", unit="s", rounds=starts))
+    with_cluster = Subject(cluster.nodes)
+    try:
+        if "throughput" in parts:
+            load_bytes = QUICK_LOAD_BYTES if options.quick else LOAD_BYTES
+            loads = [make_load(size, load_bytes) for size in RECORD_BYTES]
+            rows = throughput.measure(with_cluster, folder / "floor-throughput", loads, options.partitions, rounds)
+            report.add(*asyncio.run(rows))
+        if "memory" in parts:
+            report.add(*memory.measure(cluster.nodes))
+        if "latency" in parts:
+            seconds = QUICK_LATENCY_S if options.quick else LATENCY_S
+            report.add(*asyncio.run(latency.measure(with_cluster, folder / "floor-latency", rounds, seconds)))
+        if "failover" in parts:
+            report.add(*asyncio.run(failover.measure(cluster, rounds)))
+    finally:
+        cluster.close()
+
+
+def _codec_rows(rounds: int) -> list[Row]:
+    work = codec.make_work(records=200_000, value_bytes=100, batch_bytes=1024 * 1024)
+    return [
+        Row(
+            name=f"{found['operation']}, of aiokafka's", unit="times", goal=found["goal"],
+            rounds=[found["ratio_min"], found["ratio_median"], found["ratio_max"]],
+        )
+        for found in codec.run(work, rounds)
+    ]  # fmt: skip
+
+
+def _tell_missed(report: Report) -> None:
+    missed = [row.name for row in report.rows if row.reached is False]
+    print(f"\n{len(missed)} goals missed" + (": " + "; ".join(missed) if missed else ""))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,138 @@
+"""Starts the floor's three processes and loads them: a producer to every log, and a reader of all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import google_crc32c
+import grpc
+
+from bench import floor
+from bench.floor import NODES, OPTIONS, READ
+
+READ_BYTES = 2 << 20  # of one read: what a consumer asks of a partition
+
+
+class Floor:
+    """The three processes, with their logs in `folder`. `ports[n]` is where process `n` serves."""
+
+    def __init__(self, folder: Path, logs: int) -> None:
+        self._processes = [_start(folder / f"floor-{me}", me, logs) for me in range(NODES)]
+        self.ports = [int(line) for line in self._lines()]
+        self._tell_all(" ".join(map(str, self.ports)))
+
+    def __enter__(self) -> Floor:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self._tell_all("")
+        failed = self._lines()
+        for process in self._processes:
+            process.communicate()
+        assert kind is not None or failed == ["0\n"] * NODES, f"followers of the floor that failed: {failed}"
+
+    def _tell_all(self, line: str) -> None:
+        for process in self._processes:
+            assert process.stdin is not None
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+
+    def _lines(self) -> list[str]:
+        return [process.stdout.readline() for process in self._processes if process.stdout is not None]
+
+
+def _start(folder: Path, me: int, logs: int) -> subprocess.Popen[str]:
+    folder.mkdir(parents=True)
+    command = [sys.executable, "-P", floor.__file__, str(me), str(logs), str(folder)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+class FloorClient:
+    """One channel to each of the three. Made and used inside one event loop."""
+
+    def __init__(self, ports: Sequence[int], logs: int) -> None:
+        self._logs = logs
+        self._channels = [grpc.aio.insecure_channel(f"127.0.0.1:{port}", OPTIONS) for port in ports]
+        self._starts, self._ends = [0] * logs, [0] * logs  # of what was produced last, in bytes of each log
+
+    async def close(self) -> None:
+        for channel in self._channels:
+            await channel.close()
+
+    async def produce(self, messages: Sequence[bytes], in_flight: int) -> float:
+        """Seconds until every message is acknowledged; dealt to the logs in turn, `in_flight` under way in each."""
+        shares = [messages[number :: self._logs] for number in range(self._logs)]
+        start = time.perf_counter()
+        await _all(self._produce_to(number, share, in_flight) for number, share in enumerate(shares))
+        seconds = time.perf_counter() - start
+        self._starts = list(self._ends)
+        for number, share in enumerate(shares):
+            self._ends[number] += sum(map(len, share))
+        return seconds
+
+    async def _produce_to(self, number: int, messages: Sequence[bytes], in_flight: int) -> None:
+        stream = self._method("stream_stream", number, "produce")(metadata=(("log", str(number)),))
+        room = asyncio.Semaphore(in_flight)
+
+        async def count_answers() -> None:
+            for _ in messages:
+                assert await stream.read() == b""
+                room.release()
+
+        answers = asyncio.create_task(count_answers())
+        for message in messages:
+            await room.acquire()
+            await stream.write(message)
+        await answers
+        await stream.done_writing()
+
+    async def latencies(self, messages: Sequence[bytes], rate: float) -> list[float]:
+        """Seconds from when each message was due to its acknowledgement, at `rate` messages per second, into log 0."""
+        stream = self._method("stream_stream", 0, "produce")(metadata=(("log", "0"),))
+        start = time.perf_counter()
+
+        async def send() -> None:
+            for index, message in enumerate(messages):
+                await asyncio.sleep(start + index / rate - time.perf_counter())
+                await stream.write(message)
+
+        sender = asyncio.create_task(send())
+        found = []
+        for index in range(len(messages)):
+            await stream.read()
+            found.append(time.perf_counter() - (start + index / rate))
+        await sender
+        await stream.done_writing()
+        self._ends[0] += sum(map(len, messages))
+        return found
+
+    async def read(self) -> float:
+        """Seconds to read what was produced last, and to checksum it."""
+        start = time.perf_counter()
+        await _all(self._read_from(number) for number in range(self._logs))
+        return time.perf_counter() - start
+
+    async def _read_from(self, number: int) -> None:
+        read, position = self._method("unary_unary", number, "read"), self._starts[number]
+        while position < self._ends[number]:
+            size = min(READ_BYTES, self._ends[number] - position)
+            data = await read(READ.pack(number, position, size))
+            google_crc32c.value(data)
+            assert len(data) == size
+            position += size
+
+    def _method(self, kind: str, number: int, name: str) -> Any:
+        return getattr(self._channels[number % NODES], kind)(f"/floor/{name}")
+
+
+async def _all(coroutines: Any) -> None:
+    tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
+    for task in tasks:
+        await task

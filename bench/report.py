@@ -1,0 +1,82 @@
+"""What a run found: one row per figure, with every round of it, as a table for people and as JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+NAME_WIDTH = 52
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One figure. rounds: its value in each round, in `unit`.
+
+    shares: value / floor of the same round, where there is a floor (`of` says which); the goal is then one for their
+    median, else for the median of the rounds. at_least: whether more is better.
+    """
+
+    name: str
+    unit: str
+    rounds: Sequence[float]
+    shares: Sequence[float] = ()
+    of: str = ""
+    goal: float | None = None
+    at_least: bool = True
+
+    @property
+    def reached(self) -> bool | None:
+        if self.goal is None:
+            return None
+        median = statistics.median(self.shares or self.rounds)
+        return median >= self.goal if self.at_least else median <= self.goal
+
+
+@dataclass(slots=True)
+class Report:
+    """settings, machine: what the figures depend on."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    machine: dict[str, Any] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+
+    def add(self, *rows: Row) -> None:
+        """Keep the rows, and print them as they come."""
+        for row in rows:
+            self.rows.append(row)
+            print(_line(row), flush=True)
+
+    def write_json(self, path: Path) -> None:
+        rows = [{**asdict(row), "median": statistics.median(row.rounds), "reached": row.reached} for row in self.rows]
+        path.write_text(json.dumps({"settings": self.settings, "machine": self.machine, "rows": rows}, indent=2) + "\n")
+
+
+def print_heading(text: str) -> None:
+    print(f"\n{text:<{NAME_WIDTH}} {'min':>10} {'median':>10} {'max':>10}", flush=True)
+
+
+def _line(row: Row) -> str:
+    parts = [f"{row.name:<{NAME_WIDTH}} {_spread(row.rounds)} {row.unit:<10}"]
+    if row.shares:
+        parts.append(f"{' /'.join(f'{share:5.0%}' for share in _three(row.shares))} of {row.of}")
+    if row.goal is not None:
+        sign = ">=" if row.at_least else "<="
+        goal = f"{row.goal:.0%}" if row.shares else f"{row.goal:g} {row.unit}"
+        parts.append(f"goal {sign} {goal}: {'reached' if row.reached else 'MISSED'}")
+    return "  ".join(parts)
+
+
+def _three(values: Sequence[float]) -> tuple[float, float, float]:
+    return min(values), statistics.median(values), max(values)
+
+
+def _spread(values: Sequence[float]) -> str:
+    return " ".join(f"{_short(value):>10}" for value in _three(values))
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

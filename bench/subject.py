@@ -1,0 +1,74 @@
+"""The cluster that is measured: three real processes, and asynchronous clients of it on the caller's loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Any
+
+from quorumlog.client import edge
+from quorumlog.client.admin import AsyncAdmin
+from quorumlog.client.consumer import AsyncConsumer
+from quorumlog.client.errors import QuorumlogError
+from quorumlog.client.producer import AsyncProducer
+from quorumlog.ids import NodeId
+from quorumlog.rpc.transport import RpcError
+from quorumlog.testing.nodes import LocalNodes
+
+READY_S = 30.0
+POLL_S = 0.02
+_numbers = count(1)
+
+
+class Subject:
+    """One running cluster. Clients made here are closed by whoever asked for them."""
+
+    def __init__(self, nodes: LocalNodes) -> None:
+        self.nodes = nodes
+
+    def producer(self, **options: Any) -> AsyncProducer:
+        return edge.producer({"bootstrap.servers": self.nodes.layout.bootstrap_servers}, acks="all", **options)
+
+    def consumer(self, **options: Any) -> AsyncConsumer:
+        return edge.consumer({"bootstrap.servers": self.nodes.layout.bootstrap_servers}, **options)
+
+    def admin(self, without: NodeId | None = None) -> AsyncAdmin:
+        """without: a node that is not asked, since it is about to die."""
+        addresses = [node.client_address for node in self.nodes.layout.nodes if node.node_id != without]
+        return edge.admin({"bootstrap.servers": ",".join(addresses)}, request_timeout_ms=2_000)
+
+    @asynccontextmanager
+    async def topic(self, partitions: int) -> AsyncIterator[str]:
+        """A new topic with three replicas, all of them in sync; dropped behind the block."""
+        name = f"bench-{next(_numbers)}"
+        admin = self.admin()
+        try:
+            await admin.create_topic(name, partitions, 3)
+            await self._in_sync(admin, name)
+            yield name
+            await admin.delete_topic(name)
+        finally:
+            await admin.close()
+
+    async def _in_sync(self, admin: AsyncAdmin, name: str) -> None:
+        async def ready() -> bool:
+            found = (await admin.describe_topic(name)).partitions
+            return bool(found) and all(len(partition.isr) == 3 and partition.leader_id >= 0 for partition in found)
+
+        await until(ready, f"{name} to be in sync")
+
+
+async def until(true: Callable[[], Any], what: str, timeout_s: float = READY_S) -> float:
+    """Seconds until the answer of the coroutine function is true; an error of the cluster is a no."""
+    start = time.perf_counter()
+    while time.perf_counter() - start < timeout_s:
+        try:
+            if await true():
+                return time.perf_counter() - start
+        except (QuorumlogError, RpcError):
+            pass
+        await asyncio.sleep(POLL_S)
+    raise TimeoutError(f"waited {timeout_s} s for {what}")

@@ -1,0 +1,151 @@
+"""Produce (acks=all, three replicas, durable) and consume, beside the floor of the same round.
+
+A round is: the floor's produce and read, then ours, for each size of record, every round on a new topic. Rates are of
+the values' bytes, the same in both; the floor moves the batches that our codec made of them beforehand, we make them
+on the way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.floor_client import Floor, FloorClient
+from bench.loads import Load
+from bench.machine import MEGABYTE
+from bench.report import Row
+from bench.subject import Subject
+
+SINGLE_RECORDS = 60_000  # of the rounds one by one, at most
+IN_FLIGHT = 1  # messages per log of the floor, as our producer has batches per partition
+PRODUCE_GOALS = {1024: 0.5, 100: 0.4}  # of the floor, by bytes of a record
+CONSUME_GOAL = 0.5
+POLL_MS = 5_000
+
+
+@dataclass(slots=True)
+class Times:
+    """Records per second of each round."""
+
+    floor_produce: list[float] = field(default_factory=list)
+    floor_read: list[float] = field(default_factory=list)
+    produce: list[float] = field(default_factory=list)
+    produce_single: list[float] = field(default_factory=list)
+    consume_bytes: list[float] = field(default_factory=list)
+    consume: list[float] = field(default_factory=list)
+    consume_single: list[float] = field(default_factory=list)
+
+
+async def measure(subject: Subject, folder: Path, loads: Sequence[Load], partitions: int, rounds: int) -> list[Row]:
+    times = [Times() for _ in loads]
+    with Floor(folder, partitions) as floor:
+        client = FloorClient(floor.ports, partitions)
+        for turn in range(rounds + 1):
+            for load, found in zip(loads, times, strict=True):
+                await _floor_round(client, load, found)
+                await _our_round(subject, load, found, partitions)
+                if turn == 0:
+                    _forget(found)  # compilation, first touch of memory
+        await client.close()
+    return [row for load, found in zip(loads, times, strict=True) for row in _rows(load, found)]
+
+
+async def _floor_round(client: FloorClient, load: Load, times: Times) -> None:
+    times.floor_produce.append(load.records / await client.produce(load.messages, IN_FLIGHT))
+    times.floor_read.append(load.records / await client.read())
+
+
+async def _our_round(subject: Subject, load: Load, times: Times, partitions: int) -> None:
+    async with subject.topic(partitions) as topic:
+        times.produce.append(load.records / await _produce_columns(subject, topic, load))
+        for read, found in ((_chunk, times.consume_bytes), (_columns, times.consume), (_single, times.consume_single)):
+            if read is _single and load.records > SINGLE_RECORDS:
+                found.append(SINGLE_RECORDS / await _consume(subject, topic, SINGLE_RECORDS, read))
+            else:
+                found.append(load.records / await _consume(subject, topic, load.records, read))
+    async with subject.topic(partitions) as topic:
+        values = load.values(SINGLE_RECORDS)
+        times.produce_single.append(len(values) / await _produce_single(subject, topic, values))
+
+
+async def _produce_columns(subject: Subject, topic: str, load: Load) -> float:
+    async with subject.producer() as producer:
+        await _warm(producer, topic)
+        start = time.perf_counter()
+        deliveries = [await producer.send_arrow(topic, columns) for columns in load.columns]
+        for delivery in deliveries:
+            await delivery
+        return time.perf_counter() - start
+
+
+async def _produce_single(subject: Subject, topic: str, values: Sequence[bytes]) -> float:
+    async with subject.producer() as producer:
+        await _warm(producer, topic)
+        start = time.perf_counter()
+        for value in values:
+            await producer.send(topic, value)
+        await producer.flush()
+        return time.perf_counter() - start
+
+
+async def _warm(producer: Any, topic: str) -> None:
+    """Connect to every leader: one record to each partition."""
+    import pyarrow as pa
+
+    await (await producer.send_arrow(topic, pa.RecordBatch.from_pydict({"value": [b"warm"] * 64})))
+
+
+async def _chunk(consumer: Any) -> int:
+    chunk = await consumer.next_chunk(POLL_MS)
+    return 0 if chunk is None else chunk.stop_offset - chunk.first_offset
+
+
+async def _columns(consumer: Any) -> int:
+    found = await consumer.next_arrow(POLL_MS)
+    return 0 if found is None else int(found[1].num_rows)
+
+
+async def _single(consumer: Any) -> int:
+    return len(await consumer.poll(10_000, POLL_MS))
+
+
+async def _consume(subject: Subject, topic: str, records: int, read: Any) -> float:
+    async with subject.consumer() as consumer:
+        start = time.perf_counter()
+        await consumer.assign_topic(topic, "earliest", stop="latest")
+        done = 0
+        while done < records:
+            found = await read(consumer)
+            assert found > 0, f"{done} of {records} records, then none for {POLL_MS} ms"
+            done += found
+        return time.perf_counter() - start
+
+
+def _forget(times: Times) -> None:
+    for name in Times.__slots__:
+        getattr(times, name).clear()
+
+
+def _rows(load: Load, times: Times) -> list[Row]:
+    def both(name: str, rates: list[float], floor: list[float] | None, of: str, goal: float | None) -> list[Row]:
+        shares = [rate / base for rate, base in zip(rates, floor, strict=True)] if floor else []
+        megabytes = [rate * load.record_bytes / MEGABYTE for rate in rates]
+        title = f"{name}, {load.name}"
+        return [
+            Row(name=title, unit="MB/s", rounds=megabytes, shares=shares, of=of, goal=goal),
+            Row(name="", unit="records/s", rounds=rates),
+        ]
+
+    floor, read = "the floor", "a bare read"
+    return [
+        *both("floor: produce", times.floor_produce, None, "", None),
+        *both("produce columns", times.produce, times.floor_produce, floor, PRODUCE_GOALS.get(load.record_bytes)),
+        *both("produce one by one", times.produce_single, times.floor_produce, floor, None),
+        *both("floor: read", times.floor_read, None, "", None),
+        *both("consume as batches", times.consume_bytes, times.floor_read, read, CONSUME_GOAL),
+        *both("consume columns", times.consume, times.floor_read, read, None),
+        *both("consume one by one", times.consume_single, times.floor_read, read, None),
+    ]
