@@ -1,0 +1,165 @@
+"""A person's first minutes: the commands of the README, in their order, against real processes, from a fresh folder.
+
+Nothing but the command line is used, so that what is promised to people is what is tested.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorumlog.testing.layout import has_cluster
+from quorumlog.testing.nodes import LocalNodes
+from quorumlog.testing.processes import ProcessId
+from quorumlog.testing.waiting import wait_until
+
+COMMAND_S = 60.0
+
+
+class Person:
+    """Types commands in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {**os.environ, "QUORUMLOG_HOME": str(folder / "home")}
+        self.root = folder / ".quorumlog"
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "cli.main", *arguments]
+
+    def types(self, *arguments: str, stdin: str = "", want: int = 0) -> str:
+        """What stdout says; the exit code must be `want`."""
+        done = subprocess.run(
+            self.command(*arguments),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            env=self.environment,
+            timeout=COMMAND_S,
+            check=False,
+        )
+        assert done.returncode == want, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def asks(self, *arguments: str, want: int = 0) -> Any:
+        return json.loads(self.types(*arguments, "-o", "json", want=want))
+
+    def healthy(self) -> bool:
+        """`status` exits with 0."""
+        return (
+            subprocess.run(
+                self.command("status"),
+                cwd=self.folder,
+                env=self.environment,
+                capture_output=True,
+                timeout=COMMAND_S,
+                check=False,
+            ).returncode
+            == 0
+        )
+
+    def processes(self) -> list[ProcessId]:
+        nodes = LocalNodes.open(self.root)
+        return [process for node_id in nodes.ids if (process := nodes.process(node_id)) is not None]
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Iterator[Person]:
+    person = Person(tmp_path)
+    yield person
+    if has_cluster(person.root):
+        LocalNodes.open(person.root).stop(timeout_s=0)
+
+
+def test_the_first_minutes(person: Person) -> None:
+    began = time.monotonic()
+    person.types("up", "-d")
+    print(f"up -d took {time.monotonic() - began:.1f} s")
+    processes = person.processes()
+    assert len(processes) == 3
+
+    status = person.asks("status")
+    assert status["healthy"] and [node["state"] for node in status["nodes"]] == ["running"] * 3
+
+    person.types("topic", "create", "hello", "--partitions", "3")
+    person.types("topic", "create", "hello", want=6)
+    person.types("topic", "create", "hello", "--if-not-exists")
+    assert [topic["topic"] for topic in person.asks("topic", "list")] == ["hello"]
+    person.types("produce", "hello", stdin="hi\n")
+    assert person.types("consume", "hello", "-e") == "hi\n"
+    described = person.asks("topic", "describe", "hello")
+    assert [len(partition["replicas"]) for partition in described["partitions"]] == [3, 3, 3]
+    assert sum(partition["end_offset"] for partition in described["partitions"]) == 1
+
+    before = person.asks("quorum", "status")
+    assert before["healthy"] and before["leader"] in (1, 2, 3)
+    assert "TopicRecord" in person.types("metadata", "dump")
+    segments = [str(path) for path in sorted(person.root.glob("n1/data/hello-*/*.log"))]
+    assert "payload: hi" in person.types("log", "dump", *segments, "--print-data-log")
+
+    victim = str(before["leader"])
+    person.types("kill", victim)
+    person.types("kill", victim, want=6)
+    person.types("status", want=5)
+    person.types("produce", "hello", "-K", ":", stdin="k:after\n")  # two of three are enough, whoever led
+    assert sorted(person.types("consume", "hello", "-e").splitlines()) == ["after", "hi"]
+    after = person.asks("quorum", "status")
+    assert after["leader"] != before["leader"] and after["epoch"] > before["epoch"]
+
+    person.types("restart", victim)
+    wait_until(person.healthy, COMMAND_S, "the cluster to be whole again")
+    assert "READY" in person.types("logs", victim)
+
+    processes += person.processes()
+    person.types("down")
+    assert not any(process.alive for process in processes)
+    person.types("status", want=3)
+    person.types("topic", "list", want=3)
+
+
+def test_data_stays_when_a_cluster_comes_back(person: Person) -> None:
+    person.types("up", "-d", "-n", "1")
+    person.types("produce", "auto", stdin="kept\n")  # the topic makes itself, as Kafka's do
+    person.types("down")
+    person.types("up", "-d", "-n", "3", want=6)
+    person.types("up", "-d")
+    assert person.types("consume", "auto", "-e") == "kept\n"
+    document = person.types("consume", "auto", "-e", "-J")
+    person.types("produce", "again", "-J", stdin=document)
+    assert person.types("consume", "again", "-O", "-1", "-e", "-f", "%t %s") == "again kept"
+    person.types("topic", "delete", "again", "nope", want=9)
+    person.types("purge", "--yes")
+    assert not person.root.exists()
+
+
+def test_ctrl_c_in_the_foreground_leaves_nothing_behind(person: Person) -> None:
+    process = subprocess.Popen(
+        person.command("up", "-n", "1"),
+        cwd=person.folder,
+        env=person.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        told = "".join(iter(lambda: process.stderr.readline() if process.stderr else "", "  Ctrl-C stops the nodes.\n"))
+        assert "quorumlog topic create hello" in told
+        nodes = person.processes()
+        assert len(nodes) == 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(COMMAND_S) == 130
+        assert not any(node.alive for node in nodes)
+    finally:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,85 @@
+"""The test kit on its own cluster: what an application's tests will do with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quorumlog.testing import LocalCluster
+
+AN_APPLICATIONS_TEST = """
+def test_a_fresh_topic_is_ready(quorumlog_cluster, quorumlog_topic):
+    assert quorumlog_cluster.nodes.ids == [1]
+    quorumlog_topic.produce(["a", "b"])
+    assert quorumlog_topic.read_all(2) == [b"a", b"b"]
+
+
+def test_the_next_topic_is_empty(quorumlog_topic):
+    assert quorumlog_topic.read_all() == []
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with LocalCluster(tmp_path_factory.mktemp("local") / "cluster") as cluster:
+        yield cluster
+
+
+def test_the_plugins_fixtures_in_an_application(tmp_path: Path) -> None:
+    """Named by -p in place of the entry point, so that it does not matter how the package came here."""
+    (tmp_path / "test_application.py").write_text(AN_APPLICATIONS_TEST)
+    options = [
+        "-q",
+        "-p",
+        "quorumlog.testing.plugin",
+        "--quorumlog-nodes",
+        "1",
+        "--basetemp",
+        str(tmp_path / "temporary"),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "test_application.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_what_was_acknowledged_outlives_its_leader(cluster: LocalCluster) -> None:
+    with cluster.topic("orders", partitions=2) as topic:
+        topic.produce([f"before {n}" for n in range(100)], key="k")
+        leader = cluster.leader_of(topic, 0)
+        cluster.kill(leader)
+        began = time.monotonic()
+        cluster.wait_healthy(20)
+        print(f"healthy {time.monotonic() - began:.1f} s after the kill")
+        assert cluster.leader_of(topic, 0) != leader
+        topic.produce(["after"])
+        values = topic.read_all(101)
+        assert [value for value in values if value != b"after"] == [f"before {n}".encode() for n in range(100)]
+        cluster.restart(leader)
+        cluster.wait_in_sync(topic)
+
+
+def test_a_paused_node_does_not_stop_the_others(cluster: LocalCluster) -> None:
+    with cluster.topic("paused") as topic:
+        leader = cluster.leader_of(topic, 0)
+        cluster.pause(leader)
+        try:
+            cluster.wait_healthy(30)
+            topic.produce(["while it sleeps"])
+        finally:
+            cluster.resume(leader)
+        cluster.wait_healthy(30)
+        cluster.wait_in_sync(topic)
+        assert topic.read_all(1) == [b"while it sleeps"]
