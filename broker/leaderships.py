@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from broker.partition_events import LogReady
 from broker.partition_files import open_log
+from broker.reconciler import PartitionKey
 from broker.registry import Registry
 from broker.replica import Replica, Step, log_config
 from quorumlog.errors import ApiError
@@ -39,12 +40,17 @@ class Leaderships:
         *,
         high_watermarks: Mapping[TopicPartition, Offset],
         follow: Callable[[Replica], None],
+        settled: Callable[[PartitionKey], None],
     ) -> None:
-        """high_watermarks: checkpointed ones of all directories. follow: the log is ready to be fetched into."""
+        """high_watermarks: checkpointed ones of all directories. follow: the log is ready to be fetched into.
+
+        settled: the log is open, though perhaps for an epoch that is over, or it cannot be opened.
+        """
         self._registry = registry
         self._step = step
         self._high_watermarks = high_watermarks
         self._follow = follow
+        self._settled = settled
         self._closed = False
 
     def close(self) -> None:
@@ -59,7 +65,7 @@ class Leaderships:
             queue.call(
                 lambda: _make_ready(replica, epoch, leads),
                 done=lambda ready: self._ready(replica, epoch, ready),
-                failed=lambda _error: None,  # the directory has told; a closed log is nobody's concern
+                failed=lambda _error: self._settled(replica.key),  # the directory has told whom it concerns
             )
         except ApiError:
             if not queue.failed:
@@ -85,6 +91,7 @@ class Leaderships:
         )
         if is_wanted and replica.core.is_follower:
             self._follow(replica)
+        self._settled(replica.key)
 
     def _is_current(self, replica: Replica) -> bool:
         return self._registry.replicas.get(replica.key) is replica

@@ -110,6 +110,7 @@ class Broker:
             config=config.replication,
             on_directory_failed=self._on_directory_failed,
             on_assignments_changed=self._wake_assigner,
+            on_opened=self._on_logs_opened,
         )
         self._assigner = DirectoryAssigner(
             node_id=node_id,
@@ -165,7 +166,11 @@ class Broker:
     def _on_metadata(self, delta: Delta, image: Image) -> None:
         self.replicas.apply(delta, image)
         self._assigner.wake()
-        self.lifecycle.on_metadata(image.offset, ready=True)
+        self.lifecycle.on_metadata(image.offset, ready=self.replicas.opening.done)
+
+    def _on_logs_opened(self) -> None:
+        """A leader that is still recovering its logs could only tell its clients to wait: so it is none before."""
+        self.lifecycle.on_metadata(self._subscription.image.offset, ready=True)
 
     def _wake_assigner(self) -> None:
         self._assigner.wake()

@@ -19,6 +19,7 @@ from broker.housekeeping import checkpoint_for_ever, tick_for_ever
 from broker.leaderships import Leaderships
 from broker.list_offsets import list_offset
 from broker.log_directory import DirectoryQueue, LogDirectory
+from broker.opening import Opening
 from broker.partition import Partition
 from broker.partition_events import (
     BrokersChanged,
@@ -74,8 +75,12 @@ class ReplicaManager:
         config: ReplicationConfig,
         on_directory_failed: Callable[[Uuid, Exception], None] = lambda _id, _error: None,
         on_assignments_changed: Callable[[], None] = lambda: None,
+        on_opened: Callable[[], None] = lambda: None,
     ) -> None:
-        """broker_epoch: the epoch of this broker's registration as it is now; -1 before it is registered."""
+        """broker_epoch: the epoch of this broker's registration as it is now; -1 before it is registered.
+
+        on_opened: every log that the first image assigns to this broker is open, or its directory has failed.
+        """
         self._node_id = node_id
         self._clock = clock
         self._nursery = nursery
@@ -84,6 +89,7 @@ class ReplicaManager:
         self._on_assignments_changed = on_assignments_changed
         self._eligible: Mapping[NodeId, BrokerEpoch] = {}
         self._applied = False
+        self.opening = Opening(on_opened)
         self._closing = False
         self._tasks: list[asyncio.Task[None]] = []
         self._tail_budget = TailBudget(config.tail_bytes)
@@ -111,7 +117,11 @@ class ReplicaManager:
             broker_epoch=broker_epoch,
         )
         self._leaderships = Leaderships(
-            self._registry, self._step, high_watermarks=self._store.high_watermarks, follow=self._fetchers.follow
+            self._registry,
+            self._step,
+            high_watermarks=self._store.high_watermarks,
+            follow=self._fetchers.follow,
+            settled=self.opening.settled,
         )
 
     async def start(self) -> None:
@@ -218,8 +228,8 @@ class ReplicaManager:
         if self._closing:
             return
         self._registry.image = image
-        if not self._applied:
-            self._applied = True
+        is_first, self._applied = not self._applied, True
+        if is_first:
             self._store.set_strays_aside(strays(self._store.found, image, self._node_id))
         changes = changes_of(delta, image, self._node_id)
         for key in changes.deleted:
@@ -236,6 +246,8 @@ class ReplicaManager:
             self._settings.changed(topic)
         if any(self._is_elsewhere(placed.key) for placed in (*changes.leaders, *changes.followers)):
             self._on_assignments_changed()
+        if is_first:
+            self.opening.expect(key for key, replica in self._registry.replicas.items() if _can_be_opened(replica))
 
     def _place(self, placed: Placed) -> None:
         replica = self._registry.replicas.get(placed.key)
@@ -290,6 +302,7 @@ class ReplicaManager:
         self._proposals.forget(replica.key)
         self._step(replica, LogFailed())
         replica.tail.clear()
+        self.opening.settled(replica.key)
 
     # --- the cores ---
 
@@ -331,3 +344,7 @@ class ReplicaManager:
     def _start(self, coroutine: Awaitable[None], name: str) -> None:
         assert asyncio.iscoroutine(coroutine)
         self._tasks.append(self._nursery.start(coroutine, name))
+
+
+def _can_be_opened(replica: Replica) -> bool:
+    return replica.queue is not None and not replica.queue.failed
