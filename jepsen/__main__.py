@@ -1,0 +1,102 @@
+"""`python -m jepsen sim --seed N`: one simulation and its verdict; `swarm`: many; `mutants`: what they would catch.
+
+Exit code 0: everything VALID (for `mutants`: every mutant killed); 1: not; 2: a wrong command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from jepsen.mutate import run_mutants
+from jepsen.sim.plan import PROFILES
+from jepsen.sim.run import Result, Verdict, run
+from jepsen.swarm import swarm
+
+_BALLAST_BYTES = 64
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = _parser()
+    options = parser.parse_args(argv)
+    logging.getLogger("quorumlog").setLevel(logging.CRITICAL)  # nodes that are killed complain a lot
+    if options.verb == "sim":
+        return _sim(options)
+    if options.verb == "swarm":
+        limit_s = options.minutes * 60 if options.minutes else None
+        seeds = options.seeds or (10**9 if limit_s else 50)
+        return swarm(options.first, seeds, options.profile, options.seconds, options.processes, limit_s)
+    return run_mutants(options.names, options.seeds, options.processes)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="jepsen", description="Fault injection for quorumlog.")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    profiles = ("swarm", *sorted(PROFILES))
+    sim = verbs.add_parser("sim", help="one simulated cluster from a seed, with its verdict")
+    sim.add_argument("--seed", type=int, required=True)
+    sim.add_argument("--trace", type=Path, help="write every line that the trace hash is made of")
+    sim.add_argument("--json", action="store_true", help="one line of JSON for machines")
+    sim.add_argument("--ballast", type=int, default=0, help="objects to allocate first, to move the heap about")
+    many = verbs.add_parser("swarm", help="simulated clusters from seed to seed")
+    many.add_argument("--first", type=int, default=1, help="the first seed")
+    many.add_argument("--seeds", type=int, help="how many (default 50)")
+    many.add_argument("--minutes", type=float, help="stop after so long")
+    for verb in (sim, many):
+        verb.add_argument("--profile", choices=profiles, default="swarm")
+        verb.add_argument("--seconds", type=int, default=60, help="virtual seconds with faults (default 60)")
+    mutants = verbs.add_parser("mutants", help="prove that known mistakes are caught")
+    mutants.add_argument("names", nargs="*", help="default: all of jepsen/mutants")
+    mutants.add_argument("--seeds", type=int, default=200, help="at most so many for one mutant (default 200)")
+    for verb in (many, mutants):
+        verb.add_argument("--processes", type=int, default=2)
+    return parser
+
+
+def _sim(options: argparse.Namespace) -> int:
+    ballast = [bytearray(_BALLAST_BYTES + number % 977) for number in range(options.ballast)]
+    started = time.monotonic()
+    if options.trace is None:
+        result = run(options.seed, profile=options.profile, seconds=options.seconds)
+    else:
+        with options.trace.open("w") as file:
+            result = run(options.seed, profile=options.profile, seconds=options.seconds, trace=file)
+    assert len(ballast) == options.ballast
+    print(as_json(result) if options.json else report(result, options.seconds, time.monotonic() - started))
+    return 0 if result.verdict is Verdict.VALID else 1
+
+
+def report(result: Result, seconds: int, took_s: float) -> str:
+    lines = [f"seed {result.seed}: {result.verdict.value}   trace {result.trace_hash}"]
+    lines.append(f"  {result.virtual_s:.1f} virtual s, {result.steps} steps, {took_s:.1f} s")
+    lines.append("  exercised: " + ", ".join(f"{name} {count}" for name, count in result.exercised.items()))
+    lines.extend(f"  {finding}" for finding in result.findings[:20])
+    if result.verdict is not Verdict.VALID:
+        lines.append(f"  replay: {replay(result, seconds)}")
+    return "\n".join(lines)
+
+
+def replay(result: Result, seconds: int) -> str:
+    profile = "" if result.plan.name == "swarm" else f" --profile {result.plan.name}"
+    return f"./dev sim --seed {result.seed}{profile} --seconds {seconds}"
+
+
+def as_json(result: Result) -> str:
+    fields = {
+        "seed": result.seed,
+        "profile": result.plan.name,
+        "verdict": result.verdict.value,
+        "trace": result.trace_hash,
+        "findings": [asdict(finding) for finding in result.findings[:20]],
+        "exercised": result.exercised,
+    }
+    return json.dumps(fields)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
