@@ -7,6 +7,7 @@ after the test. The cluster starts with the first test that asks for it, one per
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,8 @@ import pytest
 if TYPE_CHECKING:
     from quorumlog.testing.cluster import LocalCluster
     from quorumlog.testing.topic import LocalTopic
+
+KEPT = pytest.StashKey[Path]()  # where the data of the session's cluster stays
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,10 +38,16 @@ def quorumlog_cluster(
 
     keep = request.config.getoption("--quorumlog-keep-data")
     root = tmp_path_factory.mktemp("quorumlog") / "cluster"
+    if keep:
+        request.config.stash[KEPT] = root
     with LocalCluster(root, nodes=request.config.getoption("--quorumlog-nodes"), keep_data=keep) as cluster:
         yield cluster
-    if keep:
-        print(f"\nquorumlog: data and logs are in {root}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    root = config.stash.get(KEPT, None)
+    if root is not None:
+        terminalreporter.write_line(f"quorumlog: data and logs of the nodes are in {root}")
 
 
 @pytest.fixture
