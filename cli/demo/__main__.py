@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,9 +22,13 @@ from cli.demo.fault import LeaderKill
 from cli.demo.flights import Figures, Flights
 from cli.demo.page import mean_text, render
 from cli.demo.steps import Steps
+from quorumlog.client.errors import QuorumlogError
+from quorumlog.rpc.transport import RpcError
+from quorumlog.spark.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
-from quorumlog.testing.layout import has_cluster
-from quorumlog.testing.nodes import LocalNodes
+from quorumlog.testing.layout import LayoutError, has_cluster
+from quorumlog.testing.nodes import LocalNodes, NodeEnded
+from quorumlog.testing.waiting import TimedOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,10 +37,10 @@ if TYPE_CHECKING:
     from cli.demo.load import Loaded
 
 TOPIC = "flights"
+CLUSTER = "cluster"  # folder; kept where something went wrong
 PARTITIONS = 6
 REPLICAS = 3
 IN_SYNC = 2
-NULL_KEY_ROWS = "rows without a tail number have a null key"
 
 
 @dataclass(slots=True)
@@ -54,16 +58,16 @@ class Demo:
             self._create_topic(cluster)
             fault, loaded = self._load(cluster)
             figures, account = self._ask_spark(cluster, loaded)
-        problems = self._compare(figures, account)
+        problems = self._compare(figures, account) + _late_kill(fault, loaded)
         self._report(figures, account, problems, fault, loaded)
         return problems
 
     @contextmanager
     def _cluster(self) -> Iterator[LocalCluster]:
-        root = self.out / "cluster"
+        root = self.out / CLUSTER
         _clear(root)
         with self.steps.step(f"{REPLICAS} nodes, each controller and broker") as details:
-            cluster = LocalCluster(root, nodes=REPLICAS).start()
+            cluster = LocalCluster(root, nodes=REPLICAS, keep_data=True).start()
             details.append(cluster.bootstrap_servers)
         try:
             yield cluster
@@ -93,8 +97,9 @@ class Demo:
             running = pool.submit(fault.run)
             try:
                 loaded = asyncio.run(load(self.flights, TOPIC, cluster.bootstrap_servers, on_acknowledged))
-            finally:
+            except BaseException:
                 fault.give_up()
+                raise
             running.result()
         self.steps.done(f"{loaded.acknowledged:,} rows acknowledged", loaded.took_s, *_load_details(loaded))
         with self.steps.step("all replicas in sync again"):
@@ -103,23 +108,19 @@ class Demo:
 
     def _ask_spark(self, cluster: LocalCluster, loaded: Loaded) -> tuple[dict[str, Figures], Account]:
         from cli.demo import check, spark
-        from quorumlog.spark.java import use_java
 
-        with self.steps.step("Spark started") as details:
-            java = use_java()
-            session = spark.session(self.out / "spark.log")
-            running = session.__enter__()
-            details.append(f"Spark {running.version}, Java {java.version} of {java.origin}")
-        try:
-            rows = spark.read_flights(running, TOPIC, cluster.bootstrap_servers, self.flights.columns)
+        with ExitStack() as stack:
+            with self.steps.step("Spark started") as details:
+                java = use_java()
+                session = stack.enter_context(spark.session(self.out / "spark.log"))
+                details.append(f"Spark {session.version}, Java {java.version} ({java.origin})")
+            rows = spark.read_flights(session, TOPIC, cluster.bootstrap_servers, self.flights.columns)
             with self.steps.step("flights and mean delay per carrier, by Spark") as details:
-                figures = spark.figures_of(running, rows)
+                figures = spark.figures_of(session, rows)
                 details.append(f"{len(figures)} carriers")
             with self.steps.step("the place of every row, by Spark") as details:
                 stored = spark.read_stored(rows)
                 details.append(f"{len(stored):,} records")
-        finally:
-            session.__exit__(None, None, None)
         return figures, check.account(loaded, stored, self.flights.checksums())
 
     def _compare(self, figures: dict[str, Figures], account: Account) -> list[str]:
@@ -139,8 +140,9 @@ class Demo:
             carriers, load = chart.draw_carriers(figures, self.names), chart.draw_load(loaded, fault.moments)
             chart.write_png(carriers, self.out / "carriers.png")
             chart.write_png(load, self.out / "load.png")
+            keyless = self.flights.records.column("key").null_count
             story = [
-                f"{len(self.flights):,} rows keyed by tail number; {NULL_KEY_ROWS}",
+                f"{len(self.flights):,} rows keyed by tail number, {keyless:,} of them without one (null key)",
                 *(f"{moment.when - loaded.started:.2f} s: {moment.what}" for moment in fault.moments),
                 *_load_details(loaded),
             ]
@@ -153,7 +155,7 @@ class Demo:
 
     def _print(self, figures: dict[str, Figures], account: Account) -> None:
         table = Table(title="Flights from New York in 2013, out of the topic, by Spark", title_justify="left")
-        table.add_column("carrier")
+        table.add_column("carrier", no_wrap=True)
         for name in ("flights", "with a known delay", "mean delay, min"):
             table.add_column(name, justify="right")
         for carrier, one in sorted(figures.items(), key=lambda item: -item[1].flights):
@@ -185,9 +187,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             details.append(f"{len(flights):,} rows")
             names = data.read_carriers(folder)
         problems = Demo(out, steps, flights, names).run()
-    except data.NoData as error:
-        console.print(f"[red]✗[/] {error}")
+    except (data.NoData, NoJava) as error:
+        console.print(f"[red]✗[/] {error}", highlight=False)
         return 2
+    except (QuorumlogError, RpcError, TimedOut, NodeEnded, LayoutError) as error:
+        console.print(f"[red]✗[/] {type(error).__name__}: {error}", highlight=False)
+        console.print(f"  what the nodes said: {out / CLUSTER}/n*/node.log", highlight=False)
+        return 1
+    if not problems:
+        _clear(out / CLUSTER)
     return _verdict(console, steps, out, problems)
 
 
@@ -208,8 +216,13 @@ def _load_details(loaded: Loaded) -> tuple[str, str]:
     )
 
 
+def _late_kill(fault: LeaderKill, loaded: Loaded) -> list[str]:
+    late = fault.moments[0].when - loaded.started > loaded.took_s
+    return ["the load was over before the leader was killed"] if late else []
+
+
 def _clear(root: Path) -> None:
-    """Remove what an interrupted demo left here, its nodes first. Nothing else is ever removed."""
+    """Remove the cluster of a demo, an interrupted one's nodes first. Nothing else is ever removed."""
     if has_cluster(root):
         LocalNodes.open(root).stop()
         shutil.rmtree(root)

@@ -31,6 +31,8 @@ def draw_carriers(figures: Mapping[str, Figures], names: Mapping[str, str]) -> A
     right.set_title("Mean departure delay, minutes", loc="left")
     for axes, values in ((left, counts), (right, delays)):
         axes.set_xlim(min(0, *values) * 1.15, max(values) * 1.15)
+        axes.margins(y=0.01)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         _tidy(axes, "x")
         axes.tick_params(axis="y", length=0)
     return figure

@@ -33,6 +33,7 @@ class LeaderKill:
         self._cluster = cluster
         self._rows = rows
         self._say = say
+        self._given_up = False
         self._time_to_kill = threading.Event()
         self._time_to_restart = threading.Event()
 
@@ -43,12 +44,16 @@ class LeaderKill:
             self._time_to_restart.set()
 
     def give_up(self) -> None:
-        """The load has failed: nothing is left to wait for."""
+        """The load has failed: there is nothing left to disturb, and nothing to wait for."""
+        self._given_up = True
         self._time_to_kill.set()
         self._time_to_restart.set()
 
     def run(self) -> None:
+        """Raises TimedOut, NodeEnded and what the client raises."""
         self._time_to_kill.wait()
+        if self._given_up:
+            return
         leader = wait_until(self._leader, STEP_TIMEOUT_S, "a leader of the quorum")
         self._cluster.kill(leader)
         self.killed = leader

@@ -107,11 +107,12 @@ def _timestamp_type(decoded: Any, chunk: Chunk, whole: Any, kind: Any) -> Any:
 
 
 def _headers(decoded: Any, chunk: Chunk, whole: Any, kind: Any) -> Any:
-    """The same buffers under Spark's names and nullability."""
+    """The same buffers under Spark's names and nullability. No headers is null, as in Kafka's source."""
     lists = decoded.column("headers")
     pairs = lists.values
     renamed = pa.StructArray.from_arrays([pairs.field(0), pairs.field(1)], fields=list(kind.value_type))
-    return pa.ListArray.from_arrays(lists.offsets, renamed, type=kind)
+    none = pa.array(np.diff(lists.offsets.to_numpy()) == 0)
+    return pa.ListArray.from_arrays(lists.offsets, renamed, type=kind, mask=none)
 
 
 _COLUMNS: Mapping[str, Callable[[Any, Chunk, Any, Any], Any]] = {
