@@ -21,7 +21,7 @@ from quorum.committed import RETRY_MS, Delivery
 from quorum.death_proof import DeathProof
 from quorum.late_timer import LateTimer
 from quorum.listener import RaftListener
-from quorum.metadata_directory import MetadataDirectory, settle
+from quorum.metadata_directory import METADATA_LOG, MetadataDirectory, settle
 from quorum.metadata_log import MetadataLog
 from quorum.open_requests import OpenRequests, check_request
 from quorum.peers import Peers
@@ -67,6 +67,7 @@ from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset, Uuid
 from quorumlog.messages.quorum import DescribeQuorumResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Context, Transport
+from storage.checkpoint import RecoveryPoints
 from storage.disk import Disk
 from storage.log_config import LogConfig
 from storage.worker import Worker, WorkerClosed, WorkerFull
@@ -93,13 +94,14 @@ class Driver:
         nursery: Nursery,
         listeners: Sequence[RaftListener] = (),
         config: RaftConfig | None = None,
-        log_config: LogConfig | None = None,
-        recovery_point: Offset = 0,
+        log_config: LogConfig = METADATA_LOG,
+        recovery_points: RecoveryPoints | None = None,
         clean: bool = False,
     ) -> None:
         """directory_id: of the worker's directory, which holds the metadata log.
 
-        recovery_point, clean: as for `Log.open`.
+        recovery_points: of that directory, the same object that its writer has; None: keep none.
+        clean: as for `Log.open`.
         """
         self._key = VoterKey(node_id, directory_id)
         self._cluster_id, self._voters = cluster_id, voters
@@ -109,8 +111,8 @@ class Driver:
         self._directory = MetadataDirectory(
             worker=worker,
             disk=disk,
-            log_config=log_config or LogConfig(),
-            recovery_point=recovery_point,
+            log_config=log_config,
+            recovery_points=recovery_points,
             clean=clean,
         )
         self._peers = Peers(node_id=node_id, voters=voters, transport=transport, nursery=nursery)
@@ -170,7 +172,7 @@ class Driver:
         """Open the log and take part. Raises CorruptQuorumState, DiskError, DirectoryOffline."""
         assert self._raft is None, "start is called once"
         log, saved = await self._directory.open()
-        self._log = MetadataLog(log, self._directory.worker, self._fail)
+        self._log = MetadataLog(log, self._directory.worker, self._fail, self._directory.recovery_points)
         self._delivery = Delivery(self._log, log.start_offset, self._listeners, self._fail)
         self._raft = Raft(
             key=self._key,

@@ -13,7 +13,7 @@ from quorumlog.messages.common import Endpoint
 
 class RaftListener(Protocol):
     def on_committed(self, batches: bytes, end_offset: Offset) -> None:
-        """Whole record batches, format v2, that are committed: each exactly once per process, in order, from the log's start.
+        """Whole record batches, format v2, that are committed: each once per process, in order, from the log's start.
 
         end_offset: exclusive; the next call continues there.
         """
@@ -25,7 +25,7 @@ class RaftListener(Protocol):
         """leader_id: -1 while none is known. endpoint: the leader's internal listener."""
 
     def on_claim(self, epoch: Epoch, end_offset: Offset) -> None:
-        """This node leads `epoch` and its LeaderChange record, the last below `end_offset`, is committed and delivered."""
+        """This node leads `epoch`; its LeaderChange record, the last below `end_offset`, is committed and delivered."""
 
     def on_resign(self, epoch: Epoch) -> None:
         """This node leads `epoch` no more; nothing that it appended and saw no commit of may be counted on."""

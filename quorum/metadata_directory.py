@@ -7,24 +7,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from quorum.metadata_log import METADATA_DIRECTORY
+from quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, QuorumState, read_quorum_state, write_quorum_state
-from quorumlog.ids import Offset
+from storage.checkpoint import RecoveryPoints
 from storage.disk import Disk
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.worker import Worker
 from storage.writer import CallJob, Outcome
 
+METADATA_LOG = LogConfig(segment_bytes=64 << 20)  # about what an unclean start reads: the segment written last
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataDirectory:
-    """worker: of the log directory. recovery_point, clean: as for `Log.open`."""
+    """worker: of the log directory. recovery_points: of the same; None: an unclean start reads the whole log."""
 
     worker: Worker
     disk: Disk
     log_config: LogConfig
-    recovery_point: Offset = 0
+    recovery_points: RecoveryPoints | None = None
     clean: bool = False
 
     async def open(self) -> tuple[Log, QuorumState]:
@@ -54,7 +56,8 @@ class MetadataDirectory:
         return f"{self._path}/{QUORUM_STATE_NAME}"
 
     def _open(self) -> tuple[Log, QuorumState]:
-        log = Log.open(self.disk, self._path, self.log_config, recovery_point=self.recovery_point, clean=self.clean)
+        point = 0 if self.recovery_points is None else self.recovery_points.get(METADATA_PARTITION)
+        log = Log.open(self.disk, self._path, self.log_config, recovery_point=point, clean=self.clean)
         return log, read_quorum_state(self.disk, self._state_path)
 
 

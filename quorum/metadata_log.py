@@ -16,11 +16,13 @@ from quorumlog.messages.buffer import Buffer
 from quorumlog.records import CorruptRecords, Record, encode_batch, headers, verify_crc
 from quorumlog.records.control import LeaderChange, control_batch
 from storage.batch import received_batches
+from storage.checkpoint import RecoveryPoints
 from storage.log import Log
-from storage.worker import Worker
+from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, Outcome, TruncateJob
 
 METADATA_TOPIC = "__cluster_metadata"
+METADATA_PARTITION = (METADATA_TOPIC, 0)
 METADATA_DIRECTORY = f"{METADATA_TOPIC}-0"
 TAIL_BYTES = 8 << 20  # of newest batches kept in memory
 
@@ -80,10 +82,17 @@ class Tail:
 
 
 class MetadataLog:
-    """on_error is told every failure, of the disk or of whoever is told of its work: the node stops (DESIGN 6)."""
+    """on_error is told every failure, of the disk or of whoever is told of its work: the node stops (DESIGN 6).
 
-    def __init__(self, log: Log, worker: Worker, on_error: OnError) -> None:
+    The recovery point is noted when a segment is full and at the end: an unclean start reads whole segments anyway.
+    """
+
+    def __init__(
+        self, log: Log, worker: Worker, on_error: OnError, recovery_points: RecoveryPoints | None = None
+    ) -> None:
         self._log, self._worker, self._on_error = log, worker, on_error
+        self._points = recovery_points
+        self._noted_segment: Offset = log.segment_bases[-1]  # the newest one when the recovery point was noted last
         self._tail = Tail(log.end_offset)
 
     def append(self, what: Appending, timestamp_ms: int, on_written: OnEnd, on_synced: OnEnd) -> None:
@@ -95,7 +104,7 @@ class MetadataLog:
         self._worker.submit(
             AppendJob(self._log, batches),
             lambda outcome: self._tell(outcome, lambda: on_written(end_offset)),
-            lambda outcome: self._tell(outcome, lambda: on_synced(end_offset)),
+            lambda outcome: self._tell(outcome, lambda: self._synced(end_offset, on_synced)),
         )
         for batch in batches:
             self._tail.add(batch.base_offset, batch.next_offset, b"".join(batch.parts))
@@ -128,7 +137,27 @@ class MetadataLog:
 
     def close(self, on_done: Callable[[], None]) -> None:
         """Sync and close, after everything that is queued. Raises WorkerFull."""
-        self._worker.submit(CallJob(self._log.close), lambda _: None, lambda _: on_done())
+        self._worker.submit(CallJob(self._close), lambda _: None, lambda _: on_done())
+
+    def _synced(self, end_offset: Offset, on_synced: OnEnd) -> None:
+        on_synced(end_offset)
+        newest = self._log.segment_bases[-1]
+        if newest == self._noted_segment:
+            return
+        try:
+            self._worker.submit(CallJob(self._note), lambda _: None, lambda outcome: self._tell(outcome, _nothing))
+            self._noted_segment = newest
+        except (WorkerFull, WorkerClosed):
+            pass  # the next sync tries again, or the end does it
+
+    def _note(self) -> None:
+        """On the writer's thread, where nothing is truncated meanwhile."""
+        if self._points is not None:
+            self._points.note({METADATA_PARTITION: self._log.synced_end})
+
+    def _close(self) -> None:
+        self._log.close()
+        self._note()
 
     def _tell(self, outcome: Outcome, then: Callable[[], None]) -> None:
         if outcome.error is not None:
@@ -138,6 +167,10 @@ class MetadataLog:
             then()
         except Exception as error:
             self._on_error(error)
+
+
+def _nothing() -> None:
+    pass
 
 
 def encode(what: Appending, timestamp_ms: int) -> Buffer:

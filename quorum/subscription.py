@@ -2,8 +2,8 @@
 
 The composition root gives a broker an object of this shape; whether a voter or an observer stands behind it makes no
 difference. Publishing rules (KRAFT 2.9): in order, committed records only, the first time only once the local log
-has caught up with the high watermark it saw at start; a listener added later is first given the whole image as a delta from
-the empty one.
+has caught up with the high watermark it saw at start; a listener added later is first given the whole image as a
+delta from the empty one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """quorumlog: a replicated commit log. `from quorumlog import Cluster, Producer, Consumer, Admin`.
 
-Nothing heavy is imported until a name is used, so that `import quorumlog` costs next to nothing and a Spark executor may fork.
+Nothing heavy is imported until a name is used, so that `import quorumlog` costs next to nothing and a Spark executor
+may fork.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ class Nursery:
             except asyncio.CancelledError:
                 if current is not None and current.cancelling():
                     raise
-            except Exception:  # noqa: S110 - on_crash has been told by the done callback
-                pass
+            except Exception:
+                pass  # on_crash has been told by the done callback
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.pop(task, None)

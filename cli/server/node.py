@@ -127,6 +127,7 @@ class Node:
             rng=self.edges.rng("quorum"),
             nursery=self._nursery,
             listeners=listeners,
+            recovery_points=workers.recovery_points[self.config.metadata_log_dir],
             clean=directories.metadata.clean_shutdown is not None,
         )
         if self.controller is not None:

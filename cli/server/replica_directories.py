@@ -15,14 +15,16 @@ from storage.worker import Worker
 
 
 class DirectoryWorkers:
-    """`workers` by path, in the order of the configuration. Made once per start of a node."""
+    """`workers` and `recovery_points` by path, in the order of the configuration. Made once per start of a node."""
 
     def __init__(self, config: NodeConfig, edges: Edges, directories: NodeDirectories) -> None:
         self._config = config
         self._edges = edges
         self._directories = directories
-        self._points = {path: _recovery_points(edges.disk, path) for path in config.directories}
-        self.workers: dict[str, Worker] = {path: edges.worker(path, self._points[path]) for path in config.directories}
+        self.recovery_points = {path: _recovery_points(edges.disk, path) for path in config.directories}
+        self.workers: dict[str, Worker] = {
+            path: edges.worker(path, self.recovery_points[path]) for path in config.directories
+        }
 
     def for_replicas(self) -> list[LogDirectory]:
         """Those of `log.dirs`, the failed ones too: while one is missing, what lies in it must not be made anew."""
@@ -36,7 +38,7 @@ class DirectoryWorkers:
                     path=path,
                     disk=self._edges.disk,
                     worker=self.workers[path],
-                    recovery_points=self._points[path],
+                    recovery_points=self.recovery_points[path],
                     clean=entry is not None and entry.clean_shutdown is not None,
                     online=entry is not None,
                 )

@@ -12,6 +12,7 @@ from jepsen.sim.scheduler import Scheduler
 from jepsen.sim.transport import SimTransport
 from jepsen.sim.worker import SimWorker
 from quorum.driver import Driver
+from quorum.metadata_directory import METADATA_LOG
 from quorum.raft.voters import Voter, VoterSet
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
@@ -19,6 +20,8 @@ from quorumlog.messages.controller import ProbeRequest, ProbeResponse
 from quorumlog.nursery import Nursery
 from quorumlog.records import decode_batch, headers
 from quorumlog.rpc.transport import Address, Context, Identity, Listener
+from storage.checkpoint import RecoveryPoints
+from storage.log_config import LogConfig
 from storage.writer import DirectoryWriter
 
 MS = 1_000_000  # of virtual nanoseconds
@@ -86,7 +89,8 @@ class Process:
         on_crash = lambda _, error: self.crashes.append(error)  # noqa: E731
         self.transport = SimTransport(world.network, name, self.loop, identity, on_crash=on_crash)
         self.disk = world.disks[node_id]
-        self.worker = SimWorker(self.disk, DirectoryWriter(f"/{name}"), self.loop.deliver_later)
+        points = RecoveryPoints(self.disk, f"/{name}")
+        self.worker = SimWorker(self.disk, DirectoryWriter(f"/{name}", points), self.loop.deliver_later)
         self.recorder = Recorder()
         self.driver = Driver(
             node_id=node_id,
@@ -100,6 +104,8 @@ class Process:
             rng=world.scheduler.rng(f"driver/{node_id}/{life}"),
             nursery=Nursery(on_crash),
             listeners=[self.recorder],
+            log_config=world.log_config,
+            recovery_points=points,
         )
         self.address = Address(name, 9000)
 
@@ -123,8 +129,11 @@ class Process:
 
 
 class World:
-    def __init__(self, seed: int = 1, voters: int = 3, observers: int = 0) -> None:
+    def __init__(
+        self, seed: int = 1, voters: int = 3, observers: int = 0, log_config: LogConfig = METADATA_LOG
+    ) -> None:
         WORLDS.append(self)
+        self.log_config = log_config
         self.scheduler = Scheduler(seed)
         self.network = Network(self.scheduler)
         self.voters = VoterSet(

@@ -9,10 +9,13 @@ from driver_world import WORLDS, World, outcome_of
 
 from jepsen.sim.disk_faults import Fail
 from quorum.driver import NotLeader
+from quorum.metadata_log import METADATA_PARTITION
 from quorum.raft.quorum_state import CorruptQuorumState
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.quorum import DescribeQuorumRequest, VoteRequest
 from quorumlog.rpc.transport import Identity
+from storage.checkpoint import RecoveryPoints
+from storage.log_config import LogConfig
 from storage.writer import DirectoryOffline
 
 
@@ -229,3 +232,63 @@ def test_the_same_seed_gives_the_same_history() -> None:
         return [(world.scheduler.steps, process.driver.epoch) for process in world.running.values()]
 
     assert history(11) == history(11)
+
+
+def appended_and_killed(world: World, times: int) -> None:
+    """Values enough for several segments, then everyone loses power."""
+    assert world.run(5_000, until=world.has_leader)
+    for number in range(times):
+        leader = world.leader
+        assert leader is not None
+        leader.append(b"%d" % number * 40)
+        assert world.run(5_000, until=lambda end=number + 1: len(world.running[0].recorder.values) == end)  # type: ignore[misc]
+    world.run(1_000)
+    for node_id in list(world.running):
+        world.kill(node_id, power_cut=True)
+
+
+SMALL_SEGMENTS = LogConfig(segment_bytes=600)
+
+
+def test_an_unclean_start_reads_the_newest_segment_and_not_the_whole_log() -> None:
+    world = World(log_config=SMALL_SEGMENTS)
+    appended_and_killed(world, times=30)
+    process = world.start(0)
+    world.run(50)
+    log = process.driver._log._log
+    assert len(log.segment_bases) > 3
+    noted = RecoveryPoints(world.disks[0], "/n0").get(METADATA_PARTITION)
+    assert log.segment_bases[-3] <= noted <= log.synced_end
+    assert 0 < log.recovery.scanned_bytes <= 2 * SMALL_SEGMENTS.segment_bytes
+    assert not log.recovery.lost_below_recovery_point
+
+
+def test_a_stop_in_order_notes_how_far_the_log_is_synced() -> None:
+    world = World(voters=1, log_config=SMALL_SEGMENTS)
+    assert world.run(5_000, until=world.has_leader)
+    process = world.running[0]
+    outcome_of(world, process, process.driver.stop())
+    assert RecoveryPoints(world.disks[0], "/n0").get(METADATA_PARTITION) == process.driver._log._log.end_offset > 0
+
+
+def test_a_truncation_lowers_the_recovery_point_first() -> None:
+    world = World(voters=3, log_config=SMALL_SEGMENTS)
+    assert world.run(5_000, until=world.has_leader)
+    old = world.leader
+    assert old is not None
+    others = [node_id for node_id in world.running if node_id != old.driver.node_id]
+    for node_id in others:
+        world.kill(node_id)
+    for number in range(20):  # accepted by the leader alone, over several segments
+        old.append(b"never %d" % number * 20)
+    world.run(300)
+    points = RecoveryPoints(world.disks[old.driver.node_id], f"/n{old.driver.node_id}")
+    assert points.get(METADATA_PARTITION) > 5
+    world.kill(old.driver.node_id)
+    for node_id in others:
+        world.start(node_id)
+    assert world.run(5_000, until=world.has_leader)
+    process = world.start(old.driver.node_id)
+    assert world.run(5_000, until=lambda: process.recorder.end_offset > 0 and process.driver.end_offset < 15)
+    points = RecoveryPoints(world.disks[old.driver.node_id], f"/n{old.driver.node_id}")
+    assert points.get(METADATA_PARTITION) <= process.driver._log._log.synced_end
