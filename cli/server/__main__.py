@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-
-os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # read at import; its information about closed connections is noise
 
 from cli.server.process import main
 

@@ -1,18 +1,21 @@
 """One background event loop for all blocking clients of a process.
 
 Made at the first need and keyed by process id: after a fork (a PySpark worker) the child makes its own, and never
-touches the parent's (SPARK F11).
+touches the parent's (SPARK F11). What was not closed is ended with the process, so that the interpreter finds no task
+to complain of; records that were not flushed are lost then, as they are with any client.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+END_TIMEOUT_S = 2.0  # at the end of the process, for tasks that do not let go
 
 
 class LoopThread:
@@ -21,6 +24,7 @@ class LoopThread:
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, name="quorumlog-client", daemon=True)
         self._thread.start()
+        atexit.register(self.end)
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Run on the loop, wait here. TimeoutError cancels it: what it had sent by then may be carried out."""
@@ -31,6 +35,24 @@ class LoopThread:
         except TimeoutError:
             future.cancel()
             raise
+
+    def end(self) -> None:
+        """Cancel what still runs, then stop the loop. Does nothing in a forked child, which has no such thread."""
+        if self.pid == os.getpid() and self._thread.is_alive():
+            self.loop.call_soon_threadsafe(lambda: self.loop.create_task(self._end()))
+            self._thread.join(END_TIMEOUT_S)
+
+    async def _end(self) -> None:
+        own = asyncio.current_task()
+        tasks = [task for task in asyncio.all_tasks() if task is not own]
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            try:
+                await task
+            except (Exception, asyncio.CancelledError):
+                pass  # whoever waited for it is gone
+        self.loop.stop()
 
 
 _current: LoopThread | None = None
