@@ -37,8 +37,10 @@ class LoopThread:
             raise
 
     def end(self) -> None:
-        """Cancel what still runs, then stop the loop. Does nothing in a forked child, which has no such thread."""
-        if self.pid == os.getpid() and self._thread.is_alive():
+        """Cancel what still runs, then stop the loop. A forked child has no such thread, and lets go silently."""
+        if self.pid != os.getpid():
+            self.loop.set_exception_handler(lambda _loop, _context: None)
+        elif self._thread.is_alive():
             self.loop.call_soon_threadsafe(lambda: self.loop.create_task(self._end()))
             self._thread.join(END_TIMEOUT_S)
 
