@@ -10,8 +10,10 @@ from typing import Any
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId, Uuid
+from quorumlog.messages.admin import CreatePartitionsRequest, IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import CreateTopicsRequest, DeleteTopicsRequest
 from quorumlog.messages.controller import (
+    AllocateProducerIdsRequest,
     AlterPartitionRequest,
     AssignReplicasToDirectoriesRequest,
     BrokerHeartbeatRequest,
@@ -42,6 +44,9 @@ TO_CONTROLLER: tuple[type, ...] = (
     AssignReplicasToDirectoriesRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
+    CreatePartitionsRequest,
+    IncrementalAlterConfigsRequest,
+    AllocateProducerIdsRequest,
 )
 
 

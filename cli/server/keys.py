@@ -14,6 +14,7 @@ from typing import Any
 
 from cli.server.properties import ConfigError
 from cli.server.values import parse_bool, parse_bytes, parse_int, parse_list
+from quorumlog.broker_config import TOPIC_SYNONYMS
 
 MAX_PORT = 65_535
 MAX_INT = 2**31 - 1
@@ -113,32 +114,6 @@ _KEYS = (
 
 NODE_KEYS: Mapping[str, NodeKey] = {key.name: key for key in _KEYS}
 
-TOPIC_SYNONYMS: Mapping[str, str] = {
-    "compression.type": "compression.type",
-    "log.cleaner.delete.retention.ms": "delete.retention.ms",
-    "log.cleaner.max.compaction.lag.ms": "max.compaction.lag.ms",
-    "log.cleaner.min.cleanable.ratio": "min.cleanable.dirty.ratio",
-    "log.cleaner.min.compaction.lag.ms": "min.compaction.lag.ms",
-    "log.cleanup.policy": "cleanup.policy",
-    "log.durability": "durability",  # ours
-    "log.flush.interval.messages": "flush.messages",
-    "log.flush.interval.ms": "flush.ms",
-    "log.index.interval.bytes": "index.interval.bytes",
-    "log.index.size.max.bytes": "segment.index.bytes",
-    "log.message.timestamp.after.max.ms": "message.timestamp.after.max.ms",
-    "log.message.timestamp.before.max.ms": "message.timestamp.before.max.ms",
-    "log.message.timestamp.type": "message.timestamp.type",
-    "log.preallocate": "preallocate",
-    "log.retention.bytes": "retention.bytes",
-    "log.retention.ms": "retention.ms",
-    "log.roll.jitter.ms": "segment.jitter.ms",
-    "log.roll.ms": "segment.ms",
-    "log.segment.bytes": "segment.bytes",
-    "log.segment.delete.delay.ms": "file.delete.delay.ms",
-    "message.max.bytes": "max.message.bytes",
-    "min.insync.replicas": "min.insync.replicas",
-    "unclean.leader.election.enable": "unclean.leader.election.enable",
-}
 SIZES = ("retention.bytes", "segment.bytes", "segment.index.bytes", "max.message.bytes", "index.interval.bytes")
 
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000

@@ -12,22 +12,27 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from quorum.controller.activation import activate
+from quorum.controller.alter_configs import alter_configs
 from quorum.controller.alter_partition import alter_partitions
 from quorum.controller.assign_directories import assign_directories
 from quorum.controller.config import ControllerConfig
+from quorum.controller.create_partitions import create_partitions
 from quorum.controller.create_topics import create_topics
 from quorum.controller.delete_topics import delete_topics
 from quorum.controller.fencing import fence
 from quorum.controller.heartbeat import heartbeat
 from quorum.controller.idle import Idle, write_no_op
 from quorum.controller.outcome import Draft, Outcome
+from quorum.controller.producer_ids import allocate_producer_ids
 from quorum.controller.register_broker import register_broker
 from quorum.controller.sessions import Sessions
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.registration import is_reserved_directory
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid
+from quorumlog.messages.admin import CreatePartitionsRequest, IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import CreateTopicsRequest, DeleteTopicsRequest
 from quorumlog.messages.controller import (
+    AllocateProducerIdsRequest,
     AlterPartitionRequest,
     AssignReplicasToDirectoriesRequest,
     BrokerHeartbeatRequest,
@@ -46,6 +51,9 @@ ControllerRequest = (
     | AssignReplicasToDirectoriesRequest
     | CreateTopicsRequest
     | DeleteTopicsRequest
+    | CreatePartitionsRequest
+    | IncrementalAlterConfigsRequest
+    | AllocateProducerIdsRequest
 )
 
 
@@ -105,6 +113,12 @@ class Controller:
                 )
             case DeleteTopicsRequest():
                 return self._perform(lambda draft: delete_topics(draft, request))
+            case CreatePartitionsRequest():
+                return self._perform(lambda draft: create_partitions(draft, request, self.rng))
+            case IncrementalAlterConfigsRequest():
+                return self._perform(lambda draft: alter_configs(draft, request))
+            case AllocateProducerIdsRequest():
+                return self._perform(lambda draft: allocate_producer_ids(draft, request))
 
     def fence_broker(self, broker_id: NodeId) -> Outcome | None:
         """Because its session ended, or its death is proven. None: it is fenced already."""

@@ -7,14 +7,15 @@ ISR and leader of a new partition are its replicas that are active, in the order
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from quorum.controller.config import MAX_PARTITIONS_PER_REQUEST, ControllerConfig
+from quorum.controller.new_partition import bad_assignment, check_replicas, partition_record
 from quorum.controller.outcome import Draft
 from quorum.controller.placement import place_replicas
 from quorum.metadata.image import TOPIC_RESOURCE, Image
-from quorum.metadata.registration import UNASSIGNED, BrokerRegistration
+from quorum.metadata.topic_settings import Layers
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.cluster import (
@@ -24,8 +25,8 @@ from quorumlog.messages.cluster import (
     CreateTopicsResponse,
     DescribedConfig,
 )
-from quorumlog.messages.metadata_records import ConfigRecord, PartitionRecord, TopicRecord
-from quorumlog.topic_config import TOPIC_CONFIGS, validate_all
+from quorumlog.messages.metadata_records import ConfigRecord, TopicRecord
+from quorumlog.topic_config import validate_all
 from quorumlog.topic_name import collision_key, validate_topic_name
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _create(
     for name in sorted(settings):
         draft.add(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=settings[name]))
     for index, replicas in enumerate(placement):
-        draft.add(_partition_record(image, topic_id, index, replicas))
+        draft.add(partition_record(image, topic_id, index, replicas))
     return CreateTopicResult(
         name=topic.name,
         topic_id=topic_id,
@@ -134,52 +135,14 @@ def _placement_by_hand(image: Image, topic: CreatableTopic) -> Placement:
         raise ApiError(ErrorCode.INVALID_REQUEST, "assignments say how many partitions and replicas there are")
     by_index = {assignment.partition: assignment.broker_ids for assignment in topic.assignments}
     if sorted(by_index) != list(range(len(topic.assignments))):
-        raise _bad_assignment("partitions must be numbered from 0 without a gap")
+        raise bad_assignment("partitions must be numbered from 0 without a gap")
     if len({len(replicas) for replicas in by_index.values()}) > 1:
-        raise _bad_assignment("partitions have different numbers of replicas")
+        raise bad_assignment("partitions have different numbers of replicas")
     placement = [by_index[index] for index in range(len(by_index))]
     for index, replicas in enumerate(placement):
-        _check_replicas(image, index, replicas)
+        check_replicas(image, index, replicas)
     return placement
 
 
-def _check_replicas(image: Image, index: int, replicas: tuple[NodeId, ...]) -> None:
-    if not replicas or len(set(replicas)) < len(replicas):
-        raise _bad_assignment(f"partition {index} needs one or more different brokers, has {list(replicas)}")
-    for broker_id in replicas:
-        if broker_id not in image.brokers:
-            raise _bad_assignment(f"partition {index}: broker {broker_id} is not registered")
-    if not any(image.brokers[broker_id].takes_replicas for broker_id in replicas):
-        raise _bad_assignment(f"partition {index}: all of {list(replicas)} are fenced or shutting down")
-
-
-def _bad_assignment(reason: str) -> ApiError:
-    return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
-
-
-def _partition_record(image: Image, topic_id: Uuid, index: int, replicas: tuple[NodeId, ...]) -> PartitionRecord:
-    isr = tuple(broker_id for broker_id in replicas if image.brokers[broker_id].takes_replicas)
-    return PartitionRecord(
-        partition=index,
-        topic_id=topic_id,
-        replicas=replicas,
-        isr=isr,
-        leader=isr[0],
-        directories=tuple(default_directory(image.brokers[broker_id]) for broker_id in replicas),
-    )
-
-
-def default_directory(broker: BrokerRegistration) -> Uuid:
-    """The broker's only directory; with several, the broker chooses and tells us (KRAFT 2.7)."""
-    return broker.log_directories[0] if len(broker.log_directories) == 1 else UNASSIGNED
-
-
 def _effective(image: Image, name: str) -> tuple[DescribedConfig, ...]:
-    own: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, name), {})
-    values = image.topic_config(name)
-
-    def described(key: str) -> DescribedConfig:
-        source = _ON_TOPIC if key in own else _ON_CLUSTER if key in values else _DEFAULT
-        return DescribedConfig(name=key, value=values.get(key, TOPIC_CONFIGS[key].default), source=source)
-
-    return tuple(described(key) for key in sorted(TOPIC_CONFIGS))
+    return tuple(sorted(Layers(image=image, file={}).of_topic(name), key=lambda config: config.name))

@@ -27,6 +27,7 @@ from quorum.raft.events import NotLeader
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, NodeId, Offset
+from quorumlog.messages.admin import CreatePartitionsRequest
 from quorumlog.messages.cluster import CreateTopicsRequest, DeleteTopicsRequest
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import BrokerHeartbeatRequest, RegisterBrokerRequest
@@ -160,7 +161,8 @@ class ControllerService:
         return outcome
 
     def _timeout_ms(self, request: ControllerRequest) -> int:
-        if isinstance(request, CreateTopicsRequest | DeleteTopicsRequest) and request.timeout_ms > 0:
+        timed = CreateTopicsRequest | DeleteTopicsRequest | CreatePartitionsRequest
+        if isinstance(request, timed) and request.timeout_ms > 0:
             return request.timeout_ms
         return self.config.commit_timeout_ms
 

@@ -1,0 +1,75 @@
+"""What a resource's settings become by the operations of one request. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.admin import AlterableConfig
+from quorumlog.topic_config import TOPIC_CONFIGS, Kind, validate
+
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3  # Kafka's numbers of operations
+
+
+def changed_values(
+    before: Mapping[str, str],
+    inherited: Mapping[str, str],
+    changes: Iterable[AlterableConfig],
+    name_of: Callable[[str], str],
+) -> dict[str, str]:
+    """The values that are set afterwards. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG.
+
+    before: set on this resource. inherited: what an append begins with where nothing is set; else the default.
+    name_of: the name under which a key is kept.
+    """
+    after = dict(before)
+    seen: list[str] = []
+    for change in changes:
+        name = name_of(change.name)
+        if name in seen:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"{change.name} is in the request twice")
+        seen.append(name)
+        _apply(after, inherited, name, change)
+    return after
+
+
+def _apply(after: dict[str, str], inherited: Mapping[str, str], name: str, change: AlterableConfig) -> None:
+    if change.operation == DELETE:
+        if name not in after:
+            _require_known(name)
+        after.pop(name, None)
+        return
+    if change.operation not in (SET, APPEND, SUBTRACT):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"operation {change.operation}: must be 0, 1, 2 or 3")
+    if change.value is None:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"{change.name} needs a value; delete takes it back")
+    if change.operation == SET:
+        validate(name, change.value)
+        after[name] = change.value
+        return
+    _require_list(name, change)
+    now = after.get(name, inherited.get(name, TOPIC_CONFIGS[name].default))
+    after[name] = _list_after(now, change.value, add=change.operation == APPEND)
+
+
+def _require_known(name: str) -> None:
+    if name not in TOPIC_CONFIGS:
+        validate(name, "")  # says which name is nearest
+
+
+def _require_list(name: str, change: AlterableConfig) -> None:
+    _require_known(name)
+    if TOPIC_CONFIGS[name].kind is not Kind.CHOICES:
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"{change.name} is no list: set it, or delete it")
+
+
+def _list_after(now: str, words: str, *, add: bool) -> str:
+    held = _words(now)
+    if add:
+        return ",".join(dict.fromkeys([*held, *_words(words)]))
+    gone = _words(words)
+    return ",".join(word for word in held if word not in gone)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

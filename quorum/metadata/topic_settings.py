@@ -1,0 +1,94 @@
+"""The settings of a topic as people are shown them: each value, where it comes from, and where it could come from.
+
+Layers, the first that has a key counts: the topic, this broker, all brokers (both changed while they run), the broker's
+file, the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
+from quorumlog.broker_config import BROKER_NAMES
+from quorumlog.ids import NodeId
+from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
+from quorumlog.topic_config import MAX_INT, TOPIC_CONFIGS, ConfigKey, Kind
+
+SET_ON_TOPIC, SET_ON_BROKER, SET_ON_ALL_BROKERS, SET_IN_FILE, DEFAULT = 1, 2, 3, 4, 5  # Kafka's numbers of sources
+BOOLEAN, STRING, INT, LONG, DOUBLE, LIST = 1, 2, 3, 5, 6, 7  # Kafka's numbers of types
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """Where a broker finds the settings of its topics. file: by the topics' names."""
+
+    image: Image
+    node_id: NodeId | None = None  # None: of no broker, as a controller sees it
+    file: Mapping[str, str]
+
+    def of_topic(self, name: str) -> Iterator[DescribedConfig]:
+        """Every setting of a topic, by name."""
+        layers = [(SET_ON_TOPIC, self.image.configs.get((TOPIC_RESOURCE, name), {})), *self._below()]
+        for key in TOPIC_CONFIGS.values():
+            yield _described(key, key.name, layers)
+
+    def of_broker(self) -> Iterator[DescribedConfig]:
+        """What a broker sets for its topics and takes while it runs, by its own names."""
+        for name in sorted(BROKER_NAMES.values()):
+            yield _described(TOPIC_CONFIGS[_TOPIC_NAMES[name]], name, self._below())
+
+    def _below(self) -> list[tuple[int, Mapping[str, str]]]:
+        configs = self.image.configs
+        own: Mapping[str, str] = {}
+        if self.node_id is not None:
+            own = configs.get((BROKER_RESOURCE, str(self.node_id)), {})
+        return [
+            (SET_ON_BROKER, own),
+            (SET_ON_ALL_BROKERS, configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})),
+            (SET_IN_FILE, self.file),
+        ]
+
+
+def of_all_brokers(image: Image) -> Iterator[DescribedConfig]:
+    """What is set for all brokers while they run, and nothing else."""
+    values: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
+    for topic_name in sorted(values):
+        key = TOPIC_CONFIGS.get(topic_name)
+        if key is not None:
+            yield _described(key, BROKER_NAMES.get(topic_name, topic_name), [(SET_ON_ALL_BROKERS, values)])
+
+
+_TOPIC_NAMES = {name: topic_name for topic_name, name in BROKER_NAMES.items()}
+
+
+def _described(key: ConfigKey, name: str, layers: list[tuple[int, Mapping[str, str]]]) -> DescribedConfig:
+    found = [(source, values[key.name]) for source, values in layers if key.name in values]
+    synonyms = [*found, (DEFAULT, key.default)]
+    source, value = synonyms[0]
+    below = BROKER_NAMES.get(key.name, key.name)  # what brokers call it
+    return DescribedConfig(
+        name=name,
+        value=value,
+        source=source,
+        documentation=key.doc,
+        config_type=_type(key),
+        synonyms=tuple(
+            ConfigSynonym(name=key.name if source == SET_ON_TOPIC else below, value=value, source=source)
+            for source, value in synonyms
+        ),
+    )
+
+
+def _type(key: ConfigKey) -> int:
+    match key.kind:
+        case Kind.WHOLE:
+            return INT if key.maximum <= MAX_INT else LONG
+        case Kind.FRACTION:
+            return DOUBLE
+        case Kind.BOOLEAN:
+            return BOOLEAN
+        case Kind.CHOICE:
+            return STRING
+        case Kind.CHOICES:
+            return LIST

@@ -1,0 +1,187 @@
+"""IncrementalAlterConfigs at the controller: operations, refusals, and what settings mean for partitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from controller_world import World, cluster, code
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quorum.controller.config_changes import APPEND, DELETE, SET, SUBTRACT, changed_values
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
+
+TOPIC, BROKER = 2, 4
+Change = tuple[str, int, str | None]
+
+
+def alter(world: World, *changes: Change, kind: int = TOPIC, name: str = "t", **fields: Any) -> Any:
+    configs = tuple(AlterableConfig(name=key, operation=operation, value=value) for key, operation, value in changes)
+    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
+    return world.ask(IncrementalAlterConfigsRequest(resources=(resource,), **fields)).results[0]
+
+
+def topic_world(**config: Any) -> World:
+    world = cluster(1, 2, 3, **config)
+    world.create(replicas=(1, 2, 3), configs={"retention.ms": "5"})
+    return world
+
+
+REFUSALS: list[tuple[str, int, str, list[Change], ErrorCode]] = [
+    ("no such topic", TOPIC, "nobody", [("retention.ms", SET, "1")], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ("no such type", 3, "t", [("retention.ms", SET, "1")], ErrorCode.INVALID_REQUEST),
+    ("no broker id", BROKER, "one", [("log.retention.ms", SET, "1")], ErrorCode.INVALID_REQUEST),
+    ("zeros before a broker id", BROKER, "01", [("log.retention.ms", SET, "1")], ErrorCode.INVALID_REQUEST),
+    ("no such broker", BROKER, "9", [("log.retention.ms", SET, "1")], ErrorCode.BROKER_ID_NOT_REGISTERED),
+    ("unknown key", TOPIC, "t", [("retention.mss", SET, "1")], ErrorCode.INVALID_CONFIG),
+    ("unknown key deleted", TOPIC, "t", [("retention.mss", DELETE, None)], ErrorCode.INVALID_CONFIG),
+    ("unknown key of a broker", BROKER, "", [("log.retention.hours", SET, "1")], ErrorCode.INVALID_CONFIG),
+    ("read-only key of a broker", BROKER, "", [("listeners", SET, "x")], ErrorCode.INVALID_CONFIG),
+    ("bad value", TOPIC, "t", [("retention.ms", SET, "soon")], ErrorCode.INVALID_CONFIG),
+    ("no value", TOPIC, "t", [("retention.ms", SET, None)], ErrorCode.INVALID_REQUEST),
+    ("nothing to append", TOPIC, "t", [("cleanup.policy", APPEND, None)], ErrorCode.INVALID_REQUEST),
+    ("append to a number", TOPIC, "t", [("retention.ms", APPEND, "1")], ErrorCode.INVALID_CONFIG),
+    ("nothing left of a list", TOPIC, "t", [("cleanup.policy", SUBTRACT, "delete")], ErrorCode.INVALID_CONFIG),
+    ("unknown operation", TOPIC, "t", [("retention.ms", 4, "1")], ErrorCode.INVALID_REQUEST),
+    (
+        "a key twice",
+        TOPIC,
+        "t",
+        [("retention.ms", SET, "1"), ("retention.ms", DELETE, None)],
+        ErrorCode.INVALID_REQUEST,
+    ),
+    (
+        "a key by both names",
+        BROKER,
+        "",
+        [("log.retention.ms", SET, "1"), ("retention.ms", SET, "2")],
+        ErrorCode.INVALID_REQUEST,
+    ),
+    (
+        "values that contradict each other",
+        TOPIC,
+        "t",
+        [("min.compaction.lag.ms", SET, "9"), ("max.compaction.lag.ms", SET, "5")],
+        ErrorCode.INVALID_CONFIG,
+    ),
+    ("one broker's min ISR", BROKER, "1", [("min.insync.replicas", SET, "2")], ErrorCode.INVALID_CONFIG),
+    ("no min ISR at all", BROKER, "", [("min.insync.replicas", DELETE, None)], ErrorCode.INVALID_CONFIG),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "changes", "want"), [c[1:] for c in REFUSALS], ids=[c[0] for c in REFUSALS])
+def test_refused(kind: int, name: str, changes: list[Change], want: ErrorCode) -> None:
+    world = topic_world()
+    before = world.tip
+    assert code(alter(world, *changes, kind=kind, name=name)) is want
+    assert world.tip is before
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "nearest"),
+    [(TOPIC, "retention.mss", "retention.ms"), (BROKER, "log.retention.mss", "log.retention.ms")],
+    ids=["topic", "broker"],
+)
+def test_an_unknown_key_is_told_its_nearest_neighbour(kind: int, key: str, nearest: str) -> None:
+    result = alter(topic_world(), (key, SET, "1"), kind=kind, name="t" if kind == TOPIC else "")
+    assert f"did you mean {nearest}?" in result.error_message
+
+
+def test_set_and_delete_change_only_what_they_name() -> None:
+    world = topic_world()
+    assert code(alter(world, ("segment.bytes", SET, "2097152"))) is ErrorCode.NONE
+    assert dict(world.tip.configs[TOPIC, "t"]) == {"retention.ms": "5", "segment.bytes": "2097152"}
+    assert code(alter(world, ("retention.ms", DELETE, None), ("flush.ms", DELETE, None))) is ErrorCode.NONE
+    assert dict(world.tip.configs[TOPIC, "t"]) == {"segment.bytes": "2097152"}
+
+
+def test_a_change_that_changes_nothing_writes_nothing() -> None:
+    world = topic_world()
+    before = len(world.log)
+    assert code(alter(world, ("retention.ms", SET, "5"))) is ErrorCode.NONE
+    assert len(world.log) == before
+
+
+def test_lists_grow_from_what_is_inherited() -> None:
+    world = topic_world()
+    alter(world, ("cleanup.policy", APPEND, "compact"))
+    assert world.tip.topic_config("t")["cleanup.policy"] == "delete,compact"
+    alter(world, ("cleanup.policy", SUBTRACT, "delete"))
+    assert world.tip.topic_config("t")["cleanup.policy"] == "compact"
+
+
+def test_settings_of_brokers_are_kept_by_the_topics_names() -> None:
+    world = topic_world()
+    assert code(alter(world, ("log.retention.ms", SET, "7"), kind=BROKER, name="")) is ErrorCode.NONE
+    assert code(alter(world, ("log.flush.interval.ms", SET, "8"), kind=BROKER, name="2")) is ErrorCode.NONE
+    assert world.tip.configs[BROKER, ""]["retention.ms"] == "7"
+    assert dict(world.tip.configs[BROKER, "2"]) == {"flush.ms": "8"}
+    assert world.tip.topic_config("t")["retention.ms"] == "5"
+
+
+def test_validate_only_changes_nothing_and_answers_the_same() -> None:
+    world = topic_world()
+    before = world.tip
+    assert code(alter(world, ("retention.ms", SET, "9"), validate_only=True)) is ErrorCode.NONE
+    assert code(alter(world, ("retention.ms", SET, "x"), validate_only=True)) is ErrorCode.INVALID_CONFIG
+    assert world.tip is before
+
+
+def test_one_resource_twice_is_refused_both_times() -> None:
+    world = topic_world()
+    one = AlterConfigsResource(resource_type=TOPIC, resource_name="t")
+    results = world.ask(IncrementalAlterConfigsRequest(resources=(one, one))).results
+    assert [code(result) for result in results] == [ErrorCode.INVALID_REQUEST] * 2
+
+
+@pytest.mark.parametrize(("kind", "name"), [(TOPIC, "t"), (BROKER, "")], ids=["topic", "all brokers"])
+def test_a_smaller_min_isr_ends_an_elr(kind: int, name: str) -> None:
+    world = cluster(1, 2, 3, min_insync_replicas=2)
+    world.create(replicas=(1, 2, 3))
+    world.fence(2)
+    world.fence(3)
+    assert (world.partition().isr, world.partition().eligible_leader_replicas) == ((1,), (3,))
+    assert code(alter(world, ("min.insync.replicas", SET, "1"), kind=kind, name=name)) is ErrorCode.NONE
+    assert world.partition().eligible_leader_replicas == ()
+
+
+def test_allowing_unclean_elections_elects_at_once() -> None:
+    world = cluster(1, 2, 3)
+    world.create(replicas=(1, 2))
+    world.fence(2)
+    world.fence(1)
+    world.start(2, incarnation=1)
+    assert world.partition().leader == -1
+    assert code(alter(world, ("unclean.leader.election.enable", SET, "true"))) is ErrorCode.NONE
+    assert (world.partition().leader, world.partition().isr) == (2, (2,))
+
+
+NAMES = st.sampled_from(["retention.ms", "flush.ms", "segment.ms", "cleanup.policy"])
+WORDS = st.lists(st.sampled_from(["compact", "delete"]), min_size=1, max_size=3).map(",".join)
+
+
+@settings(max_examples=150)
+@given(st.dictionaries(NAMES, st.tuples(st.sampled_from([SET, DELETE, APPEND, SUBTRACT]), WORDS)))
+def test_operations_agree_with_a_dumber_model(changes: dict[str, tuple[int, str]]) -> None:
+    before = {"retention.ms": "5", "cleanup.policy": "compact"}
+    asked = [AlterableConfig(name=name, operation=op, value=words) for name, (op, words) in changes.items()]
+    try:
+        after = changed_values(before, {}, asked, lambda name: name)
+    except ApiError:
+        assert any(name != "cleanup.policy" and op != DELETE for name, (op, _) in changes.items())
+        return
+    for name in {*before, *after}:
+        if name not in changes:
+            assert after[name] == before[name]
+    operation, words = changes.get("cleanup.policy", (APPEND, ""))
+    held = {"compact"}
+    want = {
+        SET: set(words.split(",")),
+        DELETE: None,
+        APPEND: held | {word for word in words.split(",") if word},
+        SUBTRACT: held - set(words.split(",")),
+    }[operation]
+    got = after.get("cleanup.policy")
+    assert (None if got is None else {word for word in got.split(",") if word}) == want
