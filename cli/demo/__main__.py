@@ -22,13 +22,14 @@ from cli.demo.fault import LeaderKill
 from cli.demo.flights import Figures, Flights
 from cli.demo.page import mean_text, render
 from cli.demo.steps import Steps
-from quorumlog.client.errors import QuorumlogError
+from quorumlog.client.errors import QuorumlogError, RequestFailed
+from quorumlog.errors import ErrorCode
 from quorumlog.rpc.transport import RpcError
 from quorumlog.spark.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.layout import LayoutError, has_cluster
 from quorumlog.testing.nodes import LocalNodes, NodeEnded
-from quorumlog.testing.waiting import TimedOut
+from quorumlog.testing.waiting import TimedOut, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +79,7 @@ class Demo:
     def _create_topic(self, cluster: LocalCluster) -> None:
         with self.steps.step(f"topic {TOPIC!r}") as details:
             cluster.client.admin.create_topic(TOPIC, PARTITIONS, REPLICAS, {"min.insync.replicas": str(IN_SYNC)})
-            cluster.wait_in_sync(TOPIC)
+            wait_until(lambda: _in_sync(cluster), 30, f"all replicas of {TOPIC} to be in sync")
             details.append(f"{PARTITIONS} partitions, {REPLICAS} replicas, min.insync.replicas {IN_SYNC}")
 
     def _load(self, cluster: LocalCluster) -> tuple[LeaderKill, Loaded]:
@@ -103,7 +104,7 @@ class Demo:
             running.result()
         self.steps.done(f"{loaded.acknowledged:,} rows acknowledged", loaded.took_s, *_load_details(loaded))
         with self.steps.step("all replicas in sync again"):
-            cluster.wait_in_sync(TOPIC, 60)
+            wait_until(lambda: _in_sync(cluster), 60, f"all replicas of {TOPIC} to be in sync")
         return fault, loaded
 
     def _ask_spark(self, cluster: LocalCluster, loaded: Loaded) -> tuple[dict[str, Figures], Account]:
@@ -214,6 +215,17 @@ def _load_details(loaded: Loaded) -> tuple[str, str]:
         f"{loaded.acknowledged / loaded.took_s:,.0f} rows/s",
         f"longest pause without an acknowledgement: {length:.2f} s, from {begin:.2f} s on",
     )
+
+
+def _in_sync(cluster: LocalCluster) -> bool:
+    """Every partition has all its replicas. A broker that has not heard of a new topic yet says that there is none."""
+    try:
+        partitions = cluster.client.admin.describe_topic(TOPIC).partitions
+    except RequestFailed as error:
+        if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return False
+        raise
+    return all(len(partition.isr) == REPLICAS for partition in partitions)
 
 
 def _late_kill(fault: LeaderKill, loaded: Loaded) -> list[str]:
