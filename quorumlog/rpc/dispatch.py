@@ -14,6 +14,7 @@ from typing import Any
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.decode_error import DecodeError
+from quorumlog.messages.method import Method
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.access import refuse_caller, refuse_request
 from quorumlog.rpc.caller import Caller
@@ -21,12 +22,22 @@ from quorumlog.rpc.calls import Call, expects_answer
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.transport import Handler, Identity, Listener
 
+FAILED = "the server failed; its log says why"
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """data: None: nothing is sent. last: the stream that the request came by cannot go on."""
 
     data: bytes | None
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer before it is encoded. message: None: nothing is sent. last: as in `Answer`."""
+
+    message: Any
     last: bool = False
 
 
@@ -67,27 +78,44 @@ class Dispatch:
             request = call.codec.decode_request(data)  # type: ignore[arg-type]  # decoders take any buffer
         except DecodeError as error:
             return _failure(call, ApiError(ErrorCode.INVALID_REQUEST, str(error)), last=True)
+        reply = await self.reply(context, call.method, request)
+        if reply.message is None:
+            return Answer(None, reply.last)
+        try:
+            return Answer(call.codec.encode_response(reply.message), reply.last)
+        except Exception as error:
+            self._on_crash(f"answer of {call.method.name}", error)
+            return _failure(call, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, FAILED))
+
+    async def reply(self, context: PeerContext, method: Method, request: Any) -> Reply:
+        """`answer` for a wire that has decoded the request by itself. Starts the handler as `answer` does."""
+        if context.refusal is not None:
+            return Reply(failure(method, context.refusal), last=True)
         answered = expects_answer(request)
         try:
-            return Answer(await self._handle(context, call, request, answered))
+            return Reply(await self._handle(context, method, request, answered))
         except ApiError as error:
-            return _failure(call, error) if answered else Answer(None, last=True)
+            return Reply(failure(method, error)) if answered else Reply(None, last=True)
         except Exception as error:
-            self._on_crash(f"handler of {call.method.name}", error)
-            told = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the server failed; its log says why")
-            return _failure(call, told) if answered else Answer(None, last=True)
+            self._on_crash(f"handler of {method.name}", error)
+            told = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, FAILED)
+            return Reply(failure(method, told)) if answered else Reply(None, last=True)
 
-    async def _handle(self, context: PeerContext, call: Call, request: Any, answered: bool) -> bytes | None:
-        refusal = refuse_request(self.listener, call.method, request)
+    async def _handle(self, context: PeerContext, method: Method, request: Any, answered: bool) -> Any:
+        refusal = refuse_request(self.listener, method, request)
         if refusal is not None:
             raise refusal
         response = await self._handler(context, request)
         if not answered:
             return None
-        assert type(response) is call.method.response, f"{call.method.name} answered with {type(response).__name__}"
-        return call.codec.encode_response(response)
+        assert type(response) is method.response, f"{method.name} answered with {type(response).__name__}"
+        return response
+
+
+def failure(method: Method, error: ApiError) -> Any:
+    """The error as a response of the method's own type."""
+    return method.response(error_code=int(error.code), error_message=error.message)
 
 
 def _failure(call: Call, error: ApiError, last: bool = False) -> Answer:
-    response = call.method.response(error_code=int(error.code), error_message=error.message)
-    return Answer(call.codec.encode_response(response), last)
+    return Answer(call.codec.encode_response(failure(call.method, error)), last)

@@ -1,0 +1,112 @@
+"""Metadata, DeleteTopics and DescribeQuorum, where Kafka's form is not ours."""
+
+from __future__ import annotations
+
+from quorumlog.messages.cluster import (
+    DeleteTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    TopicMetadata,
+    TopicQuery,
+)
+from quorumlog.messages.quorum import DescribeQuorumRequest, DescribeQuorumResponse, QuorumReplica
+from quorumlog.wire.convert.mirror import from_values, to_values
+from quorumlog.wire.schema import Values
+
+METADATA_TOPIC = "__cluster_metadata"
+_UNKNOWN_TOPIC = 3
+
+
+def read_metadata_request(values: Values, version: int) -> MetadataRequest:
+    """Null asks for all topics; in version 0, where nothing is null, no topics do."""
+    topics = values["topics"]
+    return MetadataRequest(
+        all_topics=topics is None or (version == 0 and not topics),
+        topics=tuple([from_values(TopicQuery, topic) for topic in topics or ()]),
+        allow_auto_topic_creation=values.get("allow_auto_topic_creation", True),
+        include_topic_authorized_operations=values.get("include_topic_authorized_operations", False),
+        include_cluster_authorized_operations=values.get("include_cluster_authorized_operations", False),
+    )
+
+
+def write_metadata_request(request: MetadataRequest, _version: int) -> Values:
+    values = to_values(request)
+    if request.all_topics:
+        values["topics"] = None
+    return values
+
+
+def refuse_metadata(request: MetadataRequest, code: int, message: str) -> MetadataResponse:
+    topics = [
+        TopicMetadata(name=topic.name, topic_id=topic.topic_id, error_code=code, error_message=message)
+        for topic in request.topics
+    ]
+    return MetadataResponse(topics=tuple(topics))
+
+
+def read_delete_topics_request(values: Values, _version: int) -> DeleteTopicsRequest:
+    if "topic_names" in values:  # before version 6
+        topics = tuple([TopicQuery(name=name) for name in values["topic_names"]])
+        return DeleteTopicsRequest(topics=topics, timeout_ms=values["timeout"])
+    request: DeleteTopicsRequest = from_values(DeleteTopicsRequest, values)
+    return request
+
+
+def write_delete_topics_request(request: DeleteTopicsRequest, _version: int) -> Values:
+    values = to_values(request)
+    for topic, written in zip(request.topics, values["topics"], strict=True):
+        if topic.topic_id:
+            written["name"] = None
+    values["topic_names"] = [topic.name for topic in request.topics]
+    return values
+
+
+def refuse_delete_topics(request: DeleteTopicsRequest, code: int, message: str) -> DeleteTopicsResponse:
+    topics = [
+        DeleteTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=code, error_message=message)
+        for topic in request.topics
+    ]
+    return DeleteTopicsResponse(topics=tuple(topics))
+
+
+def read_quorum_request(_values: Values, _version: int) -> DescribeQuorumRequest:
+    """There is one quorum; what else is asked for, `write_quorum_response` cannot know, and tells of this one."""
+    return DescribeQuorumRequest()
+
+
+def write_quorum_request(_request: DescribeQuorumRequest, _version: int) -> Values:
+    return {"topics": [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}]}
+
+
+def write_quorum_response(response: DescribeQuorumResponse, _request: DescribeQuorumRequest, _version: int) -> Values:
+    partition = {
+        "partition_index": 0,
+        "leader_id": response.leader_id,
+        "leader_epoch": response.leader_epoch,
+        "high_watermark": response.high_watermark,
+        "current_voters": [_replica(replica) for replica in response.voters],
+        "observers": [_replica(replica) for replica in response.observers],
+    }
+    nodes = [
+        {"node_id": node.node_id, "listeners": [to_values(endpoint) for endpoint in node.endpoints]}
+        for node in response.nodes
+    ]
+    topic = {"topic_name": METADATA_TOPIC, "partitions": [partition]}
+    values: Values = {"error_code": response.error_code, "error_message": response.error_message or None}
+    return {**values, "topics": [topic] if not response.error_code else [], "nodes": nodes}
+
+
+def _replica(replica: QuorumReplica) -> Values:
+    """We tell durations, Kafka points in time, which no two clocks agree on: they are told as unknown."""
+    return {**to_values(replica), "last_fetch_timestamp": -1, "last_caught_up_timestamp": -1}
+
+
+def read_quorum_response(values: Values, _request: DescribeQuorumRequest, _version: int) -> DescribeQuorumResponse:
+    told: Values = {**values, "topics": ()}
+    for topic in values["topics"]:
+        for partition in topic["partitions"]:
+            told = {**told, **partition, "error_code": values["error_code"] or partition["error_code"]}
+    response: DescribeQuorumResponse = from_values(DescribeQuorumResponse, told)
+    return response

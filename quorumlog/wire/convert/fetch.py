@@ -1,0 +1,140 @@
+"""Fetch, written out because every batch passes here.
+
+Topics go by id from version 13 on. Who is a replica says so in `replica_id` before version 15, in the tagged
+`replica_state` since; whether it may is decided where every wire decides it (rpc/access).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from quorumlog.ids import ZERO_UUID
+from quorumlog.messages.fetch import (
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    FetchTopicResponse,
+    ForgottenTopic,
+    ReplicaState,
+)
+from quorumlog.wire.convert.mirror import from_values, to_values
+from quorumlog.wire.schema import Values
+
+FIRST_WITH_TOPIC_IDS = 13
+FIRST_WITH_REPLICA_STATE = 15
+NO_REPLICA = -1
+
+
+def read_request(values: Values, _version: int) -> FetchRequest:
+    return FetchRequest(
+        max_wait_ms=values["max_wait"],
+        min_bytes=values["min_bytes"],
+        max_bytes=values["max_bytes"],
+        topics=tuple([_read_topic(topic) for topic in values["topics"]]),
+        replica=_replica(values),
+        isolation_level=values["isolation_level"],
+        session_id=values.get("session_id", 0),
+        session_epoch=values.get("session_epoch", -1),
+        forgotten=tuple([from_values(ForgottenTopic, topic) for topic in values.get("forgotten_topics_data", ())]),
+        rack=values.get("rack_id", ""),
+    )
+
+
+def _read_topic(topic: Values) -> FetchTopic:
+    partitions = [
+        FetchPartition(
+            index=partition["partition"],
+            fetch_offset=partition["fetch_offset"],
+            max_bytes=partition["partition_max_bytes"],
+            current_leader_epoch=partition.get("current_leader_epoch", -1),
+            last_fetched_epoch=partition.get("last_fetched_epoch", -1),
+            log_start_offset=partition.get("log_start_offset", -1),
+        )
+        for partition in topic["partitions"]
+    ]
+    return FetchTopic(topic_id=topic.get("topic_id", b""), name=topic.get("topic", ""), partitions=tuple(partitions))
+
+
+def _replica(values: Values) -> ReplicaState | None:
+    state = values.get("replica_state", {})
+    replica_id = state.get("replica_id", values.get("replica_id", NO_REPLICA))
+    if replica_id < 0:
+        return None
+    return ReplicaState(replica_id=replica_id, broker_epoch=state.get("replica_epoch", -1))
+
+
+def write_request(request: FetchRequest, version: int) -> Values:
+    values = to_values(request)
+    if request.replica is None:
+        values["replica_id"] = NO_REPLICA
+    elif version < FIRST_WITH_REPLICA_STATE:
+        values["replica_id"] = request.replica.replica_id
+    return values
+
+
+def version_for(request: FetchRequest, newest: int) -> int:
+    """Ids only if every topic has one. A replica's epoch is what proves its acknowledgement: it needs version 15."""
+    by_id = all(topic.topic_id for topic in request.topics)
+    return newest if by_id else min(newest, FIRST_WITH_TOPIC_IDS - 1)
+
+
+def write_response(response: FetchResponse, _request: FetchRequest, _version: int) -> Values:
+    values: Values = {
+        "throttle_time": response.throttle_time_ms,
+        "error_code": response.error_code,
+        "session_id": response.session_id,
+        "responses": [
+            {
+                "topic": topic.name,
+                "topic_id": topic.topic_id or ZERO_UUID,
+                "partitions": [_partition(partition) for partition in topic.partitions],
+            }
+            for topic in response.topics
+        ],
+    }
+    if response.node_endpoints:
+        values["node_endpoints"] = [to_values(endpoint) for endpoint in response.node_endpoints]
+    return values
+
+
+def _partition(partition: FetchPartitionResponse) -> Values:
+    values: Values = {
+        "partition_index": partition.index,
+        "error_code": partition.error_code,
+        "high_watermark": partition.high_watermark,
+        "last_stable_offset": partition.last_stable_offset,
+        "log_start_offset": partition.log_start_offset,
+        "records": partition.records,
+        "preferred_read_replica": partition.preferred_read_replica,
+    }
+    if partition.aborted_transactions:
+        values["aborted_transactions"] = [to_values(aborted) for aborted in partition.aborted_transactions]
+    if partition.diverging_epoch is not None:
+        values["diverging_epoch"] = to_values(partition.diverging_epoch)
+    if partition.current_leader is not None:
+        values["current_leader"] = to_values(partition.current_leader)
+    return values
+
+
+def read_response(values: Values, request: FetchRequest, _version: int) -> FetchResponse:
+    response: FetchResponse = from_values(FetchResponse, values)
+    names = {topic.topic_id: topic.name for topic in request.topics if topic.topic_id}
+    topics = [replace(topic, name=topic.name or names.get(topic.topic_id, "")) for topic in response.topics]
+    return replace(response, topics=tuple(topics))
+
+
+def refuse(request: FetchRequest, code: int, _message: str) -> FetchResponse:
+    """For versions before 7, which have no error of the whole."""
+    topics = [
+        FetchTopicResponse(
+            topic_id=topic.topic_id,
+            name=topic.name,
+            partitions=tuple(
+                FetchPartitionResponse(index=partition.index, error_code=code) for partition in topic.partitions
+            ),
+        )
+        for topic in request.topics
+    ]
+    return FetchResponse(error_code=code, topics=tuple(topics))

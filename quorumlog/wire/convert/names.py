@@ -1,0 +1,62 @@
+"""What Kafka's schemas call the fields of our messages, where it is another name.
+
+Several names: one per version, or one per message; all are written, and the first that is there is read. A field that
+ends in `_ms` is the same without it, since kio's names have no units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from quorumlog.messages import admin, cluster, fetch, produce, quorum
+
+Names = Mapping[str, tuple[str, ...]]
+
+EVERYWHERE: Names = {"index": ("partition_index", "partition", "index")}
+
+_REPLICAS = {"replicas": ("replica_nodes",), "isr": ("isr_nodes",)}
+_OPERATIONS = {"authorized_operations": ("topic_authorized_operations",)}
+_TOPIC = {"name": ("topic",)}
+
+OF_TYPE: Mapping[type, Names] = {
+    produce.ProduceRequest: {"topics": ("topic_data",)},
+    produce.ProduceTopic: {"partitions": ("partition_data",)},
+    produce.ProduceResponse: {"topics": ("responses",)},
+    produce.ProduceTopicResponse: {"partitions": ("partition_responses",)},
+    fetch.FetchRequest: {"forgotten": ("forgotten_topics_data",), "rack": ("rack_id",), "replica": ("replica_state",)},
+    fetch.ReplicaState: {"broker_epoch": ("replica_epoch",)},
+    fetch.FetchTopic: _TOPIC,
+    fetch.FetchPartition: {"max_bytes": ("partition_max_bytes",)},
+    fetch.FetchResponse: {"topics": ("responses",)},
+    fetch.FetchTopicResponse: _TOPIC,
+    fetch.EpochTopic: _TOPIC,
+    fetch.EpochTopicResult: _TOPIC,
+    cluster.PartitionMetadata: _REPLICAS,
+    cluster.TopicMetadata: _OPERATIONS,
+    cluster.ReplicaAssignment: {"partition": ("partition_index",)},
+    cluster.DeleteTopicsResponse: {"topics": ("responses",)},
+    cluster.ConfigResource: {"names": ("configuration_keys",)},
+    cluster.DescribedConfig: {"source": ("config_source",)},
+    cluster.ClusterBroker: {"node_id": ("broker_id",), "fenced": ("is_fenced",)},
+    quorum.DescribeQuorumResponse: {"voters": ("current_voters",)},
+    quorum.QuorumReplica: {"directory_id": ("replica_directory_id",)},
+    quorum.QuorumNode: {"endpoints": ("listeners",)},
+    admin.AlterableConfig: {"operation": ("config_operation",)},
+    admin.IncrementalAlterConfigsResponse: {"results": ("responses",)},
+    admin.PartitionDescription: _REPLICAS,
+    admin.TopicPartitionsDescription: _OPERATIONS,
+    admin.LogDirsTopic: _TOPIC,
+    admin.DescribeLogDirsResponse: {"directories": ("results",)},
+    admin.LogDirDescription: {"path": ("log_dir",)},
+    admin.LogDirPartition: {"size_bytes": ("partition_size",), "is_future": ("is_future_key",)},
+    admin.ListGroupsRequest: {"states": ("states_filter",), "types": ("types_filter",)},
+    admin.ListedGroup: {"state": ("group_state",)},
+}
+
+
+@cache
+def names_of(message: type, field: str) -> tuple[str, ...]:
+    """Kafka's names of `field` of one of our messages."""
+    found = OF_TYPE.get(message, {}).get(field) or EVERYWHERE.get(field)
+    return found or (field.removesuffix("_ms"),)

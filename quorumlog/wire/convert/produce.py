@@ -1,0 +1,110 @@
+"""Produce, written out because every batch passes here. From version 13 on topics go by id, before by name."""
+
+from __future__ import annotations
+
+from quorumlog.ids import ZERO_UUID
+from quorumlog.messages.produce import (
+    ProducePartition,
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+    ProduceTopic,
+    ProduceTopicResponse,
+)
+from quorumlog.wire.convert.mirror import from_values, to_values
+from quorumlog.wire.schema import Values
+
+FIRST_WITH_TOPIC_IDS = 13
+
+
+def read_request(values: Values, _version: int) -> ProduceRequest:
+    topics = [
+        ProduceTopic(
+            name=topic.get("name", ""),
+            topic_id=topic.get("topic_id", b""),
+            partitions=tuple(
+                [
+                    ProducePartition(index=partition["index"], records=partition["records"] or b"")
+                    for partition in topic["partition_data"]
+                ]
+            ),
+        )
+        for topic in values["topic_data"]
+    ]
+    return ProduceRequest(
+        acks=values["acks"],
+        timeout_ms=values["timeout"],
+        topics=tuple(topics),
+        transactional_id=values["transactional_id"],
+    )
+
+
+def write_request(request: ProduceRequest, _version: int) -> Values:
+    return to_values(request)
+
+
+def version_for(request: ProduceRequest, newest: int) -> int:
+    """Ids only if every topic has one."""
+    by_id = all(topic.topic_id for topic in request.topics)
+    return newest if by_id else min(newest, FIRST_WITH_TOPIC_IDS - 1)
+
+
+def write_response(response: ProduceResponse, _request: ProduceRequest, _version: int) -> Values:
+    values: Values = {
+        "responses": [
+            {
+                "name": topic.name,
+                "topic_id": topic.topic_id or ZERO_UUID,
+                "partition_responses": [_partition(partition) for partition in topic.partitions],
+            }
+            for topic in response.topics
+        ],
+        "throttle_time": response.throttle_time_ms,
+    }
+    if response.node_endpoints:
+        values["node_endpoints"] = [to_values(endpoint) for endpoint in response.node_endpoints]
+    return values
+
+
+def _partition(partition: ProducePartitionResponse) -> Values:
+    values: Values = {
+        "index": partition.index,
+        "error_code": partition.error_code,
+        "base_offset": partition.base_offset,
+        "log_append_time": partition.log_append_time_ms,
+        "log_start_offset": partition.log_start_offset,
+    }
+    if partition.error_code:
+        values["error_message"] = partition.error_message or None
+        if partition.current_leader is not None:
+            values["current_leader"] = to_values(partition.current_leader)
+    return values
+
+
+def read_response(values: Values, request: ProduceRequest, _version: int) -> ProduceResponse:
+    response: ProduceResponse = from_values(ProduceResponse, values)
+    names = {topic.topic_id: topic.name for topic in request.topics if topic.topic_id}
+    topics = [
+        ProduceTopicResponse(
+            name=topic.name or names.get(topic.topic_id, ""), topic_id=topic.topic_id, partitions=topic.partitions
+        )
+        for topic in response.topics
+    ]
+    return ProduceResponse(
+        topics=tuple(topics), throttle_time_ms=response.throttle_time_ms, node_endpoints=response.node_endpoints
+    )
+
+
+def refuse(request: ProduceRequest, code: int, message: str) -> ProduceResponse:
+    topics = [
+        ProduceTopicResponse(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=tuple(
+                ProducePartitionResponse(index=partition.index, error_code=code, error_message=message)
+                for partition in topic.partitions
+            ),
+        )
+        for topic in request.topics
+    ]
+    return ProduceResponse(topics=tuple(topics))

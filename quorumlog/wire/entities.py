@@ -1,0 +1,24 @@
+"""Kafka's schemas as kio has them, loaded when a version is first used: nobody pays for versions that nobody speaks."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from quorumlog.wire.schema import Shape, shape_of
+
+
+@cache
+def request_shape(schema: str, version: int) -> Shape:
+    """schema: kio's name of the API, e.g. `list_offsets`."""
+    return _load(schema, version, "request")
+
+
+@cache
+def response_shape(schema: str, version: int) -> Shape:
+    return _load(schema, version, "response")
+
+
+def _load(schema: str, version: int, side: str) -> Shape:
+    name = "".join(word.capitalize() for word in schema.split("_")) + side.capitalize()
+    return shape_of(getattr(import_module(f"kio.schema.{schema}.v{version}.{side}"), name))

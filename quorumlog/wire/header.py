@@ -1,0 +1,59 @@
+"""What stands before every message: versions 0 to 2 of the request's header, 0 and 1 of the response's.
+
+A flexible message has tags in its header too (request 2, response 1). The client id keeps its older form in version 2,
+and the answer to ApiVersions has header 0 always, so that a client can read it before it knows anything (KIP-511).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.parts import Parts
+from quorumlog.wire.primitives import SHORT, text
+
+FIXED = struct.Struct(">hhi")
+API_VERSIONS_KEY = 18
+_read_client_id, _write_client_id = text(SHORT, nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHeader:
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str = ""
+
+
+def read_fixed(cursor: Cursor) -> RequestHeader:
+    """What is the same in all versions; the rest depends on the API."""
+    return RequestHeader(*FIXED.unpack_from(cursor.data, cursor.skip(FIXED.size)))
+
+
+def read_rest(cursor: Cursor, fixed: RequestHeader, flexible: bool) -> RequestHeader:
+    client_id = _read_client_id(cursor) or ""
+    if flexible:
+        cursor.skip_tags()
+    return RequestHeader(fixed.api_key, fixed.version, fixed.correlation_id, client_id)
+
+
+def write_request_header(parts: Parts, header: RequestHeader, flexible: bool) -> None:
+    parts.tail += FIXED.pack(header.api_key, header.version, header.correlation_id)
+    _write_client_id(parts, header.client_id)
+    if flexible:
+        parts.tail.append(0)
+
+
+def read_response_header(cursor: Cursor, api_key: int, flexible: bool) -> int:
+    """The correlation id."""
+    correlation_id = cursor.i32()
+    if flexible and api_key != API_VERSIONS_KEY:
+        cursor.skip_tags()
+    return correlation_id
+
+
+def write_response_header(parts: Parts, header: RequestHeader, flexible: bool) -> None:
+    parts.tail += struct.pack(">i", header.correlation_id)
+    if flexible and header.api_key != API_VERSIONS_KEY:
+        parts.tail.append(0)

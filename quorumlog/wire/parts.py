@@ -1,0 +1,45 @@
+"""Writing one frame as a list of buffers, in which large byte fields are the caller's own, uncopied."""
+
+from __future__ import annotations
+
+import struct
+
+from quorumlog.messages.buffer import Buffer
+
+COPY_BELOW_BYTES = 4_096  # a copy of so little costs less than one more buffer in the list
+LENGTH_BYTES = 4
+_LENGTH = struct.Struct(">i")
+
+
+class Parts:
+    """`tail` takes what is written next; `attach` puts a buffer behind it. `frame` ends it."""
+
+    __slots__ = ("_done", "_done_bytes", "tail")
+
+    def __init__(self) -> None:
+        self._done: list[Buffer] = []
+        self._done_bytes = 0
+        self.tail = bytearray(LENGTH_BYTES)  # the frame's length goes there at the end
+
+    def attach(self, data: Buffer) -> None:
+        if len(data) < COPY_BELOW_BYTES:
+            self.tail += data
+            return
+        self._done += (self.tail, data)
+        self._done_bytes += len(self.tail) + len(data)
+        self.tail = bytearray()
+
+    def frame(self) -> list[Buffer]:
+        """All of it with the length set. Nothing may be written afterwards."""
+        parts = [*self._done, self.tail] if self.tail else self._done
+        first = parts[0]
+        assert isinstance(first, bytearray)
+        _LENGTH.pack_into(first, 0, self._done_bytes + len(self.tail) - LENGTH_BYTES)
+        return parts
+
+
+def write_uvarint(out: bytearray, value: int) -> None:
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
