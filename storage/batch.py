@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from quorumlog.ids import Epoch, Offset
-from quorumlog.records.batch import BatchHeader, headers, stamp
+from quorumlog.records.batch import NO_PRODUCER, NO_SEQUENCE, BatchHeader, headers, stamp
 from storage.disk import Buffer
 
 
@@ -25,6 +25,9 @@ class StoredBatch:
     last_offset: Offset  # inclusive
     leader_epoch: Epoch
     max_timestamp: int  # milliseconds since 1970
+    producer_id: int = NO_PRODUCER
+    producer_epoch: int = -1
+    base_sequence: int = NO_SEQUENCE
 
     @property
     def next_offset(self) -> Offset:
@@ -41,9 +44,8 @@ def stamped_batches(
     stored = []
     for header in produced:
         parts = stamp(data, header, base_offset, leader_epoch)
-        last_offset = base_offset + header.last_offset_delta
-        stored.append(StoredBatch(parts, header.size, base_offset, last_offset, leader_epoch, header.max_timestamp))
-        base_offset = last_offset + 1
+        stored.append(_stored(parts, header, base_offset, leader_epoch))
+        base_offset += header.last_offset_delta + 1
     return stored
 
 
@@ -51,13 +53,20 @@ def received_batches(data: Buffer) -> list[StoredBatch]:
     """What a follower appends: the batches of a fetch answer as the leader stamped them. Raises CorruptRecords."""
     view = memoryview(data)
     return [
-        StoredBatch(
-            (view[header.position : header.position + header.size],),
-            header.size,
-            header.base_offset,
-            header.last_offset,
-            header.leader_epoch,
-            header.max_timestamp,
-        )
+        _stored((view[header.position : header.end],), header, header.base_offset, header.leader_epoch)
         for header in headers(data)
     ]
+
+
+def _stored(parts: tuple[Buffer, ...], header: BatchHeader, base_offset: Offset, leader_epoch: Epoch) -> StoredBatch:
+    return StoredBatch(
+        parts,
+        header.size,
+        base_offset,
+        base_offset + header.last_offset_delta,
+        leader_epoch,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+    )

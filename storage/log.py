@@ -7,6 +7,7 @@ Rules (DESIGN §6, RELIABILITY 6.1):
 - After a failed or short write or sync the log refuses every change: an (offset, epoch) is never assigned twice.
 - A new epoch reaches its checkpoint before `synced_end` passes its first record.
 - A truncation is durable when it returns, so that an old record never comes back behind a new one.
+- What is remembered of producers is what the published batches say; an append is noted before it is published.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class Log:
         self.config = config
         self.epochs = loaded.epochs
         self.recovery = loaded.recovery  # what opening found
+        self.producers = loaded.producers  # None where none are remembered
         self.synced_end: Offset = loaded.end_offset  # exclusive; everything before it is on disk
         self._disk = disk
         self._view = view_of(path, loaded.segments, loaded.segments[0].base_offset, loaded.end_offset)
@@ -161,6 +163,8 @@ class Log:
             for segment in self._unsynced:
                 segment.sync()
             self._unsynced.clear()
+            if self.producers is not None:
+                self.producers.sync()
             self._sync_names()
             self.synced_end = end
         return end
@@ -200,6 +204,8 @@ class Log:
         """
         with self._changing():
             old = self._view.segments[0]
+            if self.producers is not None:
+                self.producers.clear()
             self._shorten((old,), 0, old.base_offset)
             if start_offset == old.base_offset:
                 self._publish((old,), start_offset)
@@ -231,9 +237,16 @@ class Log:
             for segment in view.segments[:number]:
                 segment.remove()
                 self._names_unsynced = True
+            if self.producers is not None:
+                self.producers.start_at(kept[0].base_offset)
+
+    def expire_producers(self, now_ms: int, max_silence_ms: int) -> None:
+        """Forget producers that were silent for so long. now_ms: monotonic. Nothing on disk changes."""
+        if self.producers is not None:
+            self.producers.expire(now_ms, max_silence_ms)
 
     def close(self) -> None:
-        """Sync, leave the index for a clean start, take no more changes. Files close with their last reader.
+        """Sync, leave index and producers for a clean start, take no more changes. Files close with their last reader.
 
         Safe to call twice, and after a failure, when it only lets go.
         """
@@ -241,6 +254,7 @@ class Log:
             self.sync()
             with self._changing():
                 self._active.write_index()
+                self._save_producers(self.end_offset)
         self._closed = True
 
     def sync_unless_closed(self) -> None:
@@ -279,6 +293,8 @@ class Log:
         for batch in run:
             active.note(position, batch.last_offset)
             position += batch.size
+            if self.producers is not None:
+                self.producers.states.note(batch)
             if batch.leader_epoch != self.last_epoch:
                 self._epochs_unsynced = self.epochs.assign(batch.leader_epoch, batch.base_offset)
         self._view = replace(self._view, last_size=active.size, end_offset=run[-1].next_offset)
@@ -286,6 +302,8 @@ class Log:
     def _roll(self, base_offset: Offset) -> None:
         self._active.write_index()
         segment = self._new_segment(base_offset)
+        if self.producers is not None:
+            self.producers.save(base_offset)
         self._publish((*self._view.segments, segment), base_offset)
 
     def _new_segment(self, base_offset: Offset) -> Segment:
@@ -309,12 +327,24 @@ class Log:
         for segment in reversed(removed):
             segment.remove()
         last.remove_index()
+        if self.producers is not None:
+            self.producers.cut(end_offset)
         self._names_unsynced = True
         self._sync_names()
         last.truncate()
         last.sync()
+        if self.producers is not None:
+            self.producers.reload(kept, end_offset)
         self._epochs_unsynced = self.epochs.truncate_from_end(end_offset) or self._epochs_unsynced
         self._write_epochs()
+
+    def _save_producers(self, end_offset: Offset) -> None:
+        """As the last thing before a clean start."""
+        if self.producers is not None:
+            self.producers.save(end_offset)
+            self.producers.sync()
+            self._names_unsynced = True
+            self._sync_names()
 
     def _forget_epochs_from(self, offset: Offset) -> None:
         """An epoch that began where the log ends has no records; a follower that truncates there must forget it."""

@@ -16,6 +16,7 @@ class LogConfig:
     segment_bytes: int = 1 << 30  # segment.bytes: a new segment begins when the next batch would exceed it
     index_interval_bytes: int = 4096  # index.interval.bytes
     durable: bool = True  # durability=synced; False is durability=replicated, Kafka's page-cache rule (DESIGN §6)
+    remembers_producers: bool = False  # so that a repeated batch is known (storage/producer_state.py)
 
     def __post_init__(self) -> None:
         assert MIN_SEGMENT_BYTES <= self.segment_bytes <= MAX_POSITION, self.segment_bytes

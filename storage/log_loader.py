@@ -2,12 +2,13 @@
 
 Passes, in order: leftovers of interrupted work go; segments by name; epochs from their checkpoint; then either the last
 segment is trusted up to its last batch (clean), or every segment from the recovery point on is scanned, the log cut at
-the first fault, and all that is kept made durable, for it may have been only in memory (a killed process).
+the first fault, and all that is kept made durable, for it may have been only in memory (a killed process); last, what
+the log says of producers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quorumlog.ids import Offset
 from quorumlog.records.batch import MAX_OFFSET
@@ -15,6 +16,7 @@ from storage.atomic import TEMPORARY_SUFFIX, write_atomically
 from storage.disk import Disk, FileMissing, parent_of
 from storage.epochs import CHECKPOINT_NAME, LeaderEpochCache
 from storage.log_config import LogConfig
+from storage.log_producers import LogProducers
 from storage.names import INDEX_SUFFIX, LOG_SUFFIX, parse_segment_name
 from storage.offset_index import MAX_RELATIVE_OFFSET
 from storage.recovery import RecoveryReport, Scan, ScanRules
@@ -26,16 +28,24 @@ _LEFTOVERS = (TEMPORARY_SUFFIX, ".deleted", ".cleaned")  # of interrupted work; 
 
 @dataclass(frozen=True, slots=True)
 class LoadedLog:
-    """A log as its files now are. segments: at least one, in order."""
+    """A log as its files now are. segments: at least one, in order. producers: None where none are remembered."""
 
     segments: tuple[Segment, ...]
     epochs: LeaderEpochCache
     end_offset: Offset
     recovery: RecoveryReport
+    producers: LogProducers | None = None
 
 
 def load(disk: Disk, path: str, config: LogConfig, recovery_point: Offset, clean: bool) -> LoadedLog:
     """See `Log.open`."""
+    loaded = _load_records(disk, path, config, recovery_point, clean)
+    if not config.remembers_producers:
+        return loaded
+    return replace(loaded, producers=LogProducers.load(disk, path, loaded.segments, loaded.end_offset))
+
+
+def _load_records(disk: Disk, path: str, config: LogConfig, recovery_point: Offset, clean: bool) -> LoadedLog:
     segments = _segments(disk, path, config)
     if not segments:
         return _create(disk, path, config, recovery_point)

@@ -14,12 +14,14 @@ from quorumlog.ids import Offset, Uuid
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
+SNAPSHOT_SUFFIX = ".snapshot"
 DELETE, STRAY, FUTURE = "delete", "stray", "future"
 
 MAX_NAME_BYTES = 255  # of one name, on every file system that we know
 OFFSET_DIGITS = 20
 
 _SEGMENT = re.compile(r"([0-9]{20})\.(log|index)", re.ASCII)
+_SNAPSHOT = re.compile(r"([0-9]{20})\.snapshot", re.ASCII)
 _MARKED = re.compile(r"(\S+-\S+)\.([0-9a-f]{32})-(delete|stray|future)", re.ASCII)
 _PARTITION = re.compile(r"(\S+)-([0-9]{1,10})", re.ASCII)
 
@@ -58,6 +60,17 @@ def parse_segment_name(name: str) -> tuple[Offset, str] | None:
     if found is None or int(found[1]) >= 2**63:
         return None
     return int(found[1]), f".{found[2]}"
+
+
+def snapshot_name(offset: Offset) -> str:
+    """Of what is remembered of producers before `offset`."""
+    return f"{offset:0{OFFSET_DIGITS}d}{SNAPSHOT_SUFFIX}"
+
+
+def parse_snapshot_name(name: str) -> Offset | None:
+    """The offset of a producer snapshot; None for any other name."""
+    found = _SNAPSHOT.fullmatch(name)
+    return int(found[1]) if found is not None and int(found[1]) < 2**63 else None
 
 
 def partition_directory(topic: str, partition: int) -> str:

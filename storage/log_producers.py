@@ -1,0 +1,135 @@
+"""The producer state of one log beside its segments: noted as they grow, saved, and found again after a start or a cut.
+
+Rules:
+
+1. A snapshot is written where a segment begins and at a clean close. Its bytes are durable with the next sync.
+2. A snapshot past the log's end describes records that are gone. Its name is gone from the disk before other records
+   take their offsets: `cut` and `clear` only unlink, the caller syncs the directory before it appends.
+3. What no snapshot says is read from the batch headers behind it; an unreadable snapshot is deleted and an older one
+   taken. Where a batch is unreadable too, the rest of its segment is left out: the log's readers will say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quorumlog.ids import Offset
+from storage.disk import Disk, write_fully
+from storage.names import parse_snapshot_name, snapshot_name
+from storage.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
+from storage.producer_state import ProducerEntry, ProducerStates
+from storage.segment import CorruptBatch, Segment
+
+
+class LogProducers:
+    """Open with `LogProducers.load`. `entry` may be asked by any thread, the rest is the writer's."""
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self.states = ProducerStates()
+        self._disk, self._path = disk, path
+        self._snapshots: list[Offset] = []  # ascending
+        self._unsynced: list[Offset] = []  # of the snapshots
+
+    @classmethod
+    def load(cls, disk: Disk, path: str, segments: Sequence[Segment], end_offset: Offset) -> LogProducers:
+        """The state at `end_offset`, of a log that was recovered. What it removes is gone durably. Raises DiskError."""
+        producers = cls(disk, path)
+        offsets = [parse_snapshot_name(name) for name in disk.list(path)]
+        producers._snapshots = [offset for offset in offsets if offset is not None]
+        if producers._forget_strays(segments, end_offset):
+            disk.sync_directory(path)
+        producers._rebuild(segments, end_offset)
+        return producers
+
+    def entry(self, producer_id: int) -> ProducerEntry | None:
+        return self.states.entries.get(producer_id)
+
+    def save(self, offset: Offset) -> None:
+        """Write what is known of all batches before `offset`, unless that was done. `sync` makes the bytes durable."""
+        if offset in self._snapshots:
+            return
+        path = self._file_path(offset)
+        file = self._disk.open(path, create=True)
+        file.truncate(0)
+        write_fully(file, path, [encode_snapshot(self.states.entries)], 0)
+        file.close()
+        self._snapshots.append(offset)
+        self._unsynced.append(offset)
+
+    def sync(self) -> None:
+        for offset in self._unsynced:
+            file = self._disk.open(self._file_path(offset))
+            file.sync()
+            file.close()
+        self._unsynced.clear()
+
+    def cut(self, end_offset: Offset) -> None:
+        """The log will end there. Snapshots past it go; `reload` comes once the segments are cut."""
+        for offset in [offset for offset in self._snapshots if offset > end_offset]:
+            self._remove(offset)
+
+    def reload(self, segments: Sequence[Segment], end_offset: Offset) -> None:
+        """The log ends at `end_offset` now. Reads it again only where a producer had written past that."""
+        if self.states.reach(end_offset):
+            self._rebuild(segments, end_offset)
+
+    def clear(self) -> None:
+        """The log begins anew: nothing that was known counts any more."""
+        self.states = ProducerStates()
+        for offset in list(self._snapshots):
+            self._remove(offset)
+
+    def start_at(self, base_offset: Offset) -> None:
+        """Segments before `base_offset` are gone, and with them their snapshots; the newest one stays."""
+        for offset in [offset for offset in self._snapshots[:-1] if offset < base_offset]:
+            self._remove(offset)
+
+    def expire(self, now_ms: int, max_silence_ms: int) -> None:
+        """See `ProducerStates.expire`."""
+        self.states.expire(now_ms, max_silence_ms)
+
+    # --- details ---
+
+    def _rebuild(self, segments: Sequence[Segment], end_offset: Offset) -> None:
+        start, states = self._newest(end_offset)
+        for number, segment in enumerate(segments):
+            is_last = number == len(segments) - 1
+            if (end_offset if is_last else segments[number + 1].base_offset) > start:
+                _replay(segment, start, states)
+        self.states = states
+
+    def _newest(self, end_offset: Offset) -> tuple[Offset, ProducerStates]:
+        """The newest readable snapshot up to `end_offset`; the beginning of everything where there is none."""
+        for offset in reversed([offset for offset in self._snapshots if offset <= end_offset]):
+            path = self._file_path(offset)
+            try:
+                return offset, ProducerStates(decode_snapshot(path, self._disk.read_bytes(path)))
+            except CorruptSnapshot:
+                self._remove(offset)
+        return 0, ProducerStates()
+
+    def _forget_strays(self, segments: Sequence[Segment], end_offset: Offset) -> bool:
+        """Keep what lies at a segment's begin and the newest one. True if anything went."""
+        bases = {segment.base_offset for segment in segments}
+        usable = [offset for offset in self._snapshots if offset <= end_offset]
+        strays = [o for o in self._snapshots if o > end_offset or (o not in bases and o != usable[-1])]
+        for offset in strays:
+            self._remove(offset)
+        return bool(strays)
+
+    def _remove(self, offset: Offset) -> None:
+        self._snapshots.remove(offset)
+        self._unsynced = [unsynced for unsynced in self._unsynced if unsynced != offset]
+        self._disk.unlink(self._file_path(offset))
+
+    def _file_path(self, offset: Offset) -> str:
+        return f"{self._path}/{snapshot_name(offset)}"
+
+
+def _replay(segment: Segment, start: Offset, states: ProducerStates) -> None:
+    """Note every batch of a segment from `start` on."""
+    try:
+        for _, header in segment.walk(segment.find(start, segment.size), segment.size):
+            states.note(header)
+    except CorruptBatch:
+        return

@@ -1,0 +1,268 @@
+"""What a log remembers of producers is what its batches say: after appends, cuts, closes, kills and power cuts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from storage_samples import PATH, disk_with_data
+
+from jepsen.sim.disk import SimDisk
+from jepsen.sim.disk_faults import PowerCut, PowerLost, faults_at
+from quorumlog.ids import Epoch, Offset
+from quorumlog.records import Record, encode_batch, headers
+from storage.batch import StoredBatch, received_batches, stamped_batches
+from storage.log import Log
+from storage.log_config import LogConfig
+from storage.names import snapshot_name
+from storage.producer_state import ProducerEntry, ProducerStates
+
+CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=100, remembers_producers=True)
+PRODUCERS = 4
+
+
+def numbered(
+    base_offset: Offset, count: int, producer_id: int, sequence: int, *, producer_epoch: int = 0, epoch: Epoch = 1
+) -> StoredBatch:
+    data = encode_batch(
+        [Record(n, 1_700_000_000_000 + n, None, b"v", ()) for n in range(count)],
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=sequence,
+    )
+    (stored,) = stamped_batches(data, headers(data), base_offset, epoch)
+    return stored
+
+
+def open_log(disk: SimDisk, *, clean: bool = False, recovery_point: Offset = 0) -> Log:
+    return Log.open(disk, PATH, CONFIG, recovery_point=recovery_point, clean=clean)
+
+
+def remembered(log: Log) -> list[tuple[int, ProducerEntry]]:
+    """In order: who wrote longest ago first."""
+    assert log.producers is not None
+    return list(log.producers.states.entries.items())
+
+
+def replayed(batches: list[StoredBatch]) -> list[tuple[int, ProducerEntry]]:
+    states = ProducerStates()
+    for batch in batches:
+        states.note(batch)
+    return list(states.entries.items())
+
+
+def filled(batches: int = 12) -> tuple[SimDisk, Log, list[StoredBatch]]:
+    disk = disk_with_data()
+    log = open_log(disk)
+    written = [numbered(2 * n, 2, n % PRODUCERS, 2 * (n // PRODUCERS)) for n in range(batches)]
+    for batch in written:
+        log.append([batch])
+    log.sync()
+    return disk, log, written
+
+
+def snapshots(disk: SimDisk) -> list[str]:
+    return [name for name in disk.list(PATH) if name.endswith(".snapshot")]
+
+
+def test_a_snapshot_lies_at_every_segment_and_at_a_clean_close() -> None:
+    disk, log, _ = filled()
+    bases = log.segment_bases
+    assert len(bases) > 2
+    assert snapshots(disk) == [snapshot_name(base) for base in bases[1:]]
+    log.close()
+    assert snapshots(disk) == [*(snapshot_name(base) for base in bases[1:]), snapshot_name(24)]
+    again = open_log(disk, clean=True)
+    again.append([numbered(24, 2, 0, 6)])
+    again.close()
+    open_log(disk, clean=True)
+    assert snapshots(disk) == [*(snapshot_name(base) for base in again.segment_bases[1:]), snapshot_name(26)]
+
+
+def test_all_five_batches_survive_a_clean_restart() -> None:
+    disk = disk_with_data()
+    log = open_log(disk)
+    batches = [numbered(n, 1, 7, n) for n in range(9)]
+    log.append(batches)
+    log.close()
+    found = dict(remembered(open_log(disk, clean=True)))
+    assert [batch.last_sequence for batch in found[7].batches] == [4, 5, 6, 7, 8]
+
+
+def test_unreadable_snapshots_are_deleted_and_an_older_one_serves() -> None:
+    disk, log, written = filled()
+    log.close()
+    names = snapshots(disk)
+    for name in names[-2:]:
+        file = disk.open(f"{PATH}/{name}")
+        file.truncate(file.size() - 1)
+    again = open_log(disk, clean=True)
+    assert remembered(again) == replayed(written)
+    assert snapshots(disk) == names[:-2]
+
+
+def test_without_any_snapshot_the_log_is_read() -> None:
+    disk, log, written = filled()
+    log.close()
+    for name in snapshots(disk):
+        disk.unlink(f"{PATH}/{name}")
+    assert remembered(open_log(disk, clean=True)) == replayed(written)
+
+
+def test_a_cut_takes_the_snapshots_behind_it() -> None:
+    disk, log, written = filled()
+    end = log.truncate_to(log.segment_bases[2])
+    assert snapshots(disk) == [snapshot_name(base) for base in log.segment_bases[1:]]
+    assert remembered(log) == replayed([batch for batch in written if batch.base_offset < end])
+
+
+def test_a_log_that_starts_anew_knows_nobody() -> None:
+    disk, log, _ = filled()
+    log.truncate_fully(100)
+    assert remembered(log) == [] and snapshots(disk) == []
+
+
+def test_old_segments_take_their_snapshots_along_but_nobody_is_forgotten() -> None:
+    disk, log, _ = filled()
+    before = remembered(log)
+    log.advance_start(log.end_offset)
+    assert snapshots(disk) == [snapshot_name(log.segment_bases[0])]
+    assert remembered(log) == before
+    log.close()
+    assert remembered(open_log(disk, clean=True)) == before
+
+
+def test_a_follower_remembers_what_its_leader_does() -> None:
+    _, log, _ = filled()
+    follower = open_log(disk_with_data())
+    while follower.end_offset < log.end_offset:
+        data = log.read(follower.end_offset, 300, upper_bound=log.end_offset).data
+        follower.append(received_batches(data))
+    assert remembered(follower) == remembered(log)
+
+
+def test_silent_producers_are_forgotten() -> None:
+    _, log, _ = filled()
+    log.expire_producers(0, 1_000)
+    log.append([numbered(24, 2, 2, 6)])
+    log.expire_producers(1_000, 1_000)
+    assert [producer_id for producer_id, _ in remembered(log)] == [2]
+
+
+def test_a_log_that_remembers_nobody_writes_no_snapshots() -> None:
+    disk = disk_with_data()
+    log = Log.open(disk, PATH, LogConfig(segment_bytes=256))
+    for n in range(5):
+        log.append([numbered(2 * n, 2, 1, 2 * n)])
+    log.close()
+    assert log.producers is None and snapshots(disk) == []
+
+
+class ProducersAgainstReplay(RuleBasedStateMachine):
+    """`batches`: what the log holds, in order, or may hold after a power cut."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.disk = disk_with_data()
+        self.batches: list[StoredBatch] = []
+        self.epoch: Epoch = 1
+        self.start: Offset = 0
+        self.log = open_log(self.disk)
+
+    @property
+    def end(self) -> Offset:
+        return self.batches[-1].next_offset if self.batches else self.start
+
+    def _append(self, whats: list[tuple[int, int, int]]) -> None:
+        """Each: a producer, how many records, an epoch; sequences of a plain sort, for nobody checks here."""
+        for producer_id, count, producer_epoch in whats:
+            sequence = 2**31 - 20 + 3 * len(self.batches)
+            batch = numbered(
+                self.end, count, producer_id, sequence % 2**31, producer_epoch=producer_epoch, epoch=self.epoch
+            )
+            self.batches.append(batch)
+            self.log.append([batch])
+
+    whats = st.lists(st.tuples(st.integers(-1, PRODUCERS), st.integers(1, 3), st.integers(0, 1)), max_size=8)
+
+    @rule(whats=whats)
+    def append(self, whats: list[tuple[int, int, int]]) -> None:
+        self._append([what for what in whats if what[0] >= 0])
+
+    @rule()
+    def sync(self) -> None:
+        self.log.sync()
+
+    @precondition(lambda self: self.batches)
+    @rule(data=st.data())
+    def truncate(self, data: st.DataObject) -> None:
+        self._truncate(data.draw(st.integers(self.start, self.end)))
+
+    def _truncate(self, offset: Offset) -> None:
+        self.batches = [batch for batch in self.batches if batch.next_offset <= offset]
+        self.epoch += 1
+        self.log.truncate_to(offset)
+
+    @rule(ahead=st.integers(0, 9))
+    def truncate_fully(self, ahead: int) -> None:
+        self.start, self.batches = self.end + ahead, []
+        self.epoch += 1
+        self.log.truncate_fully(self.start)
+
+    @rule()
+    def close_and_open(self) -> None:
+        self.log.close()
+        self.disk.kill()
+        self.log = open_log(self.disk, clean=True, recovery_point=self.end)
+
+    @rule()
+    def kill(self) -> None:
+        self.disk.kill()
+        self.log = open_log(self.disk)
+
+    @rule(seed=st.integers(0, 1 << 30))
+    def crash(self, seed: int) -> None:
+        self._after_power_cut(seed)
+
+    @rule(seed=st.integers(0, 1 << 30), at=st.integers(0, 25), whats=whats, cut=st.booleans())
+    def crash_in_the_middle(self, seed: int, at: int, whats: list[tuple[int, int, int]], cut: bool) -> None:
+        def work() -> None:
+            self._append([what for what in whats if what[0] >= 0])
+            self.log.sync()
+            self._append([(what[0], 1, 0) for what in whats if what[0] >= 0])
+            self.log.close()
+
+        before = list(self.batches)
+        if cut:
+            self._power_cut_in(lambda: self._truncate((self.start + self.end) // 2), at, seed)
+            self.batches = before
+        else:
+            self._power_cut_in(work, at, seed)
+        self._after_power_cut(seed)
+
+    def _power_cut_in(self, work: Callable[[], None], at: int, seed: int) -> None:
+        self.disk.faults = faults_at({self.disk.operations + at: PowerCut(written=seed % 200)})
+        try:
+            work()
+        except PowerLost:
+            pass
+        self.disk.faults = faults_at({})
+
+    def _after_power_cut(self, seed: int) -> None:
+        self.disk.crash(random.Random(seed))
+        self.log = open_log(self.disk)
+        self.batches = [batch for batch in self.batches if batch.next_offset <= self.log.end_offset]
+        self.epoch += 1
+
+    @invariant()
+    def the_state_is_the_replay(self) -> None:
+        if hasattr(self, "log"):
+            assert self.log.end_offset == self.end
+            assert remembered(self.log) == replayed(self.batches)
+
+
+TestProducersAgainstReplay = ProducersAgainstReplay.TestCase
+TestProducersAgainstReplay.settings = settings(max_examples=80, stateful_step_count=20, deadline=None)
