@@ -68,7 +68,7 @@ def plan(spans: Sequence[LogSpan], starting: Place, ending: Place, *, fail_on_da
     losses: list[str] = []
     for span in sorted(spans, key=lambda span: (span.topic, span.partition)):
         start, end = _resolve(starting, span), _resolve(ending, span)
-        if start > end and not isinstance(starting, int) and not isinstance(ending, int):
+        if start > end and _number(starting, span) >= 0 and _number(ending, span) >= 0:
             raise ConfigError(f"{span.topic}-{span.partition} would start at {start}, behind its end at {end}")
         for loss in _losses(span, start, end):
             if fail_on_data_loss:
@@ -92,9 +92,14 @@ def _losses(span: LogSpan, start: Offset, end: Offset) -> Iterable[DataLoss]:
         yield DataLoss(span.topic, span.partition, max(span.end, span.start), reached, why)
 
 
+def _number(place: Place, span: LogSpan) -> int:
+    """As the user gave it: an offset, EARLIEST or LATEST."""
+    return place if isinstance(place, int) else place[span.topic, span.partition]
+
+
 def _resolve(place: Place, span: LogSpan) -> Offset:
-    offset = place if isinstance(place, int) else place[span.topic, span.partition]
-    return {EARLIEST: span.start, LATEST: span.end}.get(offset, offset)
+    number = _number(place, span)
+    return {EARLIEST: span.start, LATEST: span.end}.get(number, number)
 
 
 def _check_named(option: str, place: Place, spans: Sequence[LogSpan]) -> None:

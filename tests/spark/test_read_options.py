@@ -1,0 +1,94 @@
+"""Options of a batch read: Kafka's names are understood, typos and what is not there are refused by name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorumlog.client.errors import ConfigError
+from quorumlog.client.offsets import EARLIEST, LATEST
+from quorumlog.spark.options import Subscription, parse_read_options
+from quorumlog.spark.places import format_offsets, parse_assign, parse_place
+
+BASE = {"bootstrap.servers": "h:1", "subscribe": "orders"}
+
+
+def test_defaults_are_those_of_kafkas_source() -> None:
+    options = parse_read_options(BASE)
+    assert (options.starting, options.ending, options.fail_on_data_loss) == (EARLIEST, LATEST, True)
+    assert options.subscription == Subscription(names=("orders",))
+    assert not options.include_headers
+
+
+def test_names_arrive_in_lower_case_and_with_kafkas_prefix() -> None:
+    options = parse_read_options(
+        {
+            "kafka.bootstrap.servers": "h:1,g:2",
+            "subscribepattern": "ord.*",
+            "startingoffsets": '{"orders":{"0":-2,"1":7}}',
+            "failondataloss": "false",
+            "includeheaders": "TRUE",
+            "kafka.fetch.max.bytes": "1000",
+            "kafkaconsumer.polltimeoutms": "77",
+        }
+    )
+    assert options.client["bootstrap_servers"] == "h:1,g:2"
+    assert options.client["fetch_max_bytes"] == "1000"
+    assert options.subscription == Subscription(pattern="ord.*")
+    assert options.starting == {("orders", 0): EARLIEST, ("orders", 1): 7}
+    assert (options.fail_on_data_loss, options.include_headers, options.poll_timeout_ms) == (False, True, 77)
+
+
+REFUSED = [
+    ("a typo", {"startingOfsets": "earliest"}, "did you mean 'startingOffsets'"),
+    ("a typo of the client's", {"kafka.fetch.max.byte": "1"}, "did you mean 'kafka.fetch.max.bytes'"),
+    ("nothing like it", {"zzz": "1"}, "there are: bootstrap.servers"),
+    ("not there yet", {"minPartitions": "9"}, "not there yet"),
+    ("of streams", {"maxOffsetsPerTrigger": "9"}, "belongs to streams"),
+    ("a path", {"path": "orders"}, "without a path"),
+    ("Spark's own", {"kafka.group.id": "g"}, "groupIdPrefix"),
+    ("two subscriptions", {"assign": '{"orders":[0]}'}, "exactly one of"),
+    ("no topic", {"subscribe": " , "}, "names no topic"),
+    ("latest as the start", {"startingOffsets": "latest"}, "always be empty"),
+    ("latest in the start", {"startingOffsets": '{"orders":{"0":-1}}'}, "always be empty"),
+    ("earliest as the end", {"endingOffsets": "earliest"}, "always be empty"),
+    ("no JSON", {"startingOffsets": "soon"}, "is no JSON"),
+    ("no offset", {"startingOffsets": '{"orders":{"0":-3}}'}, "-2 for earliest"),
+    ("no truth", {"failOnDataLoss": "maybe"}, "true or false"),
+    ("no time", {"kafkaConsumer.pollTimeoutMs": "0"}, "positive"),
+    ("committed only", {"isolationLevel": "read_committed"}, "read_uncommitted"),
+    ("a client value", {"kafka.fetch.max.bytes": "many"}, "fetch_max_bytes"),
+]
+
+
+@pytest.mark.parametrize(("extra", "text"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
+def test_what_cannot_be_meant_is_refused(extra: dict[str, str], text: str) -> None:
+    with pytest.raises(ConfigError, match=text.replace("(", "\\(")):
+        parse_read_options({**BASE, **extra})
+
+
+def test_the_cluster_and_a_subscription_are_required() -> None:
+    with pytest.raises(ConfigError, match=r"bootstrap\.servers"):
+        parse_read_options({"subscribe": "orders"})
+    with pytest.raises(ConfigError, match="found none"):
+        parse_read_options({"bootstrap.servers": "h:1"})
+    with pytest.raises(ConfigError, match="no regular expression"):
+        parse_read_options({"bootstrap.servers": "h:1", "subscribePattern": "("})
+
+
+def test_assign_lists_partitions() -> None:
+    assert parse_assign('{"b":[2,0,2],"a":[1]}') == {"b": (0, 2), "a": (1,)}
+    for text in ("{}", "[]", '{"a":[]}', '{"a":1}', '{"a":[-1]}', '{"a":[true]}'):
+        with pytest.raises(ConfigError):
+            parse_assign(text)
+
+
+@given(st.dictionaries(st.tuples(st.text(min_size=1), st.integers(0, 99)), st.integers(0, 2**62), min_size=1))
+def test_offsets_survive_their_text(offsets: dict[tuple[str, int], int]) -> None:
+    text = format_offsets(offsets)
+    assert parse_place("startingOffsets", text) == offsets
+    assert text == format_offsets(dict(reversed(offsets.items())))
+    assert json.loads(text)

@@ -1,0 +1,118 @@
+"""Chunks as Spark's rows: the schema to the last flag, and the same records as the plain codec gives."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from quorumlog.client.consumer import decode_chunk
+from quorumlog.client.errors import ConfigError
+from quorumlog.client.fetch_position import Chunk
+from quorumlog.records import Record, encode_batch, headers, stamp
+from quorumlog.spark.columns import arrow_schema, check_schema, kafka_schema, to_batch
+
+RECORDS = [
+    Record(offset=0, timestamp_ms=1_000, key=b"k", value=b"v", headers=(("h", b"1"), ("h", None))),
+    Record(offset=1, timestamp_ms=-1, key=None, value=None, headers=()),
+    Record(offset=2, timestamp_ms=1_234, key=b"", value=b"", headers=()),
+]
+
+
+def stored(records: list[Record], base: int = 0) -> bytes:
+    """As a broker keeps them, from offset `base` on."""
+    data = encode_batch(records)
+    (header,) = headers(data)
+    first, rest = stamp(data, header, base, 1)
+    return first + bytes(rest)
+
+
+def chunk(data: bytes, first: int, stop: int) -> Chunk:
+    return Chunk(
+        topic="t",
+        partition=4,
+        records=data,
+        first_offset=first,
+        stop_offset=stop,
+        next_offset=stop,
+        high_watermark=stop,
+    )
+
+
+def test_the_schema_is_that_of_kafkas_source() -> None:
+    assert kafka_schema(include_headers=True).simpleString() == (
+        "struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,timestamp:timestamp,"
+        "timestampType:int,headers:array<struct<key:string,value:binary>>>"
+    )
+    assert "headers" not in kafka_schema(include_headers=False).names
+
+
+@pytest.mark.parametrize("include_headers", [False, True])
+def test_batches_have_exactly_sparks_arrow_schema(include_headers: bool) -> None:
+    schema = arrow_schema(kafka_schema(include_headers=include_headers))
+    batch = to_batch(chunk(stored(RECORDS), 0, 3), schema)
+    assert batch.schema.equals(schema, check_metadata=True)
+    batch.validate(full=True)
+
+
+def test_rows() -> None:
+    batch = to_batch(chunk(stored(RECORDS, 7), 7, 10), arrow_schema(kafka_schema(include_headers=True)))
+    first, second, third = batch.to_pylist()
+    assert first == {
+        "key": b"k", "value": b"v", "topic": "t", "partition": 4, "offset": 7, "timestampType": 0,
+        "timestamp": datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.UTC),
+        "headers": [{"key": "h", "value": b"1"}, {"key": "h", "value": None}],
+    }  # fmt: skip
+    assert (second["key"], second["value"], second["headers"]) == (None, None, None)
+    assert (third["key"], third["value"]) == (b"", b"")
+
+
+def test_only_wanted_columns_in_the_wanted_order() -> None:
+    schema = StructType([StructField("offset", LongType()), StructField("topic", StringType())])
+    check_schema(schema)
+    batch = to_batch(chunk(stored(RECORDS), 1, 3), arrow_schema(schema))
+    assert batch.to_pylist() == [{"offset": 1, "topic": "t"}, {"offset": 2, "topic": "t"}]
+
+
+def test_a_schema_of_other_columns_or_types_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no column 'ofset'"):
+        check_schema(StructType([StructField("ofset", LongType())]))
+    with pytest.raises(ConfigError, match="'offset' is bigint, not string"):
+        check_schema(StructType([StructField("offset", StringType())]))
+
+
+def records_of() -> st.SearchStrategy[list[Record]]:
+    data = st.one_of(st.none(), st.binary(max_size=8))
+    pairs = st.lists(st.tuples(st.text(max_size=3), data), max_size=2).map(tuple)
+    made = st.builds(
+        Record, offset=st.just(0), timestamp_ms=st.integers(-1, 10**12), key=data, value=data, headers=pairs
+    )
+    return st.lists(made, min_size=1, max_size=6).map(
+        lambda found: [Record(i, r.timestamp_ms, r.key, r.value, r.headers) for i, r in enumerate(found)]
+    )
+
+
+@settings(max_examples=60)
+@given(st.lists(records_of(), min_size=1, max_size=3), st.data())
+def test_the_same_records_as_the_plain_codec(batches: list[list[Record]], data: st.DataObject) -> None:
+    stream, end = b"", 0
+    for records in batches:
+        stream += stored(records, end)
+        end += len(records)
+    first = data.draw(st.integers(0, end - 1))
+    stop = data.draw(st.integers(first + 1, end))
+    cut = chunk(stream + stream[: data.draw(st.integers(0, 40))], first, stop)
+    batch: Any = to_batch(cut, arrow_schema(kafka_schema(include_headers=True)))
+    plain = decode_chunk(cut)
+    assert batch.column("offset").to_pylist() == [r.offset for r in plain]
+    assert batch.column("key").to_pylist() == [r.key for r in plain]
+    assert batch.column("value").to_pylist() == [r.value for r in plain]
+    assert batch.column("timestamp").cast(pa.int64()).to_pylist() == [r.timestamp_ms * 1000 for r in plain]
+    assert batch.column("headers").to_pylist() == [
+        [{"key": name, "value": content} for name, content in r.headers] or None for r in plain
+    ]
