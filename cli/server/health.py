@@ -1,4 +1,4 @@
-"""What a node says of itself over HTTP: alive, ready, and its numbers for Prometheus.
+"""What a node says of itself: alive and ready, over HTTP and as grpc.health.v1, and its numbers for Prometheus.
 
 Numbers are read when they are asked for; nothing is counted on the way of a request. Names: CLI.md 2.9.
 """
@@ -20,6 +20,8 @@ from cli.server.node import Node
 from cli.server.watchdog import LoopWatchdog
 
 JSON_TYPE = "application/json"
+BROKER_SERVICES = ("quorumlog.Broker", "quorumlog.v1.Broker")
+CONTROLLER_SERVICES = ("quorumlog.Controller", "quorumlog.v1.Controller", "quorumlog.v1.Quorum")
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -36,6 +38,17 @@ def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
         ),
         "/metrics": lambda: Page(200, generate_latest(registry), METRICS_TYPE),
     }
+
+
+def is_serving(node: Node, service: str) -> bool | None:
+    """For grpc.health.v1: the same truth as /readyz, also by role. None: the node has no such service."""
+    if service == "":
+        return node.ready
+    if service in BROKER_SERVICES and node.config.is_broker:
+        return node.broker is not None and node.broker.serving
+    if service in CONTROLLER_SERVICES and node.config.is_controller:
+        return node.loader.active_controller is not None
+    return None
 
 
 def why_not_ready(node: Node) -> str:

@@ -2,13 +2,15 @@
 
 Standard output carries two lines for whoever started it, each a word and a JSON object: `LISTENING` with the addresses
 that are really used, then `READY` once the node serves (the same as /readyz). All else goes to the log on stderr.
-SIGTERM or SIGINT hands leadership over and stops; a second one ends the process at once, which loses nothing.
+SIGTERM or SIGINT hands leadership over and stops; a second one, or a stop that takes too long, ends the process at
+once, which loses nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import gc
 import json
 import logging
@@ -17,10 +19,13 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 
+from cli.server.allocator import keep_freed_memory
 from cli.server.config import NodeConfig, flat_values, from_values, load
 from cli.server.directories import DirectoryProblem
-from cli.server.health import admin_routes
+from cli.server.fail_stop import fail_stop, stop_on_loop_errors
+from cli.server.health import admin_routes, is_serving
 from cli.server.http_admin import HttpAdmin
+from cli.server.leaving import SIGNALS, deadline, leave_at_the_next_signal, stop_timeout_s
 from cli.server.logs import configure_logs
 from cli.server.node import Node, build_node
 from cli.server.properties import ConfigError
@@ -28,9 +33,9 @@ from cli.server.real_edges import real_edges
 from cli.server.watchdog import LoopWatchdog
 from quorum.raft.quorum_state import CorruptQuorumState
 from quorumlog.nursery import Nursery
-from quorumlog.rpc.transport import AddressInUse
+from quorumlog.rpc.transport import Address, AddressInUse
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_DATA, EXIT_PRECONDITION, EXIT_INTERRUPTED = 0, 1, 2, 4, 6, 130
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_DATA, EXIT_PRECONDITION = 0, 1, 2, 4, 6
 READY_POLL_S = 0.02
 _log = logging.getLogger("quorumlog.node")
 
@@ -48,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_USAGE
+    keep_freed_memory()
     configure_logs(config.log_format, config.log_level, config.node_id)
     for warning in config.warnings:
         _log.warning(warning)
@@ -80,15 +86,16 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 async def _run(config: NodeConfig) -> int:
-    node = build_node(config, real_edges(config))
-    stop = asyncio.get_running_loop().create_future()
+    loop = asyncio.get_running_loop()
+    stop_on_loop_errors(loop, fail_stop)
+    node = build_node(config, real_edges(config, health=lambda service: is_serving(node, service)))
+    stop = loop.create_future()
     _handle_signals(stop)
     watchdog = LoopWatchdog(lambda late_ms: _log.warning("the event loop was held up for %d ms", late_ms))
     nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
     admin = HttpAdmin(admin_routes(node, watchdog))
     try:
-        await node.start()
-        _tell("LISTENING", await _addresses(config, node, admin))
+        await _start(config, node, admin)
     except (DirectoryProblem, AddressInUse, OSError) as error:
         _log.error("cannot start: %s", error)
         return EXIT_PRECONDITION
@@ -103,9 +110,11 @@ async def _run(config: NodeConfig) -> int:
     nursery.start(_tell_when_ready(node), "ready line")
     reason = await _until_stopped(stop, node)
     _log.info("stopping: %s", reason)
-    await node.stop(controlled=config.controlled_shutdown_enable)
-    await admin.close()
-    await nursery.close()
+    leave_at_the_next_signal()
+    with deadline(stop_timeout_s(config.controlled_shutdown_timeout_ms)):
+        await node.stop(controlled=config.controlled_shutdown_enable)
+        await admin.close()
+        await nursery.close()
     _log.info("stopped")
     return EXIT_PRECONDITION if node.fatal is not None else EXIT_OK
 
@@ -121,11 +130,29 @@ async def _until_stopped(stop: asyncio.Future[str], node: Node) -> str:
     return await stop
 
 
-async def _addresses(config: NodeConfig, node: Node, admin: HttpAdmin) -> dict[str, object]:
-    told: dict[str, object] = {name: str(address) for name, address in node.addresses.items()}
-    if config.metrics_port is not None:
-        told["metrics"] = str(await admin.start(config.metrics_host, config.metrics_port))
-    return {"node_id": config.node_id, "pid": os.getpid(), "listeners": told}
+async def _start(config: NodeConfig, node: Node, admin: HttpAdmin) -> None:
+    """The admin port first: while logs are recovered, /readyz says so. Raises what `Node.start` does, OSError."""
+    metrics = await _listen_for_admin(config, admin)
+    try:
+        await node.start()
+    except BaseException:
+        await admin.close()
+        raise
+    told = {name: str(address) for name, address in (*node.addresses.items(), *metrics.items())}
+    _tell("LISTENING", {"node_id": config.node_id, "pid": os.getpid(), "listeners": told})
+
+
+async def _listen_for_admin(config: NodeConfig, admin: HttpAdmin) -> dict[str, Address]:
+    """By name; empty where none is wanted."""
+    if config.metrics_port is None:
+        return {}
+    wanted = Address(config.metrics_host, config.metrics_port)
+    try:
+        return {"metrics": await admin.start(wanted.host, wanted.port)}
+    except OSError as error:
+        in_use = error.errno == errno.EADDRINUSE
+        why = "the port is in use; stop what uses it, or set another metrics.port" if in_use else error.strerror
+        raise OSError(error.errno, f"cannot listen at {wanted} for metrics: {why}") from error
 
 
 async def _tell_when_ready(node: Node) -> None:
@@ -139,17 +166,15 @@ def _tell(word: str, what: object) -> None:
 
 
 def _handle_signals(stop: asyncio.Future[str]) -> None:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _on_signal, number, stop)
+    """The first one asks, also while the node is still starting; `leaving` has the rest."""
+    for number in SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, _on_signal, number, stop)
 
 
 def _on_signal(number: signal.Signals, stop: asyncio.Future[str]) -> None:
-    if stop.done():
-        _log.warning("second %s: leaving at once", number.name)
-        logging.shutdown()
-        os._exit(EXIT_INTERRUPTED)
-    stop.set_result(number.name)
+    if not stop.done():
+        stop.set_result(number.name)
+        leave_at_the_next_signal()
 
 
 def _settle_garbage_collector() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import random
 import time
@@ -11,8 +10,10 @@ from collections.abc import Callable
 
 from cli.server.config import NodeConfig
 from cli.server.edges import Edges
+from cli.server.fail_stop import fail_stop
 from quorumlog.ids import Uuid
 from quorumlog.rpc.grpc_options import GrpcOptions
+from quorumlog.rpc.grpc_standard import HealthSource, always_serving
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Identity, Transport
 from storage.checkpoint import RecoveryPoints
@@ -21,9 +22,7 @@ from storage.edge.worker import ThreadWorker
 from storage.worker import Worker
 from storage.writer import DirectoryWriter
 
-EXIT_CRASHED = 1
 _OWNER_ONLY = 0o600
-_log = logging.getLogger("quorumlog.node")
 
 
 class SystemClock:
@@ -39,14 +38,14 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
 
-def real_edges(config: NodeConfig) -> Edges:
-    """Call it on the loop that the node will run on."""
+def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edges:
+    """Call it on the loop that the node will run on. health: what grpc.health.v1 says of the node."""
     loop = asyncio.get_running_loop()
     disk = RealDisk()
     options = GrpcOptions(max_message_bytes=config.socket_request_max_bytes, reflection=config.rpc_reflection)
 
     def transport(identity: Identity) -> Transport:
-        return GrpcTransport(identity, options=options)
+        return GrpcTransport(identity, on_crash=fail_stop, options=options, health=health)
 
     def post(call: Callable[[], None]) -> None:
         loop.call_soon_threadsafe(call)
@@ -76,10 +75,3 @@ def random_uuid() -> Uuid:
 
 _DASH = 62  # the sextet that base64url prints as '-'
 _RESERVED = 100
-
-
-def fail_stop(name: str, error: BaseException) -> None:
-    """End this process as a power cut would: what is on disk is enough to start from, by design."""
-    _log.critical("%s failed; the node stops at once", name, exc_info=error)
-    logging.shutdown()
-    os._exit(EXIT_CRASHED)

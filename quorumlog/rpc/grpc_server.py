@@ -13,19 +13,17 @@ from typing import Any
 
 import grpc
 
-from quorumlog.messages.services import METHODS
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.bind import why_not_bound
 from quorumlog.rpc.caller import Caller, read_metadata
 from quorumlog.rpc.calls import BY_PATH, Call
 from quorumlog.rpc.dispatch import Dispatch, PeerContext
 from quorumlog.rpc.grpc_options import GrpcOptions
-from quorumlog.rpc.grpc_standard import add_health, add_reflection
+from quorumlog.rpc.grpc_standard import SERVICES, HealthSource, add_health, add_reflection
 from quorumlog.rpc.ordered_answers import OrderedAnswers
 from quorumlog.rpc.transport import Address, Listener
 
 ServicerContext = Any  # grpc.aio.ServicerContext of bytes
-SERVICES = tuple(dict.fromkeys(method.service for method in METHODS))
 
 
 class GrpcServer:
@@ -39,16 +37,16 @@ class GrpcServer:
         await self._server.stop(grace=None)
 
 
-async def serve(dispatch: Dispatch, options: GrpcOptions, on_crash: OnCrash) -> GrpcServer:
+async def serve(dispatch: Dispatch, options: GrpcOptions, on_crash: OnCrash, health_source: HealthSource) -> GrpcServer:
     """Listen where `dispatch.listener` says. Raises AddressInUse, or OSError for any other reason."""
     server = grpc.aio.server(options=options.server_arguments())
     service = GrpcService(dispatch, on_crash)
     for name in SERVICES:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, service.handlers(name)),))
     if options.health:
-        await add_health(server, SERVICES)
+        add_health(server, health_source)
     if options.reflection:
-        add_reflection(server, SERVICES)
+        add_reflection(server)
     listener = _bind(server, dispatch.listener)
     dispatch.listener = listener
     await server.start()

@@ -11,6 +11,7 @@ from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.grpc_client import GrpcConnection
 from quorumlog.rpc.grpc_options import GrpcOptions
 from quorumlog.rpc.grpc_server import GrpcServer, serve
+from quorumlog.rpc.grpc_standard import HealthSource, always_serving
 from quorumlog.rpc.probe_call import ask_who
 from quorumlog.rpc.refusal import try_connect
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
@@ -26,6 +27,7 @@ class GrpcTransport:
     """identity: this node's, for internal connections and listeners; a client has none.
 
     on_crash: told of what should never happen: an unexpected exception of a handler or of a task of a connection.
+    health: what grpc.health.v1 says of this node, at each of its listeners.
     """
 
     def __init__(
@@ -34,9 +36,10 @@ class GrpcTransport:
         *,
         on_crash: OnCrash = log_crash,
         options: GrpcOptions | None = None,
+        health: HealthSource = always_serving,
     ) -> None:
         self.identity = identity
-        self._on_crash, self._options = on_crash, options or GrpcOptions()
+        self._on_crash, self._options, self._health = on_crash, options or GrpcOptions(), health
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> GrpcConnection:
         assert not internal or self.identity is not None, "an internal connection needs an identity"
@@ -45,7 +48,7 @@ class GrpcTransport:
 
     async def listen(self, listener: Listener, handler: Handler) -> GrpcServer:
         dispatch = Dispatch(listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash)
-        return await serve(dispatch, self._options, self._on_crash)
+        return await serve(dispatch, self._options, self._on_crash, self._health)
 
     async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
