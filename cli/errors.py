@@ -111,6 +111,8 @@ def exit_code(error: BaseException) -> Exit:
     code = getattr(error, "code", None)
     if isinstance(code, ErrorCode):
         return _BY_ERROR_CODE.get(code, Exit.FAILED)
+    if type(error).__name__ == "Unavailable" and type(error.__cause__).__name__ == "OutcomeUnknown":
+        return Exit.TIMED_OUT  # it was reached, and did not answer in time
     names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
     return next((_BY_CLASS[name] for name in names if name in _BY_CLASS), Exit.FAILED)
 

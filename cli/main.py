@@ -110,6 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns the exit code (CLI.md 2.2). Data goes to stdout, talk and errors to stderr."""
     given = sys.argv[1:] if arguments is None else arguments
     output.use_format_of(given)
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # a lost connection is ours to tell, not the library's
     try:
         code = app(args=given, prog_name="quorumlog", standalone_mode=False)
         sys.stdout.flush()

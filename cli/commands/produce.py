@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import output
-from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
+from cli.connect import API_TIMEOUT_MS, ConfigOption, ProfileOption, ServersOption, connected, find_target
 from cli.errors import CliError, Exit
 from cli.output import Format, OutputOption
 from cli.records_text import BadLine, from_json_line
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from quorumlog.client.blocking import Producer, SendFuture
 
 app = typer.Typer(add_completion=False)
+DELIVERY_TIMEOUT_MS = 30_000  # a person waits; a program says -X delivery.timeout.ms=120000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 Headers = list[tuple[str, bytes | None]]
 
@@ -72,7 +73,13 @@ def produce(
     target = find_target(servers, profile, options)
     if sys.stdin.isatty() and file is None:
         output.say("% one record per line; Ctrl-D ends")
-    with connected(target, **{"acks": acks, "compression_type": codec, **target.options}) as cluster:
+    ours = {
+        "acks": acks,
+        "compression_type": codec,
+        "delivery_timeout_ms": DELIVERY_TIMEOUT_MS,
+        "max_block_ms": API_TIMEOUT_MS,
+    }
+    with connected(target, **{**ours, **target.options}) as cluster:
         producer = cluster.producer()
         first = _send(producer, topic, partition, shape, file)
         _finish(producer, topic, first)

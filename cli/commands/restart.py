@@ -8,6 +8,7 @@ import typer
 
 from cli import output
 from cli.local.find import DataOption, NodeArgument, find_nodes
+from cli.local.ready import wait_ready
 from cli.output import Format, OutputOption
 
 app = typer.Typer(add_completion=False)
@@ -20,7 +21,7 @@ def restart(node: NodeArgument, data: DataOption = None, output_format: OutputOp
     nodes = find_nodes(data)
     began = time.monotonic()
     nodes.restart(node)
-    nodes.wait_ready([node])
+    wait_ready(nodes, [node])
     if output.is_json():
         output.show_json({"restarted": node})
     output.say(f"  restarted   node {node}, ready after {time.monotonic() - began:.1f} s")

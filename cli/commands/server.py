@@ -71,7 +71,8 @@ def show_config(config: FileOption, output_format: OutputOption = Format.TABLE) 
 @config_app.command()
 def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: OutputOption = Format.TABLE) -> None:
     """Say what a key means, its default and its bounds."""
-    from cli.server.keys import NODE_KEYS, TOPIC_SYNONYMS, check_known
+    from cli.server.keys import NODE_KEYS, check_known
+    from quorumlog.broker_config import TOPIC_SYNONYMS
 
     output.use(output_format)
     check_known({key: ""}, "explain")

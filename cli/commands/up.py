@@ -14,6 +14,7 @@ from cli.errors import CliError, Exit
 from cli.local.find import FOLDER, DataOption, target_of
 from cli.local.follow import Stopped, follow, stop_signals
 from cli.local.profile_of import PROFILE_NAME, select_local
+from cli.local.ready import wait_ready
 from cli.output import Format, OutputOption
 from quorumlog.testing.layout import has_cluster
 from quorumlog.testing.nodes import MAX_NODES, LocalNodes
@@ -59,7 +60,7 @@ def up(
 
 def _find_or_create(root: Path, count: int | None, options: list[str] | None, picker: PortPicker) -> LocalNodes:
     if has_cluster(root):
-        return _existing(root, count, options)
+        return _existing(LocalNodes.open(root, picker), count, options)
     changes = dict(_key_and_value(text) for text in options or ())
     cluster = LocalNodes.create(root, count or DEFAULT_NODES, changes, picker)
     names = " ".join(f"n{node_id}" for node_id in cluster.ids)
@@ -67,8 +68,8 @@ def _find_or_create(root: Path, count: int | None, options: list[str] | None, pi
     return cluster
 
 
-def _existing(root: Path, count: int | None, options: list[str] | None) -> LocalNodes:
-    cluster = LocalNodes.open(root)
+def _existing(cluster: LocalNodes, count: int | None, options: list[str] | None) -> LocalNodes:
+    root = cluster.layout.root
     if count is not None and count != len(cluster.ids):
         raise CliError(
             Exit.PRECONDITION,
@@ -96,7 +97,7 @@ def _start(cluster: LocalNodes) -> None:
         if started:
             import quorumlog.client.blocking  # noqa: F401  # loaded while the nodes start
 
-        cluster.wait_ready()
+        wait_ready(cluster)
     except BaseException:
         cluster.stop(started, timeout_s=5)
         raise

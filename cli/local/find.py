@@ -11,7 +11,7 @@ from cli.connect import find_target
 from cli.errors import CliError, Exit
 from cli.profile import Target
 from quorumlog.testing.layout import has_cluster
-from quorumlog.testing.nodes import LocalNodes
+from quorumlog.testing.nodes import LocalNodes, NodeState
 
 FOLDER = ".quorumlog"
 
@@ -44,8 +44,10 @@ def find_nodes(data: Path | None) -> LocalNodes:
 
 
 def target_of(nodes: LocalNodes) -> Target:
-    """Clients of this cluster, whatever profile is in use."""
-    return Target(bootstrap_servers=nodes.layout.bootstrap_servers, origin=str(nodes.layout.root))
+    """Clients of this cluster, whatever profile is in use; only of nodes that run, so that nobody else answers."""
+    running = nodes.in_state(NodeState.RUNNING) or nodes.ids
+    servers = ",".join(nodes.layout.node(node_id).client_address for node_id in running)
+    return Target(bootstrap_servers=servers, origin=str(nodes.layout.root))
 
 
 def _profile_root() -> Path | None:

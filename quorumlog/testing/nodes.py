@@ -50,14 +50,19 @@ class NodeState(Enum):
 
 
 class NodeEnded(Exception):
-    """A node's process ended where it should have started. The text holds the end of what it said."""
+    """A node's process ended where it should have started. tail: the end of what it said."""
+
+    def __init__(self, node_id: NodeId, tail: str) -> None:
+        super().__init__(f"node {node_id} ended: {tail}")
+        self.node_id, self.tail = node_id, tail
 
 
 class LocalNodes:
     """Processes by node id. `create` makes a new cluster, `open` finds one again; neither starts anything."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, picker: PortPicker) -> None:
         self.layout = layout
+        self._picker = picker
         self._children: dict[NodeId, subprocess.Popen[bytes]] = {}  # those that this process started
 
     @classmethod
@@ -85,12 +90,12 @@ class LocalNodes:
             if made:
                 root.rmdir()
             raise
-        return cls(layout)
+        return cls(layout, picker)
 
     @classmethod
-    def open(cls, root: Path) -> LocalNodes:
+    def open(cls, root: Path, picker: PortPicker | None = None) -> LocalNodes:
         """The cluster in `root`. Raises NotThere, LayoutError."""
-        return cls(read_layout(root.absolute()))
+        return cls(read_layout(root.absolute()), picker or PortPicker())
 
     @property
     def ids(self) -> list[NodeId]:
@@ -128,6 +133,7 @@ class LocalNodes:
         wanted = self.ids if node_ids is None else list(node_ids)
         stopped = [node_id for node_id in wanted if self.state(node_id) is NodeState.STOPPED]
         _check_ports([self.layout.node(node_id) for node_id in stopped])
+        self._picker.hold(node.ports for node in self.layout.nodes)
         for node_id in stopped:
             self._start(self.layout.node(node_id))
         return stopped
@@ -139,7 +145,7 @@ class LocalNodes:
         def all_ready() -> bool:
             for node_id in wanted:
                 if self.state(node_id) is NodeState.STOPPED:
-                    raise NodeEnded(f"node {node_id} ended: {self.log_tail(node_id)}")
+                    raise NodeEnded(node_id, self.log_tail(node_id))
             return all(self.readiness(node_id).ready for node_id in wanted)
 
         def evidence() -> str:
@@ -201,7 +207,7 @@ class LocalNodes:
 
     def _start(self, node: NodeFiles) -> None:
         command = [sys.executable, "-P", "-m", "cli.server", "-c", str(node.config)]
-        child, process = start(command, node.log, _environment())
+        child, process = start(command, node.log, _environment(), self._picker.locks)
         self._children[node.node_id] = child
         write_pid_file(node.pid_file, process)
 

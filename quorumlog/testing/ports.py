@@ -1,8 +1,8 @@
 """Ports for the nodes of a local cluster: three in a row per node, 9092 and up where they are free.
 
 They lie below the range from which the kernel takes the ports of outgoing connections, so that a node that is started
-again finds its own. A lock file per row, held for as long as the picking process lives, keeps two clusters that start
-at the same moment (tests in parallel) from picking the same.
+again finds its own. A lock file per row keeps other clusters from picking it while a node is down: whoever picked it
+holds the lock, and every node inherits all locks of its cluster, so that they last for as long as one node lives.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import fcntl
 import os
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,12 @@ class PortPicker:
     """Keeps what it picked until it is closed or the process ends."""
 
     def __init__(self) -> None:
-        self._locks: list[int] = []
+        self._locks: dict[int, int] = {}  # by the row's first port: descriptor
+
+    @property
+    def locks(self) -> tuple[int, ...]:
+        """Descriptors for a node to inherit."""
+        return tuple(self._locks.values())
 
     def pick(self, count: int) -> list[NodePorts]:
         """Ports for `count` nodes. Raises NoFreePorts."""
@@ -51,9 +56,14 @@ class PortPicker:
             ) from None
 
     def close(self) -> None:
-        for lock in self._locks:
+        for lock in self._locks.values():
             os.close(lock)
         self._locks.clear()
+
+    def hold(self, rows: Iterable[NodePorts]) -> None:
+        """Lock rows that were picked before, where nobody holds them."""
+        for ports in rows:
+            self._lock(ports.client)
 
     def _free_rows(self) -> Iterator[NodePorts]:
         for shift in range(0, STEP, 3):  # 9092, 9192, ... first, then what lies between them
@@ -63,6 +73,8 @@ class PortPicker:
                     yield ports
 
     def _lock(self, base: int) -> bool:
+        if base in self._locks:
+            return False
         folder = Path(tempfile.gettempdir()) / f"quorumlog-ports-{os.getuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)
         lock = os.open(folder / str(base), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -71,7 +83,7 @@ class PortPicker:
         except BlockingIOError:
             os.close(lock)
             return False
-        self._locks.append(lock)
+        self._locks[base] = lock
         return True
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -45,8 +46,13 @@ class ProcessId:
         return True
 
 
-def start(command: list[str], log: Path, environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], ProcessId]:
-    """Start `command` as the leader of its own session, which the terminal's Ctrl-C passes by; output goes to `log`."""
+def start(
+    command: list[str], log: Path, environment: dict[str, str], inherited: Sequence[int] = ()
+) -> tuple[subprocess.Popen[bytes], ProcessId]:
+    """Start `command` as the leader of its own session, which the terminal's Ctrl-C passes by; output goes to `log`.
+
+    inherited: descriptors that it keeps open.
+    """
     with log.open("ab") as output:
         process = subprocess.Popen(
             command,
@@ -55,6 +61,7 @@ def start(command: list[str], log: Path, environment: dict[str, str]) -> tuple[s
             stderr=subprocess.STDOUT,
             env=environment,
             start_new_session=True,
+            pass_fds=inherited,
         )
     found = _look_up(process.pid)
     return process, ProcessId(process.pid, found[0] if found else "")

@@ -66,6 +66,11 @@ class Odd(Exception):
     pass
 
 
+def caused(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
 EXITS = [
     ("own", CliError(Exit.PARTIAL, "x"), Exit.PARTIAL),
     ("unknown topic", RequestFailed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "t"), Exit.NOT_FOUND),
@@ -75,6 +80,7 @@ EXITS = [
     ("an api error", ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, ""), Exit.USAGE),
     ("a code nobody listed", RequestFailed(ErrorCode.UNKNOWN_SERVER_ERROR, ""), Exit.FAILED),
     ("unavailable", Unavailable("x"), Exit.UNREACHABLE),
+    ("reached, but silent", caused(Unavailable("x"), OutcomeUnknown("y")), Exit.TIMED_OUT),
     ("not delivered", NotDelivered("x"), Exit.UNREACHABLE),
     ("unknown outcome", OutcomeUnknown("x"), Exit.TIMED_OUT),
     ("delivery time-out", DeliveryTimeout("x", outcome_unknown=True), Exit.TIMED_OUT),

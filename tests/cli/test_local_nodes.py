@@ -260,3 +260,20 @@ def test_the_plugin_is_found_and_loads_nothing_heavy() -> None:
     program = f"import sys, quorumlog.testing.plugin\nprint([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_row_is_held_for_as_long_as_a_process_that_inherited_it_lives(tmp_path: Path) -> None:
+    first, second, third = PortPicker(), PortPicker(), PortPicker()
+    try:
+        (ports,) = first.pick(1)
+        command = [sys.executable, "-c", "import time; time.sleep(60)"]
+        child, process = start(command, tmp_path / "log", dict(os.environ), first.locks)
+        first.close()
+        assert second.pick(1) != [ports]
+        process.send(signal.SIGKILL)
+        child.wait()
+        third.hold([ports])
+        assert len(third.locks) == 1
+    finally:
+        for picker in (first, second, third):
+            picker.close()

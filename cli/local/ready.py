@@ -1,0 +1,22 @@
+"""Waiting for nodes as a person does: one that ends has its last words shown, readable."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from cli.errors import CliError, Exit
+from cli.local.log_lines import parse_line
+from quorumlog.ids import NodeId
+from quorumlog.testing.nodes import LocalNodes, NodeEnded
+
+
+def wait_ready(nodes: LocalNodes, node_ids: Sequence[NodeId] | None = None) -> None:
+    """Until these nodes, all by default, serve. Raises CliError, TimedOut."""
+    try:
+        nodes.wait_ready(node_ids)
+    except NodeEnded as error:
+        for line in error.tail.splitlines():
+            print(parse_line(error.node_id, line).render(), file=sys.stderr)
+        hint = f"quorumlog logs {error.node_id} shows more"
+        raise CliError(Exit.FAILED, f"node {error.node_id} ended while it started", hint) from error
