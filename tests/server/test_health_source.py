@@ -1,0 +1,49 @@
+"""grpc.health.v1 and /readyz tell one truth about a node, whatever its roles and whatever happens to it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cli.server.health import is_serving
+
+BROKER, CONTROLLER = "quorumlog.Broker", "quorumlog.Controller"
+
+
+def node_of(roles: str, *, leader_known: bool, broker_serving: bool | None) -> Any:
+    """broker_serving: None: the broker has not been made yet."""
+    is_broker = "broker" in roles
+    broker = None if broker_serving is None else SimpleNamespace(serving=broker_serving)
+    return SimpleNamespace(
+        config=SimpleNamespace(is_broker=is_broker, is_controller="controller" in roles),
+        broker=broker,
+        loader=SimpleNamespace(active_controller=object() if leader_known else None),
+        ready=bool(broker_serving) if is_broker else leader_known,
+    )
+
+
+CASES = [
+    ("starting", "broker,controller", False, None, (False, False, False)),
+    ("fenced", "broker,controller", True, False, (False, False, True)),
+    ("all is well", "broker,controller", True, True, (True, True, True)),
+    ("the leader is lost", "broker,controller", False, True, (True, True, False)),
+    ("a broker alone", "broker", True, True, (True, True, None)),
+    ("a broker alone, recovering", "broker", True, False, (False, False, None)),
+    ("a controller alone", "controller", True, None, (True, None, True)),
+    ("a controller alone, without a leader", "controller", False, None, (False, None, False)),
+]
+
+
+@pytest.mark.parametrize(
+    ("roles", "leader_known", "broker_serving", "want"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_is_serving(
+    roles: str, leader_known: bool, broker_serving: bool | None, want: tuple[bool | None, bool | None, bool | None]
+) -> None:
+    node = node_of(roles, leader_known=leader_known, broker_serving=broker_serving)
+    assert tuple(is_serving(node, service) for service in ("", BROKER, CONTROLLER)) == want
+    assert is_serving(node, "quorumlog.v1.Broker") == want[1]
+    assert is_serving(node, "quorumlog.v1.Quorum") == want[2]
+    assert is_serving(node, "Broker") is None

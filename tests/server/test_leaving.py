@@ -1,0 +1,62 @@
+"""A stop has a deadline and a second signal is heard, also while the main thread hangs. Real processes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from cli.server.leaving import CLOSE_RESERVE_S, STOP_TIMEOUT_S, deadline, stop_timeout_s
+
+PRELUDE = """
+import logging, threading, time
+from cli.server.leaving import deadline, leave_at_the_next_signal
+logging.basicConfig(format="%(message)s")
+"""
+HANGS = PRELUDE + "with deadline(0.2): threading.Event().wait()"
+IN_TIME = PRELUDE + "with deadline(0.2): pass\ntime.sleep(0.4); print('done')"
+IS_SIGNALLED = (
+    PRELUDE
+    + """
+leave_at_the_next_signal()
+print("now", flush=True)
+thread = threading.Thread(target=threading.Event().wait, daemon=True)
+thread.start()
+thread.join()
+"""
+)
+
+
+def test_who_hangs_is_ended_and_says_where_it_hung() -> None:
+    done = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 1
+    assert "in wait" in done.stderr
+    assert "not stopped within 0.2 s; leaving at once" in done.stderr.splitlines()[-1]
+
+
+def test_who_is_in_time_is_left_alone() -> None:
+    done = subprocess.run([sys.executable, "-c", IN_TIME], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_is_heard_while_the_main_thread_waits(number: signal.Signals) -> None:
+    process = subprocess.Popen([sys.executable, "-c", IS_SIGNALLED], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"now\n"
+    process.send_signal(number)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert f"second signal ({number.name})" in said.decode()
+
+
+def test_a_deadline_that_was_met_is_forgotten() -> None:
+    with deadline(3_600):
+        pass
+
+
+def test_the_deadline_leaves_room_for_what_follows_handing_over() -> None:
+    assert stop_timeout_s(0) == stop_timeout_s(20_000) == STOP_TIMEOUT_S
+    assert stop_timeout_s(60_000) == 60 + CLOSE_RESERVE_S
