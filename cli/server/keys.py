@@ -94,7 +94,7 @@ _KEYS = (
     NodeKey(
         name="controlled.shutdown.enable", parse=parse_bool, default="true", doc="Hand leadership over before stopping."
     ),
-    _number("controlled.shutdown.timeout.ms", 30_000, 0, "How long a stop waits for that; ours."),
+    _number("controlled.shutdown.timeout.ms", 20_000, 0, "How long a stop waits for that; ours."),
     _number("controller.quorum.fetch.timeout.ms", 1_000, 10, "Silence of the quorum's leader before an election."),
     _number("controller.quorum.election.timeout.ms", 500, 10, "How long a candidate waits, plus up to as much again."),
     _number("metadata.max.idle.interval.ms", 500, 0, "A no-op record is written when nothing else is; 0: never."),
