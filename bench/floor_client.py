@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import time
@@ -18,6 +19,12 @@ from bench import floor
 from bench.floor import NODES, OPTIONS, READ
 
 READ_BYTES = 2 << 20  # of one read: what a consumer asks of a partition
+# A node keeps freed memory for the next request (cli/server/allocator.py); the floor is not to be slow for want of it.
+ALLOCATOR = {
+    "MALLOC_TRIM_THRESHOLD_": str(64 << 20),
+    "MALLOC_TOP_PAD_": str(4 << 20),
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+}
 
 
 class Floor:
@@ -51,7 +58,8 @@ class Floor:
 def _start(folder: Path, me: int, logs: int) -> subprocess.Popen[str]:
     folder.mkdir(parents=True)
     command = [sys.executable, "-P", floor.__file__, str(me), str(logs), str(folder)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, **ALLOCATOR}
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
 
 class FloorClient:

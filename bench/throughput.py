@@ -114,6 +114,7 @@ async def _single(consumer: Any) -> int:
 
 async def _consume(subject: Subject, topic: str, records: int, read: Any) -> float:
     async with subject.consumer() as consumer:
+        await consumer.assign_topic(topic, "latest", stop="latest")  # connects to every leader
         start = time.perf_counter()
         await consumer.assign_topic(topic, "earliest", stop="latest")
         done = 0
