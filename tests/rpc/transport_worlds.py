@@ -1,4 +1,4 @@
-"""The two worlds in which the transport contract has to hold, each with one loop for both ends of the wire."""
+"""The three worlds in which the transport contract has to hold, each with one loop for both ends of the wire."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from jepsen.sim.transport import SimTransport
 from quorumlog.ids import NodeId
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Identity, Listener, Transport
+from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.transport import WireTransport
 
 TEST_LIMIT_S = 20
 
@@ -36,6 +38,9 @@ class World(Protocol):
 
     def dead_address(self) -> Address:
         """At the server's host, where nothing listens."""
+
+    def carries(self, request: Any) -> bool:
+        """Does this wire know requests of this type?"""
 
 
 class GrpcWorld:
@@ -61,6 +66,19 @@ class GrpcWorld:
         with socket.socket() as sock:
             sock.bind(("127.0.0.1", 0))
             return Address("127.0.0.1", sock.getsockname()[1])
+
+    def carries(self, request: Any) -> bool:
+        return True
+
+
+class LaneWorld(GrpcWorld):
+    def server(self, own: Identity | None) -> Transport:
+        return WireTransport(own, on_crash=lambda name, error: self.crashes.append((name, error)))
+
+    client = server
+
+    def carries(self, request: Any) -> bool:
+        return type(request) in BY_REQUEST
 
 
 class SimWorld:
@@ -91,3 +109,6 @@ class SimWorld:
 
     def dead_address(self) -> Address:
         return Address("server", 1)
+
+    def carries(self, request: Any) -> bool:
+        return True

@@ -1,0 +1,79 @@
+"""The requests of one connection that are at work, oldest first, and the order in which their answers leave.
+
+Kafka's promise is that answers come in the order of the requests. Requests of an ordered type (Produce) are at work
+together, since their handlers take their places in the log before they wait; any other request is begun when nothing
+is before it, so that one connection makes one large answer at a time.
+"""
+
+from __future__ import annotations
+
+from asyncio import Task
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from quorumlog.messages.buffer import Buffer
+from quorumlog.wire.codec import Frame
+from quorumlog.wire.limits import WireLimits
+
+
+@dataclass(slots=True)
+class Slot:
+    """One request. answer: None until it is there; empty: nothing is sent. last: the connection ends behind it."""
+
+    size_bytes: int
+    ordered: bool
+    answer: Frame | None = None
+    last: bool = False
+    task: Task[Any] | None = None
+
+
+class Answering:
+    def __init__(self, limits: WireLimits) -> None:
+        self._limits = limits
+        self._slots: deque[Slot] = deque()
+        self.handled_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def has_room(self, ordered: bool) -> bool:
+        """May a request be begun now?"""
+        if not self._slots:
+            return True
+        if not ordered or not self._slots[-1].ordered:
+            return False
+        return len(self._slots) < self._limits.max_handled_requests and (
+            self.handled_bytes < self._limits.max_handled_bytes
+        )
+
+    def begin(self, size_bytes: int, ordered: bool) -> Slot:
+        assert self.has_room(ordered)
+        slot = Slot(size_bytes, ordered)
+        self._slots.append(slot)
+        self.handled_bytes += size_bytes
+        return slot
+
+    def take(self) -> tuple[list[Buffer], int, bool]:
+        """What may leave now: the buffers of all answers up to the first that is missing, the bytes of their requests,
+        and whether the connection ends behind them."""
+        buffers: list[Buffer] = []
+        done_bytes = 0
+        while self._slots and self._slots[0].answer is not None:
+            slot = self._slots.popleft()
+            done_bytes += slot.size_bytes
+            self.handled_bytes -= slot.size_bytes
+            buffers += slot.answer or ()
+            if slot.last:
+                return buffers, done_bytes, True
+        return buffers, done_bytes, False
+
+    def cancel(self) -> int:
+        """Cut off the handlers; gives the bytes of their requests."""
+        held_bytes = self.handled_bytes
+        for slot in self._slots:
+            if slot.task is not None:
+                slot.task.cancel()
+        self._slots.clear()
+        self.handled_bytes = 0
+        return held_bytes

@@ -1,0 +1,114 @@
+"""The calling side of the lane: one connection to one address, over as many sockets as its calls need.
+
+A socket answers in order, so that a slow request would hold up all behind it. Ordered types (Produce) share one socket,
+where that order is what they want; every other call has a socket to itself while it is under way, from a small pool.
+A call that is given up before its answer takes its socket with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.transport import ORDERED, Address, Identity, NotDelivered, RpcError
+from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.pending import PendingCall
+from quorumlog.wire.socket_calls import Caller, SocketCalls
+
+MAX_POOLED_SOCKETS = 16  # of one connection; above that calls queue behind others
+
+
+class WireConnection:
+    """`transport.Connection`, for requests that the lane carries. Used on the loop of its first call."""
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        identity: Identity | None,
+        client_id: str,
+        limits: WireLimits,
+        scratch: memoryview,
+        on_crash: OnCrash,
+    ) -> None:
+        self.address = address
+        self._caller = Caller(address, identity, client_id)
+        self._limits, self._scratch = limits, scratch
+        self._nursery = Nursery(on_crash)
+        self._ordered: SocketCalls | None = None
+        self._pool: list[SocketCalls] = []
+        self._closing = Closing()
+        self._closed = False
+
+    def call(self, request: Any, timeout_ms: int) -> Awaitable[Any]:
+        assert timeout_ms > 0, "every call has a deadline"
+        name = BY_REQUEST[type(request)].method.name
+        if self._closed:
+            return _failed(NotDelivered(f"{name}: the connection to {self.address} is closed"))
+        call = PendingCall(request, timeout_ms)
+        if type(request) in ORDERED:
+            self.ordered_socket().add(call)
+            return call.wait()
+        socket = self._free_socket()
+        socket.add(call)
+        return self._alone(socket, call)
+
+    def on_closed(self, callback: Callable[[], None]) -> None:
+        self._closing.on_closed(callback)
+
+    async def close(self) -> None:
+        self._closed = True
+        for socket in [*([self._ordered] if self._ordered else []), *self._pool]:
+            socket.end("the connection was closed")
+        await self._nursery.close()
+
+    def ordered_socket(self) -> SocketCalls:
+        """The one of the ordered calls; opened if there is none."""
+        if self._ordered is None:
+            self._ordered = self._open()
+        return self._ordered
+
+    async def _alone(self, socket: SocketCalls, call: PendingCall) -> Any:
+        try:
+            return await call.result
+        except asyncio.CancelledError:
+            self._give_up(socket, call)
+            raise
+        except RpcError:
+            self._give_up(socket, call)
+            raise
+
+    def _give_up(self, socket: SocketCalls, call: PendingCall) -> None:
+        """An answer that may still come must not stand before the next call's."""
+        if call.sent and len(socket) <= 1:
+            socket.end("the call was given up")
+
+    def _free_socket(self) -> SocketCalls:
+        free = next((socket for socket in self._pool if len(socket) == 0), None)
+        if free is not None:
+            return free
+        if len(self._pool) >= MAX_POOLED_SOCKETS:
+            return min(self._pool, key=len)
+        self._pool.append(self._open())
+        return self._pool[-1]
+
+    def _open(self) -> SocketCalls:
+        socket = SocketCalls(self._caller, self._limits, self._scratch, self._on_end)
+        self._nursery.start(socket.run(), f"lane to {self.address}")
+        return socket
+
+    def _on_end(self, socket: SocketCalls, was_ready: bool) -> None:
+        if socket in self._pool:
+            self._pool.remove(socket)
+        if socket is self._ordered:
+            self._ordered = None
+            if was_ready:
+                self._closing.close()
+
+
+async def _failed(error: RpcError) -> Any:
+    raise error

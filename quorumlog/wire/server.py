@@ -1,0 +1,117 @@
+"""The serving side of the lane: one listener, its connections, and the sweep that ends silent ones."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.rpc.bind import why_not_bound
+from quorumlog.rpc.dispatch import Dispatch
+from quorumlog.rpc.transport import Address, Listener
+from quorumlog.wire.limits import NodeBytes, WireLimits
+from quorumlog.wire.served import ServedConnection
+from quorumlog.wire.versions import served_versions
+
+_log = logging.getLogger(__name__)
+_SWEEPS_PER_LIMIT = 4
+_SWEEP_MAX_S = 10.0
+_BACKLOG = 512
+
+
+class Serving:
+    """What the connections of one listener share.
+
+    serves: types of requests that have a handler; None: all. grpc_address: where this node serves the rest, if it does.
+    """
+
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        *,
+        limits: WireLimits,
+        node_bytes: NodeBytes,
+        scratch: memoryview,
+        serves: Collection[type] | None,
+        grpc_address: Callable[[], Address | None],
+        on_crash: OnCrash,
+    ) -> None:
+        self.dispatch, self.limits, self.node_bytes, self.scratch = dispatch, limits, node_bytes, scratch
+        self.grpc_address, self.on_crash = grpc_address, on_crash
+        self.versions = served_versions(serves, dispatch.listener.internal)
+        self.loop = asyncio.get_running_loop()
+        self.nursery = Nursery(on_crash)
+        self._connections: dict[ServedConnection, None] = {}
+
+    def admit(self, connection: ServedConnection) -> bool:
+        """False: there are too many."""
+        if len(self._connections) >= self.limits.max_connections:
+            return False
+        self._connections[connection] = None
+        return True
+
+    def left(self, connection: ServedConnection) -> None:
+        self._connections.pop(connection, None)
+
+    def cut_all(self) -> None:
+        for connection in list(self._connections):
+            connection.cut()
+
+    async def sweep(self) -> None:
+        """End connections that nobody has used for long, and peers that leave their answers lying."""
+        shortest_ms = min(self.limits.max_idle_ms, self.limits.max_stalled_ms)
+        while True:
+            await asyncio.sleep(min(_SWEEP_MAX_S, shortest_ms / 1000 / _SWEEPS_PER_LIMIT))
+            now_s = self.loop.time()
+            for connection in list(self._connections):
+                self._judge(connection, now_s)
+
+    def _judge(self, connection: ServedConnection, now_s: float) -> None:
+        stalled_s = connection.stalled_since_s
+        if stalled_s is not None and (now_s - stalled_s) * 1000 >= self.limits.max_stalled_ms:
+            connection.close(f"it has taken no answers for {self.limits.max_stalled_ms} ms")
+        elif connection.idle and (now_s - connection.active_s) * 1000 >= self.limits.max_idle_ms:
+            _log.debug("closed an idle connection of %s", connection.peer)
+            connection.cut()
+
+
+class WireServer:
+    """`transport.Server`."""
+
+    def __init__(self, server: asyncio.Server, serving: Serving) -> None:
+        self.listener = serving.dispatch.listener
+        self._server, self._serving = server, serving
+
+    async def close(self) -> None:
+        self._server.close()
+        self._serving.cut_all()
+        await self._serving.nursery.close()
+
+
+async def serve(serving: Serving) -> WireServer:
+    """Listen where the dispatch says. Raises AddressInUse, or OSError for any other reason."""
+    listener = serving.dispatch.listener
+    try:
+        server = await serving.loop.create_server(
+            lambda: ServedConnection(serving),
+            listener.address.host or None,
+            listener.address.port,
+            backlog=_BACKLOG,
+            reuse_address=True,
+        )
+    except OSError as error:
+        raise _why(error, listener) from None
+    port: int = server.sockets[0].getsockname()[1]
+    serving.dispatch.listener = replace(listener, address=Address(listener.address.host, port))
+    serving.nursery.start(serving.sweep(), f"sweep of {listener.name}")
+    return WireServer(server, serving)
+
+
+def _why(error: OSError, listener: Listener) -> Exception:
+    if error.errno in (errno.EADDRINUSE, errno.EADDRNOTAVAIL) or isinstance(error, socket.gaierror):
+        return why_not_bound(listener)
+    return error

@@ -1,0 +1,229 @@
+"""One socket of the calling side: opened, introduced (versions, identity), then requests out and answers in, in order.
+
+Shell. Until the introduction is over calls wait; after that a call is written before it first suspends. The socket
+breaks as a whole: what was sent has an unknown outcome then, what was not is not delivered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from quorumlog.rpc.transport import Address, Identity, NotDelivered, OutcomeUnknown
+from quorumlog.wire import sasl, versions
+from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.codec import Asked, Frame, decode_response, encode_request
+from quorumlog.wire.framing import FrameReader
+from quorumlog.wire.header import RequestHeader
+from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.malformed import Malformed
+from quorumlog.wire.parts import LENGTH_BYTES
+from quorumlog.wire.pending import PendingCall
+from quorumlog.wire.sending import send
+
+_INTRODUCTION_ID = 0  # correlation ids of calls begin above
+_MAX_ID = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """identity: shown on internal connections."""
+
+    address: Address
+    identity: Identity | None
+    client_id: str
+
+
+class NotALane(NotDelivered):
+    """Somebody is there, and does not speak Kafka's protocol."""
+
+
+class SocketCalls(asyncio.BufferedProtocol):
+    """on_end: called once, with whether it had been ready. `run` has to be started once."""
+
+    def __init__(
+        self, caller: Caller, limits: WireLimits, scratch: memoryview, on_end: Callable[[SocketCalls, bool], None]
+    ) -> None:
+        self._caller, self._limits, self._on_end = caller, limits, on_end
+        self._reader = FrameReader(limits.max_frame_bytes, scratch, self._on_frame)
+        self._transport: asyncio.Transport | None = None
+        self._unsent: deque[PendingCall] = deque()
+        self._waiting: deque[PendingCall] = deque()
+        self._introduction: asyncio.Future[memoryview] | None = None
+        self._next_id = _INTRODUCTION_ID
+        self._full = False  # the transport holds enough
+        self.ready = self.ended = False
+        self.versions: versions.Versions = {}
+        self.grpc_address: Address | None = None
+
+    def __len__(self) -> int:
+        """Calls that have not ended, and answers that are still to come."""
+        return len(self._unsent) + len(self._waiting)
+
+    def add(self, call: PendingCall) -> None:
+        """Take the call in behind all that were added before, and send it if that can be done now."""
+        if self.ended:
+            call.fail_by("the connection is closed")
+        elif len(self._unsent) >= self._limits.max_unsent_calls:
+            call.fail_by(f"{len(self._unsent)} calls wait to be sent")
+        else:
+            self._unsent.append(call)
+            self._send()
+
+    async def run(self) -> None:
+        """Open the socket and introduce ourselves. What goes wrong ends it; a call may wait no longer than its time."""
+        loop = asyncio.get_running_loop()
+        address = self._caller.address
+        try:
+            async with asyncio.timeout(self._limits.connect_timeout_ms / 1000):
+                await loop.create_connection(lambda: self, address.host, address.port)
+                await self._introduce()
+        except Malformed as error:
+            self.end(f"{address} does not speak Kafka's protocol: {error}")
+        except TimeoutError:
+            self.end(f"no connection to {address} within {self._limits.connect_timeout_ms} ms")
+        except OSError as error:
+            self.end(f"no connection to {address}: {error.strerror or error}")
+
+    def end(self, reason: str) -> None:
+        """Idempotent. Every call that has not ended fails."""
+        if self.ended:
+            return
+        self.ended = True
+        if self._transport is not None:
+            self._transport.abort()
+        if self._introduction is not None and not self._introduction.done():
+            self._introduction.set_exception(ConnectionResetError(reason))
+        calls = [*self._waiting, *self._unsent]
+        self._waiting.clear()
+        self._unsent.clear()
+        for call in calls:
+            call.fail_by(f"{self._caller.address}: {reason}")
+        self._on_end(self, self.ready)
+
+    # --- called by the loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=self._limits.max_unsent_bytes)
+        if self.ended:
+            self._transport.abort()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._reader.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self.ended:
+            return
+        try:
+            self._reader.received(nbytes)
+        except Malformed as error:
+            self._distrust(str(error))
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.end("the peer closed the connection" if exc is None else f"the connection broke: {exc}")
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        self._send()
+
+    # --- introduction
+
+    async def _introduce(self) -> None:
+        """Raises Malformed where the peer answers what no lane answers."""
+        self.versions, self.grpc_address = versions.read_answer(
+            await self._exchange(versions.ask(_INTRODUCTION_ID, self._caller.client_id))
+        )
+        identity = self._caller.identity
+        if identity is not None and sasl.HANDSHAKE_KEY in self.versions:
+            sasl.read_answer(sasl.HANDSHAKE_KEY, await self._exchange(sasl.ask_handshake(_INTRODUCTION_ID)))
+            shown = await self._exchange(sasl.ask_authenticate(_INTRODUCTION_ID, identity))
+            sasl.read_answer(sasl.AUTHENTICATE_KEY, shown)  # whether it is believed, the next answer tells
+        if not self.ended:
+            self.ready = True
+            self._send()
+
+    async def _exchange(self, frame: Frame) -> memoryview:
+        assert self._transport is not None
+        if self.ended:
+            raise ConnectionResetError("the connection is closed")
+        self._introduction = asyncio.get_running_loop().create_future()
+        send(self._transport, frame)
+        try:
+            return await self._introduction
+        finally:
+            self._introduction = None
+
+    # --- calls
+
+    def _send(self) -> None:
+        while self._unsent and self.ready and not self._full and not self.ended:
+            call = self._unsent.popleft()
+            if not call.result.done():  # else its time is up, or its caller has left
+                self._send_one(call)
+
+    def _send_one(self, call: PendingCall) -> None:
+        api = BY_REQUEST[type(call.request)]
+        oldest, newest = self.versions.get(api.key, (0, -1))
+        version = api.version_for(call.request, min(api.newest, newest))
+        if version < max(api.oldest, oldest):
+            call.fail(NotDelivered(f"{self._caller.address} does not offer {api.method.name} by this wire"))
+            return
+        header = RequestHeader(api.key, version, self._new_id(), self._caller.client_id)
+        frame = encode_request(api, header, call.request)
+        size_bytes = sum(map(len, frame)) - LENGTH_BYTES
+        if size_bytes > self._limits.max_frame_bytes:
+            call.fail(NotDelivered(f"{api.method.name}: {size_bytes} bytes are more than a message may have"))
+            return
+        call.sent, call.correlation_id = True, header.correlation_id
+        call.asked = Asked(api, header, call.request)
+        assert self._transport is not None
+        if call.answered:
+            self._waiting.append(call)
+        send(self._transport, frame)
+        if not call.answered:
+            call.succeed(None)
+
+    def _new_id(self) -> int:
+        self._next_id = self._next_id % _MAX_ID + 1
+        return self._next_id
+
+    def _on_frame(self, frame: memoryview) -> None:
+        if not self.ready:
+            if self._introduction is None or self._introduction.done():
+                self._distrust("it answered what nobody asked")
+            else:
+                self._introduction.set_result(frame)
+            return
+        correlation_id = int.from_bytes(frame[:4], "big", signed=True)
+        if not self._waiting:
+            self._distrust("it answered what nobody asked")
+            return
+        call = self._waiting.popleft()
+        if correlation_id != call.correlation_id:
+            call.fail(OutcomeUnknown(f"the answer is to call {correlation_id}"))
+            self._distrust("its answers are out of order")
+            return
+        if call.result.done():
+            return  # nobody waits for it any more
+        assert call.asked is not None
+        try:
+            call.succeed(decode_response(call.asked, frame))
+        except Malformed as error:
+            call.fail(OutcomeUnknown(f"the answer cannot be read: {error}"))
+
+    def _distrust(self, reason: str) -> None:
+        introduction = self._introduction
+        if introduction is not None and not introduction.done():
+            introduction.set_exception(Malformed(reason))
+        else:
+            self.end(reason)

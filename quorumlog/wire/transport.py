@@ -1,0 +1,78 @@
+"""The lane as a `transport.Transport`, for the requests that it carries."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+
+from quorumlog.nursery import OnCrash
+from quorumlog.rpc.dispatch import Dispatch
+from quorumlog.rpc.refusal import try_connect
+from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
+from quorumlog.wire.client import WireConnection
+from quorumlog.wire.framing import SCRATCH_BYTES
+from quorumlog.wire.limits import NodeBytes, WireLimits
+from quorumlog.wire.server import Serving, WireServer, serve
+
+_log = logging.getLogger(__name__)
+
+
+def log_crash(name: str, error: BaseException) -> None:
+    _log.error("%s failed unexpectedly", name, exc_info=error)
+
+
+class WireTransport:
+    """identity: this node's; a client has none. Used on one loop.
+
+    serves: types of requests that have a handler; None: all. grpc_address: of the listener, by its being internal or
+    not, where this node serves by gRPC; told to callers of our own.
+    """
+
+    def __init__(
+        self,
+        identity: Identity | None = None,
+        *,
+        on_crash: OnCrash = log_crash,
+        limits: WireLimits | None = None,
+        serves: Collection[type] | None = None,
+        grpc_address: Callable[[bool], Address | None] = lambda _internal: None,
+    ) -> None:
+        self.identity = identity
+        self._on_crash, self._serves, self._grpc_address = on_crash, serves, grpc_address
+        self._limits = limits or WireLimits()
+        self._node_bytes = NodeBytes(self._limits.max_node_bytes)
+        self._scratch = memoryview(bytearray(SCRATCH_BYTES))
+
+    def connect(self, address: Address, *, internal: bool, client_id: str = "") -> WireConnection:
+        assert not internal or self.identity is not None, "an internal connection needs an identity"
+        return WireConnection(
+            address,
+            identity=self.identity if internal else None,
+            client_id=client_id,
+            limits=self._limits,
+            scratch=self._scratch,
+            on_crash=self._on_crash,
+        )
+
+    async def listen(self, listener: Listener, handler: Handler) -> WireServer:
+        dispatch = Dispatch(listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash)
+        serving = Serving(
+            dispatch,
+            limits=self._limits,
+            node_bytes=self._node_bytes,
+            scratch=self._scratch,
+            serves=self._serves,
+            grpc_address=lambda: self._grpc_address(listener.internal),
+            on_crash=self._on_crash,
+        )
+        return await serve(serving)
+
+    async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
+        """The lane can prove that nobody listens; who listens, it cannot ask."""
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                refused = await try_connect(address)
+        except TimeoutError:
+            return NoProof(f"no connection within {timeout_ms} ms")
+        return refused if refused is not None else NoProof("somebody listens; the lane does not say who")
