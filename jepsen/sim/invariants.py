@@ -6,7 +6,7 @@ from jepsen.checkers.findings import NODE_CRASHED, Findings
 from jepsen.checkers.history import Send
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message
-from jepsen.sim.mirrors import Mirrors
+from jepsen.sim.mirrors import METADATA, Mirrors
 from jepsen.sim.partition_invariants import PartitionInvariants
 from jepsen.sim.promises import Promises, durable_state
 from jepsen.sim.quorum_invariants import QuorumInvariants
@@ -42,8 +42,18 @@ class Invariants:
         if self.quorum.image is not self._image:
             self._image = self.quorum.image
             self.partitions.on_image(self._image, self.quorum.committed_end)
+        if self.mirrors.cut:
+            self._after_cuts()
         if machine.host in self._brokers:
             self.partitions.after(machine)
+
+    def _after_cuts(self) -> None:
+        """Some log became shorter: what it must hold may be gone."""
+        logs = list(self.mirrors.cut)
+        self.mirrors.cut.clear()
+        for log in logs:
+            if log != METADATA:
+                self.partitions.check_candidates(log)
 
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
         self.mirrors.on_disk(machine, kind, path)
@@ -66,7 +76,7 @@ class Invariants:
     def at_the_end(self) -> None:
         """Everything has converged: all replicas of a log are the same, and hold all that was committed."""
         for truth in self.mirrors.truths():
-            hosts = CONTROLLERS if truth.name == METADATA_LOG.rpartition("/")[2] else BROKERS
+            hosts = CONTROLLERS if truth.name == METADATA else BROKERS
             for host in hosts:
                 mirror = self.mirrors.of(self.machines[host], truth.name)
                 if not truth.is_held_by(mirror):

@@ -18,6 +18,7 @@ class Mirrors:
         self._findings = findings
         self._mirrors: dict[tuple[str, str], LogMirror] = {}  # by host and log
         self._truths: dict[str, LogTruth] = {}  # by log
+        self.cut: dict[str, None] = {}  # logs of which some disk may hold less than before; whoever looks clears it
 
     def of(self, machine: Machine, log: str) -> LogMirror:
         """log: the name of its directory, `topic-0`."""
@@ -39,9 +40,9 @@ class Mirrors:
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
         """An operation of a machine's disk is done."""
         if kind == "crash":
-            for (host, _), mirror in self._mirrors.items():
+            for (host, log), mirror in self._mirrors.items():
                 if host == machine.host:
-                    mirror.forget()
+                    self._forget(log, mirror)
             return
         if not path.startswith(DATA + "/"):
             return
@@ -49,10 +50,14 @@ class Mirrors:
         if kind in ("rename", "remove_tree") and not file:
             mirror = self._mirrors.get((machine.host, log))
             if mirror is not None:
-                mirror.forget()
+                self._forget(log, mirror)
         elif file.endswith(SEGMENT_SUFFIX):
             mirror = self.of(machine, log)
             if kind == "pwritev":
                 mirror.on_write(file)
             elif kind in ("truncate", "unlink", "rename"):
-                mirror.forget()
+                self._forget(log, mirror)
+
+    def _forget(self, log: str, mirror: LogMirror) -> None:
+        mirror.forget()
+        self.cut[log] = None

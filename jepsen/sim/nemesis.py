@@ -10,11 +10,12 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
+from jepsen.sim.aimed import fenced_joiner, run_script, stale_proposal
 from jepsen.sim.cluster import CLIENT_HOST, SimCluster
 from jepsen.sim.link import LinkProfile
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message, Phase, Verdict
-from jepsen.sim.plan import Plan
+from jepsen.sim.plan import SCRIPTED, Plan
 from jepsen.sim.scheduler import NS_PER_MS
 from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.rpc.calls import BY_REQUEST
@@ -22,6 +23,8 @@ from quorumlog.rpc.calls import BY_REQUEST
 Undo = Callable[[], None]
 _ALTER_PARTITION = BY_REQUEST[AlterPartitionRequest].method.path
 _MAX_AT_ONCE = 4
+_DURATIONS_MS = (200, 800, 2_500, 6_000)
+_SCRIPTED_MS = (30_000,)  # a script ends by itself
 
 
 class Nemesis:
@@ -60,6 +63,8 @@ class Nemesis:
             "wrong-refusal": self._wrong_refusal,
             "hold-alter-partition": self._hold_alter_partition,
             "lagging-follower": self._lagging_follower,
+            "fenced-joiner": lambda: run_script(cluster, fenced_joiner(cluster, self._rng)),
+            "stale-proposal": lambda: run_script(cluster, stale_proposal(cluster, self._rng)),
         }
 
     @property
@@ -93,13 +98,13 @@ class Nemesis:
             fault = self._rng.choice(self._plan.faults)
             self.strikes[fault] = self.strikes.get(fault, 0) + 1
             self._cluster.scheduler.record("nemesis", fault)
-            self._until_undone(self._faults[fault]())
+            self._until_undone(self._faults[fault](), _SCRIPTED_MS if fault in SCRIPTED else _DURATIONS_MS)
         self._later(self._rng.randint(self._plan.min_gap_ms, self._plan.max_gap_ms), self._strike)
 
-    def _until_undone(self, undo: Undo) -> None:
+    def _until_undone(self, undo: Undo, durations_ms: tuple[int, ...]) -> None:
         number, self._next = self._next, self._next + 1
         self._active[number] = undo
-        duration_ms = int(self._rng.choice((200, 800, 2_500, 6_000)) * self._rng.uniform(0.5, 1.5))
+        duration_ms = int(self._rng.choice(durations_ms) * self._rng.uniform(0.5, 1.5))
         self._later(duration_ms, lambda: self._active.pop(number, _nothing)())
 
     def _later(self, delay_ms: int, action: Callable[[], None]) -> None:

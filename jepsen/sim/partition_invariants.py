@@ -85,7 +85,7 @@ class PartitionInvariants:
                 if self._registrations.get(log) is not partition:
                     self._registrations[log] = partition
                     self.isr_changes += 1
-                    self._check_candidates(log)
+                    self.check_candidates(log)
         suspicions, self._suspicions = self._suspicions, []
         for suspicion in suspicions:
             self._judge(suspicion)
@@ -123,7 +123,7 @@ class PartitionInvariants:
         if core.is_leader:
             self._check_isr(machine, replica)
         if truth.end > before:
-            self._check_candidates(replica.name)
+            self.check_candidates(replica.name)
 
     def _check_isr(self, machine: Machine, replica: Replica) -> None:
         core = replica.core
@@ -137,7 +137,8 @@ class PartitionInvariants:
 
     # --- candidates ---
 
-    def _check_candidates(self, log: str) -> None:
+    def check_candidates(self, log: str) -> None:
+        """To be called whenever candidates, commits or disks may have changed."""
         partition = self._registrations.get(log)
         if partition is None:
             return

@@ -12,10 +12,14 @@ from dataclasses import dataclass
 PROCESS = ("kill-controller", "kill-broker", "power-one", "power-all", "pause", "restart-clean", "restart-storm")
 NETWORK = ("isolate", "split", "one-way", "partial", "cut-clients", "lossy", "duplicating", "slow", "holding", "flapping")
 OTHER = ("slow-disk", "wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
-ALL_FAULTS = (*PROCESS, *NETWORK, *OTHER)
+SCRIPTED = ("fenced-joiner", "stale-proposal")  # aimed.py
+ALL_FAULTS = (*PROCESS, *NETWORK, *OTHER, *SCRIPTED)
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "calm": (),
+    "fenced-joiner": ("fenced-joiner",),
+    "stale-proposal": ("stale-proposal",),
+    "split-votes": ("kill-leader", "slow", "pause", "kill-controller", "isolate"),
     "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause"),
     "elections": ("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader"),
     "truncation": ("power-one", "power-all", "kill-broker", "lagging-follower", "isolate"),

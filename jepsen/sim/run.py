@@ -57,9 +57,11 @@ def run(seed: int, *, profile: str = "swarm", seconds: int = 60, trace: TextIO |
     """seconds: virtual, of the safety phase. The garbage collector is off: finalizers would run when they like."""
     gc.collect()
     gc.disable()
+    simulation = _Simulation(seed, profile, seconds, trace)
     try:
-        return _Simulation(seed, profile, seconds, trace).run()
+        return simulation.run()
     finally:
+        simulation.bury()
         graveyard.empty()
         gc.enable()
 
@@ -91,6 +93,13 @@ class _Simulation:
             virtual_s=self.scheduler.now_ns / NS_PER_S,
             exercised=self._exercised(),
         )
+
+    def bury(self) -> None:
+        """It is over: let go of all processes without running anything of theirs."""
+        for machine in self.cluster.machines.values():
+            if machine.loop is not None:
+                machine.loop.kill()
+        self.workload.loop.kill()
 
     # --- phases ---
 

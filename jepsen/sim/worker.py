@@ -1,7 +1,7 @@
 """The simulated worker: a log directory's turns as events on virtual time.
 
-A turn is three events: the write phase runs; after as long as the disk says it took, its jobs are told and the sync
-phase runs; after as long as that took, they are told again. A kill or a power cut between two events finds the turn
+A turn is three events: the write phase runs; after as long as the disk says it took, its jobs are told; after as long
+as the last sync took, the sync phase runs and they are told again. A kill or a power cut between two events finds the turn
 half done, and nothing of it goes on.
 """
 
@@ -42,6 +42,7 @@ class SimWorker:
         self._busy = False  # between a turn's first event and its last
         self._closed = False
         self._reads = 0
+        self._sync_ns = 0  # how long the last sync took; the next one is waited for as long
 
     @property
     def offline(self) -> DirectoryOffline | None:
@@ -93,10 +94,11 @@ class SimWorker:
 
     def _written(self, turn: list[Submitted], outcomes: list[Outcome]) -> None:
         tell_written(turn, outcomes)
-        synced, took_ns = self._timed(self._writer.sync_phase)
-        self._after(took_ns, partial(self._synced, turn, synced))
+        self._after(self._sync_ns, partial(self._synced, turn))
 
-    def _synced(self, turn: list[Submitted], outcomes: list[Outcome]) -> None:
+    def _synced(self, turn: list[Submitted]) -> None:
+        """A sync counts from its end on: until then a power cut may take all of it."""
+        outcomes, self._sync_ns = self._timed(self._writer.sync_phase)
         tell_synced(turn, outcomes)
         self._write()
 

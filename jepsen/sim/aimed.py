@@ -1,0 +1,176 @@
+"""Faults with a story: scripts that bring one follower out of the ISR and strike at its way back (KIP-841, KIP-903).
+
+A script is a generator that acts and then yields what it waits for, with a limit. Which partition, which follower and
+what strikes it is the seed's choice. A condition that does not come true ends the script; `finally` puts things right.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+from jepsen.sim.cluster import SimCluster
+from jepsen.sim.machine import Machine
+from jepsen.sim.message import Message, Phase, Verdict
+from jepsen.sim.scheduler import NS_PER_MS
+from quorumlog.ids import NO_NODE
+from quorumlog.messages.controller import AlterPartitionRequest
+from quorumlog.rpc.calls import BY_REQUEST
+
+Condition = Callable[[], bool]
+Script = Iterator[tuple[Condition, int]]  # what to wait for, and for how many milliseconds at most
+
+_POLL_MS = 20
+_LEAVE_MS, _HOLD_MS, _FENCE_MS = 9_000, 6_000, 7_000
+_CALL = BY_REQUEST[AlterPartitionRequest]
+
+
+def run_script(cluster: SimCluster, script: Script) -> Callable[[], None]:
+    """Run it on the cluster's time. Returns how to break it off."""
+    scheduler = cluster.scheduler
+
+    def advance() -> None:
+        try:
+            condition, limit_ms = next(script)
+        except StopIteration:
+            return
+        wait(condition, scheduler.now_ns + limit_ms * NS_PER_MS)
+
+    def wait(condition: Condition, until_ns: int) -> None:
+        if condition():
+            advance()
+        elif scheduler.now_ns >= until_ns:
+            script.close()  # type: ignore[attr-defined]
+        else:
+            scheduler.call_later(_POLL_MS * NS_PER_MS, lambda: wait(condition, until_ns) if not broken_off else None)
+
+    broken_off: list[bool] = []
+
+    def break_off() -> None:
+        broken_off.append(True)
+        script.close()  # type: ignore[attr-defined]
+
+    advance()
+    return break_off
+
+
+class _Target:
+    """One follower of one partition."""
+
+    def __init__(self, cluster: SimCluster, topic: str, index: int, leader: Machine, follower: Machine) -> None:
+        self.cluster, self.topic, self.index = cluster, topic, index
+        self.leader, self.follower = leader, follower
+
+    def in_isr(self) -> bool:
+        image = self.cluster.image.topic(self.topic)
+        return image is not None and self.follower.node_id in image.partitions[self.index].isr
+
+    def fenced(self) -> bool:
+        return self.cluster.image.brokers[self.follower.node_id].fenced
+
+    def cut(self) -> None:
+        self.cluster.network.cut_both(self.leader.host, self.follower.host)
+
+    def mend(self) -> None:
+        self.cluster.network.heal(self.leader.host, self.follower.host)
+        self.cluster.network.heal(self.follower.host, self.leader.host)
+
+
+class _Holder:
+    """Keeps back proposals that would let a follower in: all, or only the first."""
+
+    def __init__(self, target: _Target, *, first_only: bool) -> None:
+        self._target, self._first_only = target, first_only
+        self.held = 0
+        target.cluster.intercept = self._look
+
+    def release(self) -> None:
+        self._target.cluster.intercept = None
+        self._target.cluster.network.release_held()
+
+    def holds(self) -> bool:
+        return self.held > 0
+
+    def _look(self, message: Message) -> Verdict:
+        if message.path != _CALL.method.path or message.phase is not Phase.REQUEST:
+            return Verdict.PASS
+        if (self.held and self._first_only) or not self._lets_in(_CALL.codec.decode_request(message.data)):
+            return Verdict.PASS
+        self.held += 1
+        return Verdict.HOLD
+
+    def _lets_in(self, request: AlterPartitionRequest) -> bool:
+        follower = self._target.follower.node_id
+        return any(member.broker_id == follower for asked in request.partitions for member in asked.new_isr)
+
+
+def fenced_joiner(cluster: SimCluster, rng: random.Random) -> Script:
+    """The follower dies while the proposal to let it in is on its way."""
+    target = _choose(cluster, rng)
+    if target is None:
+        return
+    holder = None
+    try:
+        target.cut()
+        yield lambda: not target.in_isr(), _LEAVE_MS
+        holder = _Holder(target, first_only=False)
+        target.mend()
+        yield holder.holds, _HOLD_MS
+        rng.choice((target.follower.kill, target.follower.power_cut, target.follower.pause))()
+        yield target.fenced, _FENCE_MS
+        holder.release()
+        yield from _pause(cluster, rng.randint(200, 1_000))
+    finally:
+        target.mend()
+        _bring_back(target.follower)
+        if holder is not None:
+            holder.release()
+
+
+def stale_proposal(cluster: SimCluster, rng: random.Random) -> Script:
+    """A proposal arrives after the follower was let in by its repetition, fell behind and was put out again."""
+    target = _choose(cluster, rng)
+    if target is None:
+        return
+    holder = None
+    try:
+        target.cut()
+        yield lambda: not target.in_isr(), _LEAVE_MS
+        holder = _Holder(target, first_only=True)
+        target.mend()
+        yield holder.holds, _HOLD_MS
+        yield target.in_isr, _HOLD_MS
+        target.cut()
+        yield lambda: not target.in_isr(), _LEAVE_MS
+        yield from _pause(cluster, rng.randint(300, 2_000))
+        holder.release()
+        yield from _pause(cluster, 500)
+    finally:
+        target.mend()
+        if holder is not None:
+            holder.release()
+
+
+def _choose(cluster: SimCluster, rng: random.Random) -> _Target | None:
+    """A follower in sync, with its leader; both alive."""
+    targets = []
+    for topic in cluster.image.sorted_topics():
+        for index, partition in topic.sorted_partitions():
+            for follower in cluster.brokers:
+                leader = cluster.leader_of(topic.name, index) if partition.leader != NO_NODE else None
+                if leader is None or follower is leader or follower.node_id not in partition.isr:
+                    continue
+                if leader.alive and follower.alive and not leader.paused and not follower.paused:
+                    targets.append(_Target(cluster, topic.name, index, leader, follower))
+    return rng.choice(targets) if targets else None
+
+
+def _pause(cluster: SimCluster, duration_ms: int) -> Script:
+    until_ns = cluster.scheduler.now_ns + duration_ms * NS_PER_MS
+    yield lambda: cluster.scheduler.now_ns >= until_ns, duration_ms + 1_000
+
+
+def _bring_back(machine: Machine) -> None:
+    machine.resume()
+    if not machine.alive:
+        machine.start()
