@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from cli.demo import flights as data
@@ -28,7 +29,7 @@ from quorumlog.rpc.transport import RpcError
 from quorumlog.spark.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.layout import LayoutError, has_cluster
-from quorumlog.testing.nodes import LocalNodes, NodeEnded
+from quorumlog.testing.nodes import LocalNodes, NodeEnded, NodeState
 from quorumlog.testing.waiting import TimedOut, wait_until
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ CLUSTER = "cluster"  # folder; kept where something went wrong
 PARTITIONS = 6
 REPLICAS = 3
 IN_SYNC = 2
+LAST_WORDS = 300  # characters of a node's log
 
 
 @dataclass(slots=True)
@@ -100,12 +102,19 @@ class Demo:
                 loaded = asyncio.run(load(self.flights, TOPIC, cluster.bootstrap_servers, on_acknowledged))
             except BaseException:
                 fault.give_up()
+                self._tell_ended(cluster)
                 raise
             running.result()
         self.steps.done(f"{loaded.acknowledged:,} rows acknowledged", loaded.took_s, *_load_details(loaded))
         with self.steps.step("all replicas in sync again"):
             wait_until(lambda: _in_sync(cluster), 60, f"all replicas of {TOPIC} to be in sync")
         return fault, loaded
+
+    def _tell_ended(self, cluster: LocalCluster) -> None:
+        for node_id in cluster.nodes.in_state(NodeState.STOPPED):
+            self.steps.say(
+                f"node {node_id} does not run; its last words: {cluster.nodes.log_tail(node_id)[-LAST_WORDS:]}"
+            )
 
     def _ask_spark(self, cluster: LocalCluster, loaded: Loaded) -> tuple[dict[str, Figures], Account]:
         from cli.demo import check, spark
@@ -189,10 +198,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             names = data.read_carriers(folder)
         problems = Demo(out, steps, flights, names).run()
     except (data.NoData, NoJava) as error:
-        console.print(f"[red]✗[/] {error}", highlight=False)
+        console.print(f"[red]✗[/] {escape(str(error))}", highlight=False)
         return 2
     except (QuorumlogError, RpcError, TimedOut, NodeEnded, LayoutError) as error:
-        console.print(f"[red]✗[/] {type(error).__name__}: {error}", highlight=False)
+        console.print(f"[red]✗[/] {type(error).__name__}: {escape(str(error))}", highlight=False)
         console.print(f"  what the nodes said: {out / CLUSTER}/n*/node.log", highlight=False)
         return 1
     if not problems:
@@ -202,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _verdict(console: Console, steps: Steps, out: Path, problems: Sequence[str]) -> int:
     for problem in problems:
-        console.print(f"[red]✗[/] {problem}", highlight=False)
+        console.print(f"[red]✗[/] {escape(problem)}", highlight=False)
     if not problems:
         console.print(f"[green]✓[/] every figure equals the CSV's, in {steps.total_s:.0f} s", highlight=False)
     console.print(f"  {out / 'index.html'}\n  {out / 'carriers.png'}\n  {out / 'load.png'}", highlight=False)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 TITLE_WIDTH = 44
@@ -36,7 +37,7 @@ class Steps:
         )
 
     def say(self, text: str) -> None:
-        self.console.print(f"  [yellow]•[/] {text}", highlight=False)
+        self.console.print(f"  [yellow]•[/] {escape(text)}", highlight=False)
 
     def progress(self) -> Progress:
         return Progress(
