@@ -1,4 +1,4 @@
-"""What replicas need from time to time: a look for followers that fell behind, and checkpoints."""
+"""What replicas need from time to time: a look for followers that fell behind, checkpoints, an end to old producers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import asyncio
 from broker.partition_events import Tick
 from broker.partition_store import PartitionStore
 from broker.registry import Registry
-from broker.replica import Step
+from broker.replica import Replica, Step
 from broker.replication_config import ReplicationConfig
 from quorumlog.clock import Clock
+from quorumlog.errors import ApiError
 
 
 async def tick_for_ever(registry: Registry, step: Step, config: ReplicationConfig) -> None:
@@ -34,3 +35,23 @@ async def checkpoint_for_ever(
             await store.checkpoint_all(replicas)
         else:
             await store.checkpoint_high_watermarks(replicas)
+
+
+async def expire_producers_for_ever(registry: Registry, config: ReplicationConfig, clock: Clock) -> None:
+    """Each log forgets for itself, in its directory's worker; leader and followers need not agree on the moment."""
+    while True:
+        await asyncio.sleep(config.producer_id_expiration_check_interval_ms / 1000)
+        for replica in list(registry.replicas.values()):
+            _expire_producers(replica, clock.now_ms(), config.producer_id_expiration_ms)
+
+
+def _expire_producers(replica: Replica, now_ms: int, max_silence_ms: int) -> None:
+    log = replica.log
+    if log is None or replica.queue is None:
+        return
+    try:
+        replica.queue.call(
+            lambda: log.expire_producers(now_ms, max_silence_ms), done=lambda _: None, failed=lambda _: None
+        )
+    except ApiError:
+        pass  # the queue is full or the directory failed: next time

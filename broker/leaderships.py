@@ -78,6 +78,7 @@ class Leaderships:
         is_wanted = epoch == replica.core.leader_epoch
         if is_wanted:
             replica.next_offset = ready.end_offset
+            replica.sequences.clear()
         self._step(
             replica,
             LogReady(
@@ -101,8 +102,9 @@ def _make_ready(replica: Replica, epoch: Epoch, leads: bool) -> _Ready:
     """In the directory's worker. Everything it changes is durable when it returns."""
     log = replica.opened
     if log is None:
-        assert replica.queue is not None
-        directory = replica.queue.directory
+        queue = replica.queue
+        assert queue is not None
+        directory = queue.directory
         log = open_log(
             directory.disk,
             directory.path,
@@ -110,6 +112,7 @@ def _make_ready(replica: Replica, epoch: Epoch, leads: bool) -> _Ready:
             replica.key,
             log_config(replica.config),
             directory.recovery_points,
+            queue.log_starts,
             directory.clean,
         )
         replica.opened = log

@@ -2,6 +2,7 @@
 
 acks=0 and 1 are answered once the leader's own disk has it, acks=-1 once the high watermark has passed it while the ISR
 is at least `min.insync.replicas` (FEATURES 1.11, 1.12). With `durability=replicated` "has it" means the page cache.
+A batch that repeats one is not appended; it is answered as the first one is, with its offsets, and waits for the same.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from quorumlog.records.batch import BatchHeader, headers, with_append_time
 from quorumlog.records.produced import validate_produced
 from quorumlog.topic_config import TopicConfig
 from storage.batch import StoredBatch, stamped_batches
+from storage.log import Log
+from storage.producer_state import Remembered
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 NO_TIMESTAMP = -1
@@ -75,8 +78,12 @@ class ProducePath:
             raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}, only -1, 0 and 1 mean something")
         if acks == ACKS_ALL:
             _require_min_isr(replica, ErrorCode.NOT_ENOUGH_REPLICAS)
+        found = validate_produced(records, replica.config.max_message_bytes)
+        repeated = replica.sequences.check(log, found)
+        if repeated is not None:
+            return self._answer_again(replica, log, repeated, acks, timeout_ms)
         append_time_ms = self._clock.wall_ms() if _uses_append_time(replica.config) else -1
-        batches = self._stamp(replica, records, append_time_ms)
+        batches = self._stamp(replica, records, found, append_time_ms)
         pending = PendingAppend(
             AppendResult(
                 base_offset=batches[0].base_offset,
@@ -84,14 +91,35 @@ class ProducePath:
                 log_append_time_ms=append_time_ms,
             )
         )
-        append = _Append(self, replica, replica.core.leader_epoch, batches, acks, pending)
+        append = _Append(self, replica, replica.core.leader_epoch, batches, batches[-1].next_offset, acks, pending)
         replica.queue.append(log, batches, written=append.written, synced=append.synced)
-        replica.next_offset = batches[-1].next_offset
+        replica.next_offset = append.next_offset
+        replica.sequences.queued(log, batches)
         append.wait(timeout_ms)
         return pending
 
-    def _stamp(self, replica: Replica, records: Buffer, append_time_ms: int) -> list[StoredBatch]:
-        found = validate_produced(records, replica.config.max_message_bytes)
+    def _answer_again(
+        self, replica: Replica, log: Log, repeated: Remembered, acks: int, timeout_ms: int
+    ) -> PendingAppend:
+        """Nothing of it in the queue goes ahead of what it repeats, so an empty append is synced after that."""
+        assert replica.queue is not None
+        result = AppendResult(
+            base_offset=repeated.base_offset,
+            log_start_offset=log.start_offset,
+            log_append_time_ms=repeated.timestamp if _uses_append_time(replica.config) else -1,
+        )
+        pending = PendingAppend(result)
+        append = _Append(self, replica, replica.core.leader_epoch, (), repeated.last_offset + 1, acks, pending)
+        if acks == ACKS_ALL and replica.core.high_watermark >= append.next_offset:
+            append.woken(Reason.OFFSET)
+        elif acks != ACKS_ALL:
+            replica.queue.append(log, (), written=append.written, synced=append.synced)
+        append.wait(timeout_ms)
+        return pending
+
+    def _stamp(
+        self, replica: Replica, records: Buffer, found: list[BatchHeader], append_time_ms: int
+    ) -> list[StoredBatch]:
         if append_time_ms >= 0:
             records = b"".join(with_append_time(records, header, append_time_ms) for header in found)
             found = headers(records)
@@ -124,7 +152,7 @@ class ProducePath:
             self._rooms.ends.reached(replica.key, core.end_offset)
 
     def watch(self, append: _Append, timeout_ms: int) -> Waiter[PartitionKey]:
-        wanted = [(append.replica.key, append.batches[-1].next_offset)] if append.acks == ACKS_ALL else []
+        wanted = [(append.replica.key, append.next_offset)] if append.acks == ACKS_ALL else []
         return self._rooms.commits.watch(wanted, timeout_ms, append.woken)
 
     def forget(self, waiter: Waiter[PartitionKey]) -> None:
@@ -133,12 +161,13 @@ class ProducePath:
 
 @dataclass(slots=True, eq=False)
 class _Append:
-    """One append on its way. The batches are let go of as soon as they are written, into the tail's care."""
+    """One append on its way, or an answer about an earlier one: then without batches."""
 
     path: ProducePath
     replica: Replica
     leader_epoch: Epoch
     batches: Sequence[StoredBatch]
+    next_offset: Offset  # exclusive end of what is acknowledged
     acks: int
     pending: PendingAppend
     waiter: Waiter[PartitionKey] | None = None
@@ -149,9 +178,12 @@ class _Append:
 
     def written(self, error: Exception | None) -> None:
         if error is not None:
+            self.replica.sequences.clear()
             self._settle(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
             return
-        if self._still_leads():
+        assert self.replica.log is not None
+        self.replica.sequences.written(self.replica.log, self.batches)
+        if self.batches and self._still_leads():
             _remember(self.replica, self.batches)
         self.path.advance(self.replica)
 

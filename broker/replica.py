@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from broker.log_directory import DirectoryQueue
 from broker.partition import Partition
 from broker.partition_events import Event
+from broker.producer_sequences import ProducerSequences
 from broker.reconciler import PartitionKey
 from broker.tail import Tail
 from quorumlog.errors import ApiError, ErrorCode
@@ -23,8 +24,9 @@ class Replica:
     """queue: the directory that holds it; None while it has none that is online.
 
     log: set once it is open. next_offset: what the next produced batch gets; at or past log.end_offset, for appends
-    that wait in the queue; counts while this replica leads. assigned: the directory that the metadata names.
-    opened: the log as the directory's worker knows it, before the loop does; the worker's alone.
+    that wait in the queue; counts while this replica leads. sequences: the same of producers. assigned: the directory
+    that the metadata names. opened: the log as the directory's worker knows it, before the loop does; the worker's
+    alone.
     """
 
     topic: str
@@ -37,6 +39,7 @@ class Replica:
     opened: Log | None = None
     log: Log | None = None
     next_offset: Offset = 0
+    sequences: ProducerSequences = field(default_factory=ProducerSequences)
 
     @property
     def name(self) -> str:
@@ -69,6 +72,7 @@ def log_config(config: TopicConfig) -> LogConfig:
         segment_bytes=config.segment_bytes,
         index_interval_bytes=max(1, config.index_interval_bytes),
         durable=config.synced,
+        remembers_producers=True,
     )
 
 

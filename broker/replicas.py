@@ -15,7 +15,7 @@ from broker.alter_partition import ControllerCalls, IsrProposals
 from broker.fetch_path import FetchPath, FetchTarget
 from broker.fetcher_pool import FetcherPool
 from broker.follower import Follower
-from broker.housekeeping import checkpoint_for_ever, tick_for_ever
+from broker.housekeeping import checkpoint_for_ever, expire_producers_for_ever, tick_for_ever
 from broker.leaderships import Leaderships
 from broker.list_offsets import list_offset
 from broker.log_directory import DirectoryQueue, LogDirectory
@@ -130,6 +130,7 @@ class ReplicaManager:
         self._start(self._proposals.run(), "isr proposals")
         self._start(tick_for_ever(self._registry, self._step, self._config), "isr ticks")
         self._start(checkpoint_for_ever(self._registry, self._store, self._config, self._clock), "checkpoints")
+        self._start(expire_producers_for_ever(self._registry, self._config, self._clock), "producer expiry")
 
     # --- what handlers ask ---
 

@@ -16,6 +16,8 @@ HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS_DEFAULT = 5_000  # replica.high.watermark.
 RECOVERY_CHECKPOINT_INTERVAL_MS_DEFAULT = 60_000  # log.flush.offset.checkpoint.interval.ms
 TAIL_BYTES_DEFAULT = 64 * 1024 * 1024  # memory for recently appended batches, of all partitions together
 ALTER_PARTITION_RETRY_MS_DEFAULT = 50
+PRODUCER_ID_EXPIRATION_MS_DEFAULT = 86_400_000  # producer.id.expiration.ms
+PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS_DEFAULT = 600_000  # producer.id.expiration.check.interval.ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,5 +33,7 @@ class ReplicationConfig:
     recovery_checkpoint_interval_ms: int = RECOVERY_CHECKPOINT_INTERVAL_MS_DEFAULT
     tail_bytes: int = TAIL_BYTES_DEFAULT
     alter_partition_retry_ms: int = ALTER_PARTITION_RETRY_MS_DEFAULT
+    producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS_DEFAULT
+    producer_id_expiration_check_interval_ms: int = PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS_DEFAULT
     topic_defaults: Mapping[str, str] = field(default_factory=dict)  # set for all topics by this broker's file
     internal_listener_name: str = "INTERNAL"  # inter.broker.listener.name: where leaders are fetched from

@@ -59,6 +59,7 @@ class NodeConfig:
     replica_fetch_min_bytes: int
     replica_fetch_max_bytes: int
     replica_fetch_response_max_bytes: int
+    producer_id_expiration_ms: int
     fetch_max_bytes: int
     socket_request_max_bytes: int
     metrics_port: int | None
@@ -146,6 +147,7 @@ _PLAIN_FIELDS = (
     "replica_fetch_min_bytes",
     "replica_fetch_max_bytes",
     "replica_fetch_response_max_bytes",
+    "producer_id_expiration_ms",
     "fetch_max_bytes",
     "socket_request_max_bytes",
     "metrics_port",

@@ -103,6 +103,7 @@ _KEYS = (
     _number("replica.fetch.min.bytes", 1, 0, "What a follower's fetch waits for."),
     _bytes("replica.fetch.max.bytes", 1 << 20, 1, "Most of one partition in a follower's fetch."),
     _bytes("replica.fetch.response.max.bytes", 10 << 20, 1, "Most of a follower's whole fetch."),
+    _number("producer.id.expiration.ms", 86_400_000, 1, "A partition forgets a producer that was silent for so long."),
     _bytes("fetch.max.bytes", 55 << 20, 1_024, "Most that any fetch is answered."),
     _bytes("socket.request.max.bytes", 100 << 20, 1, "Largest request that is read."),
     _maybe("metrics.port", parse_int, "Port of /healthz, /readyz and /metrics; 0 takes a free one. Ours."),

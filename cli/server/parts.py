@@ -57,6 +57,7 @@ def broker_config(config: NodeConfig, previous_broker_epoch: BrokerEpoch) -> Bro
         rack=config.rack,
         previous_broker_epoch=previous_broker_epoch,
         auto_create_topics=config.auto_create_topics_enable,
+        producer_id_expiration_ms=config.producer_id_expiration_ms,
         topic_defaults=config.topic_defaults,
         settings=described(config),
         lifecycle=LifecycleConfig(
