@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.errors import CliError
@@ -41,6 +41,7 @@ def test_a_format_that_means_nothing_is_refused(text: str) -> None:
 data = st.one_of(st.none(), st.binary(max_size=8), st.text(max_size=4).map(str.encode))
 
 
+@settings(max_examples=50)
 @given(key=data, value=data, headers=st.lists(st.tuples(st.text(max_size=3), data), max_size=3))
 def test_a_json_line_carries_every_record_back(
     key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]]
