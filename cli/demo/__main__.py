@@ -85,8 +85,10 @@ class Demo:
             details.append(f"{PARTITIONS} partitions, {REPLICAS} replicas, min.insync.replicas {IN_SYNC}")
 
     def _load(self, cluster: LocalCluster) -> tuple[LeaderKill, Loaded]:
-        from cli.demo.load import load
+        from cli.demo.load import load, warm_up
 
+        with self.steps.step("columnar codec ready"):
+            warm_up(self.flights)
         started = time.monotonic()
         fault = LeaderKill(cluster, len(self.flights), self.steps.say)
         with self.steps.progress() as progress, ThreadPoolExecutor(1) as pool:
@@ -112,9 +114,8 @@ class Demo:
 
     def _tell_ended(self, cluster: LocalCluster) -> None:
         for node_id in cluster.nodes.in_state(NodeState.STOPPED):
-            self.steps.say(
-                f"node {node_id} does not run; its last words: {cluster.nodes.log_tail(node_id)[-LAST_WORDS:]}"
-            )
+            words = cluster.nodes.log_tail(node_id)[-LAST_WORDS:]
+            self.steps.say(f"node {node_id} does not run; its last words: {words}")
 
     def _ask_spark(self, cluster: LocalCluster, loaded: Loaded) -> tuple[dict[str, Figures], Account]:
         from cli.demo import check, spark
@@ -173,9 +174,10 @@ class Demo:
             table.add_row(name, f"{one.flights:,}", f"{one.departed:,}", mean_text(one))
         console = self.steps.console
         console.print(table)
+        why = ", each by a retry of a send with an unknown outcome" if account.retried else ""
         console.print(
             f"{account.sent:,} rows sent, {account.acknowledged:,} acknowledged, {account.stored:,} in the topic: "
-            f"{account.retried:,} second copies, each by a retry after a send with an unknown outcome; "
+            f"{account.retried:,} second copies{why}; "
             f"{account.missing:,} missing, {account.damaged:,} damaged, {account.unexplained:,} unexplained.",
             highlight=False,
         )

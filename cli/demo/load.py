@@ -17,6 +17,7 @@ import numpy as np
 
 from cli.demo.flights import Flights
 from quorumlog.client import edge
+from quorumlog.client.arrow_split import ArrowColumns, split
 from quorumlog.client.delivery import ArrowDelivery
 
 SLICE_ROWS = 1_000
@@ -48,6 +49,14 @@ class Loaded:
         times = [0.0, *(when for when, _ in self.samples)]
         length, begin = max((after - before, before) for before, after in pairwise(times))
         return begin, length
+
+
+def warm_up(flights: Flights) -> None:
+    """Compile the columnar codec now: on a machine's first run that takes seconds, which are not the cluster's."""
+    columns = ArrowColumns.of(flights.records.slice(0, SLICE_ROWS), default_timestamp_ms=0)
+    for _, rows in split(columns, partitions=2, fixed=None, turn=0):
+        for _ in columns.encode(rows, 1 << 20, "none"):
+            pass
 
 
 async def load(flights: Flights, topic: str, bootstrap_servers: str, on_acknowledged: Callable[[int], None]) -> Loaded:

@@ -3,6 +3,9 @@
 Spark finds the format by itself (`pyspark_quorumlog.py`). The way of the data, file by file: options, places (offsets
 as text), planning (pure), columns, reading (in the worker), source (what Spark calls). `java` finds a Java for Spark.
 Nothing of pyspark is imported until `DefaultSource` is used.
+
+Spark's own Python processes must see the package: outside an activated environment, set PYSPARK_PYTHON to
+`sys.executable` before the session starts, or Spark takes the `python3` of the PATH and knows no format `quorumlog`.
 """
 
 from __future__ import annotations
