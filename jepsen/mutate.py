@@ -40,7 +40,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """seeds: tried until it was killed, that one included. by: the invariant; empty: it lives. problem: not even run."""
+    """seeds: tried until it was killed, that one included. by: the invariant; empty: it lives. problem: not run."""
 
     mutant: Mutant
     seeds: int = 0
@@ -55,7 +55,9 @@ class Fate:
         if not self.by:
             return f"{self.mutant.name:<28} SURVIVED {self.seeds} seeds ({self.took_s:.0f} s)"
         where = f"seed {self.seed}, profile {self.mutant.profile}"
-        return f"{self.mutant.name:<28} killed   seeds-to-kill {self.seeds:<4} by {self.by} ({where}, {self.took_s:.0f} s)"
+        return (
+            f"{self.mutant.name:<28} killed   seeds-to-kill {self.seeds:<4} by {self.by} ({where}, {self.took_s:.0f} s)"
+        )
 
 
 def read_mutant(path: Path) -> Mutant:

@@ -31,7 +31,9 @@ def command(job: Job) -> list[str]:
     return [sys.executable, "-m", "jepsen", "sim", *options]
 
 
-def results(jobs: Iterator[Job], processes: int, environment: Mapping[str, str]) -> Iterator[tuple[Job, dict[str, Any]]]:
+def results(
+    jobs: Iterator[Job], processes: int, environment: Mapping[str, str]
+) -> Iterator[tuple[Job, dict[str, Any]]]:
     """Each job with its result, in the order of the jobs. Closing the iterator ends what still runs."""
     running: list[tuple[Job, subprocess.Popen[str]]] = []
     try:

@@ -128,7 +128,7 @@ def fenced_joiner(cluster: SimCluster, rng: random.Random) -> Script:
 
 
 def stale_proposal(cluster: SimCluster, rng: random.Random) -> Script:
-    """A proposal arrives after the follower was let in by its repetition, fell behind and was put out again."""
+    """A proposal arrives once more after the follower that it let in fell behind and was put out again."""
     target = _choose(cluster, rng)
     if target is None:
         return
@@ -139,6 +139,7 @@ def stale_proposal(cluster: SimCluster, rng: random.Random) -> Script:
         holder = _Holder(target, first_only=True)
         target.mend()
         yield holder.holds, _HOLD_MS
+        cluster.network.repeat_held()
         yield target.in_isr, _HOLD_MS
         target.cut()
         yield lambda: not target.in_isr(), _LEAVE_MS

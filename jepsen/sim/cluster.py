@@ -1,8 +1,8 @@
 """A cluster of production nodes on simulated machines, with every invariant watching.
 
-    cluster = SimCluster(seed=1)
-    cluster.start()
-    cluster.scheduler.run_for(...)
+cluster = SimCluster(seed=1)
+cluster.start()
+cluster.scheduler.run_for(...)
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class SimCluster:
             for machine in self.controllers
             if machine.alive and machine.node and machine.node.driver and machine.node.driver.role is Role.LEADER
         ]
-        return max(leading, key=lambda machine: _epoch(machine), default=None)
+        return max(leading, key=_epoch, default=None)
 
     def leader_of(self, topic: str, index: int) -> Machine | None:
         image = self.image.topic(topic)
@@ -81,7 +81,9 @@ class SimCluster:
 
     def is_healthy(self) -> bool:
         """Every broker serves, every partition has its leader and all replicas in sync."""
-        if any(not machine.alive or machine.node is None or not machine.node.ready for machine in self.machines.values()):
+        if any(
+            not machine.alive or machine.node is None or not machine.node.ready for machine in self.machines.values()
+        ):
             return False
         if any(broker.fenced for broker in self.image.brokers.values()) or len(self.image.brokers) < len(BROKERS):
             return False
@@ -93,7 +95,11 @@ class SimCluster:
 
     def ailments(self) -> str:
         """Why `is_healthy` does not hold, for people."""
-        ill = [host for host, machine in self.machines.items() if not machine.alive or not (machine.node and machine.node.ready)]
+        ill = [
+            host
+            for host, machine in self.machines.items()
+            if not machine.alive or not (machine.node and machine.node.ready)
+        ]
         fenced = [broker.broker_id for broker in self.image.sorted_brokers() if broker.fenced]
         thin = [
             f"{topic.name}-{index} leader {partition.leader} ISR {partition.isr}"

@@ -162,6 +162,10 @@ class SimDisk:
         self._begin("free_bytes", path)
         return max(0, self.capacity_bytes - self.used_bytes())
 
+    def total_bytes(self, path: str) -> int:
+        self._begin("total_bytes", path)
+        return self.capacity_bytes
+
     def lock(self, path: str) -> SimLock:
         self._begin("lock", path)
         if path in self.locked:

@@ -28,9 +28,7 @@ class Invariants:
         """To be called once, before anything starts."""
         self.machines = machines
         everyone = list(machines.values())
-        self.quorum = QuorumInvariants(
-            everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings
-        )
+        self.quorum = QuorumInvariants(everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings)
         self.partitions = PartitionInvariants([machines[host] for host in BROKERS], self.mirrors, self.findings)
         self.promises = Promises(machines, self.mirrors, self.findings)
         self._image: Image | None = None

@@ -126,7 +126,9 @@ class LogMirror:
         content, at = node.current, self._parsed.get(file, 0)
         while at + _MIN_BATCH <= len(content):
             base = int.from_bytes(content[at : at + _LENGTH_AT], "big")
-            stop = at + _AFTER_LENGTH + int.from_bytes(content[at + _LENGTH_AT : at + _AFTER_LENGTH], "big", signed=True)
+            stop = (
+                at + _AFTER_LENGTH + int.from_bytes(content[at + _LENGTH_AT : at + _AFTER_LENGTH], "big", signed=True)
+            )
             if stop < at + _MIN_BATCH or stop > len(content):
                 break
             data = bytes(content[at:stop])

@@ -48,9 +48,9 @@ class Mirrors:
             return
         log, _, file = path[len(DATA) + 1 :].partition("/")
         if kind in ("rename", "remove_tree") and not file:
-            mirror = self._mirrors.get((machine.host, log))
-            if mirror is not None:
-                self._forget(log, mirror)
+            known = self._mirrors.get((machine.host, log))
+            if known is not None:
+                self._forget(log, known)
         elif file.endswith(SEGMENT_SUFFIX):
             mirror = self.of(machine, log)
             if kind == "pwritev":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from jepsen.sim.aimed import fenced_joiner, run_script, stale_proposal
 from jepsen.sim.cluster import CLIENT_HOST, SimCluster
@@ -79,7 +80,7 @@ class Nemesis:
         """End all faults and start what is down. Nothing strikes any more."""
         self._healed = True
         for number in list(self._active):
-            self._active.pop(number)()
+            self._undo(number)
         self._network.set_profile(LinkProfile())
         self._network.heal_all()
         self._cluster.intercept = None
@@ -105,7 +106,10 @@ class Nemesis:
         number, self._next = self._next, self._next + 1
         self._active[number] = undo
         duration_ms = int(self._rng.choice(durations_ms) * self._rng.uniform(0.5, 1.5))
-        self._later(duration_ms, lambda: self._active.pop(number, _nothing)())
+        self._later(duration_ms, partial(self._undo, number))
+
+    def _undo(self, number: int) -> None:
+        self._active.pop(number, _nothing)()
 
     def _later(self, delay_ms: int, action: Callable[[], None]) -> None:
         self._cluster.scheduler.call_later(delay_ms * NS_PER_MS, action)

@@ -102,6 +102,11 @@ class Network:
         for send in held:
             send()
 
+    def repeat_held(self) -> None:
+        """Send what is kept back and keep it all the same: it arrives once more with `release_held`. Unary only."""
+        for send in list(self._held):
+            send()
+
     # ---- listening and connecting
 
     def free_port(self) -> int:

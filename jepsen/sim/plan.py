@@ -10,7 +10,18 @@ import random
 from dataclasses import dataclass
 
 PROCESS = ("kill-controller", "kill-broker", "power-one", "power-all", "pause", "restart-clean", "restart-storm")
-NETWORK = ("isolate", "split", "one-way", "partial", "cut-clients", "lossy", "duplicating", "slow", "holding", "flapping")
+NETWORK = (
+    "isolate",
+    "split",
+    "one-way",
+    "partial",
+    "cut-clients",
+    "lossy",
+    "duplicating",
+    "slow",
+    "holding",
+    "flapping",
+)
 OTHER = ("slow-disk", "wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
 SCRIPTED = ("fenced-joiner", "stale-proposal")  # aimed.py
 ALL_FAULTS = (*PROCESS, *NETWORK, *OTHER, *SCRIPTED)

@@ -107,4 +107,3 @@ def _topic_name(machine: Machine, topic_id: bytes) -> str:
         return ""
     topic = machine.node.loader.image.topics.get(topic_id)
     return "" if topic is None else topic.name
-

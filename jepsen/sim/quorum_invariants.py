@@ -35,7 +35,9 @@ class _Known:
 class QuorumInvariants:
     """leaders: who led each epoch. image: the newest committed one that anybody has published."""
 
-    def __init__(self, machines: list[Machine], controllers: list[Machine], mirrors: Mirrors, findings: Findings) -> None:
+    def __init__(
+        self, machines: list[Machine], controllers: list[Machine], mirrors: Mirrors, findings: Findings
+    ) -> None:
         self._controllers, self._mirrors, self._findings = controllers, mirrors, findings
         self._truth = mirrors.truth(METADATA)
         self._known = {machine.host: _Known() for machine in machines}

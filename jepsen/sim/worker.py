@@ -1,8 +1,8 @@
 """The simulated worker: a log directory's turns as events on virtual time.
 
 A turn is three events: the write phase runs; after as long as the disk says it took, its jobs are told; after as long
-as the last sync took, the sync phase runs and they are told again. A kill or a power cut between two events finds the turn
-half done, and nothing of it goes on.
+as the last sync took, the sync phase runs and they are told again. A kill or a power cut between two events finds the
+turn half done, and nothing of it goes on.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from typing import Any
 
 from jepsen.checkers.history import History, Key, Poll, Send
 from jepsen.sim.clock import SimClock
@@ -18,7 +18,7 @@ from jepsen.sim.scheduler import NS_PER_S
 from jepsen.sim.settings import BOOTSTRAP
 from jepsen.sim.transport import SimTransport
 from quorumlog.client.admin import AsyncAdmin
-from quorumlog.client.consumer import AsyncConsumer
+from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
 from quorumlog.client.delivery import Delivery
 from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed
 from quorumlog.client.producer import AsyncProducer
@@ -27,8 +27,7 @@ from quorumlog.rpc.transport import RpcError, Transport
 
 PARTITIONS = 3
 PRODUCER_ACKS = ("all", "all", "1")  # one producer each
-FIRST_TOPICS = ("t0",)
-_FAST = {"request_timeout_ms": 2_000, "retry_backoff_ms": 50, "retry_backoff_max_ms": 500}
+_FAST: dict[str, Any] = {"request_timeout_ms": 2_000, "retry_backoff_ms": 50, "retry_backoff_max_ms": 500}
 _POLL_MS = 500
 
 
@@ -109,8 +108,8 @@ class Workload:
                     await self._send(producer, name, acks, rng, deliveries)
             await asyncio.sleep(rng.expovariate(1 / 0.12))
         await producer.close(raise_errors=False)
-        while len(deliveries):
-            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)  # every delivery has ended with the producer; let them be written down
+        await deliveries.close()
 
     async def _send(
         self, producer: AsyncProducer, name: str, acks: str, rng: random.Random, deliveries: Nursery
@@ -161,7 +160,7 @@ class Workload:
                 positions = {}  # once more from the start: what was read must be read again
             assignment += 1
             until_ns = self._scheduler.now_ns + int(rng.uniform(2, 10) * NS_PER_S)
-            await self._read(name, assignment, known, positions, lambda: self._scheduler.now_ns < until_ns)
+            await self._read(name, assignment, known, positions, until_ns)
 
     async def _read(
         self,
@@ -169,21 +168,21 @@ class Workload:
         assignment: int,
         keys: list[Key],
         positions: dict[Key, int],
-        wanted: Callable[[], bool],
+        until_ns: int,
     ) -> None:
         async with self._consumer(f"{name}/{assignment}") as consumer:
             try:
                 await consumer.assign([(topic, index, positions.get((topic, index), 0)) for topic, index in keys])
-                while wanted() and not self.stopping:
+                while self._scheduler.now_ns < until_ns and not self.stopping:
                     self._note(name, assignment, positions, await consumer.poll(timeout_ms=_POLL_MS))
             except (QuorumlogError, RpcError):
                 await asyncio.sleep(0.1)
 
-    def _note(self, name: str, assignment: int, positions: dict[Key, int], records: list[object]) -> None:
+    def _note(self, name: str, assignment: int, positions: dict[Key, int], records: list[ConsumedRecord]) -> None:
         by_key: dict[Key, list[tuple[int, str]]] = {}
         for record in records:
-            key = (record.topic, record.partition)  # type: ignore[attr-defined]
-            by_key.setdefault(key, []).append((record.offset, record.value.decode()))  # type: ignore[attr-defined]
+            assert record.value is not None
+            by_key.setdefault((record.topic, record.partition), []).append((record.offset, record.value.decode()))
         for key, found in by_key.items():
             positions[key] = found[-1][0] + 1
             self.history.polls.append(

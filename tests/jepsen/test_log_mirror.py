@@ -1,0 +1,99 @@
+"""The mirror of a log on a simulated disk: it sees what is written, what is durable, and what truly differs."""
+
+from __future__ import annotations
+
+import random
+
+from jepsen.checkers.findings import Findings
+from jepsen.sim.disk import SimDisk
+from jepsen.sim.log_mirror import LogMirror
+from jepsen.sim.truth import LogTruth
+from quorumlog.records import Record, encode_batch, headers
+from storage.batch import StoredBatch, stamped_batches
+from storage.log import Log
+from storage.log_config import LogConfig
+
+PATH = "/d/t-0"
+
+
+class World:
+    """One disk with one log, watched as the cluster does it."""
+
+    def __init__(self) -> None:
+        self.disk = SimDisk()
+        self.disk.make_directory("/d")
+        self.disk.sync_directory("/")
+        self.log = Log.open(self.disk, PATH, LogConfig())
+        self.mirror = LogMirror(self.disk, PATH)
+        self.disk.trace = self.on_disk
+
+    def on_disk(self, kind: str, path: str, digest: bytes) -> None:
+        name = path.rpartition("/")[2]
+        if name.endswith(".log"):
+            self.mirror.on_write(name) if kind == "pwritev" else self.mirror.forget() if kind == "truncate" else None
+
+    def append(self, value: bytes, epoch: int = 1) -> None:
+        self.log.append(batch_of(value, self.log.end_offset, epoch))
+
+
+def batch_of(value: bytes, offset: int, epoch: int) -> list[StoredBatch]:
+    data = encode_batch([Record(0, 1_700_000_000_000, None, value, ())])
+    return list(stamped_batches(data, headers(data), offset, epoch))
+
+
+def test_durable_is_what_was_synced() -> None:
+    world = World()
+    world.append(b"a")
+    world.append(b"b")
+    assert (world.mirror.end, world.mirror.durable_end()) == (2, 0)
+    world.log.sync()
+    world.append(b"c")
+    assert (world.mirror.end, world.mirror.durable_end()) == (3, 2)
+    assert world.mirror.contains(1, b"b") and not world.mirror.contains(1, b"c")
+
+
+def test_a_power_cut_leaves_at_least_what_was_durable() -> None:
+    for seed in range(20):
+        world = World()
+        world.append(b"a" * 2_000)
+        world.log.sync()
+        world.append(b"b" * 2_000)
+        durable, chain = world.mirror.durable_end(), world.mirror.chain_at(1)
+        world.disk.crash(random.Random(seed))
+        world.mirror.forget()
+        assert world.mirror.end >= durable and world.mirror.chain_at(1) == chain
+
+
+def test_equal_prefixes_have_equal_chains_and_others_have_not() -> None:
+    one, other = World(), World()
+    for world, last in ((one, b"x"), (other, b"y")):
+        world.append(b"a")
+        world.append(last)
+    assert one.mirror.chain_at(1) == other.mirror.chain_at(1) is not None
+    assert one.mirror.chain_at(2) != other.mirror.chain_at(2)
+
+
+def test_a_truncation_is_followed() -> None:
+    world = World()
+    for value in (b"a", b"b", b"c"):
+        world.append(value)
+    world.log.sync()
+    assert world.mirror.durable_end() == 3
+    world.log.truncate_to(1)
+    assert (world.mirror.end, world.mirror.durable_end(), world.mirror.chain_at(2)) == (1, 1, None)
+    world.append(b"d", epoch=2)
+    assert (world.mirror.end, world.mirror.epoch_before(2)) == (2, 2)
+
+
+def test_two_commits_of_different_bytes_are_found() -> None:
+    findings = Findings(lambda: 0)
+    truth = LogTruth("t-0", findings)
+    one, other = World(), World()
+    for world, last in ((one, b"x"), (other, b"y")):
+        world.append(b"a")
+        world.append(last)
+    truth.on_committed(one.mirror, 2, "b1")
+    truth.on_committed(other.mirror, 1, "b2")
+    assert not findings
+    truth.on_committed(other.mirror, 2, "b2")
+    assert [finding.name for finding in findings.found] == ["committed-differs"]

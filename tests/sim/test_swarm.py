@@ -1,0 +1,61 @@
+"""Fifty clusters under random faults keep every promise; aimed profiles and old failures do so too."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from jepsen.sim.plan import ALL_FAULTS, PROFILES
+from jepsen.swarm import Job, results
+
+SEEDS = range(1, 51)
+SECONDS = 60
+CHUNK = 5  # seeds per test, so that none runs into the limit of one test
+REGRESSIONS: tuple[tuple[str, int], ...] = ()  # (profile, seed) of failures that were found and fixed
+
+
+def verdicts(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
+    return results(iter(jobs), processes=2, environment=os.environ)
+
+
+def must_be_valid(jobs: list[Job]) -> list[dict[str, Any]]:
+    found = list(verdicts(jobs))
+    bad = [f"{job.profile} seed {job.seed}: {result['findings'][:2]}" for job, result in found if not _valid(result)]
+    assert not bad, "\n".join(bad)
+    return [result for _, result in found]
+
+
+def _valid(result: dict[str, Any]) -> bool:
+    return bool(result["verdict"] == "VALID")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("first", SEEDS[::CHUNK])
+def test_seeds_are_valid(first: int) -> None:
+    jobs = [Job(seed=seed, profile="swarm", seconds=SECONDS) for seed in range(first, first + CHUNK)]
+    for result in must_be_valid(jobs):
+        assert result["exercised"]["acked"] >= SECONDS, json.dumps(result["exercised"])
+
+
+@pytest.mark.timeout(300)
+def test_profiles_are_valid() -> None:
+    must_be_valid([Job(seed=1, profile=profile, seconds=20) for profile in sorted(PROFILES)])
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(not REGRESSIONS, reason="none yet")
+def test_old_failures_stay_fixed() -> None:
+    must_be_valid([Job(seed=seed, profile=profile, seconds=SECONDS) for profile, seed in REGRESSIONS])
+
+
+def test_every_fault_is_in_some_seed() -> None:
+    """The swarm of CI leaves no class of faults out."""
+    from jepsen.sim.plan import Plan
+    from jepsen.sim.scheduler import Scheduler
+
+    drawn = {fault for seed in SEEDS for fault in Plan.swarm(Scheduler(seed).rng("plan")).faults}
+    assert drawn == set(ALL_FAULTS)
