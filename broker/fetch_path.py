@@ -113,8 +113,13 @@ class FetchPath:
             except ApiError:
                 continue  # the look that follows says so
             if _position_fault(log, target.partition) is None:
-                fetched = FollowerFetched(replica.replica_id, replica.broker_epoch, target.partition.fetch_offset)
-                self._step(found, fetched)
+                wanted = target.partition
+                self._step(
+                    found,
+                    FollowerFetched(
+                        replica.replica_id, replica.broker_epoch, wanted.fetch_offset, wanted.log_start_offset
+                    ),
+                )
 
     def _look(self, target: FetchTarget, replica: ReplicaState | None, allowance: _Allowance) -> _Look:
         wanted = target.partition
@@ -225,6 +230,7 @@ def _records_of(
 ) -> _Look:
     bound = _bound(found, replica)
     look = _Look(_empty(found, log, wanted.index), replica=found, epoch=found.core.leader_epoch, bound=bound)
+    look.final = replica is not None and 0 <= wanted.log_start_offset < log.start_offset  # records were deleted
     allowed_bytes = allowance.of(wanted)
     if wanted.fetch_offset >= bound or allowed_bytes == 0:
         return look

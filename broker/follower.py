@@ -7,11 +7,12 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from broker.fetch_position import FetchPosition
 from broker.log_directory import Told
-from broker.partition_events import LeaderToldHighWatermark, LogAdvanced, LogTruncated
+from broker.log_start import begin_inside, raise_start
+from broker.partition_events import LeaderToldHighWatermark, LogAdvanced, LogStartMoved, LogTruncated
 from broker.registry import Registry
 from broker.replica import Replica, Step
 from broker.replication_config import ReplicationConfig
@@ -55,6 +56,7 @@ class Follower:
                 self._append(replica, position, answer, done)
             else:
                 self._step(replica, LeaderToldHighWatermark(answer.high_watermark))
+                self._adopt_start(replica, position, answer.log_start_offset, done)
         except (ApiError, CorruptRecords):  # nothing was queued: a full queue, a failed directory, damaged bytes
             self._back_off(position)
 
@@ -74,6 +76,9 @@ class Follower:
         log, queue = _log_of(replica), replica.queue
         assert queue is not None
         batches = verified_batches(answer.records, position.leader_epoch)
+        if batches and batches[0].base_offset < position.offset == log.start_offset == log.end_offset:
+            self._begin_inside(replica, position, batches, done)
+            return
         if not batches or batches[0].base_offset != position.offset:
             self._back_off(position)
             return
@@ -91,7 +96,9 @@ class Follower:
                 self._moved(position, log)
                 if self._followed(position) is replica:
                     self._step(replica, LeaderToldHighWatermark(answer.high_watermark))
-            done(position)
+                    self._adopt_start(replica, position, answer.log_start_offset, done)
+            if not position.busy:
+                done(position)
 
         queue.append(log, batches, written=written, synced=synced)
         position.busy = True
@@ -105,6 +112,55 @@ class Follower:
         assert log.synced_end == log.end_offset or not log.config.durable, "acknowledged before it was on disk"
         position.offset, position.last_epoch, position.log_start = log.end_offset, log.last_epoch, log.start_offset
         position.progressed()
+
+    # --- the start ---
+
+    def _adopt_start(self, replica: Replica, position: FetchPosition, leader_start: Offset, done: Done) -> None:
+        """Records were deleted at the leader: delete them here, and say so with the next fetch."""
+        log, queue = _log_of(replica), replica.queue
+        target = min(leader_start, replica.core.high_watermark)
+        if queue is None or target <= log.start_offset:
+            return
+
+        def moved(start: Offset) -> None:
+            position.busy = False
+            position.log_start = start
+            self._step(replica, LogStartMoved(start))
+            done(position)
+
+        def failed(_error: Exception | None) -> None:
+            position.busy = False
+            self._back_off(position)
+            done(position)
+
+        try:
+            queue.call(lambda: raise_start(replica, log, target), done=moved, failed=failed)
+        except ApiError:
+            self._back_off(position)  # a full queue; the next answer says it again
+        else:
+            position.busy = True
+
+    def _begin_inside(
+        self, replica: Replica, position: FetchPosition, batches: Sequence[StoredBatch], done: Done
+    ) -> None:
+        """Our empty log starts where records were deleted up to the middle of a batch."""
+        log, queue = _log_of(replica), replica.queue
+        assert queue is not None
+        if batches[0].next_offset <= position.offset:
+            self._back_off(position)
+            return
+
+        def begun(error: Exception | None) -> None:
+            position.busy = False
+            if error is not None:
+                self._back_off(position)
+            else:
+                self._advance(replica, log)
+                self._moved(position, log)
+            done(position)
+
+        queue.call(lambda: begin_inside(replica, log, batches), done=lambda _: begun(None), failed=begun)
+        position.busy = True
 
     # --- repairs ---
 

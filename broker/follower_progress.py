@@ -19,6 +19,7 @@ class FollowerProgress:
     last_fetch_ms: int = NEVER_MS
     leader_end_at_last_fetch: Offset = UNKNOWN
     last_caught_up_ms: int = NEVER_MS
+    log_start: Offset = UNKNOWN  # its own, as it said at its last fetch
 
     def fetched(self, fetch_offset: Offset, broker_epoch: BrokerEpoch, leader_end: Offset, now_ms: int) -> None:
         """A follower is caught up at a fetch that reaches the leader's end, or the end as it was at its fetch before.

@@ -17,6 +17,7 @@ from storage.batch import StoredBatch
 from storage.checkpoint import RecoveryPoints
 from storage.disk import Disk
 from storage.log import Log, LogClosed
+from storage.log_starts import LogStarts
 from storage.worker import Answer, Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, DirectoryOffline, Job, Outcome, TruncateJob
 
@@ -49,6 +50,7 @@ class DirectoryQueue:
         self.directory = directory
         self.failed = not directory.online
         self._on_failed = on_failed
+        self.log_starts = LogStarts(directory.disk, directory.path)  # used in the worker's turns only
 
     @property
     def directory_id(self) -> Uuid:

@@ -13,9 +13,11 @@ from typing import Any
 
 from broker.controller_channel import ControllerChannel
 from broker.directory_assigner import DirectoryAssigner
+from broker.fetch_sessions import FetchSessions
 from broker.handlers import HANDLERS
 from broker.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
 from broker.lifecycle_shell import LifecycleShell
+from broker.producer_ids import ProducerIds
 from broker.replicas import LogDirectory, ReplicaManager
 from broker.replication_config import ReplicationConfig
 from broker.services import HandlerLimits, Services
@@ -126,6 +128,9 @@ class Broker:
             replicas=self.replicas,
             controller=self.channel,
             auto_create_topics=config.auto_create_topics,
+            clock=clock,
+            fetch_sessions=FetchSessions(rng("fetch sessions"), slots=config.limits.fetch_session_slots),
+            producer_ids=ProducerIds(node_id, self.channel, lambda: self.lifecycle.broker_epoch),
             client_listener=config.client_listener,
             internal_listener=config.internal_listener,
             topic_defaults=config.topic_defaults,

@@ -33,7 +33,9 @@ from broker.partition_events import (
     LogAdvanced,
     LogFailed,
     LogReady,
+    LogStartMoved,
     LogTruncated,
+    LowWatermarkMoved,
     MetadataChanged,
     ProposeIsr,
     SettingsChanged,
@@ -90,6 +92,7 @@ class Partition:
         self._eligible: Mapping[NodeId, BrokerEpoch] = {}
         self._opened = False
         self._proposal: ProposeIsr | None = None  # in flight
+        self._low_watermark_told: Offset = UNKNOWN
 
     @property
     def is_leader(self) -> bool:
@@ -133,11 +136,14 @@ class Partition:
                 return self._on_log_ready(event, now_ms)
             case LogTruncated():
                 return self._on_truncated(event)
+            case LogStartMoved():
+                self.log_start = max(self.log_start, event.log_start)
+                return self._tell_low_watermark()
             case LogFailed():
                 return self._on_failed()
             case BrokersChanged():
                 self._eligible = event.eligible
-                return self._advance_high_watermark(now_ms)
+                return [*self._advance_high_watermark(now_ms), *self._tell_low_watermark()]
             case SettingsChanged():
                 self.min_isr, self.durable = event.min_isr, event.durable
                 return self._advance_high_watermark(now_ms)
@@ -259,6 +265,20 @@ class Partition:
         self.high_watermark = offset
         return [HighWatermarkMoved(offset)]
 
+    # --- the low watermark ---
+
+    @property
+    def low_watermark(self) -> Offset:
+        """Smallest log start of this replica and of followers that are alive; -1 while one of them has not said it."""
+        told = [progress.log_start for node, progress in self.followers.items() if node in self._eligible]
+        return min([self.log_start, *told])
+
+    def _tell_low_watermark(self) -> list[Effect]:
+        if not self.is_leader or self.low_watermark == self._low_watermark_told:
+            return []
+        self._low_watermark_told = self.low_watermark
+        return [LowWatermarkMoved(self._low_watermark_told)] if self._low_watermark_told > 0 else []
+
     # --- followers and the ISR ---
 
     def _on_follower_fetched(self, event: FollowerFetched, now_ms: int) -> list[Effect]:
@@ -267,7 +287,12 @@ class Partition:
         if progress is None or event.broker_epoch < self._eligible.get(event.replica_id, -1):
             return []  # no replica of ours, or a process that has been replaced since (KIP-903)
         progress.fetched(event.fetch_offset, event.broker_epoch, self.end_offset, now_ms)
-        return [*self._expand(event.replica_id), *self._advance_high_watermark(now_ms)]
+        progress.log_start = event.log_start
+        return [
+            *self._expand(event.replica_id),
+            *self._advance_high_watermark(now_ms),
+            *self._tell_low_watermark(),
+        ]
 
     def _is_eligible(self, node: NodeId) -> bool:
         progress = self.followers[node]

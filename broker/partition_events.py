@@ -53,17 +53,25 @@ class LogTruncated:
 
 
 @dataclass(frozen=True, slots=True)
+class LogStartMoved:
+    """Records before it are gone, durably: deleted at the leader, or here because the leader said so."""
+
+    log_start: Offset
+
+
+@dataclass(frozen=True, slots=True)
 class LogFailed:
     """The directory is offline: this replica neither leads nor follows until the process starts again."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowerFetched:
-    """A fetch of the current leader epoch, from a position that is on the leader's log."""
+    """A fetch of the current leader epoch, from a position that is on the leader's log. log_start: -1: not said."""
 
     replica_id: NodeId
     broker_epoch: BrokerEpoch
     fetch_offset: Offset
+    log_start: Offset = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +148,19 @@ class HighWatermarkMoved:
     high_watermark: Offset
 
 
+@dataclass(frozen=True, slots=True)
+class LowWatermarkMoved:
+    """Effect: complete what waited for records to be gone from every live replica. Exclusive end of what is gone."""
+
+    low_watermark: Offset
+
+
 Event = (
     MetadataChanged
     | LogReady
     | LogAdvanced
     | LogTruncated
+    | LogStartMoved
     | LogFailed
     | FollowerFetched
     | LeaderToldHighWatermark
@@ -153,4 +169,4 @@ Event = (
     | Tick
     | IsrAnswered
 )
-Effect = ProposeIsr | LeadershipLost | TakeLeadership | Follow | HighWatermarkMoved
+Effect = ProposeIsr | LeadershipLost | TakeLeadership | Follow | HighWatermarkMoved | LowWatermarkMoved

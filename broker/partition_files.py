@@ -13,6 +13,7 @@ from storage.checkpoint import HIGH_WATERMARKS, RecoveryPoints, TopicPartition, 
 from storage.disk import Disk, FileMissing
 from storage.log import Log
 from storage.log_config import LogConfig
+from storage.log_starts import LogStarts
 from storage.names import DELETE, BadDirectoryName, parse_directory, partition_directory
 from storage.partition_metadata import BadPartitionMetadata, read_topic_id, write_topic_id
 from storage.text_checkpoint import CorruptCheckpoint
@@ -60,13 +61,25 @@ def look_through(disk: Disk, path: str) -> Holdings:
 
 
 def open_log(
-    disk: Disk, path: str, topic: str, key: PartitionKey, config: LogConfig, points: RecoveryPoints, clean: bool
+    disk: Disk,
+    path: str,
+    topic: str,
+    key: PartitionKey,
+    config: LogConfig,
+    points: RecoveryPoints,
+    starts: LogStarts,
+    clean: bool,
 ) -> Log:
     """The log of a partition in log directory `path`, made if it is not there. Raises DiskError."""
     partition_path = f"{path}/{partition_directory(topic, key[1])}"
     log = Log.open(disk, partition_path, config, recovery_point=points.get((topic, key[1])), clean=clean)
     if read_topic_id(disk, partition_path) is None:
         write_topic_id(disk, partition_path, key[0])
+    start = starts.get((topic, key[1]))
+    if start > log.end_offset:  # all that was left has been lost; what was deleted before that stays so
+        points.lower(partition_path, 0)
+        log.truncate_fully(start)
+    log.advance_start(start)
     return log
 
 

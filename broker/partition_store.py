@@ -17,6 +17,7 @@ from broker.replica import Replica
 from quorumlog.errors import ApiError
 from quorumlog.ids import UUID_BYTES, Offset, Uuid
 from storage.checkpoint import HIGH_WATERMARKS, TopicPartition, write_offsets
+from storage.log import Log
 from storage.names import DELETE, STRAY, marked_directory
 from storage.writer import DirectoryOffline
 
@@ -109,6 +110,7 @@ class PartitionStore:
                 replica.opened.close()
             set_aside(directory.disk, directory.path, topic, index, name)
             directory.recovery_points.forget((topic, index))
+            queue.log_starts.forget((topic, index))
 
         try:
             queue.call(move, done=_ignore, failed=_ignore)
@@ -167,6 +169,14 @@ def _write_checkpoints(queue: DirectoryQueue, held: Sequence[Replica], points: b
         directory.recovery_points.note(
             {(replica.topic, replica.key[1]): replica.opened.synced_end for replica in held if replica.opened}
         )
+        queue.log_starts.note(
+            {(replica.topic, replica.key[1]): _start_to_note(replica.opened) for replica in held if replica.opened}
+        )
+
+
+def _start_to_note(log: Log) -> Offset | None:
+    """None: the name of the first segment says it."""
+    return log.start_offset if log.start_offset > log.segment_bases[0] else None
 
 
 def _close(queue: DirectoryQueue, held: Sequence[Replica]) -> None:

@@ -12,6 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from random import Random
 
 from broker.alter_partition import ControllerCalls, IsrProposals
+from broker.delete_records import DeletePath
+from broker.directory_report import report_directories
+from broker.epoch_ends import end_of_epoch
 from broker.fetch_path import FetchPath, FetchTarget
 from broker.fetcher_pool import FetcherPool
 from broker.follower import Follower
@@ -30,6 +33,7 @@ from broker.partition_events import (
     IsrAnswered,
     LeadershipLost,
     LogFailed,
+    LowWatermarkMoved,
     MetadataChanged,
     ProposeIsr,
     TakeLeadership,
@@ -47,10 +51,16 @@ from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import BrokerEpoch, NodeId, Uuid
+from quorumlog.ids import BrokerEpoch, Epoch, NodeId, Offset, Uuid
+from quorumlog.messages.admin import LogDirDescription
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.controller import DirectoryAssignment
-from quorumlog.messages.fetch import FetchPartitionResponse, ListOffsetsPartitionResponse, ReplicaState
+from quorumlog.messages.fetch import (
+    EpochPartitionResult,
+    FetchPartitionResponse,
+    ListOffsetsPartitionResponse,
+    ReplicaState,
+)
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
 from storage.names import DELETE, STRAY
@@ -82,6 +92,7 @@ class ReplicaManager:
         on_opened: every log that the first image assigns to this broker is open, or its directory has failed.
         """
         self._node_id = node_id
+        self._directories = directories
         self._clock = clock
         self._nursery = nursery
         self._config = config
@@ -100,7 +111,8 @@ class ReplicaManager:
             any(not directory.online for directory in directories),
             rng,
         )
-        self._settings = TopicSettings(self._registry, self._step, config.topic_defaults)
+        self._settings = TopicSettings(node_id, self._registry, self._step, config.topic_defaults)
+        self._delete = DeletePath(self._registry, self._rooms, self._step)
         self._produce = ProducePath(clock, self._rooms, self._step)
         self._fetch = FetchPath(clock, self._registry, self._rooms, self._step)
         self._proposals = IsrProposals(
@@ -180,6 +192,25 @@ class ReplicaManager:
             return await list_offset(replica, index, timestamp_ms, current_leader_epoch, replica_id)
         except ApiError as error:
             return ListOffsetsPartitionResponse(index=index, error_code=error.code)
+
+    def delete_records(self, topic: Uuid | str, index: int, offset: Offset, timeout_ms: int) -> Awaitable[Offset]:
+        """Records before `offset` (-1: the high watermark) go; begun now, in the order of calls.
+
+        Awaited: the low watermark, once every live replica has deleted them. Raises ApiError: now where nothing was
+        deleted; awaited NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT, KAFKA_STORAGE_ERROR, where some may have.
+        """
+        return self._delete.delete(topic, index, offset, timeout_ms)
+
+    def end_of_epoch(self, topic: Uuid | str, index: int, epoch: Epoch, current_epoch: Epoch) -> EpochPartitionResult:
+        """Where `epoch` ends in the log of this leader. Errors are in the answer."""
+        try:
+            return end_of_epoch(self._registry.find(topic, index), index, epoch, current_epoch)
+        except ApiError as error:
+            return EpochPartitionResult(index=index, error_code=error.code)
+
+    async def report_directories(self) -> list[LogDirDescription]:
+        """Every log directory, with what lies in it."""
+        return await report_directories(self._directories, self._store, self._registry.replicas.values())
 
     def _is_elsewhere(self, key: PartitionKey) -> bool:
         replica = self._registry.replicas[key]
@@ -317,6 +348,8 @@ class ReplicaManager:
         match effect:
             case HighWatermarkMoved():
                 self._rooms.commits.reached(replica.key, effect.high_watermark)
+            case LowWatermarkMoved():
+                self._rooms.starts.reached(replica.key, effect.low_watermark)
             case ProposeIsr():
                 self._proposals.propose(replica.key, effect, lambda answer: self._isr_answered(replica, answer))
             case LeadershipLost():

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from broker.controller_channel import ControllerChannel
+from broker.fetch_sessions import SLOTS_DEFAULT, FetchSessions
+from broker.producer_ids import ProducerIds
 from broker.replicas import ReplicaManager
 from quorum.metadata.image import Image
 from quorum.subscription import MetadataSubscription
+from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import DescribedConfig
@@ -22,6 +25,7 @@ class HandlerLimits:
     max_wait_ms: int = 300_000
     max_fetch_bytes: int = 55 << 20  # fetch.max.bytes
     max_auto_created_topics: int = 100  # of one metadata request
+    fetch_session_slots: int = SLOTS_DEFAULT  # max.incremental.fetch.session.cache.slots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,9 @@ class Services:
     subscription: MetadataSubscription
     replicas: ReplicaManager
     controller: ControllerChannel
+    clock: Clock
+    fetch_sessions: FetchSessions
+    producer_ids: ProducerIds
     auto_create_topics: bool
     client_listener: str
     internal_listener: str

@@ -10,21 +10,27 @@ from broker.log_directory import DirectoryQueue
 from broker.partition_events import SettingsChanged
 from broker.registry import Registry
 from broker.replica import Replica, Step, log_config
+from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorumlog.errors import ApiError
+from quorumlog.ids import NodeId
 from quorumlog.topic_config import TopicConfig
 
 
 class TopicSettings:
     """defaults: set for all topics by this broker's file."""
 
-    def __init__(self, registry: Registry, step: Step, defaults: Mapping[str, str]) -> None:
+    def __init__(self, node_id: NodeId, registry: Registry, step: Step, defaults: Mapping[str, str]) -> None:
+        self._node_id = node_id
         self._registry = registry
         self._step = step
         self._defaults = defaults
 
     def of(self, topic: str) -> TopicConfig:
-        """As the newest image has them."""
-        return TopicConfig.from_map(self._registry.image.topic_config(topic), self._defaults)
+        """As the newest image has them: the topic's own, this broker's, all brokers', then those of the file."""
+        image = self._registry.image
+        own: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, str(self._node_id)), {})
+        on_topic: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, topic), {})
+        return TopicConfig.from_map({**image.topic_config(topic), **own, **on_topic}, self._defaults)
 
     def changed(self, topic: str) -> None:
         """Offsets that count change only after the log has taken the new settings, and is synced if it has to be."""

@@ -44,16 +44,21 @@ class WaitingRoom:
 
 
 class WaitingRooms:
-    """ends: keyed by published log ends, for followers. commits: by high watermarks, for consumers and producers."""
+    """ends: keyed by published log ends, for followers. commits: by high watermarks, for consumers and producers.
+    starts: by low watermarks, for who deletes records.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self.ends = WaitingRoom(clock)
         self.commits = WaitingRoom(clock)
+        self.starts = WaitingRoom(clock)
 
     def state_changed(self, key: PartitionKey) -> None:
         self.ends.state_changed(key)
         self.commits.state_changed(key)
+        self.starts.state_changed(key)
 
     def close(self) -> None:
         self.ends.close()
         self.commits.close()
+        self.starts.close()

@@ -127,6 +127,10 @@ class Disk(Protocol):
         """Bytes that an ordinary user may still write on the file system of `path`."""
         ...
 
+    def total_bytes(self, path: str) -> int:
+        """Size of the file system of `path`, in bytes."""
+        ...
+
     def lock(self, path: str) -> Lock:
         """Take the exclusive lock file at `path`, made if absent. Raises DirectoryLocked. Ends with the process."""
         ...

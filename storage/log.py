@@ -221,7 +221,7 @@ class Log:
     def advance_start(self, offset: Offset) -> None:
         """Records before `offset` are not needed any more; segments that hold nothing else are removed.
 
-        A start inside a segment lives in memory only: after a restart the log starts at a segment's first record.
+        A start inside a segment lives in memory only: who wants it kept notes it before (storage/log_starts.py).
         """
         view = self._view
         assert offset <= view.end_offset, f"start {offset} after the end {view.end_offset}"
@@ -280,7 +280,8 @@ class Log:
             raise
 
     def _publish(self, segments: tuple[Segment, ...], end_offset: Offset) -> None:
-        self._view = view_of(self.path, segments, self.start_offset, end_offset)
+        start_offset = min(self.start_offset, end_offset)  # a cut takes the whole batch that the start lies in
+        self._view = view_of(self.path, segments, start_offset, end_offset)
 
     def _write(self, run: list[StoredBatch]) -> None:
         """Batches that fit the last segment: one write, then the index and the epochs, then readers may see them."""

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.server.keys import COARSER, NODE_KEYS, SIZES, TOPIC_SYNONYMS, WITHOUT_EFFECT, NodeKey, all_keys, check_known
+from cli.server.keys import COARSER, NODE_KEYS, SIZES, WITHOUT_EFFECT, NodeKey, all_keys, check_known
 from cli.server.listeners import Voter, parse_named, parse_voters, resolve_advertised, resolve_listeners
 from cli.server.properties import ConfigError, from_environment, parse_file
 from cli.server.values import parse_bytes, parse_int
+from quorumlog.broker_config import TOPIC_SYNONYMS
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import Address, Listener

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from broker.lifecycle import LifecycleConfig
 from broker.node import BrokerConfig
 from broker.replication_config import ReplicationConfig
 from broker.services import HandlerLimits
 from cli.server.config import NodeConfig
-from cli.server.keys import NODE_KEYS
+from cli.server.keys import NODE_KEYS, NodeKey
+from cli.server.values import parse_bool, parse_bytes, parse_int, parse_list
 from quorum.controller.config import ControllerConfig
+from quorum.metadata.topic_settings import BOOLEAN, DEFAULT, INT, LIST, SET_IN_FILE, STRING
 from quorum.raft.config import RaftConfig
 from quorum.raft.voters import Voter, VoterSet
 from quorumlog.ids import BrokerEpoch
-from quorumlog.messages.cluster import DescribedConfig
+from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.messages.common import Endpoint
 
-_SET_IN_FILE, _DEFAULT = 4, 5  # Kafka's numbers of config sources
+_TYPES: Mapping[Callable[[str], Any], int] = {parse_bool: BOOLEAN, parse_int: INT, parse_bytes: INT, parse_list: LIST}
 
 
 def voter_set(config: NodeConfig) -> VoterSet:
@@ -79,12 +84,21 @@ def described(config: NodeConfig) -> tuple[DescribedConfig, ...]:
             DescribedConfig(
                 name=key.name,
                 value=given if given is not None else key.default,
-                source=_DEFAULT if given is None else _SET_IN_FILE,
+                source=DEFAULT if given is None else SET_IN_FILE,
                 read_only=True,
                 documentation=key.doc,
+                config_type=_TYPES.get(key.parse, STRING),
+                synonyms=_synonyms(key, given),
             )
         )
     return tuple(told)
+
+
+def _synonyms(key: NodeKey, given: str | None) -> tuple[ConfigSynonym, ...]:
+    layers = ((given, SET_IN_FILE), (key.default, DEFAULT))
+    return tuple(
+        ConfigSynonym(name=key.name, value=value, source=source) for value, source in layers if value is not None
+    )
 
 
 def _replication(config: NodeConfig) -> ReplicationConfig:

@@ -67,8 +67,11 @@ class FetchPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgottenTopic:
+    """topic_id: As in the request that named the partition first: 16 bytes, or empty and a name."""
+
     topic_id: bytes
     partitions: tuple[int, ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

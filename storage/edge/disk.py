@@ -176,6 +176,11 @@ class RealDisk:
             status = os.statvfs(path)
             return status.f_bavail * status.f_frsize
 
+    def total_bytes(self, path: str) -> int:
+        with _as_disk_error(path, "size"):
+            status = os.statvfs(path)
+            return status.f_blocks * status.f_frsize
+
     def lock(self, path: str) -> Lock:
         with _as_disk_error(path, "lock"):
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

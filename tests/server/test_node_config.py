@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.server.config import NodeConfig, from_values, load
-from cli.server.keys import COARSER, NODE_KEYS, TOPIC_SYNONYMS, all_keys
+from cli.server.keys import COARSER, NODE_KEYS, all_keys
 from cli.server.listeners import parse_address
 from cli.server.properties import ConfigError, from_environment, parse_properties
 from cli.server.values import parse_bytes
+from quorumlog.broker_config import TOPIC_SYNONYMS
 from quorumlog.rpc.transport import Address
 from quorumlog.topic_config import TOPIC_CONFIGS
 
@@ -26,7 +27,8 @@ def config(**changes: str) -> NodeConfig:
 def test_a_minimal_file_has_kafkas_defaults_and_ours() -> None:
     node = config()
     assert node.roles == ("broker", "controller")
-    assert [listener.name for listener in node.listeners] == ["CLIENT", "INTERNAL"]
+    assert [listener.name for listener in node.listeners] == ["CLIENT", "GRPC", "REPLICATION", "INTERNAL"]
+    assert [listener.name for listener in node.listeners if listener.lane] == ["CLIENT", "REPLICATION"]
     assert node.internal_listener.internal
     assert node.internal_listener.address == Address("127.0.0.1", 9093)
     assert (node.broker_heartbeat_interval_ms, node.broker_session_timeout_ms) == (500, 9_000)

@@ -163,12 +163,14 @@ def decode_FetchPartition(data: Buffer) -> FetchPartition:
 def fill_ForgottenTopic(m: ForgottenTopic, p: pb.ForgottenTopic) -> None:
     p.topic_id = m.topic_id
     p.partitions.extend(m.partitions)
+    p.name = m.name
 
 
 def read_ForgottenTopic(p: pb.ForgottenTopic) -> ForgottenTopic:
     return ForgottenTopic(
         topic_id=p.topic_id,
         partitions=tuple(p.partitions),
+        name=p.name,
     )
 
 

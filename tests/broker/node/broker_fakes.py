@@ -6,9 +6,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any, cast
 
 from broker.controller_channel import ControllerChannel
+from broker.fetch_sessions import FetchSessions
+from broker.producer_ids import ProducerIds
 from broker.replicas import AppendResult, FetchTarget, ReplicaManager
 from broker.services import HandlerLimits, Services
 from quorum.metadata.delta import Delta
@@ -168,6 +171,17 @@ class FakeReplicas:
 
 
 @dataclass
+class FakeClock:
+    time_ms: int = 0
+
+    def now_ms(self) -> int:
+        return self.time_ms
+
+    def wall_ms(self) -> int:
+        return 1_700_000_000_000 + self.time_ms
+
+
+@dataclass
 class FakeContext:
     listener: Listener = CLIENT
     client_id: str = "test"
@@ -183,6 +197,8 @@ class Fakes:
     controller: FakeController = field(default_factory=FakeController)
     replicas: FakeReplicas = field(default_factory=FakeReplicas)
     auto_create: bool = True
+    clock: FakeClock = field(default_factory=FakeClock)
+    fetch_sessions: FetchSessions = field(default_factory=lambda: FetchSessions(Random(1), slots=2))
 
     def services(self) -> Services:
         return Services(
@@ -191,6 +207,9 @@ class Fakes:
             subscription=self.subscription,
             replicas=cast(ReplicaManager, self.replicas),
             controller=cast(ControllerChannel, self.controller),
+            clock=self.clock,
+            fetch_sessions=self.fetch_sessions,
+            producer_ids=ProducerIds(1, self.controller, lambda: 1),
             auto_create_topics=self.auto_create,
             client_listener="CLIENT",
             internal_listener="INTERNAL",

@@ -153,7 +153,9 @@ def test_only_a_node_fetches_as_a_replica_and_only_as_itself() -> None:
     assert ask(Fakes(), fetch(replica=replica), FakeContext(listener=INTERNAL, peer=identity(2))).error_code == 0
 
 
-@pytest.mark.parametrize("changes", [{"isolation_level": 2}, {"session_id": 5}, {"max_bytes": 0}, {"min_bytes": -1}])
+@pytest.mark.parametrize(
+    "changes", [{"isolation_level": 2}, {"session_id": 5, "session_epoch": 3}, {"max_bytes": 0}, {"min_bytes": -1}]
+)
 def test_a_fetch_that_makes_no_sense_is_refused(changes: dict[str, int]) -> None:
     with pytest.raises(ApiError):
         ask(Fakes(), fetch(**changes))

@@ -1,0 +1,68 @@
+"""Producer ids for the producers of this broker, taken from the controller a block at a time (KIP-730).
+
+What is left of a block when the broker stops is never given out. One request to the controller at a time; everybody who
+waited for one that failed fails with it, and comes again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import BrokerEpoch, NodeId
+from quorumlog.messages.controller import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from quorumlog.rpc.transport import RpcError
+
+ALLOCATE_TIMEOUT_MS = 5_000
+
+
+class ControllerCalls(Protocol):
+    async def call(self, request: Any, timeout_ms: int) -> Any:
+        """Raises RpcError."""
+
+
+class ProducerIds:
+    """broker_epoch: of this broker's registration as it is now; -1 before it is registered."""
+
+    def __init__(self, node_id: NodeId, controller: ControllerCalls, broker_epoch: Callable[[], BrokerEpoch]) -> None:
+        self._node_id = node_id
+        self._controller = controller
+        self._broker_epoch = broker_epoch
+        self._next, self._end = 0, 0  # ids that are left, the end exclusive
+        self._one_at_a_time = asyncio.Lock()
+        self._failures = 0
+
+    async def take(self) -> int:
+        """An id that nobody has had. Raises ApiError(COORDINATOR_LOAD_IN_PROGRESS), which makes producers ask again."""
+        failures = self._failures
+        async with self._one_at_a_time:
+            if self._next >= self._end:
+                if self._failures != failures:
+                    raise _later("the controller gave no block of producer ids")
+                await self._refill()
+            taken, self._next = self._next, self._next + 1
+            return taken
+
+    async def _refill(self) -> None:
+        try:
+            response = await self._allocate()
+        except ApiError:
+            self._failures += 1
+            raise
+        self._next, self._end = response.first_producer_id, response.first_producer_id + response.count
+
+    async def _allocate(self) -> AllocateProducerIdsResponse:
+        request = AllocateProducerIdsRequest(broker_id=self._node_id, broker_epoch=self._broker_epoch())
+        try:
+            response: AllocateProducerIdsResponse = await self._controller.call(request, ALLOCATE_TIMEOUT_MS)
+        except RpcError as error:
+            raise _later(str(error)) from error
+        if response.error_code != ErrorCode.NONE or response.count <= 0:
+            raise _later(response.error_message or f"the controller said {response.error_code}")
+        return response
+
+
+def _later(reason: str) -> ApiError:
+    return ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, reason)
