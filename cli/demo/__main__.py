@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -57,13 +57,25 @@ class Demo:
 
     def run(self) -> list[str]:
         """Problems; none for a good run."""
-        with self._cluster() as cluster:
+        with self._spark() as session, self._cluster() as cluster:
             self._create_topic(cluster)
             fault, loaded = self._load(cluster)
-            figures, account = self._ask_spark(cluster, loaded)
+            figures, account = self._ask(session, cluster, loaded)
         problems = self._compare(figures, account) + _late_kill(fault, loaded)
         self._report(figures, account, problems, fault, loaded)
         return problems
+
+    @contextmanager
+    def _spark(self) -> Iterator[Any]:
+        """Before any client is made: Spark forks to start Java, and a gRPC that is at work then may kill the child."""
+        from cli.demo.spark import session
+
+        with ExitStack() as stack:
+            with self.steps.step("Spark started") as details:
+                java = use_java()
+                found = stack.enter_context(session(self.out / "spark.log"))
+                details.append(f"Spark {found.version}, Java {java.version} ({java.origin})")
+            yield found
 
     @contextmanager
     def _cluster(self) -> Iterator[LocalCluster]:
@@ -117,21 +129,16 @@ class Demo:
             words = cluster.nodes.log_tail(node_id)[-LAST_WORDS:]
             self.steps.say(f"node {node_id} does not run; its last words: {words}")
 
-    def _ask_spark(self, cluster: LocalCluster, loaded: Loaded) -> tuple[dict[str, Figures], Account]:
+    def _ask(self, session: Any, cluster: LocalCluster, loaded: Loaded) -> tuple[dict[str, Figures], Account]:
         from cli.demo import check, spark
 
-        with ExitStack() as stack:
-            with self.steps.step("Spark started") as details:
-                java = use_java()
-                session = stack.enter_context(spark.session(self.out / "spark.log"))
-                details.append(f"Spark {session.version}, Java {java.version} ({java.origin})")
-            rows = spark.read_flights(session, TOPIC, cluster.bootstrap_servers, self.flights.columns)
-            with self.steps.step("flights and mean delay per carrier, by Spark") as details:
-                figures = spark.figures_of(session, rows)
-                details.append(f"{len(figures)} carriers")
-            with self.steps.step("the place of every row, by Spark") as details:
-                stored = spark.read_stored(rows)
-                details.append(f"{len(stored):,} records")
+        rows = spark.read_flights(session, TOPIC, cluster.bootstrap_servers, self.flights.columns)
+        with self.steps.step("flights and mean delay per carrier, by Spark") as details:
+            figures = spark.figures_of(session, rows)
+            details.append(f"{len(figures)} carriers")
+        with self.steps.step("the place of every row, by Spark") as details:
+            stored = spark.read_stored(rows)
+            details.append(f"{len(stored):,} records")
         return figures, check.account(loaded, stored, self.flights.checksums())
 
     def _compare(self, figures: dict[str, Figures], account: Account) -> list[str]:

@@ -18,7 +18,8 @@ RECORDS = 300
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+def cluster(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """After `spark`: Java is started by a fork, which a gRPC at work may kill."""
     with LocalCluster(tmp_path_factory.mktemp("spark") / "cluster") as made:
         admin = made.client.admin
         admin.create_topic("orders", PARTITIONS, 3)
