@@ -1,0 +1,168 @@
+"""Apache Kafka's own jars, got by Maven, and its own command-line tools, run from them.
+
+Nothing of Kafka is part of this repository: where there is a Java of 17 or newer and `mvn`, the artifacts of VERSION
+are copied into a folder (out/kafka by default, once), and a tool is its main class. Without them Unavailable says
+what is missing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+VERSION = "4.3.1"
+SLF4J_VERSION = "1.7.36"  # the API that Kafka is built against
+OLDEST_JAVA = 17
+FOLDER = Path(__file__).resolve().parents[1] / "out" / "kafka"
+FETCH_TIMEOUT_S = 600.0
+TOOL_TIMEOUT_S = 60.0
+QUIET = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",)
+
+TOPICS = "org.apache.kafka.tools.TopicCommand"
+PRODUCER_PERF = "org.apache.kafka.tools.ProducerPerformance"
+CONSUMER_PERF = "org.apache.kafka.tools.ConsumerPerformance"
+VERIFIABLE_PRODUCER = "org.apache.kafka.tools.VerifiableProducer"
+CONSOLE_PRODUCER = "org.apache.kafka.tools.ConsoleProducer"
+CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
+CONFIGS = "kafka.admin.ConfigCommand"
+METADATA_QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
+BROKER_API_VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
+DELETE_RECORDS = "org.apache.kafka.tools.DeleteRecordsCommand"
+LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
+CLUSTER = "org.apache.kafka.tools.ClusterTool"
+CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+STORAGE = "kafka.tools.StorageTool"
+SERVER = "kafka.Kafka"
+
+POM = f"""\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>quorumlog</groupId>
+  <artifactId>kafka-peer</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{VERSION}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>{SLF4J_VERSION}</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+
+class Unavailable(Exception):
+    """Kafka cannot be had on this machine; the text says what is missing."""
+
+
+class ToolFailed(Exception):
+    """A tool that ended with an error. output: all that it said."""
+
+    def __init__(self, main_class: str, code: int, output: str) -> None:
+        super().__init__(f"{main_class} ended with {code}: {output[-2_000:]}")
+        self.code, self.output = code, output
+
+
+@dataclass(frozen=True, slots=True)
+class Kafka:
+    """Jars in a folder, and the java that runs them."""
+
+    java: str
+    jars: Path
+
+    def command(self, main_class: str, arguments: Sequence[str] = (), options: Sequence[str] = QUIET) -> list[str]:
+        """options: of the virtual machine."""
+        return [self.java, *options, "-cp", f"{self.jars}{os.sep}*", main_class, *arguments]
+
+    def run(self, main_class: str, *arguments: str, stdin: str = "", timeout_s: float = TOOL_TIMEOUT_S) -> str:
+        """What the tool printed on both of its outputs. Raises ToolFailed, subprocess.TimeoutExpired."""
+        done = subprocess.run(
+            self.command(main_class, arguments),
+            input=stdin,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout_s,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise ToolFailed(main_class, done.returncode, done.stdout)
+        return done.stdout
+
+
+def missing() -> str:
+    """Why there can be no Kafka here; empty if there can. Looks at programs only, and fetches nothing."""
+    java = _java()
+    if java is None:
+        return "no java"
+    release = java_release(java)
+    if release < OLDEST_JAVA:
+        return f"java is {release}, older than {OLDEST_JAVA}"
+    return "" if shutil.which("mvn") else "no mvn"
+
+
+def get_kafka(folder: Path = FOLDER) -> Kafka:
+    """Kafka in `folder`, fetched if it is not there yet. Raises Unavailable."""
+    if lacking := missing():
+        raise Unavailable(lacking)
+    java = _java()
+    assert java is not None
+    jars = folder / f"jars-{VERSION}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder / "lock"):
+        if not jars.is_dir():
+            _fetch(folder, jars)
+    return Kafka(java, jars)
+
+
+def java_release(java: str) -> int:
+    """17 for "17.0.15"; 0 if it does not say."""
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+    found = re.search(r'version "(\d+)', said)
+    return int(found[1]) if found else 0
+
+
+def properties_text(values: Mapping[str, object]) -> str:
+    return "".join(f"{key}={value}\n" for key, value in values.items())
+
+
+def _java() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+
+
+def _fetch(folder: Path, jars: Path) -> None:
+    """Through a folder of another name, so that an interrupted copy is never taken for a whole one."""
+    unfinished = folder / "unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    pom = folder / "pom.xml"
+    pom.write_text(POM)
+    command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={unfinished}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"mvn was not done within {FETCH_TIMEOUT_S:g} s") from None
+    if done.returncode != 0 or not unfinished.is_dir():
+        raise Unavailable(f"mvn could not fetch Kafka {VERSION}: {(done.stdout + done.stderr)[-1_000:].strip()}")
+    unfinished.rename(jars)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One process at a time."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

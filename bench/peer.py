@@ -1,0 +1,81 @@
+"""A cluster of three that is measured beside another one: what both must offer, and ours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from bench.kafka_tools import METADATA_QUORUM, Kafka
+from quorumlog.ids import NodeId
+from quorumlog.testing.nodes import LocalNodes
+from quorumlog.testing.ports import PortPicker
+
+NODES = 3
+START_TIMEOUT_S = 90.0
+
+
+class Peer(Protocol):
+    """Formatted by its maker, started by `start`; node ids are 1, 2, 3. Times are the caller's to take."""
+
+    name: str
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+    def start(self) -> None:
+        """Start all nodes' processes, and wait for nothing."""
+
+    def kill(self, node_id: NodeId) -> None:
+        """As by `kill -9`; returns once it has ended."""
+
+    def restart(self, node_id: NodeId) -> None:
+        """Start one that was killed; does not wait."""
+
+    def pids(self) -> list[int]: ...
+    def close(self) -> None: ...
+
+
+class OurPeer:
+    """Three nodes of ours in `root`, which is not there yet."""
+
+    name = "quorumlog"
+
+    def __init__(self, root: Path, changes: Mapping[str, str] | None = None) -> None:
+        self._picker = PortPicker()
+        self.nodes = LocalNodes.create(root, NODES, dict(changes or {}), self._picker)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self.nodes.layout.bootstrap_servers
+
+    def start(self) -> None:
+        self.nodes.start()
+
+    def kill(self, node_id: NodeId) -> None:
+        assert self.nodes.kill(node_id), f"node {node_id} did not run"
+
+    def restart(self, node_id: NodeId) -> None:
+        self.nodes.start([node_id])
+
+    def pids(self) -> list[int]:
+        found = [self.nodes.process(node_id) for node_id in self.nodes.ids]
+        return [process.pid for process in found if process is not None]
+
+    def close(self) -> None:
+        self.nodes.stop()
+        self._picker.close()
+
+
+def controller_of(kafka: Kafka, peer: Peer) -> NodeId:
+    """The quorum's leader, by Kafka's own tool, which asks both clusters alike."""
+    said = kafka.run(METADATA_QUORUM, "--bootstrap-server", peer.bootstrap_servers, "describe", "--status")
+    return int(next(line.split()[1] for line in said.splitlines() if line.startswith("LeaderId:")))
+
+
+def remaining(deadline: float) -> float:
+    """Seconds until `deadline` (of time.perf_counter); raises TimeoutError behind it."""
+    left = deadline - time.perf_counter()
+    if left <= 0:
+        raise TimeoutError("the cluster was not there in time")
+    return left
