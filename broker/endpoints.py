@@ -22,7 +22,8 @@ def endpoint_for(services: Services, context: Context, broker: BrokerRegistratio
 
 
 def client_endpoints(services: Services, broker: BrokerRegistration) -> tuple[Endpoint, ...]:
-    return tuple(endpoint for endpoint in broker.endpoints if endpoint.name != services.internal_listener)
+    internal = (services.internal_listener, services.replication_listener)
+    return tuple(endpoint for endpoint in broker.endpoints if endpoint.name not in internal)
 
 
 def live_brokers(image: Image) -> list[BrokerRegistration]:

@@ -21,11 +21,11 @@ from quorumlog.rpc.transport import Address, Connection, NotDelivered, RpcError,
 class SourceBroker:
     """Another broker's internal listener, wherever the metadata says that it is now."""
 
-    def __init__(self, broker_id: NodeId, registry: Registry, transport: Transport, listener_name: str) -> None:
+    def __init__(self, broker_id: NodeId, registry: Registry, transport: Transport, config: ReplicationConfig) -> None:
         self._broker_id = broker_id
         self._registry = registry
         self._transport = transport
-        self._listener_name = listener_name
+        self._listener_names = (config.replication_listener_name, config.internal_listener_name)
         self._connection: Connection | None = None
 
     async def fetch(self, request: FetchRequest, timeout_ms: int) -> FetchResponse:
@@ -49,9 +49,10 @@ class SourceBroker:
 
     def _address(self) -> Address:
         broker = self._registry.image.brokers.get(self._broker_id)
-        endpoint = None if broker is None else broker.endpoint(self._listener_name)
+        found = [] if broker is None else [broker.endpoint(name) for name in self._listener_names]
+        endpoint = next((endpoint for endpoint in found if endpoint is not None), None)
         if endpoint is None:
-            raise NotDelivered(f"broker {self._broker_id} has no listener {self._listener_name} in the metadata")
+            raise NotDelivered(f"broker {self._broker_id} has no listener {self._listener_names[-1]} in the metadata")
         return Address(endpoint.host, endpoint.port)
 
 
@@ -125,7 +126,7 @@ class FetcherPool:
         return fetcher
 
     def _start(self, leader: NodeId, name: str) -> Fetcher:
-        source = SourceBroker(leader, self._registry, self._transport, self._config.internal_listener_name)
+        source = SourceBroker(leader, self._registry, self._transport, self._config)
         fetcher = Fetcher(
             node_id=self._node_id,
             source=source,

@@ -43,6 +43,7 @@ class BrokerConfig:
 
     client_listener: str
     internal_listener: str
+    replication_listener: str = ""
     rack: str | None = None
     previous_broker_epoch: BrokerEpoch = -1
     auto_create_topics: bool = True
@@ -127,12 +128,13 @@ class Broker:
             subscription=subscription,
             replicas=self.replicas,
             controller=self.channel,
-            auto_create_topics=config.auto_create_topics,
             clock=clock,
             fetch_sessions=FetchSessions(rng("fetch sessions"), slots=config.limits.fetch_session_slots),
             producer_ids=ProducerIds(node_id, self.channel, lambda: self.lifecycle.broker_epoch),
+            auto_create_topics=config.auto_create_topics,
             client_listener=config.client_listener,
             internal_listener=config.internal_listener,
+            replication_listener=config.replication_listener,
             topic_defaults=config.topic_defaults,
             settings=config.settings,
             limits=config.limits,

@@ -36,4 +36,5 @@ class ReplicationConfig:
     producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS_DEFAULT
     producer_id_expiration_check_interval_ms: int = PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS_DEFAULT
     topic_defaults: Mapping[str, str] = field(default_factory=dict)  # set for all topics by this broker's file
-    internal_listener_name: str = "INTERNAL"  # inter.broker.listener.name: where leaders are fetched from
+    internal_listener_name: str = "INTERNAL"  # inter.broker.listener.name: where leaders are fetched from, if not at
+    replication_listener_name: str = ""  # replication.listener.name, of a leader that has one

@@ -49,6 +49,7 @@ class Services:
     topic_defaults: Mapping[str, str]
     settings: tuple[DescribedConfig, ...]
     limits: HandlerLimits = field(default_factory=HandlerLimits)
+    replication_listener: str = ""  # another internal one; none where empty
 
     def caught_up_image(self) -> Image:
         """The metadata as it is; before its first publication a client is told to come again."""

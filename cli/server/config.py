@@ -28,7 +28,7 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 class NodeConfig:
     """A node's whole configuration. Times in ms, sizes in bytes; fields are called as Kafka's keys are.
 
-    listeners: client listeners first, the internal one last.
+    listeners: client listeners first, the internal ones last, and of these that of all nodes' calls last of all.
     advertised: by listener name; port 0: the one that is really used.
     topic_defaults: by the topic's config names, only what the file sets.
     given: the flat keys that were set, as text.
@@ -63,6 +63,9 @@ class NodeConfig:
     producer_id_expiration_ms: int
     fetch_max_bytes: int
     socket_request_max_bytes: int
+    queued_max_request_bytes: int
+    max_connections: int
+    connections_max_idle_ms: int
     metrics_port: int | None
     metrics_host: str
     log_format: str
@@ -85,7 +88,12 @@ class NodeConfig:
 
     @property
     def client_listeners(self) -> tuple[Listener, ...]:
-        return self.listeners[:-1]
+        return tuple(listener for listener in self.listeners if not listener.internal)
+
+    @property
+    def replication_listener(self) -> Listener | None:
+        """The internal one of Kafka's protocol, where there is one."""
+        return next((listener for listener in self.listeners[:-1] if listener.internal), None)
 
     @property
     def directories(self) -> tuple[str, ...]:
@@ -151,6 +159,9 @@ _PLAIN_FIELDS = (
     "producer_id_expiration_ms",
     "fetch_max_bytes",
     "socket_request_max_bytes",
+    "queued_max_request_bytes",
+    "max_connections",
+    "connections_max_idle_ms",
     "metrics_port",
     "metrics_host",
     "log_format",
@@ -196,7 +207,9 @@ def _listeners(node: Mapping[str, Any], broker: bool) -> tuple[tuple[Listener, .
         if not entry.upper().endswith(":PLAINTEXT"):
             raise ConfigError(f"listener.security.protocol.map: {entry}: only PLAINTEXT is there yet")
     addresses = parse_named("listeners", node["listeners"])
-    listeners = resolve_listeners(addresses, internal, broker)
+    replication = node["replication.listener.name"].upper()
+    lanes = tuple(name.upper() for name in node["lane.listeners"])
+    listeners = resolve_listeners(addresses, internal, broker, replication=replication, lanes=lanes)
     given = parse_named("advertised.listeners", node["advertised.listeners"] or ())
     return listeners, resolve_advertised(listeners, given)
 

@@ -59,7 +59,7 @@ _KEYS = (
     NodeKey(
         name="listeners",
         parse=parse_list,
-        default="CLIENT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093",
+        default="CLIENT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093,GRPC://127.0.0.1:9094,REPLICATION://127.0.0.1:9095",
         doc="NAME://HOST:PORT of each place to serve at; port 0 takes a free one (not on the internal listener).",
     ),
     _maybe(
@@ -70,6 +70,18 @@ _KEYS = (
         parse=_text,
         default="INTERNAL",
         doc="The listener of the nodes among themselves: quorum, controller, replication.",
+    ),
+    NodeKey(
+        name="lane.listeners",
+        parse=parse_list,
+        default="CLIENT,REPLICATION",
+        doc="Names of the listeners that speak Kafka's own protocol; all others speak gRPC. Ours.",
+    ),
+    NodeKey(
+        name="replication.listener.name",
+        parse=_text,
+        default="REPLICATION",
+        doc="A second internal listener, for replica fetches, where `listeners` has one of this name. Ours.",
     ),
     _maybe("controller.listener.names", parse_list, "Must name the same listener: one serves both here."),
     _maybe("listener.security.protocol.map", parse_list, "NAME:PLAINTEXT for each listener."),
@@ -106,6 +118,9 @@ _KEYS = (
     _number("producer.id.expiration.ms", 86_400_000, 1, "A partition forgets a producer that was silent for so long."),
     _bytes("fetch.max.bytes", 55 << 20, 1_024, "Most that any fetch is answered."),
     _bytes("socket.request.max.bytes", 100 << 20, 1, "Largest request that is read."),
+    _bytes("queued.max.request.bytes", 512 << 20, 1 << 20, "Most that all connections hold before reading pauses."),
+    _number("max.connections", 10_000, 1, "Connections of one listener; more are closed at once."),
+    _number("connections.max.idle.ms", 600_000, 100, "A connection that nobody uses for so long is closed."),
     _maybe("metrics.port", parse_int, "Port of /healthz, /readyz and /metrics; 0 takes a free one. Ours."),
     NodeKey(name="metrics.host", parse=_text, default="127.0.0.1", doc="Address of the same. Ours."),
     NodeKey(name="log.format", parse=_text, default="console", doc="This process's own log: console or json. Ours."),

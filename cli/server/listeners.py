@@ -66,8 +66,14 @@ def parse_voters(texts: Sequence[str]) -> tuple[Voter, ...]:
     return tuple(voters[node_id] for node_id in sorted(voters))
 
 
-def resolve_listeners(addresses: Mapping[str, Address], internal: str, broker: bool) -> tuple[Listener, ...]:
-    """Client listeners first. A broker needs one of each kind, a controller alone only the internal one."""
+def resolve_listeners(
+    addresses: Mapping[str, Address], internal: str, broker: bool, *, replication: str = "", lanes: Sequence[str] = ()
+) -> tuple[Listener, ...]:
+    """Client listeners first. A broker needs one of each kind, a controller alone only the internal one.
+
+    replication: the name of the internal listener of replica fetches, if there is one. lanes: names of those that
+    speak Kafka's protocol.
+    """
     if internal not in addresses:
         names = ", ".join(addresses)
         raise ConfigError(
@@ -76,13 +82,17 @@ def resolve_listeners(addresses: Mapping[str, Address], internal: str, broker: b
         )
     if addresses[internal].port == 0:
         raise ConfigError(f"listeners: {internal} has port 0, but other nodes must know it; give it a port")
-    clients = [name for name in addresses if name != internal]
+    if internal in lanes:
+        raise ConfigError(f"lane.listeners: {internal} serves the quorum, which speaks gRPC; take it out")
+    internals = [name for name in (replication, internal) if name in addresses]
+    clients = [name for name in addresses if name not in internals]
     if broker and not clients:
         raise ConfigError("listeners: no client listener; add CLIENT://HOST:PORT")
     if not broker and clients:
         raise ConfigError(f"listeners: {clients[0]} is a client listener, but process.roles has no broker; remove it")
     return tuple(
-        Listener(name=name, address=addresses[name], internal=name == internal) for name in (*clients, internal)
+        Listener(name=name, address=addresses[name], internal=name in internals, lane=name in lanes)
+        for name in (*clients, *internals)
     )
 
 

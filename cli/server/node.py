@@ -162,7 +162,7 @@ class Node:
         )
 
     async def _listen(self, transport: Transport) -> None:
-        """The internal listener first: whoever is told of this node must be able to reach it."""
+        """The internal listeners first: whoever is told of this node must be able to reach it."""
         assert self.driver is not None
         internal = internal_handler(
             node_id=self.config.node_id,
@@ -171,7 +171,7 @@ class Node:
             controller=self.controller.handle if self.controller is not None else None,
             broker=self.broker.handle if self.broker is not None else None,
         )
-        for listener in (self.config.internal_listener, *self.config.client_listeners):
+        for listener in reversed(self.config.listeners):
             server = await transport.listen(listener, internal if listener.internal else self._handle_client)
             self._servers.append(server)
             self.addresses[listener.name] = server.listener.address

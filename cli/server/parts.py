@@ -59,10 +59,10 @@ def broker_config(config: NodeConfig, previous_broker_epoch: BrokerEpoch) -> Bro
     return BrokerConfig(
         client_listener=config.client_listeners[0].name,
         internal_listener=config.internal_listener.name,
+        replication_listener=_replication_listener(config),
         rack=config.rack,
         previous_broker_epoch=previous_broker_epoch,
         auto_create_topics=config.auto_create_topics_enable,
-        producer_id_expiration_ms=config.producer_id_expiration_ms,
         topic_defaults=config.topic_defaults,
         settings=described(config),
         lifecycle=LifecycleConfig(
@@ -108,6 +108,13 @@ def _replication(config: NodeConfig) -> ReplicationConfig:
         fetch_min_bytes=config.replica_fetch_min_bytes,
         fetch_max_bytes=config.replica_fetch_max_bytes,
         fetch_response_max_bytes=config.replica_fetch_response_max_bytes,
+        producer_id_expiration_ms=config.producer_id_expiration_ms,
         topic_defaults=config.topic_defaults,
         internal_listener_name=config.internal_listener.name,
+        replication_listener_name=_replication_listener(config),
     )
+
+
+def _replication_listener(config: NodeConfig) -> str:
+    listener = config.replication_listener
+    return "" if listener is None else listener.name

@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Callable
 
+from broker.handlers import HANDLERS
 from cli.server.config import NodeConfig
 from cli.server.edges import Edges
 from cli.server.fail_stop import fail_stop
@@ -16,6 +17,8 @@ from quorumlog.rpc.grpc_options import GrpcOptions
 from quorumlog.rpc.grpc_standard import HealthSource, always_serving
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Identity, Transport
+from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.routing import RoutingTransport
 from storage.checkpoint import RecoveryPoints
 from storage.edge.disk import RealDisk
 from storage.edge.worker import ThreadWorker
@@ -43,9 +46,22 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     loop = asyncio.get_running_loop()
     disk = RealDisk()
     options = GrpcOptions(max_message_bytes=config.socket_request_max_bytes, reflection=config.rpc_reflection)
+    limits = WireLimits(
+        max_frame_bytes=config.socket_request_max_bytes,
+        max_connections=config.max_connections,
+        max_idle_ms=config.connections_max_idle_ms,
+        max_node_bytes=config.queued_max_request_bytes,
+    )
 
     def transport(identity: Identity) -> Transport:
-        return GrpcTransport(identity, on_crash=fail_stop, options=options, health=health)
+        return RoutingTransport(
+            identity,
+            on_crash=fail_stop,
+            grpc=GrpcTransport(identity, on_crash=fail_stop, options=options, health=health),
+            limits=limits,
+            serves=tuple(HANDLERS),
+            advertised=config.advertised,
+        )
 
     def post(call: Callable[[], None]) -> None:
         loop.call_soon_threadsafe(call)

@@ -10,8 +10,8 @@ from typing import Any
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer
 from quorumlog.client.producer import AsyncProducer
-from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Transport
+from quorumlog.wire.routing import BY_LANE, RoutingTransport
 
 
 class SystemClock:
@@ -22,9 +22,16 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
 
-def make_transport() -> Transport:
-    """A transport that shows no identity: a client's. To be made inside a running event loop."""
-    return GrpcTransport(identity=None)
+def make_transport(kind: str = "auto") -> Transport:
+    """A transport that shows no identity: a client's. To be made inside a running event loop.
+
+    kind: the option `transport`: "auto" takes the lane where a node offers it, "grpc" never.
+    """
+    return RoutingTransport(identity=None, by_lane=frozenset() if kind == "grpc" else BY_LANE)
+
+
+def _kind(config: dict[str, Any] | None, options: dict[str, Any]) -> str:
+    return str(options.get("transport") or (config or {}).get("transport") or "auto")
 
 
 def make_rng() -> random.Random:
@@ -33,14 +40,14 @@ def make_rng() -> random.Random:
 
 def producer(config: dict[str, Any] | None = None, **options: Any) -> AsyncProducer:
     """An AsyncProducer on the real edges."""
-    return AsyncProducer(make_transport(), config, clock=SystemClock(), rng=make_rng(), **options)
+    return AsyncProducer(make_transport(_kind(config, options)), config, clock=SystemClock(), rng=make_rng(), **options)
 
 
 def consumer(config: dict[str, Any] | None = None, **options: Any) -> AsyncConsumer:
     """An AsyncConsumer on the real edges."""
-    return AsyncConsumer(make_transport(), config, clock=SystemClock(), rng=make_rng(), **options)
+    return AsyncConsumer(make_transport(_kind(config, options)), config, clock=SystemClock(), rng=make_rng(), **options)
 
 
 def admin(config: dict[str, Any] | None = None, **options: Any) -> AsyncAdmin:
     """An AsyncAdmin on the real edges."""
-    return AsyncAdmin(make_transport(), config, clock=SystemClock(), rng=make_rng(), **options)
+    return AsyncAdmin(make_transport(_kind(config, options)), config, clock=SystemClock(), rng=make_rng(), **options)

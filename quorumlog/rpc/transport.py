@@ -1,7 +1,7 @@
 """The seam between whoever speaks (handlers, clients, fetchers, the quorum) and the wire they speak by.
 
 Everyone above this seam sees frozen dataclasses of `quorumlog.messages` and never knows which wire is below: gRPC,
-the simulated network, and later the data lane. What the seam promises:
+the data lane (quorumlog/wire), or the simulated network. What the seam promises:
 
 1. `Connection.call` puts the request into the connection before its first suspension, so calls made one after the
    other go out in that order. Requests of an *ordered* type (`ORDERED`) reach the handler in that order, and their
@@ -72,6 +72,7 @@ class Listener:
     name: str
     address: Address
     internal: bool  # only nodes that show the cluster's identity are served
+    lane: bool = False  # Kafka's own protocol is spoken here, gRPC elsewhere
 
 
 class Context(Protocol):

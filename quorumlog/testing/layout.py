@@ -21,7 +21,7 @@ from quorumlog.ids import NodeId
 from quorumlog.testing.ports import HOST, NodePorts
 
 MARKER = "cluster.json"
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2  # 1 had no ports of gRPC and replication
 
 
 class LayoutError(Exception):
@@ -62,7 +62,12 @@ class NodeFiles:
 
     @property
     def client_address(self) -> str:
+        """Kafka's protocol is spoken there; clients of our own find the rest by themselves."""
         return f"{HOST}:{self.ports.client}"
+
+    @property
+    def grpc_address(self) -> str:
+        return f"{HOST}:{self.ports.grpc}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +152,7 @@ def _from_content(root: Path, content: Mapping[str, Any]) -> Layout:
         NodeFiles(
             int(node["node_id"]),
             node_folder(root, int(node["node_id"])),
-            NodePorts(int(node["client"]), int(node["internal"]), int(node["admin"])),
+            NodePorts(*(int(node[name]) for name in ("client", "internal", "admin", "grpc", "replication"))),
         )
         for node in content["nodes"]
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from quorumlog.testing.layout import NodeFiles
-from quorumlog.testing.ports import HOST
+from quorumlog.testing.ports import HOST, NodePorts
 
 MAX_REPLICATION = 3
 SESSION_TIMEOUT_MS = 3_000
@@ -18,7 +18,7 @@ def properties_of(node: NodeFiles, nodes: Sequence[NodeFiles], changes: Mapping[
     values = {
         "process.roles": "broker,controller",
         "node.id": str(node.node_id),
-        "listeners": f"CLIENT://{HOST}:{node.ports.client},INTERNAL://{HOST}:{node.ports.internal}",
+        "listeners": _listeners(node.ports),
         "controller.quorum.voters": voters,
         "log.dirs": str(node.data),
         "default.replication.factor": str(replication),
@@ -30,3 +30,8 @@ def properties_of(node: NodeFiles, nodes: Sequence[NodeFiles], changes: Mapping[
         **changes,
     }
     return "".join(f"{key}={value}\n" for key, value in values.items())
+
+
+def _listeners(ports: NodePorts) -> str:
+    places = {"CLIENT": ports.client, "GRPC": ports.grpc, "REPLICATION": ports.replication, "INTERNAL": ports.internal}
+    return ",".join(f"{name}://{HOST}:{port}" for name, port in places.items())

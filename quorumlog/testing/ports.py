@@ -1,4 +1,4 @@
-"""Ports for the nodes of a local cluster: three in a row per node, 9092 and up where they are free.
+"""Ports for the nodes of a local cluster: five in a row per node, 9092 and up where they are free.
 
 They lie below the range from which the kernel takes the ports of outgoing connections, so that a node that is started
 again finds its own. A lock file per row keeps other clusters from picking it while a node is down: whoever picked it
@@ -17,6 +17,7 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 FIRST = 9_092
+ROW = 5  # ports of one node
 STEP = 100  # nodes stand at 9092, 9192, 9292 ...
 LAST = 32_000  # Linux takes outgoing ports from 32768 on
 
@@ -27,11 +28,25 @@ class NoFreePorts(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodePorts:
-    """client: what applications connect to. internal: the nodes among themselves. admin: /readyz and /metrics."""
+    """Where a node is reached.
+
+    client: by applications, in Kafka's protocol. internal: by the nodes, replication: for their replica fetches.
+    admin: /readyz and /metrics. grpc: by applications, in gRPC.
+    """
 
     client: int
     internal: int
     admin: int
+    grpc: int
+    replication: int
+
+    @classmethod
+    def row(cls, first: int) -> NodePorts:
+        return cls(*range(first, first + ROW))
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        return (self.client, self.internal, self.admin, self.grpc, self.replication)
 
 
 class PortPicker:
@@ -66,9 +81,9 @@ class PortPicker:
             self._lock(ports.client)
 
     def _free_rows(self) -> Iterator[NodePorts]:
-        for shift in range(0, STEP, 3):  # 9092, 9192, ... first, then what lies between them
+        for shift in range(0, STEP, ROW):  # 9092, 9192, ... first, then what lies between them
             for base in range(FIRST + shift, LAST, STEP):
-                ports = NodePorts(base, base + 1, base + 2)
+                ports = NodePorts.row(base)
                 if _is_free(ports) and self._lock(base):
                     yield ports
 
@@ -93,7 +108,7 @@ def _is_free(ports: NodePorts) -> bool:
 
 def taken_ports(ports: NodePorts) -> list[int]:
     """Those at which somebody listens already."""
-    return [port for port in (ports.client, ports.internal, ports.admin) if not _can_bind(port)]
+    return [port for port in ports.all if not _can_bind(port)]
 
 
 def _can_bind(port: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from quorumlog.nursery import Nursery, OnCrash
@@ -18,6 +19,17 @@ from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.pending import PendingCall
 from quorumlog.wire.socket_calls import Caller, SocketCalls
+
+
+@dataclass(frozen=True, slots=True)
+class Knock:
+    """reached: somebody is there. is_lane: and speaks Kafka's protocol. reason: why not."""
+
+    reached: bool
+    is_lane: bool
+    grpc_address: Address | None
+    reason: str
+
 
 MAX_POOLED_SOCKETS = 16  # of one connection; above that calls queue behind others
 
@@ -71,6 +83,12 @@ class WireConnection:
         if self._ordered is None:
             self._ordered = self._open()
         return self._ordered
+
+    async def knock(self, *, ordered: bool) -> Knock:
+        """Find out who is there; the socket stays open for the calls that follow. ordered: Produce will."""
+        socket = self.ordered_socket() if ordered else self._free_socket()
+        await socket.introduced.wait()
+        return Knock(socket.reached, socket.ready, socket.grpc_address, socket.end_reason)
 
     async def _alone(self, socket: SocketCalls, call: PendingCall) -> Any:
         try:

@@ -37,10 +37,6 @@ class Caller:
     client_id: str
 
 
-class NotALane(NotDelivered):
-    """Somebody is there, and does not speak Kafka's protocol."""
-
-
 class SocketCalls(asyncio.BufferedProtocol):
     """on_end: called once, with whether it had been ready. `run` has to be started once."""
 
@@ -56,6 +52,9 @@ class SocketCalls(asyncio.BufferedProtocol):
         self._next_id = _INTRODUCTION_ID
         self._full = False  # the transport holds enough
         self.ready = self.ended = False
+        self.reached = False  # somebody accepted, and did not keep silent
+        self.end_reason = ""
+        self.introduced = asyncio.Event()  # or ended
         self.versions: versions.Versions = {}
         self.grpc_address: Address | None = None
 
@@ -82,6 +81,7 @@ class SocketCalls(asyncio.BufferedProtocol):
                 await loop.create_connection(lambda: self, address.host, address.port)
                 await self._introduce()
         except Malformed as error:
+            self.reached = True
             self.end(f"{address} does not speak Kafka's protocol: {error}")
         except TimeoutError:
             self.end(f"no connection to {address} within {self._limits.connect_timeout_ms} ms")
@@ -92,7 +92,8 @@ class SocketCalls(asyncio.BufferedProtocol):
         """Idempotent. Every call that has not ended fails."""
         if self.ended:
             return
-        self.ended = True
+        self.ended, self.end_reason = True, reason
+        self.introduced.set()
         if self._transport is not None:
             self._transport.abort()
         if self._introduction is not None and not self._introduction.done():
@@ -127,6 +128,7 @@ class SocketCalls(asyncio.BufferedProtocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.reached = self.reached or not self.ended  # and hung up: perhaps it speaks something else
         self.end("the peer closed the connection" if exc is None else f"the connection broke: {exc}")
 
     def pause_writing(self) -> None:
@@ -149,7 +151,8 @@ class SocketCalls(asyncio.BufferedProtocol):
             shown = await self._exchange(sasl.ask_authenticate(_INTRODUCTION_ID, identity))
             sasl.read_answer(sasl.AUTHENTICATE_KEY, shown)  # whether it is believed, the next answer tells
         if not self.ended:
-            self.ready = True
+            self.ready = self.reached = True
+            self.introduced.set()
             self._send()
 
     async def _exchange(self, frame: Frame) -> memoryview:

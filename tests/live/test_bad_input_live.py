@@ -88,7 +88,7 @@ def target(cluster: LocalCluster) -> Iterator[list[Target]]:
     with cluster.client.producer() as producer:
         producer.send("bad-input", b"first").result(30)  # every part of the topic is there, once this is acknowledged
     leader = cluster.leader_of("bad-input", 0)
-    host, _, port = cluster.nodes.layout.node(leader).client_address.rpartition(":")
+    host, _, port = cluster.nodes.layout.node(leader).grpc_address.rpartition(":")
     topic = admin.describe_topic("bad-input")
     yield [Target(topic.name, topic.topic_id, Address(host, int(port)), 1)]
     admin.delete_topic("bad-input")

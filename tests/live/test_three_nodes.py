@@ -97,7 +97,7 @@ def make_nodes(root: Path, picker: PortPicker) -> Nodes:
         path = root / f"{node_id}.properties"
         path.write_text(
             f"node.id={node_id}\nlog.dirs={root}/data{node_id}\ncontroller.quorum.voters={voters}\n"
-            f"listeners=CLIENT://{client[node_id]},INTERNAL://127.0.0.1:{ports[node_id].internal}\n"
+            f"listeners=GRPC://{client[node_id]},INTERNAL://127.0.0.1:{ports[node_id].internal}\n"
             "default.replication.factor=3\nmin.insync.replicas=2\nbroker.session.timeout.ms=3000\n"
         )
         config = load(str(path), path.read_text(), {})

@@ -1,0 +1,220 @@
+"""Both wires behind one `transport.Transport`: each request goes by the lane where the peer offers it, else by gRPC.
+
+A listener says which wire it speaks (`Listener.lane`). A caller finds out: the first call of a connection knocks as
+the lane does; the answer also names the node's gRPC address, for what the lane does not carry or carries with less
+(quorumlog's own answers say more than Kafka's). A peer that does not answer so is one that speaks gRPC. On internal
+connections only replica fetches knock: everything else is gRPC, and a vote has no time for questions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any
+
+from quorumlog.messages.cluster import MetadataRequest
+from quorumlog.messages.fetch import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
+from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
+from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.transport import (
+    Address,
+    Connection,
+    Handler,
+    Identity,
+    Listener,
+    NotDelivered,
+    ProbeResult,
+    RpcError,
+    Server,
+)
+from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.client import WireConnection
+from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.transport import WireTransport, log_crash
+
+BY_LANE: frozenset[type] = frozenset(
+    {
+        ProduceRequest,
+        FetchRequest,
+        ListOffsetsRequest,
+        OffsetForLeaderEpochRequest,
+        MetadataRequest,  # so that the addresses that it tells are the lane's
+        InitProducerIdRequest,
+    }
+)
+BY_INTERNAL_LANE: frozenset[type] = frozenset({FetchRequest})
+MAX_UNDECIDED_CALLS = 10_000
+
+
+class RoutingTransport:
+    """grpc: made with the same identity, where its defaults do not do. by_lane: what callers of clients send by the
+    lane if they can; empty: nothing.
+    advertised: how callers are told to reach listeners, by name; port 0: the one that is really used."""
+
+    def __init__(
+        self,
+        identity: Identity | None = None,
+        *,
+        on_crash: OnCrash = log_crash,
+        grpc: GrpcTransport | None = None,
+        limits: WireLimits | None = None,
+        serves: Collection[type] | None = None,
+        advertised: Mapping[str, Address] | None = None,
+        by_lane: frozenset[type] = BY_LANE,
+    ) -> None:
+        self._on_crash, self._by_lane = on_crash, by_lane
+        self._advertised = advertised or {}
+        self._grpc_addresses: dict[bool, Address] = {}  # of this node, by the listener's being internal
+        self._grpc = grpc or GrpcTransport(identity, on_crash=on_crash)
+        self._lane = WireTransport(
+            identity, on_crash=on_crash, limits=limits, serves=serves, grpc_address=self._grpc_addresses.get
+        )
+
+    def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:
+        return RoutingConnection(
+            address,
+            lane=self._lane.connect(address, internal=internal, client_id=client_id),
+            connect_grpc=lambda to: self._grpc.connect(to, internal=internal, client_id=client_id),
+            by_lane=BY_INTERNAL_LANE if internal else self._by_lane,
+            internal=internal,
+            on_crash=self._on_crash,
+        )
+
+    async def listen(self, listener: Listener, handler: Handler) -> Server:
+        if listener.lane:
+            return await self._lane.listen(listener, handler)
+        server = await self._grpc.listen(listener, handler)
+        told = self._advertised.get(listener.name, listener.address)
+        self._grpc_addresses[listener.internal] = Address(told.host, told.port or server.listener.address.port)
+        return server
+
+    async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
+        return await self._grpc.probe(address, timeout_ms)
+
+
+class _Undecided:
+    """A call that waits until it is known which wires the peer has."""
+
+    def __init__(self, request: Any, timeout_ms: int) -> None:
+        loop = asyncio.get_running_loop()
+        self.request, self.deadline_s = request, loop.time() + timeout_ms / 1000
+        self.routed: asyncio.Future[Awaitable[Any]] = loop.create_future()
+
+
+class RoutingConnection:
+    """`transport.Connection`. Calls made before the wires are known go out in their order as soon as they are."""
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        lane: WireConnection,
+        connect_grpc: Callable[[Address], Connection],
+        by_lane: frozenset[type],
+        internal: bool,
+        on_crash: OnCrash,
+    ) -> None:
+        self.address = address
+        self._lane, self._connect_grpc = lane, connect_grpc
+        self._by_lane, self._internal = by_lane, internal
+        self._has_lane: bool | None = None  # None: not known
+        self._grpc_address: Address | None = address if internal else None
+        self._grpc: Connection | None = None
+        self._undecided: deque[_Undecided] = deque()
+        self._nursery = Nursery(on_crash)
+        self._closing = Closing()
+        self._closed = False
+        lane.on_closed(self._closing.close)
+
+    def call(self, request: Any, timeout_ms: int) -> Awaitable[Any]:
+        """See `transport.Connection.call`."""
+        if self._closed:
+            return _failed(NotDelivered(f"the connection to {self.address} is closed"))
+        if self._internal and type(request) not in self._by_lane:
+            return self._by_grpc(self.address).call(request, timeout_ms)
+        if self._has_lane is not None and not self._undecided:
+            return self._route(request, timeout_ms)
+        return self._later(request, timeout_ms)
+
+    def on_closed(self, callback: Callable[[], None]) -> None:
+        self._closing.on_closed(callback)
+
+    async def close(self) -> None:
+        self._closed = True
+        self._fail_undecided("the connection was closed")
+        await self._lane.close()
+        if self._grpc is not None:
+            await self._grpc.close()
+        await self._nursery.close()
+
+    def _route(self, request: Any, timeout_ms: int) -> Awaitable[Any]:
+        if not self._has_lane:
+            return self._watched(self._by_grpc(self.address).call(request, timeout_ms))
+        carried = type(request) in BY_REQUEST
+        if type(request) in self._by_lane or (carried and self._grpc_address is None):
+            return self._lane.call(request, timeout_ms)
+        if self._grpc_address is None:
+            return _failed(NotDelivered(f"{self.address} offers no wire for {type(request).__name__}"))
+        return self._by_grpc(self._grpc_address).call(request, timeout_ms)
+
+    async def _watched(self, call: Awaitable[Any]) -> Any:
+        """Who is taken for a gRPC peer and cannot be reached is asked anew the next time."""
+        try:
+            return await call
+        except NotDelivered:
+            self._has_lane = None
+            raise
+
+    def _by_grpc(self, address: Address) -> Connection:
+        if self._grpc is None or self._grpc.address != address:
+            old, self._grpc = self._grpc, self._connect_grpc(address)
+            self._grpc.on_closed(self._closing.close)
+            if old is not None:
+                self._nursery.start(old.close(), f"close gRPC to {old.address}")
+        return self._grpc
+
+    def _later(self, request: Any, timeout_ms: int) -> Awaitable[Any]:
+        call = _Undecided(request, timeout_ms)
+        if len(self._undecided) >= MAX_UNDECIDED_CALLS:
+            return _failed(NotDelivered(f"{self.address}: {MAX_UNDECIDED_CALLS} calls wait for a connection"))
+        self._undecided.append(call)
+        if len(self._undecided) == 1:
+            self._nursery.start(self._decide(), f"wires of {self.address}")
+        return self._when_routed(call, timeout_ms)
+
+    async def _when_routed(self, call: _Undecided, timeout_ms: int) -> Any:
+        try:
+            async with asyncio.timeout_at(call.deadline_s):
+                answer = await call.routed
+        except TimeoutError:
+            raise NotDelivered(f"{self.address}: not connected within {timeout_ms} ms") from None
+        return await answer
+
+    async def _decide(self) -> None:
+        """Knock, then let go on who waits."""
+        if self._has_lane is None:
+            knock = await self._lane.knock(ordered=not self._internal)
+            if not knock.reached:
+                self._fail_undecided(knock.reason)
+                return
+            self._has_lane = knock.is_lane
+            if not self._internal:
+                self._grpc_address = knock.grpc_address
+        while self._undecided:
+            call = self._undecided.popleft()
+            left_ms = int((call.deadline_s - asyncio.get_running_loop().time()) * 1000)
+            if left_ms > 0 and not call.routed.done():
+                call.routed.set_result(self._route(call.request, left_ms))
+
+    def _fail_undecided(self, reason: str) -> None:
+        while self._undecided:
+            call = self._undecided.popleft()
+            if not call.routed.done():
+                call.routed.set_exception(NotDelivered(f"{self.address}: {reason}"))
+
+
+async def _failed(error: RpcError) -> Any:
+    raise error
