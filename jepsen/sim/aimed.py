@@ -7,7 +7,7 @@ what strikes it is the seed's choice. A condition that does not come true ends t
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine import Machine
@@ -18,7 +18,7 @@ from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.rpc.calls import BY_REQUEST
 
 Condition = Callable[[], bool]
-Script = Iterator[tuple[Condition, int]]  # what to wait for, and for how many milliseconds at most
+Script = Generator[tuple[Condition, int], None, None]  # what to wait for, and for how many milliseconds at most
 
 _POLL_MS = 20
 _LEAVE_MS, _HOLD_MS, _FENCE_MS = 9_000, 6_000, 7_000
@@ -33,6 +33,7 @@ def run_script(cluster: SimCluster, script: Script) -> Callable[[], None]:
         try:
             condition, limit_ms = next(script)
         except StopIteration:
+            end()
             return
         wait(condition, scheduler.now_ns + limit_ms * NS_PER_MS)
 
@@ -40,18 +41,23 @@ def run_script(cluster: SimCluster, script: Script) -> Callable[[], None]:
         if condition():
             advance()
         elif scheduler.now_ns >= until_ns:
-            script.close()  # type: ignore[attr-defined]
+            end()
         else:
-            scheduler.call_later(_POLL_MS * NS_PER_MS, lambda: wait(condition, until_ns) if not broken_off else None)
+            scheduler.call_later(_POLL_MS * NS_PER_MS, lambda: None if ended else wait(condition, until_ns))
 
-    broken_off: list[bool] = []
+    def end() -> None:
+        """Idempotent, so that it also breaks the script off."""
+        if not ended:
+            ended.append(True)
+            cluster.scripted = False
+            script.close()
 
-    def break_off() -> None:
-        broken_off.append(True)
-        script.close()  # type: ignore[attr-defined]
-
+    ended: list[bool] = []
+    if cluster.scripted:  # two scripts would cut what the other one needs
+        return lambda: None
+    cluster.scripted = True
     advance()
-    return break_off
+    return end
 
 
 class _Target:
@@ -100,8 +106,14 @@ class _Holder:
         return Verdict.HOLD
 
     def _lets_in(self, request: AlterPartitionRequest) -> bool:
-        follower = self._target.follower.node_id
-        return any(member.broker_id == follower for asked in request.partitions for member in asked.new_isr)
+        target = self._target
+        topic = target.cluster.image.topic(target.topic)
+        return any(
+            topic is not None and (asked.topic_id, asked.index) == (topic.id, target.index)
+            for asked in request.partitions
+            for member in asked.new_isr
+            if member.broker_id == target.follower.node_id
+        )
 
 
 def fenced_joiner(cluster: SimCluster, rng: random.Random) -> Script:

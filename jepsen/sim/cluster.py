@@ -31,6 +31,7 @@ class SimCluster:
         self.findings = Findings(lambda: self.scheduler.now_ns)
         self.invariants = Invariants(self.findings)
         self.intercept: Interceptor | None = None
+        self.scripted = False  # a script of aimed.py is under way
         self.machines = {
             host: Machine(
                 self.scheduler,
