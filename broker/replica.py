@@ -12,7 +12,7 @@ from broker.producer_sequences import ProducerSequences
 from broker.reconciler import PartitionKey
 from broker.tail import Tail
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import Epoch, Offset, Uuid, format_uuid
+from quorumlog.ids import Epoch, Offset, Uuid, show_uuid
 from quorumlog.messages.common import CurrentLeader
 from quorumlog.topic_config import TopicConfig
 from storage.log import Log
@@ -77,4 +77,4 @@ def log_config(config: TopicConfig) -> LogConfig:
 
 
 def topic_text(topic: Uuid | str) -> str:
-    return topic if isinstance(topic, str) else format_uuid(topic)
+    return topic if isinstance(topic, str) else show_uuid(topic)

@@ -29,6 +29,11 @@ def format_uuid(value: Uuid) -> str:
     return base64.urlsafe_b64encode(value).decode("ascii").rstrip("=")
 
 
+def show_uuid(value: bytes) -> str:
+    """For a message about what a peer sent as an identifier: hexadecimal where it is none."""
+    return format_uuid(value) if len(value) == UUID_BYTES else f"0x{value[:UUID_BYTES].hex()}"
+
+
 def parse_uuid(text: str) -> Uuid:
     """The inverse of `format_uuid`. Raises ValueError unless `text` is exactly such a form."""
     try:

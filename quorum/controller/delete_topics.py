@@ -5,7 +5,7 @@ from __future__ import annotations
 from quorum.controller.outcome import Draft
 from quorum.metadata.image import Image, TopicImage
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import UUID_BYTES, format_uuid
+from quorumlog.ids import show_uuid
 from quorumlog.messages.cluster import (
     DeleteTopicResult,
     DeleteTopicsRequest,
@@ -37,8 +37,7 @@ def _find(image: Image, query: TopicQuery) -> TopicImage:
     if query.topic_id:
         topic = image.topics.get(query.topic_id)
         if topic is None:
-            shown = format_uuid(query.topic_id) if len(query.topic_id) == UUID_BYTES else query.topic_id.hex()
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {shown}")
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {show_uuid(query.topic_id)}")
         return topic
     topic = image.topic(query.name)
     if topic is None:
