@@ -20,8 +20,14 @@ from quorum.metadata.image import EMPTY, Image
 from quorum.subscription import ActiveController, MetadataListener
 from quorumlog.errors import ApiError
 from quorumlog.ids import Offset
+from quorumlog.messages.admin import LogDirDescription, LogDirPartition, LogDirTopic
 from quorumlog.messages.common import Endpoint
-from quorumlog.messages.fetch import FetchPartitionResponse, ListOffsetsPartitionResponse, ReplicaState
+from quorumlog.messages.fetch import (
+    EpochPartitionResult,
+    FetchPartitionResponse,
+    ListOffsetsPartitionResponse,
+    ReplicaState,
+)
 from quorumlog.messages.metadata_records import PartitionRecord, RegisterBrokerRecord, TopicRecord
 from quorumlog.rpc.transport import Address, Identity, Listener
 
@@ -134,6 +140,7 @@ class FakeReplicas:
     refuse: dict[int, ApiError] = field(default_factory=dict)
     fail: dict[int, ApiError] = field(default_factory=dict)
     fetched: list[dict[str, Any]] = field(default_factory=list)
+    deleted: list[tuple[Any, int, int, int]] = field(default_factory=list)
 
     def append(
         self, topic: bytes | str, index: int, records: Any, *, acks: int, timeout_ms: int
@@ -168,6 +175,29 @@ class FakeReplicas:
         self, topic: Any, index: int, timestamp_ms: int, *, current_leader_epoch: int = -1, replica_id: int = -1
     ) -> ListOffsetsPartitionResponse:
         return ListOffsetsPartitionResponse(index=index, offset=index * 10)
+
+    def delete_records(self, topic: Any, index: int, offset: int, timeout_ms: int) -> Awaitable[Offset]:
+        if index in self.refuse:
+            raise self.refuse[index]
+        self.deleted.append((topic, index, offset, timeout_ms))
+        return self._low_watermark(index, offset)
+
+    async def _low_watermark(self, index: int, offset: Offset) -> Offset:
+        await asyncio.sleep(0)
+        if index in self.fail:
+            raise self.fail[index]
+        return offset
+
+    def end_of_epoch(self, topic: Any, index: int, epoch: int, current_epoch: int) -> EpochPartitionResult:
+        return EpochPartitionResult(index=index, leader_epoch=epoch, end_offset=index * 10 + current_epoch)
+
+    async def report_directories(self) -> list[LogDirDescription]:
+        partitions = tuple(LogDirPartition(index=index, size_bytes=index, offset_lag=0) for index in range(3))
+        topics = (LogDirTopic(name="orders", partitions=partitions), LogDirTopic(name="other", partitions=partitions))
+        return [
+            LogDirDescription(path="/a", topics=topics, total_bytes=10, usable_bytes=5),
+            LogDirDescription(path="/b", error_code=56),
+        ]
 
 
 @dataclass

@@ -1,0 +1,305 @@
+"""Incremental fetch sessions: the table of KIP-227, who gives way, and a reader that always knows what a full fetch
+would have told it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker.fetch_session import MAX_EPOCH, Answered, Key, next_epoch
+from broker.fetch_sessions import EVICT_MS, FetchSessions
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.common import EpochEndOffset
+from quorumlog.messages.fetch import (
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+    ReplicaState,
+)
+
+T, U = b"t" * 16, b"u" * 16
+
+
+def request(
+    session: int = 0,
+    epoch: int = 0,
+    wanted: tuple[tuple[bytes | str, int], ...] = (),
+    forgotten: tuple[tuple[bytes | str, int], ...] = (),
+    offset: int = 0,
+    of_replica: bool = False,
+) -> FetchRequest:
+    return FetchRequest(
+        max_wait_ms=0,
+        min_bytes=1,
+        max_bytes=100,
+        topics=tuple(
+            FetchTopic(**_named(topic), partitions=(FetchPartition(index=index, fetch_offset=offset, max_bytes=10),))
+            for topic, index in wanted
+        ),
+        forgotten=tuple(ForgottenTopic(**_named(topic), partitions=(index,)) for topic, index in forgotten),
+        session_id=session,
+        session_epoch=epoch,
+        replica=ReplicaState(replica_id=2, broker_epoch=1) if of_replica else None,
+    )
+
+
+def _named(topic: bytes | str) -> dict[str, Any]:
+    return {"topic_id": b"", "name": topic} if isinstance(topic, str) else {"topic_id": topic}
+
+
+def answer(index: int, **fields: Any) -> FetchPartitionResponse:
+    return FetchPartitionResponse(index=index, **{"high_watermark": 5, "log_start_offset": 0, **fields})
+
+
+def turn(sessions: FetchSessions, asked: FetchRequest, now_ms: int = 0, **fields: Any) -> tuple[int, list[Answered]]:
+    """A whole request, every partition answered alike."""
+    begun = sessions.begin(asked, now_ms)
+    return sessions.end(begun, [answer(partition.index, **fields) for _, partition in begun.wanted], now_ms)
+
+
+def make(slots: int = 2) -> FetchSessions:
+    return FetchSessions(Random(1), slots=slots)
+
+
+def refused(sessions: FetchSessions, asked: FetchRequest) -> ErrorCode:
+    with pytest.raises(ApiError) as caught:
+        sessions.begin(asked, 0)
+    return caught.value.code
+
+
+def test_without_a_session_everything_is_told_and_nothing_kept() -> None:
+    sessions = make()
+    session_id, told = turn(sessions, request(epoch=-1, wanted=((T, 0), (T, 1))))
+    assert (session_id, len(told), len(sessions)) == (0, 2, 0)
+
+
+def test_a_session_tells_only_what_changed() -> None:
+    sessions = make()
+    session_id, told = turn(sessions, request(wanted=((T, 0), (U, 1))))
+    assert session_id > 0 and len(told) == 2
+    assert turn(sessions, request(session_id, 1)) == (session_id, [])
+    _, told = turn(sessions, request(session_id, 2), high_watermark=6)
+    assert [topic for topic, _ in told] == [T, U]
+
+
+NEWS = [
+    ("records", {"records": b"r"}),
+    ("high watermark", {"high_watermark": 6}),
+    ("log start", {"log_start_offset": 1}),
+    ("error", {"error_code": 6}),
+    ("divergence", {"diverging_epoch": EpochEndOffset(epoch=1, end_offset=2)}),
+    ("another replica to read from", {"preferred_read_replica": 3}),
+]
+
+
+@pytest.mark.parametrize("fields", [case[1] for case in NEWS], ids=[case[0] for case in NEWS])
+def test_what_is_news(fields: dict[str, Any]) -> None:
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=((T, 0),)))
+    _, told = turn(sessions, request(session_id, 1), **fields)
+    assert len(told) == 1
+
+
+def test_the_end_of_an_error_is_news() -> None:
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=((T, 0),)), error_code=6, high_watermark=5)
+    assert len(turn(sessions, request(session_id, 1))[1]) == 1
+    assert len(turn(sessions, request(session_id, 2))[1]) == 0
+
+
+def test_who_got_records_is_looked_at_last_next_time() -> None:
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1), (T, 2))))
+    begun = sessions.begin(request(session_id, 1), 0)
+    sessions.end(begun, [answer(0, records=b"r"), answer(1), answer(2)], 0)
+    assert [partition.index for _, partition in sessions.begin(request(session_id, 2), 0).wanted] == [1, 2, 0]
+
+
+def test_a_request_changes_what_is_asked_for() -> None:
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1))))
+    begun = sessions.begin(request(session_id, 1, wanted=((T, 1), (U, 3)), forgotten=((T, 0),), offset=9), 0)
+    assert [(topic, partition.index, partition.fetch_offset) for topic, partition in begun.wanted] == [
+        (T, 1, 9),
+        (U, 3, 9),
+    ]
+
+
+def test_forgetting_all_ends_the_session() -> None:
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=((T, 0),)))
+    assert turn(sessions, request(session_id, 1, forgotten=((T, 0),))) == (0, [])
+    assert len(sessions) == 0
+
+
+def test_refusals() -> None:
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=((T, 0),)))
+    assert refused(sessions, request(session_id + 1, 1)) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert refused(sessions, request(session_id, 2)) is ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    assert refused(sessions, request(session_id, 1, wanted=(("t", 0),))) is ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+    assert refused(sessions, request(session_id, 1, forgotten=(("t", 0),))) is ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+    turn(sessions, request(session_id, 1))
+    assert refused(sessions, request(session_id, 1)) is ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
+
+@pytest.mark.parametrize("epoch", [0, -1], ids=["a new one", "none"])
+def test_a_full_request_ends_the_session_that_it_names(epoch: int) -> None:
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=((T, 0),)))
+    turn(sessions, request(session_id, epoch, wanted=((T, 0),)))
+    assert refused(sessions, request(session_id, 1)) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_an_answer_that_the_next_request_has_overtaken() -> None:
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=((T, 0),)))
+    late = sessions.begin(request(session_id, 1), 0)
+    turn(sessions, request(session_id, 2))
+    with pytest.raises(ApiError) as caught:
+        sessions.end(late, [answer(0)], 0)
+    assert caught.value.code is ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
+
+def test_topics_named_in_both_ways_begin_no_session() -> None:
+    sessions = make()
+    assert turn(sessions, request(wanted=((T, 0), ("t", 0))))[0] == 0
+
+
+def test_epochs_go_round() -> None:
+    assert [next_epoch(epoch) for epoch in (1, MAX_EPOCH - 1, MAX_EPOCH)] == [2, MAX_EPOCH, 1]
+
+
+def wide(count: int) -> tuple[tuple[bytes, int], ...]:
+    return tuple((T, index) for index in range(count))
+
+
+EVICTIONS: list[tuple[str, int, int, bool, bool]] = [
+    # idle ms of the first session, width of the new one, its being a follower's, the first gives way
+    ("none is old", EVICT_MS, 5, False, False),
+    ("the first is stale", EVICT_MS + 1, 1, False, True),
+]
+
+
+@pytest.mark.parametrize(
+    ("idle_ms", "width", "of_replica", "gives_way"), [c[1:] for c in EVICTIONS], ids=[c[0] for c in EVICTIONS]
+)
+def test_who_is_not_used_gives_way(idle_ms: int, width: int, of_replica: bool, gives_way: bool) -> None:
+    sessions = make(slots=1)
+    turn(sessions, request(wanted=wide(3)), now_ms=0)
+    second, _ = turn(sessions, request(wanted=wide(width), of_replica=of_replica), now_ms=idle_ms)
+    assert (second > 0) is gives_way
+    assert len(sessions) == 1
+
+
+@pytest.mark.parametrize(
+    ("first_width", "first_of_replica", "width", "of_replica", "gives_way"),
+    [
+        (3, False, 4, False, True),
+        (3, False, 3, False, False),
+        (3, False, 1, True, True),
+        (3, True, 9, False, False),
+        (3, True, 4, True, True),
+    ],
+    ids=["larger", "as large", "a follower's is larger than any", "no consumer is larger", "a larger follower's"],
+)
+def test_an_old_and_smaller_session_gives_way(
+    first_width: int, first_of_replica: bool, width: int, of_replica: bool, gives_way: bool
+) -> None:
+    sessions = make(slots=1)
+    first, _ = turn(sessions, request(wanted=wide(first_width), of_replica=first_of_replica), now_ms=0)
+    turn(sessions, request(first, 1, of_replica=first_of_replica), now_ms=EVICT_MS)
+    second, _ = turn(sessions, request(wanted=wide(width), of_replica=of_replica), now_ms=EVICT_MS + 1)
+    assert (second > 0) is gives_way
+
+
+# A reader that merges what it is told knows what a full fetch would tell.
+
+PARTITIONS = st.integers(0, 3)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("grow"), PARTITIONS),
+        st.tuples(st.just("commit"), PARTITIONS),
+        st.tuples(st.just("delete"), PARTITIONS),
+        st.tuples(st.just("fail"), PARTITIONS),
+        st.tuples(st.just("ask"), PARTITIONS),
+        st.tuples(st.just("forget"), PARTITIONS),
+        st.tuples(st.just("fetch"), PARTITIONS),
+        st.tuples(st.just("lose"), PARTITIONS),
+    ),
+    max_size=40,
+)
+
+
+class Reader:
+    """Keeps a session as Kafka's clients do, beside the broker's truth."""
+
+    def __init__(self) -> None:
+        self.sessions = make(slots=1)
+        self.truth = {index: answer(index) for index in range(4)}
+        self.wanted: dict[Key, None] = {}
+        self.sent: dict[Key, None] = {}
+        self.known: dict[Key, FetchPartitionResponse] = {}
+        self.id, self.epoch = 0, 0
+
+    def step(self, what: str, index: int) -> None:
+        now = self.truth[index]
+        match what:
+            case "grow":
+                self.truth[index] = replace(now, records=b"r")
+            case "commit":
+                self.truth[index] = replace(now, high_watermark=now.high_watermark + 1)
+            case "delete":
+                self.truth[index] = replace(now, log_start_offset=now.log_start_offset + 1)
+            case "fail":
+                self.truth[index] = replace(now, error_code=0 if now.error_code else 6)
+            case "ask":
+                self.wanted[T, index] = None
+            case "forget":
+                self.wanted.pop((T, index), None)
+            case "fetch":
+                self.fetch()
+            case "lose":
+                self.sessions = make(slots=1)
+
+    def fetch(self) -> None:
+        if self.epoch == 0:
+            self.sent, self.known = {}, {}
+        added = tuple(key for key in self.wanted if key not in self.sent)
+        gone = tuple(key for key in self.sent if key not in self.wanted)
+        try:
+            begun = self.sessions.begin(request(self.id, self.epoch, added, gone), 0)
+        except ApiError as error:
+            assert error.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+            self.id, self.epoch = 0, 0
+            return self.fetch()
+        assert {(topic, partition.index) for topic, partition in begun.wanted} == set(self.wanted)
+        answers = [self.truth[partition.index] for _, partition in begun.wanted]
+        self.id, told = self.sessions.end(begun, answers, 0)
+        self.epoch = next_epoch(self.epoch) if self.id else 0
+        self.sent = dict(self.wanted)
+        for key in gone:
+            self.known.pop(key, None)
+        self.known |= {(topic, one.index): one for topic, one in told}
+        for index, one in self.truth.items():
+            if (T, index) in self.wanted and len(one.records):
+                assert any(told_one.index == index for _, told_one in told), "records are told each time"
+                self.truth[index] = self.known[T, index] = replace(one, records=b"")  # the reader moves past them
+        assert self.known == {key: self.truth[key[1]] for key in self.wanted}
+        return None
+
+
+@settings(max_examples=300)
+@given(STEPS)
+def test_a_reader_knows_what_a_full_fetch_would_tell(steps: list[tuple[str, int]]) -> None:
+    reader = Reader()
+    for what, index in steps:
+        reader.step(what, index)
+    reader.fetch()

@@ -1,0 +1,47 @@
+"""Settings that change while logs are open: who wins, and that logs and partitions hear of it."""
+
+from __future__ import annotations
+
+from replica_cluster import TOPIC_ID, ReplicaCluster
+
+from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from quorumlog.messages.metadata_records import ConfigRecord
+
+
+def change(cluster: ReplicaCluster, kind: int, resource: str, name: str, value: str | None) -> None:
+    cluster.commit(ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=value))
+    cluster.run_for(100)
+
+
+def segment_bytes(cluster: ReplicaCluster) -> list[int]:
+    """As the open logs have it, by node."""
+    logs = [node.replicas.replicas[TOPIC_ID, 0].log for node in cluster.nodes.values()]
+    return [log.config.segment_bytes for log in logs if log is not None]
+
+
+def test_the_topic_wins_over_its_broker_and_that_over_all_brokers() -> None:
+    cluster = ReplicaCluster()
+    cluster.create_topic()
+    cluster.wait_led(1)
+    cluster.run_for(500)
+    default = 1 << 30
+    assert segment_bytes(cluster) == [default] * 3
+    change(cluster, BROKER_RESOURCE, "", "segment.bytes", "3000000")
+    assert segment_bytes(cluster) == [3_000_000] * 3
+    change(cluster, BROKER_RESOURCE, "2", "segment.bytes", "2000000")
+    assert segment_bytes(cluster) == [3_000_000, 2_000_000, 3_000_000]
+    change(cluster, TOPIC_RESOURCE, "t", "segment.bytes", "1500000")
+    assert segment_bytes(cluster) == [1_500_000] * 3
+    change(cluster, TOPIC_RESOURCE, "t", "segment.bytes", None)
+    assert segment_bytes(cluster) == [3_000_000, 2_000_000, 3_000_000]
+
+
+def test_partitions_and_logs_hear_of_what_an_acknowledgement_means() -> None:
+    cluster = ReplicaCluster()
+    cluster.create_topic()
+    cluster.wait_led(1)
+    change(cluster, TOPIC_RESOURCE, "t", "durability", "replicated")
+    change(cluster, TOPIC_RESOURCE, "t", "min.insync.replicas", "2")
+    replica = cluster.nodes[1].replicas.replicas[TOPIC_ID, 0]
+    assert (replica.core.durable, replica.core.min_isr) == (False, 2)
+    assert replica.log is not None and not replica.log.config.durable
