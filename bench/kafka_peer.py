@@ -1,4 +1,4 @@
-"""Three combined nodes of Apache Kafka (KRaft) on this machine, with the heap and the settings that its own scripts give.
+"""Three combined nodes of Apache Kafka (KRaft) on this machine, with the heap and settings that its own scripts give.
 
 Set are only ports, places, and replication 3 with min.insync.replicas 2, which is what ours starts with.
 """

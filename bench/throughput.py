@@ -60,18 +60,19 @@ async def _floor_round(client: FloorClient, load: Load, times: Times) -> None:
 
 async def _our_round(subject: Subject, load: Load, times: Times, partitions: int) -> None:
     async with subject.topic(partitions) as topic:
-        times.produce.append(load.records / await _produce_columns(subject, topic, load))
-        for read, found in ((_chunk, times.consume_bytes), (_columns, times.consume), (_single, times.consume_single)):
+        times.produce.append(load.records / await produce_columns(subject, topic, load))
+        ways = ((read_chunk, times.consume_bytes), (read_columns, times.consume), (_single, times.consume_single))
+        for read, found in ways:
             if read is _single and load.records > SINGLE_RECORDS:
-                found.append(SINGLE_RECORDS / await _consume(subject, topic, SINGLE_RECORDS, read))
+                found.append(SINGLE_RECORDS / await consume(subject, topic, SINGLE_RECORDS, read))
             else:
-                found.append(load.records / await _consume(subject, topic, load.records, read))
+                found.append(load.records / await consume(subject, topic, load.records, read))
     async with subject.topic(partitions) as topic:
         values = load.values(SINGLE_RECORDS)
         times.produce_single.append(len(values) / await _produce_single(subject, topic, values))
 
 
-async def _produce_columns(subject: Subject, topic: str, load: Load) -> float:
+async def produce_columns(subject: Subject, topic: str, load: Load) -> float:
     async with subject.producer() as producer:
         await _warm(producer, topic)
         start = time.perf_counter()
@@ -98,12 +99,12 @@ async def _warm(producer: Any, topic: str) -> None:
     await (await producer.send_arrow(topic, pa.RecordBatch.from_pydict({"value": [b"warm"] * 64})))
 
 
-async def _chunk(consumer: Any) -> int:
+async def read_chunk(consumer: Any) -> int:
     chunk = await consumer.next_chunk(POLL_MS)
     return 0 if chunk is None else chunk.stop_offset - chunk.first_offset
 
 
-async def _columns(consumer: Any) -> int:
+async def read_columns(consumer: Any) -> int:
     found = await consumer.next_arrow(POLL_MS)
     return 0 if found is None else int(found[1].num_rows)
 
@@ -112,11 +113,11 @@ async def _single(consumer: Any) -> int:
     return len(await consumer.poll(10_000, POLL_MS))
 
 
-async def _consume(subject: Subject, topic: str, records: int, read: Any) -> float:
+async def consume(subject: Subject, topic: str, records: int, read: Any) -> float:
     async with subject.consumer() as consumer:
         await consumer.assign_topic(topic, "latest", stop="latest")  # connects to every leader
-        start = time.perf_counter()
         await consumer.assign_topic(topic, "earliest", stop="latest")
+        start = time.perf_counter()  # fetches begin now: nothing was awaited since the positions were known
         done = 0
         while done < records:
             found = await read(consumer)

@@ -1,0 +1,83 @@
+"""Beside Apache Kafka: the same loads on a cluster of its and one of ours, one after the other on the same disk.
+
+    ./dev bench kafka ...   or   python -m bench.kafka [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
+
+Parts, all of them by default: start, produce, consume, latency, memory, failover. Needs a Java of 17 or newer and
+mvn; without them it says so and ends with 0. Kafka runs with its own default heap and settings, replication 3 and
+min.insync.replicas 2 on both sides; it acknowledges from the page cache, ours when it is on disk. Each figure is the
+min, median and max of the rounds; a ratio (ours of Kafka's) is of the medians, its min and max are the worst and the
+best that the rounds allow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from bench import machine
+from bench.kafka_figures import Figures, Size, measure
+from bench.kafka_peer import KafkaPeer
+from bench.kafka_rows import PARTS, rows
+from bench.kafka_tools import VERSION, Kafka, Unavailable, get_kafka
+from bench.peer import OurPeer, Peer
+from bench.report import Report, print_heading
+
+ROUNDS, QUICK_ROUNDS = 3, 1
+
+
+def main(argv: list[str]) -> int:
+    options = _parse(argv)
+    try:
+        kafka = get_kafka()
+    except Unavailable as reason:
+        print(f"not measured beside Kafka: {reason}")
+        return 0
+    size = Size.quick(options.rounds or QUICK_ROUNDS) if options.quick else Size(rounds=options.rounds or ROUNDS)
+    parts = options.parts or list(PARTS)
+    report = Report(settings={"parts": parts, "kafka": VERSION, "size": size.told()}, machine=machine.facts())
+    print(", ".join(f"{name} {value}" for name, value in report.machine.items()))
+    folder = Path(tempfile.mkdtemp(prefix="quorumlog-kafka-", dir=options.folder))
+    try:
+        theirs, ours = _measure_both(kafka, folder, size, parts)
+    except BaseException:
+        print(f"logs of what failed are in {folder}", file=sys.stderr)
+        raise
+    shutil.rmtree(folder)
+    print_heading(f"ours beside Kafka {VERSION}")
+    report.add(*rows(parts, theirs, ours))
+    missed = [row.name for row in report.rows if row.reached is False]
+    print(f"\n{len(missed)} goals missed" + (": " + "; ".join(missed) if missed else ""))
+    if options.json:
+        report.write_json(options.json)
+    return 0
+
+
+def _parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench.kafka", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--quick", action="store_true", help="little data, one round: to see that it works")
+    parser.add_argument("--rounds", type=int, help=f"default {ROUNDS}, quick {QUICK_ROUNDS}")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--folder", type=Path, help="where logs lie: on the disk that is meant")
+    options = parser.parse_args(argv)
+    unknown = [part for part in options.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    return options
+
+
+def _measure_both(kafka: Kafka, folder: Path, size: Size, parts: list[str]) -> tuple[Figures, Figures]:
+    def make_theirs(number: int) -> Peer:
+        return KafkaPeer(kafka, folder / f"kafka-{number}")
+
+    def make_ours(number: int) -> Peer:
+        return OurPeer(folder / f"ours-{number}")
+
+    return measure(kafka, make_theirs, size, parts, folder), measure(kafka, make_ours, size, parts, folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

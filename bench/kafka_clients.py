@@ -1,0 +1,164 @@
+"""The same client against either cluster: Kafka's Java performance tools, and librdkafka through confluent-kafka.
+
+Every function answers records per second unless it says otherwise. A client is started before the clock is: the Java
+tools measure from their first record, and librdkafka has connected to every leader before.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from bench.kafka_tools import CONSUMER_PERF, PRODUCER_PERF, Kafka
+from bench.peer import NODES, START_TIMEOUT_S, remaining
+
+BATCHED = {"batch.size": "262144", "linger.ms": "5"}
+DEFAULTS: Mapping[str, str] = {}
+PERF_TIMEOUT_S = 600.0
+POLL_S = 5.0
+CONSUME_RECORDS = 10_000  # of one call
+RETRY_S = 0.05
+# Quick to find a new leader, on either side alike: a client's pause is no property of a cluster.
+IMPATIENT = {
+    "log_level": 0, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 20,
+    "retry.backoff.max.ms": 100, "topic.metadata.refresh.fast.interval.ms": 50,
+}  # fmt: skip
+_numbers = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """ms from a record's hand-over to its acknowledgement."""
+
+    p50: float
+    p99: float
+
+
+def java_produce(
+    kafka: Kafka, servers: str, topic: str, records: int, record_bytes: int, settings: Mapping[str, str]
+) -> float:
+    said = _java_producer(kafka, servers, topic, records, record_bytes, settings, rate=-1)
+    return float(_last(r"([\d.]+) records/sec", said))
+
+
+def java_latency(kafka: Kafka, servers: str, topic: str, rate: int, seconds: float, record_bytes: int) -> Latency:
+    said = _java_producer(kafka, servers, topic, int(rate * seconds), record_bytes, BATCHED, rate)
+    return Latency(float(_last(r"(\d+) ms 50th", said)), float(_last(r"(\d+) ms 99th", said)))
+
+
+def java_consume(kafka: Kafka, servers: str, topic: str, records: int) -> float:
+    """Of a subscribed consumer, the time of its group's first rebalance taken out."""
+    said = kafka.run(
+        CONSUMER_PERF, "--bootstrap-server", servers, "--topic", topic, "--num-records", str(records),
+        timeout_s=PERF_TIMEOUT_S,
+    )  # fmt: skip
+    return float(said.strip().splitlines()[-1].split(", ")[-1])
+
+
+def rdkafka_produce(servers: str, topic: str, records: int, value: bytes) -> float:
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": servers, "acks": "all", **BATCHED})
+    _connect_all(producer, topic)
+    start = time.perf_counter()
+    for _ in range(records):
+        while True:
+            try:
+                producer.produce(topic, value)
+                break
+            except BufferError:
+                producer.poll(0.01)
+    left = producer.flush(PERF_TIMEOUT_S)
+    assert left == 0, f"{left} records were not acknowledged"
+    return records / (time.perf_counter() - start)
+
+
+def rdkafka_consume(servers: str, topic: str, records: int) -> float:
+    """Of a consumer that is told its partitions and asks for no group."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "none", "enable.auto.commit": False})
+    partitions = consumer.list_topics(topic).topics[topic].partitions
+    start, done = time.perf_counter(), 0
+    consumer.assign([TopicPartition(topic, index, 0) for index in partitions])
+    while done < records:
+        found = consumer.consume(CONSUME_RECORDS, POLL_S)
+        assert found, f"{done} of {records} records, then none for {POLL_S} s"
+        done += len(found)
+    seconds = time.perf_counter() - start
+    consumer.close()
+    return records / seconds
+
+
+@contextmanager
+def new_topic(servers: str, partitions: int) -> Iterator[str]:
+    """Three replicas, all in sync; dropped behind the block."""
+    admin = make_admin(servers)
+    name = f"versus-{next(_numbers)}"
+    create_topic(admin, name, partitions)
+    try:
+        yield name
+    finally:
+        admin.delete_topics([name])[name].result()
+
+
+def make_admin(servers: str) -> Any:
+    from confluent_kafka.admin import AdminClient
+
+    return AdminClient({"bootstrap.servers": servers, **IMPATIENT})
+
+
+def create_topic(admin: Any, name: str, partitions: int) -> None:
+    """Asks again until it is there and all replicas are in sync: the cluster may just be starting."""
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.cimpl import NewTopic
+
+    deadline = time.perf_counter() + START_TIMEOUT_S
+    while remaining(deadline):
+        try:
+            admin.create_topics([NewTopic(name, partitions, NODES)], request_timeout=2.0)[name].result()
+            break
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                break
+            time.sleep(RETRY_S)
+    while remaining(deadline) and not in_sync(admin, name):
+        time.sleep(RETRY_S)
+
+
+def in_sync(admin: Any, name: str) -> bool:
+    from confluent_kafka import KafkaException
+
+    try:
+        partitions = admin.list_topics(name, timeout=2.0).topics[name].partitions.values()
+    except KafkaException:
+        return False
+    return bool(partitions) and all(len(found.isrs) == NODES and found.leader >= 0 for found in partitions)
+
+
+def _java_producer(
+    kafka: Kafka, servers: str, topic: str, records: int, record_bytes: int, settings: Mapping[str, str], rate: int
+) -> str:
+    properties = {"bootstrap.servers": servers, "acks": "all", **settings}
+    return kafka.run(
+        PRODUCER_PERF, "--topic", topic, "--num-records", str(records), "--record-size", str(record_bytes),
+        "--throughput", str(rate), "--command-property", *(f"{key}={value}" for key, value in properties.items()),
+        timeout_s=PERF_TIMEOUT_S,
+    )  # fmt: skip
+
+
+def _connect_all(producer: Any, topic: str) -> None:
+    for index in producer.list_topics(topic).topics[topic].partitions:
+        producer.produce(topic, b"warm", partition=index)
+    producer.flush()
+
+
+def _last(pattern: str, text: str) -> str:
+    found: list[str] = re.findall(pattern, text)
+    assert found, f"no {pattern!r} in {text[-500:]!r}"
+    return found[-1]
