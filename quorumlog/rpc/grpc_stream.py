@@ -14,7 +14,7 @@ import grpc
 
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.calls import Call
-from quorumlog.rpc.ordered_calls import OrderedCalls
+from quorumlog.rpc.ordered_calls import OrderedCall, OrderedCalls
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
 Rpc = Any  # grpc.aio.StreamStreamCall of bytes
@@ -50,12 +50,19 @@ class GrpcStream:
     async def _write(self, rpc: Rpc) -> None:
         try:
             while not self._ended:
-                call = await self.calls.next_to_send()
-                await rpc.write(call.data)
-                if not call.answered:
-                    call.succeed(None)
+                await self._write_one(rpc, await self.calls.next_to_send())
         except _BROKEN:
             pass  # the reader finds out too
+
+    async def _write_one(self, rpc: Rpc, call: OrderedCall) -> None:
+        """The end of the stream is told to those that wait for an answer; to one that waits for none, here."""
+        try:
+            await rpc.write(call.data)
+            if not call.answered:
+                call.succeed(None)
+        finally:
+            if not call.answered:
+                call.fail(OutcomeUnknown(f"{self.name}: it was cut off while it was sent"))  # if it was
 
     async def _read(self, rpc: Rpc) -> str:
         """Hand out answers until there are no more; gives the reason."""

@@ -18,7 +18,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from transport_worlds import identity
 
-from quorumlog.errors import ErrorCode
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, ProbeResponse
 from quorumlog.messages.fetch import FetchRequest, FetchResponse
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
@@ -65,6 +65,28 @@ def test_garbage_is_an_invalid_request_and_ends_a_stream() -> None:
             assert await stream.read() is grpc.aio.EOF
 
     asyncio.run(scenario())
+
+
+def test_a_call_without_an_answer_is_told_when_its_stream_ends_under_it() -> None:
+    """It waited for its deadline: nobody counted it among the calls that the end of the stream concerns."""
+
+    async def refuse(context: Context, request: Any) -> Any:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "which ends a stream where no answer is due")
+
+    async def scenario() -> None:
+        async with served(refuse) as address:
+            connection = GrpcTransport().connect(address, internal=False)
+            for _ in range(100):
+                calls = [asyncio.ensure_future(connection.call(ProduceRequest(acks=0, timeout_ms=1), 60_000))]
+                calls += [asyncio.ensure_future(connection.call(ProduceRequest(acks=0, timeout_ms=1), 60_000))]
+                for call in calls:
+                    try:
+                        await call
+                    except OutcomeUnknown:
+                        pass
+            await connection.close()
+
+    asyncio.run(scenario())  # `served` bounds the time
 
 
 def test_a_half_closed_stream_still_gets_its_answers() -> None:
