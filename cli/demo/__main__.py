@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import shutil
 import sys
 import time
@@ -24,6 +23,7 @@ from cli.demo.flights import Figures, Flights
 from cli.demo.page import mean_text, render
 from cli.demo.steps import Steps
 from quorumlog.client.errors import QuorumlogError, RequestFailed
+from quorumlog.client.loop_thread import loop_thread
 from quorumlog.errors import ErrorCode
 from quorumlog.rpc.transport import RpcError
 from quorumlog.spark.java import NoJava, use_java
@@ -113,7 +113,8 @@ class Demo:
 
             running = pool.submit(fault.run)
             try:
-                loaded = asyncio.run(load(self.flights, TOPIC, cluster.bootstrap_servers, on_acknowledged))
+                # on the loop of the blocking clients: two loops in one process share gRPC's poller, and it minds
+                loaded = loop_thread().run(load(self.flights, TOPIC, cluster.bootstrap_servers, on_acknowledged))
             except BaseException:
                 fault.give_up()
                 self._tell_ended(cluster)

@@ -5,9 +5,9 @@ as text), planning (pure), columns, reading (in the worker), source (what Spark 
 Nothing of pyspark is imported until `DefaultSource` is used.
 
 Spark's own Python processes must see the package: outside an activated environment, set PYSPARK_PYTHON to
-`sys.executable` before the session starts, or Spark takes the `python3` of the PATH and knows no format `quorumlog`. In a
-script that also uses a client of its own, start the session first: Spark forks to start Java, and gRPC's threads may
-end the child before it becomes Java.
+`sys.executable` before the session starts, or Spark takes the `python3` of the PATH, which knows no format `quorumlog`.
+In a script that also uses a client of its own, start the session first: Spark forks to start Java, and gRPC's threads
+may end the child before it becomes Java.
 """
 
 from __future__ import annotations
