@@ -19,12 +19,16 @@ from quorumlog.wire.limits import WireLimits
 
 @dataclass(slots=True)
 class Slot:
-    """One request. answer: None until it is there; empty: nothing is sent. last: the connection ends behind it."""
+    """One request. answer: None until it is there; empty: nothing is sent. last: the connection ends behind it.
+
+    granted_bytes: what a fetch may answer, until it has.
+    """
 
     size_bytes: int
     ordered: bool
     answer: Frame | None = None
     last: bool = False
+    granted_bytes: int = 0
     task: Task[Any] | None = None
 
 
@@ -68,12 +72,12 @@ class Answering:
                 return buffers, done_bytes, True
         return buffers, done_bytes, False
 
-    def cancel(self) -> int:
-        """Cut off the handlers; gives the bytes of their requests."""
-        held_bytes = self.handled_bytes
+    def cancel(self) -> list[Slot]:
+        """Cut off the handlers; gives their slots."""
+        slots = list(self._slots)
         for slot in self._slots:
             if slot.task is not None:
                 slot.task.cancel()
         self._slots.clear()
         self.handled_bytes = 0
-        return held_bytes
+        return slots

@@ -124,7 +124,7 @@ class Shape:
                 raise Malformed(f"tag {tag} of {self.name} has {size} bytes, but its value has not")
 
     def _write_tags(self, parts: Parts, values: Mapping[str, Any]) -> None:
-        present = [(tag, step) for tag, step in self.tags.items() if values.get(step.name) not in (None, step.default)]
+        present = [(tag, step) for tag, step in self.tags.items() if _is_said(values.get(step.name), step.default)]
         write_uvarint(parts.tail, len(present))
         for tag, step in present:
             inner = Parts()
@@ -167,6 +167,11 @@ def _step(field: Field[Any], flexible: bool, tagged: bool) -> Step:
         read, write = blob(lengths, nullable, as_view=kind == "records")
     default = field.default if isinstance(field.default, str) else None
     return Step(field.name, read, write, default, lengths.least_bytes)
+
+
+def _is_said(value: Any, default: Any) -> bool:
+    """A tagged field that is as it would be without it is left out."""
+    return value is not None and value != default and not (default == () and len(value) == 0)
 
 
 def _single(field: Field[Any], letter: str) -> Step:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from quorumlog.messages.fetch import FetchRequest
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.transport import ORDERED
 from quorumlog.wire import sasl, versions
@@ -79,7 +81,9 @@ class ServedConnection(asyncio.BufferedProtocol):
         node_bytes = self._serving.node_bytes
         node_bytes.forget(self._pump)
         self._waiting.clear()
-        held_bytes = self._answering.cancel() + self._unsent_bytes
+        held_bytes = self._unsent_bytes + self._answering.handled_bytes
+        for slot in self._answering.cancel():
+            self._ungrant(slot)
         self._unsent_bytes = 0
         self._serving.left(self)
         self._serving.dispatch.close(self._context)
@@ -153,15 +157,25 @@ class ServedConnection(asyncio.BufferedProtocol):
         asked = decode_request(BY_KEY[fixed.api_key], cursor, fixed)
         self._context.client_id = asked.header.client_id
         slot = self._begin_slot(frame, type(asked.request) in ORDERED)
+        if isinstance(asked.request, FetchRequest):
+            slot.granted_bytes = self._serving.node_bytes.grant(asked.request.max_bytes)
+            asked = Asked(asked.api, asked.header, replace(asked.request, max_bytes=slot.granted_bytes))
         name = f"{asked.api.method.name} from {asked.header.client_id or 'a peer'}"
         slot.task = self._serving.nursery.start(self._answer(slot, asked), name)
+
+    def _ungrant(self, slot: Slot) -> None:
+        granted_bytes, slot.granted_bytes = slot.granted_bytes, 0
+        self._serving.node_bytes.ungrant(granted_bytes)
 
     def _begin_slot(self, frame: memoryview, ordered: bool) -> Slot:
         self._serving.node_bytes.take(len(frame))
         return self._answering.begin(len(frame), ordered)
 
     async def _answer(self, slot: Slot, asked: Asked) -> None:
-        reply = await self._serving.dispatch.reply(self._context, asked.api.method, asked.request)
+        try:
+            reply = await self._serving.dispatch.reply(self._context, asked.api.method, asked.request)
+        finally:
+            self._ungrant(slot)
         slot.last = reply.last
         try:
             slot.answer = [] if reply.message is None else encode_response(asked, reply.message)

@@ -41,7 +41,7 @@ class WireTransport:
         self.identity = identity
         self._on_crash, self._serves, self._grpc_address = on_crash, serves, grpc_address
         self._limits = limits or WireLimits()
-        self._node_bytes = NodeBytes(self._limits.max_node_bytes)
+        self._node_bytes = NodeBytes(self._limits.max_node_bytes, self._limits.min_grant_bytes)
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> WireConnection:
