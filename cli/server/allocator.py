@@ -24,7 +24,7 @@ SETTINGS = (
 
 
 def keep_freed_memory() -> bool:
-    """Before the first thread. False where it is not glibc that allocates, or where the environment has its own settings."""
+    """Before the first thread. False where glibc does not allocate, or where the environment has its own settings."""
     if any(name.startswith("MALLOC_") or name == "GLIBC_TUNABLES" for name in os.environ):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

@@ -39,10 +39,7 @@ CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 
 
 def layout_in(root: Path, count: int = 3) -> Layout:
-    nodes = tuple(
-        NodeFiles(i, node_folder(root, i), NodePorts.row(20_000 + 3 * i))
-        for i in range(1, count + 1)
-    )
+    nodes = tuple(NodeFiles(i, node_folder(root, i), NodePorts.row(20_000 + 3 * i)) for i in range(1, count + 1))
     return Layout(root, CLUSTER_ID, nodes)
 
 

@@ -1,4 +1,4 @@
-"""What `quorumlog.rpc.transport` promises, told by every wire: gRPC and the lane on real sockets, the simulated network.
+"""What `quorumlog.rpc.transport` promises, told by every wire: gRPC and the lane on real sockets, the simulation.
 
 The lane carries fewer requests, and its answers have an error of the whole only where Kafka's have one (`error_of`).
 """
