@@ -33,10 +33,13 @@ class Asked:
 
 
 def decode_request(api: Api, cursor: Cursor, fixed: RequestHeader) -> Asked:
-    """The rest of a request behind the fixed part of its header. Raises Malformed."""
+    """The rest of a request behind the fixed part of its header. Raises Malformed.
+
+    Bytes behind it are passed over, as Kafka does: librdkafka 2.16 leaves three of them when it asks for all topics.
+    """
     shape = api.request_shape(fixed.version)
     header = read_rest(cursor, fixed, shape.flexible)
-    values = read_whole(cursor, shape)
+    values = shape.read(cursor)
     return Asked(api, header, api.read_request(values, fixed.version))
 
 
