@@ -1,4 +1,4 @@
-"""`quorumlog topic`: create, list, describe, delete."""
+"""`quorumlog topic`: create, list, describe, delete; alter, truncate and offsets are in files of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import output
+from cli.commands.config_values import keys_and_values
+from cli.commands.topic_alter import alter
+from cli.commands.topic_offsets import offsets
+from cli.commands.topic_truncate import truncate
 from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from cli.errors import CliError, Exit, exit_code
 from cli.output import Format, OutputOption
@@ -16,7 +20,7 @@ from quorumlog.ids import format_uuid
 if TYPE_CHECKING:
     from quorumlog.messages.cluster import PartitionMetadata, TopicMetadata
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Create, list, describe and delete topics.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Create, list, change and delete topics.")
 
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC")]
 SET_ON_TOPIC = 1  # Kafka's number for where a config comes from
@@ -43,7 +47,7 @@ def create(
 ) -> None:
     """Create a topic. Exit code 6 if it exists already."""
     output.use(output_format)
-    values = dict(_key_and_value(text) for text in configs or ())
+    values = keys_and_values(configs or ())
     with connected(find_target(servers, profile, options)) as cluster:
         result = cluster.admin.create_topic(
             topic, partitions, replication, values, exist_ok=if_not_exists, validate_only=dry_run
@@ -146,11 +150,9 @@ def delete(
         raise CliError(Exit.PARTIAL, "; ".join(f"{name}: {error}" for name, error in failures.items()))
 
 
-def _key_and_value(text: str) -> tuple[str, str]:
-    key, found, value = text.partition("=")
-    if not found or not key.strip():
-        raise CliError(Exit.USAGE, f"-c {text}: not KEY=VALUE")
-    return key.strip(), value.strip()
+app.command()(alter)
+app.command()(truncate)
+app.command()(offsets)
 
 
 def _summary(topic: TopicMetadata) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from quorumlog.client.delete_records import delete_records
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.link import Link, check
@@ -15,6 +16,20 @@ from quorumlog.client.offsets import FoundOffset, resolve_offsets
 from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import NodeId
+from quorumlog.messages.admin import (
+    AlterableConfig,
+    AlterConfigsResource,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    LogDirDescription,
+    NewPartition,
+    PartitionsOfTopic,
+)
 from quorumlog.messages.cluster import (
     ConfigDescription,
     ConfigResource,
@@ -40,6 +55,7 @@ from quorumlog.rpc.transport import Transport
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
+SET, DELETE = 0, 1  # Kafka's numbers of operations on a setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,12 +166,79 @@ class AsyncAdmin:
     async def describe_configs(
         self, name: str, *, resource_type: int = TOPIC_RESOURCE, names: Sequence[str] = ()
     ) -> ConfigDescription:
+        """name: of a topic; or the id of a broker, which is asked itself, or nothing for all brokers."""
         resource = ConfigResource(resource_type=resource_type, resource_name=name, names=tuple(names))
-        response: DescribeConfigsResponse = await self._link.call_any(DescribeConfigsRequest(resources=(resource,)))
+        request = DescribeConfigsRequest(resources=(resource,))
+        response: DescribeConfigsResponse
+        if resource_type == BROKER_RESOURCE and name:
+            await self._link.refresh([])
+            response = await self._link.call_node(_broker_id(name), request)
+        else:
+            response = await self._link.call_any(request)
         check(response)
         (result,) = response.results
         _check_result(result, f"configs of {name!r}")
         return result
+
+    async def alter_configs(
+        self,
+        name: str,
+        changes: Mapping[str, str | None],
+        *,
+        resource_type: int = TOPIC_RESOURCE,
+        validate_only: bool = False,
+    ) -> None:
+        """Set these settings, None: back to the default; the others stay. name: as in `describe_configs`.
+
+        Raises RequestFailed: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, BROKER_ID_NOT_REGISTERED.
+        """
+        configs = tuple(
+            AlterableConfig(name=key, operation=DELETE if value is None else SET, value=value)
+            for key, value in changes.items()
+        )
+        resource = AlterConfigsResource(resource_type=resource_type, resource_name=name, configs=configs)
+        request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
+        response: IncrementalAlterConfigsResponse = await self._change(request)
+        (result,) = response.results
+        _check_result(result, f"configs of {name!r}")
+
+    async def create_partitions(
+        self,
+        name: str,
+        count: int,
+        *,
+        assignment: Sequence[Sequence[int]] | None = None,
+        validate_only: bool = False,
+    ) -> None:
+        """Let a topic have `count` partitions in all. assignment: broker ids of each new one, the leader first.
+
+        A retried change whose first try was carried out ends in INVALID_PARTITIONS. Raises RequestFailed.
+        """
+        topic = PartitionsOfTopic(
+            name=name,
+            count=count,
+            assignments=tuple(NewPartition(broker_ids=tuple(brokers)) for brokers in assignment or ()),
+        )
+        request = CreatePartitionsRequest(
+            topics=(topic,), timeout_ms=self.options.request_timeout_ms, validate_only=validate_only
+        )
+        response: CreatePartitionsResponse = await self._change(request)
+        (result,) = response.results
+        _check_result(result, f"topic {name!r}")
+
+    async def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Delete all records before these offsets, -1: all that are committed. The first offset left, of each."""
+        return await delete_records(self._link, before)
+
+    async def describe_log_dirs(self) -> dict[NodeId, tuple[LogDirDescription, ...]]:
+        """The log directories of every broker that answers metadata, by broker id."""
+        await self._link.refresh([])
+        found: dict[NodeId, tuple[LogDirDescription, ...]] = {}
+        for node_id in sorted(self._link.cache.brokers):
+            response: DescribeLogDirsResponse = await self._link.call_node(node_id, DescribeLogDirsRequest())
+            check(response)
+            found[node_id] = response.directories
+        return found
 
     async def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
         """Offsets for a timestamp in ms, or LATEST, EARLIEST, MAX_TIMESTAMP of `quorumlog.client.offsets`."""
@@ -170,7 +253,8 @@ class AsyncAdmin:
         async def ask() -> Any:
             response = await self._link.call_any(request, self.options.request_timeout_ms)
             check(response)
-            busy = next((t for t in response.topics if t.error_code == ErrorCode.NOT_CONTROLLER), None)
+            parts = response.topics if hasattr(response, "topics") else response.results
+            busy = next((part for part in parts if part.error_code == ErrorCode.NOT_CONTROLLER), None)
             if busy is not None:
                 raise RequestFailed(ErrorCode.NOT_CONTROLLER, busy.error_message)
             return response
@@ -189,6 +273,12 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
         ),
         configs=tuple(ConfigEntry(name=key, value=value) for key, value in (topic.configs or {}).items()),
     )
+
+
+def _broker_id(name: str) -> NodeId:
+    if not (name.isascii() and name.isdigit()):
+        raise RequestFailed(ErrorCode.INVALID_REQUEST, f"{name!r} is no broker id")
+    return int(name)
 
 
 def _check_result(result: Any, what: str) -> None:

@@ -25,6 +25,7 @@ from quorumlog.client.fetch_position import Chunk, TopicPartition
 from quorumlog.client.loop_thread import loop_thread
 from quorumlog.client.offsets import FoundOffset
 from quorumlog.client.producer import HeadersLike, ProducerStats
+from quorumlog.messages.admin import LogDirDescription
 from quorumlog.messages.cluster import ConfigDescription, CreateTopicResult, DescribeClusterResponse, TopicMetadata
 from quorumlog.messages.quorum import DescribeQuorumResponse
 
@@ -261,6 +262,36 @@ class Admin(_Blocking):
         self, name: str, *, resource_type: int = TOPIC_RESOURCE, names: Sequence[str] = ()
     ) -> ConfigDescription:
         return self._thread.run(self._client.describe_configs(name, resource_type=resource_type, names=names))
+
+    def alter_configs(
+        self,
+        name: str,
+        changes: Mapping[str, str | None],
+        *,
+        resource_type: int = TOPIC_RESOURCE,
+        validate_only: bool = False,
+    ) -> None:
+        self._thread.run(
+            self._client.alter_configs(name, changes, resource_type=resource_type, validate_only=validate_only)
+        )
+
+    def create_partitions(
+        self,
+        name: str,
+        count: int,
+        *,
+        assignment: Sequence[Sequence[int]] | None = None,
+        validate_only: bool = False,
+    ) -> None:
+        self._thread.run(
+            self._client.create_partitions(name, count, assignment=assignment, validate_only=validate_only)
+        )
+
+    def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return self._thread.run(self._client.delete_records(before))
+
+    def describe_log_dirs(self) -> dict[int, tuple[LogDirDescription, ...]]:
+        return self._thread.run(self._client.describe_log_dirs())
 
     def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
         return self._thread.run(self._client.list_offsets(wanted))

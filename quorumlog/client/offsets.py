@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from quorumlog.client.errors import RequestFailed
@@ -36,19 +36,24 @@ async def resolve_offsets(
     found: dict[TopicPartition, FoundOffset] = {}
 
     async def ask() -> None:
-        topics = list(dict.fromkeys(topic for topic, _ in wanted))
-        await link.refresh(topics)
-        by_node: dict[NodeId, list[TopicPartition]] = {}
-        for key in wanted:
-            if key not in found:
-                by_node.setdefault(_leader(link, key), []).append(key)
-        for node_id, keys in by_node.items():
+        missing = [key for key in wanted if key not in found]
+        for node_id, keys in (await by_leader(link, missing)).items():
             response: ListOffsetsResponse = await link.call_node(node_id, _request(keys, wanted))
             check(response)
             _collect(response, found)
 
     await link.until(ask, timeout_ms or link.options.default_api_timeout_ms)
     return found
+
+
+async def by_leader(link: Link, keys: Iterable[TopicPartition]) -> dict[NodeId, list[TopicPartition]]:
+    """Partitions by the brokers that lead them now, asked anew. Raises RequestFailed where there is none."""
+    asked = list(keys)
+    await link.refresh(list(dict.fromkeys(topic for topic, _ in asked)))
+    by_node: dict[NodeId, list[TopicPartition]] = {}
+    for key in asked:
+        by_node.setdefault(_leader(link, key), []).append(key)
+    return by_node
 
 
 def _leader(link: Link, key: TopicPartition) -> NodeId:

@@ -1,0 +1,125 @@
+"""`quorumlog config`: the settings of topics and brokers that are changed while the cluster runs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli import output
+from cli.commands.config_values import keys_and_values
+from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
+from cli.errors import CliError, Exit
+from cli.output import Format, OutputOption
+
+if TYPE_CHECKING:
+    from quorumlog.messages.cluster import DescribedConfig
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="See and change the settings of topics and brokers.")
+
+
+class Entity(StrEnum):
+    TOPIC = "topic"
+    BROKER = "broker"
+
+
+EntityOption = Annotated[Entity, typer.Option("--entity-type", help="Whose settings.")]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="A topic; or the id of a broker, `default` for all brokers.")
+]
+RESOURCE_TYPES = {Entity.TOPIC: 2, Entity.BROKER: 4}  # Kafka's numbers
+ALL_BROKERS = "default"
+SOURCES = {1: "topic", 2: "broker", 3: "all brokers", 4: "file", 5: "default"}
+BY_DEFAULT = 5
+
+
+@app.command()
+def get(
+    name: NameArgument,
+    keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY…]", help="Only these.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="What is at its default too.")] = False,
+    entity: EntityOption = Entity.TOPIC,
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Show settings and where each comes from."""
+    output.use(output_format)
+    with connected(find_target(servers, profile, options)) as cluster:
+        found = cluster.admin.describe_configs(
+            _resource_name(entity, name), resource_type=RESOURCE_TYPES[entity], names=keys or ()
+        ).configs
+    missing = [key for key in keys or () if key not in [config.name for config in found]]
+    if missing:
+        raise CliError(Exit.NOT_FOUND, f"{entity} {name} has no setting {missing[0]}")
+    rows = [_row(config) for config in found if everything or keys or config.source != BY_DEFAULT]
+    output.show(("KEY", "VALUE", "FROM"), [[row["key"], row["value"], row["source"]] for row in rows], rows)
+
+
+@app.command("set")
+def set_values(
+    name: NameArgument,
+    values: Annotated[list[str], typer.Argument(metavar="KEY=VALUE…")],
+    entity: EntityOption = Entity.TOPIC,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Let the controller check it, and change nothing.")
+    ] = False,
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Set settings; those that are not named stay as they are."""
+    changes: dict[str, str | None] = {**keys_and_values(values)}
+    output.use(output_format)
+    with connected(find_target(servers, profile, options)) as cluster:
+        cluster.admin.alter_configs(
+            _resource_name(entity, name), changes, resource_type=RESOURCE_TYPES[entity], validate_only=dry_run
+        )
+    _show_changed(entity, name, changes, "would set" if dry_run else "set")
+
+
+@app.command()
+def unset(
+    name: NameArgument,
+    keys: Annotated[list[str], typer.Argument(metavar="KEY…")],
+    entity: EntityOption = Entity.TOPIC,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Let the controller check it, and change nothing.")
+    ] = False,
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Take settings back: what all brokers, the file or the default say counts again."""
+    changes: dict[str, str | None] = dict.fromkeys(keys)
+    output.use(output_format)
+    with connected(find_target(servers, profile, options)) as cluster:
+        cluster.admin.alter_configs(
+            _resource_name(entity, name), changes, resource_type=RESOURCE_TYPES[entity], validate_only=dry_run
+        )
+    _show_changed(entity, name, changes, "would take back" if dry_run else "took back")
+
+
+def _resource_name(entity: Entity, name: str) -> str:
+    return "" if entity is Entity.BROKER and name == ALL_BROKERS else name
+
+
+def _row(config: DescribedConfig) -> dict[str, Any]:
+    return {
+        "key": config.name,
+        "value": config.value,
+        "source": SOURCES.get(config.source, str(config.source)),
+        "read_only": config.read_only,
+    }
+
+
+def _show_changed(entity: Entity, name: str, changes: dict[str, str | None], verb: str) -> None:
+    if output.is_json():
+        output.show_json({"entity_type": entity, "name": name, "changes": changes})
+        return
+    shown = ", ".join(key if value is None else f"{key}={value}" for key, value in changes.items())
+    output.say(f"{verb} {shown} of {entity} {name}")

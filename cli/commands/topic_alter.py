@@ -1,0 +1,48 @@
+"""`quorumlog topic alter`: more partitions, other settings."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli import output
+from cli.commands.config_values import keys_and_values
+from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
+from cli.errors import CliError, Exit
+from cli.output import Format, OutputOption
+
+
+def alter(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    partitions: Annotated[
+        int | None, typer.Option("--partitions", help="How many it shall have in all; never fewer than now.")
+    ] = None,
+    configs: Annotated[
+        list[str] | None, typer.Option("-c", "--config", metavar="KEY=VALUE", help="A topic config; may be repeated.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Let the controller check it, and change nothing.")
+    ] = False,
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Give a topic more partitions, or other settings. Records stay where they are: keys may go elsewhere from now."""
+    output.use(output_format)
+    values = keys_and_values(configs or ())
+    if partitions is None and not values:
+        raise CliError(Exit.USAGE, "nothing to alter; give --partitions N or -c KEY=VALUE")
+    with connected(find_target(servers, profile, options)) as cluster:
+        if values:
+            cluster.admin.alter_configs(topic, dict(values), validate_only=dry_run)
+        if partitions is not None:
+            cluster.admin.create_partitions(topic, partitions, validate_only=dry_run)
+    if output.is_json():
+        output.show_json({"topic": topic, "partitions": partitions, "configs": values, "altered": not dry_run})
+        return
+    verb = "would give" if dry_run else "gave"
+    what = [] if partitions is None else [output.counted(partitions, "partition")]
+    what += [f"{key}={value}" for key, value in values.items()]
+    output.say(f"{verb} topic {topic!r} {', '.join(what)}")
