@@ -42,6 +42,7 @@ from quorumlog.rpc.convert.services import CODECS
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection
 from quorumlog.testing import LocalCluster
+from quorumlog.testing.ports import HOST
 
 CALL_MS = 10_000
 MAX_MESSAGE_BYTES = 2_000
@@ -88,9 +89,9 @@ def target(cluster: LocalCluster) -> Iterator[list[Target]]:
     with cluster.client.producer() as producer:
         producer.send("bad-input", b"first").result(30)  # every part of the topic is there, once this is acknowledged
     leader = cluster.leader_of("bad-input", 0)
-    host, _, port = cluster.nodes.layout.node(leader).grpc_address.rpartition(":")
+    port = cluster.nodes.layout.node(leader).ports.grpc
     topic = admin.describe_topic("bad-input")
-    yield [Target(topic.name, topic.topic_id, Address(host, int(port)), 1)]
+    yield [Target(topic.name, topic.topic_id, Address(HOST, port), 1)]
     admin.delete_topic("bad-input")
 
 

@@ -55,7 +55,8 @@ class World:
         (ports,) = self.picker.pick(1)
         path = folder / "server.properties"
         path.write_text(
-            f"node.id=1\nlog.dirs={folder}/a\nlisteners=CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:{ports.internal}\n"
+            f"node.id=1\nlog.dirs={folder}/a\nlisteners=CLIENT://127.0.0.1:0,GRPC://127.0.0.1:0,"
+            f"INTERNAL://127.0.0.1:{ports.internal}\n"
             f"controller.quorum.voters=1@127.0.0.1:{ports.internal}\n"
         )
         self.config = load(str(path), path.read_text(), {})
@@ -87,7 +88,7 @@ class World:
         async with asyncio.timeout(30):
             while not node.ready:  # noqa: ASYNC110 - readiness is a question
                 await asyncio.sleep(0.02)
-        connection = GrpcTransport().connect(node.addresses["CLIENT"], internal=False)
+        connection = GrpcTransport().connect(node.addresses["GRPC"], internal=False)
         topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)
         await connection.call(CreateTopicsRequest(topics=(topic,), timeout_ms=CALL_MS), CALL_MS)
         return node, connection
