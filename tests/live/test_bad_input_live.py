@@ -17,13 +17,13 @@ import pytest
 
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.cluster import (
-    ConfigEntry,
     CreatableTopic,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     MetadataRequest,
     TopicQuery,
 )
+from quorumlog.messages.common import ConfigEntry
 from quorumlog.messages.fetch import (
     FetchPartition,
     FetchRequest,
