@@ -1,0 +1,181 @@
+"""Our messages through every version of their API and back: what a version can say is said, errors above all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from quorumlog.ids import ZERO_UUID
+from quorumlog.messages import admin, cluster, common, fetch, produce, quorum
+from quorumlog.wire.apis import APIS, BY_REQUEST, Api
+from quorumlog.wire.codec import Asked, decode_request, decode_response, encode_request, encode_response
+from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.header import RequestHeader, read_fixed
+from quorumlog.wire.parts import LENGTH_BYTES
+
+ID = b"t" * 16
+QUERIES = (cluster.TopicQuery(name="a"), cluster.TopicQuery(name="b"))
+RESOURCE = cluster.ConfigResource(resource_type=2, resource_name="a", names=("x",))
+
+REQUESTS: list[Any] = [
+    produce.ProduceRequest(
+        acks=-1,
+        timeout_ms=5,
+        topics=(
+            produce.ProduceTopic(name="a", topic_id=ID, partitions=(produce.ProducePartition(index=1, records=b"r"),)),
+        ),
+    ),
+    fetch.FetchRequest(
+        max_wait_ms=5,
+        min_bytes=1,
+        max_bytes=9,
+        topics=(
+            fetch.FetchTopic(
+                topic_id=ID,
+                name="a",
+                partitions=(fetch.FetchPartition(index=1, fetch_offset=7, max_bytes=5, log_start_offset=2),),
+            ),
+        ),
+        replica=fetch.ReplicaState(replica_id=2, broker_epoch=8),
+    ),
+    fetch.ListOffsetsRequest(
+        topics=(fetch.ListOffsetsTopic(name="a", partitions=(fetch.ListOffsetsPartition(index=1, timestamp_ms=-2),)),),
+    ),
+    fetch.OffsetForLeaderEpochRequest(
+        topics=(fetch.EpochTopic(name="a", partitions=(fetch.EpochPartition(index=1, leader_epoch=4),)),)
+    ),
+    cluster.MetadataRequest(all_topics=False, topics=QUERIES),
+    cluster.MetadataRequest(all_topics=True),
+    cluster.CreateTopicsRequest(topics=(cluster.CreatableTopic(name="a", num_partitions=2),), timeout_ms=5),
+    cluster.DeleteTopicsRequest(topics=QUERIES, timeout_ms=5),
+    cluster.DescribeConfigsRequest(resources=(RESOURCE,), include_documentation=True),
+    cluster.DescribeClusterRequest(include_fenced_brokers=True, endpoint_type=2),
+    quorum.DescribeQuorumRequest(),
+    produce.InitProducerIdRequest(producer_id=5, producer_epoch=2),
+    admin.CreatePartitionsRequest(topics=(admin.PartitionsOfTopic(name="a", count=4),), timeout_ms=5),
+    admin.IncrementalAlterConfigsRequest(
+        resources=(
+            admin.AlterConfigsResource(
+                resource_type=2,
+                resource_name="a",
+                configs=(admin.AlterableConfig(name="x", operation=1, value=None),),
+            ),
+        ),
+    ),
+    admin.DescribeTopicPartitionsRequest(
+        topics=("a", "b"), cursor=admin.PartitionCursor(topic_name="a", partition_index=3)
+    ),
+    admin.DeleteRecordsRequest(
+        topics=(admin.DeleteRecordsTopic(name="a", partitions=(admin.DeleteRecordsPartition(index=1, offset=5),)),)
+    ),
+    admin.DescribeLogDirsRequest(),
+    admin.DescribeLogDirsRequest(all_topics=False, topics=(admin.LogDirsTopic(name="a", partitions=(1, 2)),)),
+    admin.ListGroupsRequest(states=("Stable",)),
+    admin.FindCoordinatorRequest(keys=("g",)),
+]
+NAMES = [f"{number}-{type(request).__name__}" for number, request in enumerate(REQUESTS)]
+
+
+def through(api: Api, request: Any, version: int) -> Asked:
+    frame = b"".join(encode_request(api, RequestHeader(api.key, version, 9, "me"), request))
+    cursor = Cursor(memoryview(frame)[LENGTH_BYTES:])
+    return decode_request(api, cursor, read_fixed(cursor))
+
+
+def answer(asked: Asked, response: Any) -> Any:
+    return decode_response(asked, memoryview(b"".join(encode_response(asked, response)))[LENGTH_BYTES:])
+
+
+def newest_by_name(api: Api, request: Any) -> int:
+    return api.version_for(request, api.newest)
+
+
+def test_every_api_has_an_example() -> None:
+    assert {type(request) for request in REQUESTS} == set(BY_REQUEST)
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=NAMES)
+def test_a_request_survives_its_newest_version(request_: Any) -> None:
+    api = BY_REQUEST[type(request_)]
+    found = through(api, request_, api.newest).request
+    assert without_names(found) == without_names(request_)
+
+
+def without_names(request: Any) -> Any:
+    """From the version with topic ids on, names are not told."""
+    if isinstance(request, produce.ProduceRequest | fetch.FetchRequest):
+        return replace(request, topics=tuple(replace(topic, name="") for topic in request.topics))
+    return request
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=NAMES)
+def test_an_error_of_the_whole_is_told_in_every_version(request_: Any) -> None:
+    """In the whole or in its parts; DescribeLogDirs had no error before version 3."""
+    api = BY_REQUEST[type(request_)]
+    for version in range(api.oldest, api.newest + 1):
+        asked = through(api, request_, version)
+        told = answer(asked, api.method.response(error_code=41, error_message="why"))
+        silent = isinstance(request_, admin.DescribeLogDirsRequest) and version < 3
+        everything = isinstance(request_, cluster.MetadataRequest) and request_.all_topics and version < 13
+        assert ("error_code=41" in repr(told)) is not (silent or everything), (version, told)
+
+
+@pytest.mark.parametrize("api", APIS, ids=[api.schema for api in APIS])
+def test_an_empty_answer_can_be_told_in_every_version(api: Api) -> None:
+    request = next(request for request in REQUESTS if type(request) is api.method.request)
+    for version in range(api.oldest, api.newest + 1):
+        told = answer(through(api, request, version), api.method.response())
+        assert told.error_code == 0
+
+
+def test_a_leaders_hints_reach_the_producer() -> None:
+    """KIP-951: NOT_LEADER answers say who leads, and where it is."""
+    partition = produce.ProducePartitionResponse(
+        index=1, error_code=6, current_leader=common.CurrentLeader(leader_id=3, leader_epoch=9)
+    )
+    response = produce.ProduceResponse(
+        topics=(produce.ProduceTopicResponse(name="a", partitions=(partition,)),),
+        node_endpoints=(common.NodeEndpoint(node_id=3, host="h", port=1),),
+    )
+    request = REQUESTS[0]
+    told = answer(through(BY_REQUEST[type(request)], request, 12), response)
+    assert told == response
+
+
+def test_what_a_follower_is_told_survives() -> None:
+    parts = (
+        fetch.FetchPartitionResponse(index=1, high_watermark=5, last_stable_offset=5, records=b"r" * 9),
+        fetch.FetchPartitionResponse(
+            index=2, error_code=0, diverging_epoch=common.EpochEndOffset(epoch=3, end_offset=70)
+        ),
+        fetch.FetchPartitionResponse(
+            index=3, error_code=6, current_leader=common.CurrentLeader(leader_id=3, leader_epoch=9)
+        ),
+    )
+    response = fetch.FetchResponse(
+        topics=(fetch.FetchTopicResponse(topic_id=ID, name="a", partitions=parts),), throttle_time_ms=4
+    )
+    request = REQUESTS[1]
+    asked = Asked(BY_REQUEST[type(request)], RequestHeader(1, 18, 9), request)
+    assert answer(asked, response) == response
+
+
+def test_a_quorum_survives() -> None:
+    voter = quorum.QuorumReplica(replica_id=1, directory_id=ID, log_end_offset=9)
+    node = quorum.QuorumNode(node_id=1, endpoints=(common.Endpoint(name="INTERNAL", host="h", port=5),))
+    response = quorum.DescribeQuorumResponse(
+        leader_id=1, leader_epoch=4, high_watermark=9, voters=(voter,), observers=(), nodes=(node,)
+    )
+    request = quorum.DescribeQuorumRequest()
+    assert answer(through(BY_REQUEST[type(request)], request, 2), response) == response
+
+
+def test_a_topic_without_an_id_has_the_zero_id_on_the_wire() -> None:
+    request = fetch.FetchRequest(
+        max_wait_ms=0, min_bytes=0, max_bytes=1, topics=(fetch.FetchTopic(topic_id=b"", name="a"),)
+    )
+    api = BY_REQUEST[fetch.FetchRequest]
+    assert api.version_for(request, 18) == 12
+    assert through(api, request, 18).request.topics[0].topic_id == ZERO_UUID
