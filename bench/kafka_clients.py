@@ -42,12 +42,12 @@ class Latency:
 def java_produce(
     kafka: Kafka, servers: str, topic: str, records: int, record_bytes: int, settings: Mapping[str, str]
 ) -> float:
-    said = _java_producer(kafka, servers, topic, records, record_bytes, settings, rate=-1)
+    said = _java_producer(kafka, servers, topic, records, record_bytes, settings, rate=-1, warm_up=records // 4)
     return float(_last(r"([\d.]+) records/sec", said))
 
 
 def java_latency(kafka: Kafka, servers: str, topic: str, rate: int, seconds: float, record_bytes: int) -> Latency:
-    said = _java_producer(kafka, servers, topic, int(rate * seconds), record_bytes, BATCHED, rate)
+    said = _java_producer(kafka, servers, topic, int(rate * seconds), record_bytes, BATCHED, rate, rate)
     return Latency(float(_last(r"(\d+) ms 50th", said)), float(_last(r"(\d+) ms 99th", said)))
 
 
@@ -142,12 +142,14 @@ def in_sync(admin: Any, name: str) -> bool:
 
 
 def _java_producer(
-    kafka: Kafka, servers: str, topic: str, records: int, record_bytes: int, settings: Mapping[str, str], rate: int
+    kafka: Kafka, servers: str, topic: str, records: int, record_bytes: int, settings: Mapping[str, str], rate: int,
+    warm_up: int,
 ) -> str:
+    """What the tool said; its last line is of what comes behind `warm_up` records."""
     properties = {"bootstrap.servers": servers, "acks": "all", **settings}
     return kafka.run(
-        PRODUCER_PERF, "--topic", topic, "--num-records", str(records), "--record-size", str(record_bytes),
-        "--throughput", str(rate), "--command-property", *(f"{key}={value}" for key, value in properties.items()),
+        PRODUCER_PERF, "--topic", topic, "--num-records", str(records + warm_up), "--warmup-records", str(warm_up),
+        "--record-size", str(record_bytes), "--throughput", str(rate), "--command-property", *(f"{key}={value}" for key, value in properties.items()),
         timeout_s=PERF_TIMEOUT_S,
     )  # fmt: skip
 
