@@ -210,7 +210,7 @@ class Partition:
         was_leader = self.role is Role.LEADER
         self.role, self.ready, self.failed = Role.OFFLINE, False, True
         self.followers = {}
-        self._proposal = None
+        self.isr_state, self._proposal = Committed(self.isr_state.isr), None  # whatever is answered, we no longer ask
         return [LeadershipLost()] if was_leader else []
 
     # --- the log ---

@@ -363,6 +363,17 @@ def test_a_failed_log_neither_leads_nor_follows_again() -> None:
     assert driver.core.role is Role.OFFLINE
 
 
+def test_a_log_that_goes_while_a_member_is_asked_for_takes_the_proposal_along() -> None:
+    """A topic deleted right after a replica came back: the assertion on this once ended the leader's node."""
+    driver = Driver()
+    driver.lead()
+    driver.fetch(A, 0)
+    assert driver.step(LogFailed()) == [LeadershipLost()]
+    driver.core.check_invariants()
+    assert driver.core.isr_state == Committed((ME,))
+    assert driver.answer(ErrorCode.NONE, isr=(ME, A), version=8) == []
+
+
 @given(st.data())
 @settings(max_examples=150, deadline=None)
 def test_the_high_watermark_agrees_with_counting(data: st.DataObject) -> None:
