@@ -1,0 +1,201 @@
+"""Which wire a request takes, as both of its ends see it: `Context.listener` says by which listener it came."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from quorumlog.ids import ZERO_UUID
+from quorumlog.messages.cluster import DescribeClusterRequest, MetadataRequest
+from quorumlog.messages.controller import BrokerHeartbeatRequest
+from quorumlog.messages.fetch import FetchRequest, ReplicaState
+from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic
+from quorumlog.rpc.transport import Address, Identity, Listener, NotDelivered, RpcError, Server
+from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.routing import BY_LANE, RoutingTransport
+
+LONG_MS = 10_000
+HEARTBEAT = BrokerHeartbeatRequest(
+    broker_id=2,
+    broker_epoch=1,
+    current_metadata_offset=0,
+    want_fence=False,
+    want_shutdown=False,
+    incarnation_id=ZERO_UUID,
+)
+FETCH = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1)
+
+
+def identity(node_id: int) -> Identity:
+    return Identity(cluster_id="c1", node_id=node_id, incarnation_id=bytes([node_id]) * 16, secret=b"s" * 32)
+
+
+def produce(number: int) -> ProduceRequest:
+    topic = ProduceTopic(name="t", partitions=(ProducePartition(index=0, records=b""),))
+    return ProduceRequest(acks=-1, timeout_ms=number, topics=(topic,))
+
+
+class Node:
+    """Says of each request by which listener it came."""
+
+    def __init__(self) -> None:
+        self.came: list[tuple[str, str]] = []
+        self.numbers: list[int] = []
+        self.servers: dict[str, Server] = {}
+        self.transport = RoutingTransport(identity(1))
+
+    async def handle(self, context: Any, request: Any) -> Any:
+        self.came.append((context.listener.name, type(request).__name__.removesuffix("Request")))
+        if isinstance(request, ProduceRequest):
+            self.numbers.append(request.timeout_ms)
+            return ProduceResponse()
+        name = type(request).__name__.replace("Request", "Response")
+        return getattr(__import__(type(request).__module__, fromlist=[name]), name)()
+
+    async def listen(self, *names: str) -> None:
+        """L...: the lane, G...: gRPC; in small letters: internal."""
+        for name in names:
+            listener = Listener(
+                name=name, address=Address("127.0.0.1", 0), internal=name.islower(), lane=name.upper().startswith("L")
+            )
+            self.servers[name] = await self.transport.listen(listener, self.handle)
+
+    def address(self, name: str) -> Address:
+        return self.servers[name].listener.address
+
+
+@asynccontextmanager
+async def node(*names: str) -> AsyncIterator[Node]:
+    made = Node()
+    await made.listen(*names)
+    try:
+        async with asyncio.timeout(20):
+            yield made
+    finally:
+        for server in made.servers.values():
+            await server.close()
+
+
+WAYS = [
+    ("both wires", ("G", "L"), "L", BY_LANE, ["L Produce", "L Fetch", "L Metadata", "G DescribeCluster"]),
+    ("gRPC only", ("G",), "G", BY_LANE, ["G Produce", "G Fetch", "G Metadata", "G DescribeCluster"]),
+    ("lane only", ("L",), "L", BY_LANE, ["L Produce", "L Fetch", "L Metadata", "L DescribeCluster"]),
+    ("at the gRPC port", ("G", "L"), "G", BY_LANE, ["G Produce", "G Fetch", "G Metadata", "G DescribeCluster"]),
+    ("gRPC wanted", ("G", "L"), "L", frozenset(), ["G Produce", "G Fetch", "G Metadata", "G DescribeCluster"]),
+    ("gRPC wanted, lane only", ("L",), "L", frozenset(), ["L Produce", "L Fetch", "L Metadata", "L DescribeCluster"]),
+]
+
+
+@pytest.mark.parametrize(("names", "at", "by_lane", "want"), [row[1:] for row in WAYS], ids=[row[0] for row in WAYS])
+def test_a_client_takes_the_wire_that_the_node_offers(
+    names: tuple[str, ...], at: str, by_lane: frozenset[type], want: list[str]
+) -> None:
+    async def scenario() -> None:
+        async with node(*names) as served:
+            connection = RoutingTransport(by_lane=by_lane).connect(served.address(at), internal=False)
+            for request in (produce(1), FETCH, MetadataRequest(all_topics=True), DescribeClusterRequest()):
+                assert (await connection.call(request, LONG_MS)).error_code == 0
+            assert [" ".join(pair) for pair in served.came] == want
+            await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_calls_made_before_the_wire_is_known_keep_their_order() -> None:
+    async def scenario() -> None:
+        async with node("G", "L") as served:
+            connection = RoutingTransport().connect(served.address("L"), internal=False)
+            calls = [connection.call(produce(number), LONG_MS) for number in range(50)]
+            await asyncio.sleep(0)
+            calls += [connection.call(produce(number), LONG_MS) for number in range(50, 100)]
+            for call in calls:
+                await call
+            assert served.numbers == list(range(100))
+            await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_replicas_fetch_by_the_internal_lane_and_all_else_is_grpc() -> None:
+    async def scenario() -> None:
+        async with node("g", "l") as served:
+            transport = RoutingTransport(identity(2))
+            fetch = FetchRequest(
+                max_wait_ms=0, min_bytes=0, max_bytes=1, replica=ReplicaState(replica_id=2, broker_epoch=5)
+            )
+            for at in ("l", "g"):
+                connection = transport.connect(served.address(at), internal=True)
+                assert (await connection.call(fetch, LONG_MS)).error_code == 0
+                await connection.close()
+            connection = transport.connect(served.address("g"), internal=True)
+            assert (await connection.call(HEARTBEAT, LONG_MS)).error_code == 0
+            await connection.close()
+            assert served.came == [("l", "Fetch"), ("g", "Fetch"), ("g", "BrokerHeartbeat")]
+
+    asyncio.run(scenario())
+
+
+def test_what_no_wire_of_the_node_carries_is_not_delivered() -> None:
+    async def scenario() -> None:
+        async with node("L") as served:
+            connection = RoutingTransport().connect(served.address("L"), internal=False)
+            assert type(HEARTBEAT) not in BY_REQUEST
+            with pytest.raises(NotDelivered, match="offers no wire"):
+                await connection.call(HEARTBEAT, LONG_MS)
+            await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_nobody_there_is_not_delivered_and_found_once_it_is_there() -> None:
+    async def scenario() -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            address = Address("127.0.0.1", taken.getsockname()[1])
+        connection = RoutingTransport().connect(address, internal=False)
+        for _ in range(2):
+            with pytest.raises(NotDelivered):
+                await connection.call(produce(1), 2_000)
+        made = Node()
+        listener = Listener(name="L", address=address, internal=False, lane=True)
+        server = await made.transport.listen(listener, made.handle)
+        assert isinstance(await connection.call(produce(2), LONG_MS), ProduceResponse)
+        await connection.close()
+        await server.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_peer_that_accepts_and_keeps_silent_is_not_delivered_in_time() -> None:
+    async def scenario() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            connection = RoutingTransport().connect(Address(*silent.getsockname()[:2]), internal=False)
+            with pytest.raises(NotDelivered):
+                await connection.call(produce(1), 300)
+            await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_lane_that_breaks_is_noticed_once() -> None:
+    async def scenario() -> None:
+        async with node("G", "L") as served:
+            connection = RoutingTransport().connect(served.address("L"), internal=False)
+            gone: list[int] = []
+            connection.on_closed(lambda: gone.append(1))
+            await connection.call(produce(1), LONG_MS)
+            await served.servers.pop("L").close()
+            with pytest.raises(RpcError):
+                while True:
+                    await connection.call(produce(2), LONG_MS)
+            with pytest.raises(NotDelivered):
+                await connection.call(produce(3), LONG_MS)
+            assert gone == [1]
+            await connection.close()
+
+    asyncio.run(scenario())
