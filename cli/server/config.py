@@ -59,6 +59,7 @@ class NodeConfig:
     replica_fetch_wait_max_ms: int
     replica_fetch_min_bytes: int
     replica_fetch_max_bytes: int
+    max_incremental_fetch_session_cache_slots: int
     replica_fetch_response_max_bytes: int
     producer_id_expiration_ms: int
     fetch_max_bytes: int
@@ -155,6 +156,7 @@ _PLAIN_FIELDS = (
     "replica_fetch_wait_max_ms",
     "replica_fetch_min_bytes",
     "replica_fetch_max_bytes",
+    "max_incremental_fetch_session_cache_slots",
     "replica_fetch_response_max_bytes",
     "producer_id_expiration_ms",
     "fetch_max_bytes",

@@ -117,6 +117,7 @@ _KEYS = (
     _bytes("replica.fetch.response.max.bytes", 10 << 20, 1, "Most of a follower's whole fetch."),
     _number("producer.id.expiration.ms", 86_400_000, 1, "A partition forgets a producer that was silent for so long."),
     _bytes("fetch.max.bytes", 55 << 20, 1_024, "Most that any fetch is answered."),
+    _number("max.incremental.fetch.session.cache.slots", 1_000, 0, "Fetch sessions that a broker keeps."),
     _bytes("socket.request.max.bytes", 100 << 20, 1, "Largest request that is read."),
     _bytes("queued.max.request.bytes", 512 << 20, 1 << 20, "Most that all connections hold before reading pauses."),
     _number("max.connections", 10_000, 1, "Connections of one listener; more are closed at once."),

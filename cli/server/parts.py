@@ -71,7 +71,10 @@ def broker_config(config: NodeConfig, previous_broker_epoch: BrokerEpoch) -> Bro
             controlled_shutdown_timeout_ms=config.controlled_shutdown_timeout_ms,
         ),
         replication=_replication(config),
-        limits=HandlerLimits(max_fetch_bytes=config.fetch_max_bytes),
+        limits=HandlerLimits(
+            max_fetch_bytes=config.fetch_max_bytes,
+            fetch_session_slots=config.max_incremental_fetch_session_cache_slots,
+        ),
     )
 
 
