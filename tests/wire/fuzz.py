@@ -121,7 +121,7 @@ def _seeds() -> dict[tuple[int, int], list[bytes]]:
             shape.write(parts, {})
             found[api.key, version] = [b"".join(parts.frame())[LENGTH_BYTES:]]
             for step in shape.steps:
-                many = {getattr(step, "name", ""): [{}]}
+                many: dict[str, Any] = {getattr(step, "name", ""): [{}]}
                 parts = Parts()
                 try:
                     shape.write(parts, many)

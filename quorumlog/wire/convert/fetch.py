@@ -6,10 +6,10 @@ Topics go by id from version 13 on. Who is a replica says so in `replica_id` bef
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from quorumlog.ids import ZERO_UUID
+from quorumlog.messages.common import CurrentLeader, EpochEndOffset, NodeEndpoint
 from quorumlog.messages.fetch import (
+    AbortedTransaction,
     FetchPartition,
     FetchPartitionResponse,
     FetchRequest,
@@ -119,10 +119,41 @@ def _partition(partition: FetchPartitionResponse) -> Values:
 
 
 def read_response(values: Values, request: FetchRequest, _version: int) -> FetchResponse:
-    response: FetchResponse = from_values(FetchResponse, values)
+    """From version 13 on an answer has no names: those of the request are put back."""
     names = {topic.topic_id: topic.name for topic in request.topics if topic.topic_id}
-    topics = [replace(topic, name=topic.name or names.get(topic.topic_id, "")) for topic in response.topics]
-    return replace(response, topics=tuple(topics))
+    topics = [
+        FetchTopicResponse(
+            topic_id=topic.get("topic_id", b""),
+            name=topic.get("topic") or names.get(topic.get("topic_id", b""), ""),
+            partitions=tuple([_read_partition(partition) for partition in topic["partitions"]]),
+        )
+        for topic in values["responses"]
+    ]
+    return FetchResponse(
+        error_code=values.get("error_code", 0),
+        topics=tuple(topics),
+        session_id=values.get("session_id", 0),
+        throttle_time_ms=values["throttle_time"],
+        node_endpoints=tuple([from_values(NodeEndpoint, node) for node in values.get("node_endpoints", ())]),
+    )
+
+
+def _read_partition(values: Values) -> FetchPartitionResponse:
+    diverging, leader = values.get("diverging_epoch"), values.get("current_leader")
+    return FetchPartitionResponse(
+        index=values["partition_index"],
+        error_code=values["error_code"],
+        high_watermark=values["high_watermark"],
+        last_stable_offset=values["last_stable_offset"],
+        log_start_offset=values.get("log_start_offset", -1),
+        diverging_epoch=None if diverging is None else from_values(EpochEndOffset, diverging),
+        current_leader=None if leader is None else from_values(CurrentLeader, leader),
+        records=values["records"] or b"",
+        aborted_transactions=tuple(
+            [from_values(AbortedTransaction, aborted) for aborted in values["aborted_transactions"] or ()]
+        ),
+        preferred_read_replica=values.get("preferred_read_replica", -1),
+    )
 
 
 def refuse(request: FetchRequest, code: int, _message: str) -> FetchResponse:

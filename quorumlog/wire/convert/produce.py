@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quorumlog.ids import ZERO_UUID
+from quorumlog.messages.common import CurrentLeader, NodeEndpoint
 from quorumlog.messages.produce import (
     ProducePartition,
     ProducePartitionResponse,
@@ -82,16 +83,33 @@ def _partition(partition: ProducePartitionResponse) -> Values:
 
 
 def read_response(values: Values, request: ProduceRequest, _version: int) -> ProduceResponse:
-    response: ProduceResponse = from_values(ProduceResponse, values)
+    """From version 13 on an answer has no names: those of the request are put back."""
     names = {topic.topic_id: topic.name for topic in request.topics if topic.topic_id}
     topics = [
         ProduceTopicResponse(
-            name=topic.name or names.get(topic.topic_id, ""), topic_id=topic.topic_id, partitions=topic.partitions
+            name=topic.get("name") or names.get(topic.get("topic_id", b""), ""),
+            topic_id=topic.get("topic_id", b""),
+            partitions=tuple([_read_partition(partition) for partition in topic["partition_responses"]]),
         )
-        for topic in response.topics
+        for topic in values["responses"]
     ]
     return ProduceResponse(
-        topics=tuple(topics), throttle_time_ms=response.throttle_time_ms, node_endpoints=response.node_endpoints
+        topics=tuple(topics),
+        throttle_time_ms=values["throttle_time"],
+        node_endpoints=tuple([from_values(NodeEndpoint, node) for node in values.get("node_endpoints", ())]),
+    )
+
+
+def _read_partition(values: Values) -> ProducePartitionResponse:
+    leader = values.get("current_leader")
+    return ProducePartitionResponse(
+        index=values["index"],
+        error_code=values["error_code"],
+        error_message=values.get("error_message") or "",
+        base_offset=values["base_offset"],
+        log_append_time_ms=values["log_append_time"],
+        log_start_offset=values.get("log_start_offset", -1),
+        current_leader=None if leader is None else from_values(CurrentLeader, leader),
     )
 
 
