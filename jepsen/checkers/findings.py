@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 NODE_CRASHED = "node-crashed"  # a node stopped by itself: worth a look, but no invariant
-NOT_INVARIANTS = frozenset({NODE_CRASHED, "client-crashed", "simulation-error"})  # a mutant is not killed by these (DESIGN 12)
+NOT_INVARIANTS = frozenset({NODE_CRASHED, "client-crashed", "simulation-error"})  # kill no mutant (DESIGN 12)
 
 
 @dataclass(frozen=True, slots=True)
