@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from broker.authorized_operations import on_cluster
 from broker.endpoints import client_endpoints, endpoint_for
 from broker.services import Services
 from quorum.metadata.registration import BrokerRegistration
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_NODE
 from quorumlog.messages.cluster import ClusterBroker, DescribeClusterRequest, DescribeClusterResponse
 from quorumlog.rpc.transport import Context
+
+BROKERS, CONTROLLERS = 1, 2  # Kafka's numbers of endpoint types
 
 
 async def handle_describe_cluster(
     services: Services, context: Context, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
+    _check_endpoint_type(request.endpoint_type)
     image = services.caught_up_image()
     shown = [broker for broker in image.sorted_brokers() if request.include_fenced_brokers or not broker.fenced]
     described = [_broker(services, context, broker) for broker in shown]
@@ -22,7 +27,16 @@ async def handle_describe_cluster(
         brokers=tuple(broker for broker in described if broker is not None),
         metadata_offset=image.offset,
         state_hash=image.state_hash_bytes,
+        endpoint_type=request.endpoint_type,
+        cluster_authorized_operations=on_cluster(request.include_cluster_authorized_operations),
     )
+
+
+def _check_endpoint_type(endpoint_type: int) -> None:
+    if endpoint_type == CONTROLLERS:
+        raise ApiError(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "clients reach brokers only, which serve admin requests too")
+    if endpoint_type != BROKERS:
+        raise ApiError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"endpoint type {endpoint_type}: 1 is a broker")
 
 
 def _broker(services: Services, context: Context, broker: BrokerRegistration) -> ClusterBroker | None:

@@ -6,6 +6,7 @@ says where the next one begins; a topic that was deleted meanwhile is skipped.
 
 from __future__ import annotations
 
+from broker.authorized_operations import ON_TOPIC
 from broker.endpoints import live_brokers
 from broker.handlers.limits import check_topic_count
 from broker.services import Services
@@ -79,6 +80,7 @@ def _description(topic: TopicImage, first: int, limit: int, live: list[NodeId]) 
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.name.startswith("__"),
+        authorized_operations=ON_TOPIC,
         partitions=tuple(_partition(index, partition, live) for index, partition in shown),
     )
 

@@ -7,6 +7,7 @@ which makes clients ask again. Leaders that are not alive are told as none.
 
 from __future__ import annotations
 
+from broker.authorized_operations import on_cluster, on_topic
 from broker.endpoints import client_endpoints, endpoint_for, live_brokers
 from broker.forwarding import forward
 from broker.handlers.limits import check_topic_count
@@ -48,6 +49,7 @@ async def handle_metadata(services: Services, context: Context, request: Metadat
         controller_id=services.node_id if services.subscription.active_controller is not None else NO_NODE,
         topics=tuple(_topics(image, request, refused, [broker.broker_id for broker in live])),
         metadata_offset=image.offset,
+        cluster_authorized_operations=on_cluster(request.include_cluster_authorized_operations),
     )
 
 
@@ -114,15 +116,18 @@ def _brokers(services: Services, context: Context, image: Image) -> list[BrokerM
 def _topics(
     image: Image, request: MetadataRequest, refused: dict[str, ApiError], live: list[NodeId]
 ) -> list[TopicMetadata]:
+    operations = on_topic(request.include_topic_authorized_operations)
     if request.all_topics:
-        return [_topic(topic, live) for topic in image.sorted_topics()]
-    return [_asked(image, query, refused, live) for query in request.topics]
+        return [_topic(topic, live, operations) for topic in image.sorted_topics()]
+    return [_asked(image, query, refused, live, operations) for query in request.topics]
 
 
-def _asked(image: Image, query: TopicQuery, refused: dict[str, ApiError], live: list[NodeId]) -> TopicMetadata:
+def _asked(
+    image: Image, query: TopicQuery, refused: dict[str, ApiError], live: list[NodeId], operations: int
+) -> TopicMetadata:
     topic = image.topics.get(query.topic_id) if query.topic_id else image.topic(query.name)
     if topic is not None:
-        return _topic(topic, live)
+        return _topic(topic, live, operations)
     error = _why_not(query, refused)
     return TopicMetadata(name=query.name, topic_id=query.topic_id, error_code=error.code, error_message=error.message)
 
@@ -142,11 +147,12 @@ def _name_error(name: str) -> ApiError | None:
     return None
 
 
-def _topic(topic: TopicImage, live: list[NodeId]) -> TopicMetadata:
+def _topic(topic: TopicImage, live: list[NodeId], operations: int) -> TopicMetadata:
     return TopicMetadata(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.name.startswith("__"),
+        authorized_operations=operations,
         partitions=tuple(_partition(index, partition, live) for index, partition in topic.sorted_partitions()),
     )
 

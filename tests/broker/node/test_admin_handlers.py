@@ -28,7 +28,13 @@ from quorumlog.messages.admin import (
     PartitionCursor,
     PartitionsOfTopic,
 )
-from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
+from quorumlog.messages.cluster import (
+    ConfigResource,
+    DescribeClusterRequest,
+    DescribeConfigsRequest,
+    MetadataRequest,
+    TopicQuery,
+)
 from quorumlog.messages.controller import AllocateProducerIdsResponse
 from quorumlog.messages.fetch import (
     EpochPartition,
@@ -272,6 +278,35 @@ def test_a_cursor_of_a_topic_that_is_gone_goes_on_with_the_next() -> None:
     assert [(topic.name, len(topic.partitions)) for topic in response.topics] == [("orders", 2)]
     bad = PartitionCursor(topic_name="a", partition_index=-1)
     assert refused(wide_fakes(), DescribeTopicPartitionsRequest(cursor=bad)) is ErrorCode.INVALID_REQUEST
+
+
+# Operations and endpoint types
+
+
+@pytest.mark.parametrize(("endpoint_type", "want"), [(2, 114), (0, 115)])
+def test_only_brokers_are_described(endpoint_type: int, want: int) -> None:
+    assert refused(Fakes(), DescribeClusterRequest(endpoint_type=endpoint_type)) == want
+
+
+def test_operations_are_told_where_they_are_asked_for() -> None:
+    query = (TopicQuery(name="orders"),)
+    plain = ask(Fakes(), MetadataRequest(all_topics=False, topics=query))
+    assert (plain.cluster_authorized_operations, plain.topics[0].authorized_operations) == (-(2**31), -(2**31))
+    full = ask(
+        Fakes(),
+        MetadataRequest(
+            all_topics=False,
+            topics=query,
+            include_topic_authorized_operations=True,
+            include_cluster_authorized_operations=True,
+        ),
+    )
+    assert (full.cluster_authorized_operations, full.topics[0].authorized_operations) == (
+        0b1111110100000,
+        0b110111111000,
+    )
+    cluster = ask(Fakes(), DescribeClusterRequest(include_cluster_authorized_operations=True))
+    assert cluster.cluster_authorized_operations == 0b1111110100000
 
 
 # DescribeConfigs
