@@ -1,24 +1,38 @@
 """Records on their way: queued by partition, joined to batches, sent in order, tried again, given up in time. Pure.
 
 Rules:
-1. A partition has at most one batch under way, so that a retry cannot overtake: its records keep their order. What
-   waits meanwhile is the next batch. (An idempotent producer may have more under way; `in_flight_limit` is the place.)
+1. Records of a partition keep their order. Without numbers it has at most one batch under way, so that a retry cannot
+   overtake; with numbers (an idempotent producer, `numbering.py`) up to `in_flight_limit`, and a batch that is tried
+   again goes only when it is the oldest; counted from the oldest, answered ones included. What waits meanwhile is the next batch: it follows one that is under way only
+   when it is full.
 2. Every batch ends exactly once: delivered, failed, or given up `delivery_timeout_ms` after it was begun.
 3. A try whose outcome is unknown counts in `unknown_outcomes`: if such a batch is sent again, the log may hold it more
-   than once.
+   than once, unless it is numbered.
 4. Memory is bounded by `buffer_memory`, counted from append to the end of the batch.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from quorumlog.client.numbering import MAX_IN_FLIGHT, Identity, Number, Numbering
 from quorumlog.ids import Offset
-from quorumlog.records import BATCH_OVERHEAD, Codec, Record, encode_batch
+from quorumlog.records import (
+    BATCH_OVERHEAD,
+    NO_PRODUCER,
+    NO_SEQUENCE,
+    Codec,
+    Record,
+    encode_batch,
+    parse_header,
+    with_producer,
+)
 
 RECORD_OVERHEAD = 24  # upper bound of a record's bytes beside key, value and headers
+NO_NUMBER = Number(NO_PRODUCER, -1, NO_SEQUENCE)
 Headers = tuple[tuple[str, bytes | None], ...]
 TopicPartition = tuple[str, int]
 
@@ -31,10 +45,13 @@ class Batch:
     partition: int
     created_ms: int
     on_done: Callable[[Batch], None]
+    place: int = 0  # among the batches of its partition, in the order of their records
+    number: Number = NO_NUMBER
     size_bytes: int = BATCH_OVERHEAD  # upper bound before encoding
     count: int = 0
     records: list[tuple[int, bytes | None, bytes | None, Headers]] = field(default_factory=list)
     encoded: bytes | None = None
+    encoded_as: Number = NO_NUMBER
     attempts: int = 0
     unknown_outcomes: int = 0
     not_before_ms: int = 0
@@ -46,10 +63,14 @@ class Batch:
     @property
     def may_be_duplicated(self) -> bool:
         """True where an earlier try may be in the log beside the one that counted."""
-        return self.unknown_outcomes > (1 if self.error is not None else 0)
+        return not self.is_numbered and self.unknown_outcomes > (1 if self.error is not None else 0)
+
+    @property
+    def is_numbered(self) -> bool:
+        return self.number is not NO_NUMBER
 
     def encode(self, codec: Codec) -> bytes:
-        """The batch as bytes, made once. Offsets are relative to 0: the leader sets the base."""
+        """The batch as bytes, made once for each number. Offsets are relative to 0: the leader sets the base."""
         if self.encoded is None:
             self.encoded = encode_batch(
                 [
@@ -57,14 +78,24 @@ class Batch:
                     for i, (ts, key, value, headers) in enumerate(self.records)
                 ],
                 codec=codec,
+                producer_id=self.number.producer_id,
+                producer_epoch=self.number.epoch,
+                base_sequence=self.number.base_sequence,
             )
+        elif self.encoded_as != self.number:
+            self.encoded = with_producer(self.encoded, parse_header(self.encoded, 0), *self.number)
+        self.encoded_as = self.number
         return self.encoded
 
 
 @dataclass(slots=True)
 class _Queue:
+    """Both in the order of their places. numbering: None until the first batch is numbered, or without numbers."""
+
     waiting: deque[Batch] = field(default_factory=deque)
-    in_flight: int = 0
+    under_way: list[Batch] = field(default_factory=list)
+    begun: int = 0  # batches so far
+    numbering: Numbering | None = None
 
 
 class Accumulator:
@@ -75,13 +106,18 @@ class Accumulator:
         buffer_memory: int,
         delivery_timeout_ms: int,
         linger_ms: int = 0,
-        in_flight_limit: int = 1,
+        idempotent: bool = False,
+        in_flight_limit: int = MAX_IN_FLIGHT,
     ) -> None:
+        """idempotent: number the batches; nothing is sent before `identity` is set. in_flight_limit: batches of a
+        partition that may be under way then."""
         self._batch_size = batch_size
         self._buffer_memory = buffer_memory
         self._delivery_timeout_ms = delivery_timeout_ms
         self._linger_ms = linger_ms
-        self._in_flight_limit = in_flight_limit
+        self._idempotent = idempotent
+        self._in_flight_limit = in_flight_limit if idempotent else 1
+        self.identity: Identity | None = None  # for partitions that begin to number, and those that ran out of epochs
         self._queues: dict[TopicPartition, _Queue] = {}
         self.buffered_bytes = 0
         self.unfinished = 0  # batches that have not ended
@@ -131,10 +167,16 @@ class Accumulator:
         batch.size_bytes = len(data)
         return batch
 
+    @property
+    def needs_identity(self) -> bool:
+        """True where nothing can be sent before `identity` is set."""
+        return self._idempotent and self.identity is None
+
     def sendable(self, now_ms: int, *, flushing: bool = False) -> Iterator[TopicPartition]:
         """Partitions whose first batch may be sent now, in the order in which they were first used."""
         for key, queue in self._queues.items():
-            if queue.waiting and queue.in_flight < self._in_flight_limit and self._due_ms(queue, flushing) <= now_ms:
+            due_ms = self._due_ms(queue, flushing)
+            if due_ms is not None and due_ms <= now_ms:
                 yield key
 
     def next_due_ms(self, *, flushing: bool = False) -> int | None:
@@ -143,8 +185,8 @@ class Accumulator:
         for queue in self._queues.values():
             if queue.waiting:
                 at = queue.waiting[0].created_ms + self._delivery_timeout_ms
-                if queue.in_flight < self._in_flight_limit:
-                    at = min(at, self._due_ms(queue, flushing))
+                ready = self._due_ms(queue, flushing)
+                at = at if ready is None else min(at, ready)
                 due = at if due is None else min(due, at)
         return due
 
@@ -155,14 +197,19 @@ class Accumulator:
     def take(self, key: TopicPartition) -> Batch:
         """The first batch of a sendable partition, now under way until `delivered`, `failed` or `retry`."""
         queue = self._queues[key]
-        assert queue.waiting and queue.in_flight < self._in_flight_limit
-        queue.in_flight += 1
+        assert self._may_go(queue)
         batch = queue.waiting.popleft()
+        if self._idempotent and not batch.is_numbered:
+            batch.number = self._numbering(queue).next(batch.count)
+        insort(queue.under_way, batch, key=_place)
         batch.attempts += 1
         return batch
 
     def delivered(self, batch: Batch, base_offset: Offset, log_append_time_ms: int = -1) -> None:
         batch.base_offset, batch.log_append_time_ms = base_offset, log_append_time_ms
+        queue = self._queues[batch.topic, batch.partition]
+        if queue.numbering is not None:
+            queue.numbering.delivered(batch.number)
         self._land(batch)
         self._end(batch, None)
 
@@ -170,11 +217,16 @@ class Accumulator:
         self._land(batch)
         self._end(batch, error)
 
-    def retry(self, batch: Batch, not_before_ms: int) -> None:
-        """Back to the front of its queue, to be sent again no sooner than given."""
-        self._land(batch)
+    def retry(self, batch: Batch, not_before_ms: int, *, out_of_order: bool = False) -> None:
+        """Back to its place in the queue, to be sent again no sooner than given. out_of_order: so it was refused."""
+        queue = self._queues[batch.topic, batch.partition]
+        if out_of_order and queue.numbering is not None and _is_oldest(queue, batch):
+            queue.numbering.lost = True
         batch.not_before_ms = not_before_ms
-        self._queues[batch.topic, batch.partition].waiting.appendleft(batch)
+        at = next((i for i, other in enumerate(queue.waiting) if other.place > batch.place), len(queue.waiting))
+        queue.waiting.insert(at, batch)
+        self._land(batch)
+        self._begin_epoch_if_due(queue)
 
     def expired(self, batch: Batch, now_ms: int) -> bool:
         return now_ms - batch.created_ms >= self._delivery_timeout_ms
@@ -193,15 +245,41 @@ class Accumulator:
                 batch = queue.waiting.popleft()
                 self._end(batch, error(batch))
 
-    def _due_ms(self, queue: _Queue, flushing: bool) -> int:
+    def _due_ms(self, queue: _Queue, flushing: bool) -> int | None:
+        """When the first waiting batch may go; None: only something else that happens lets it."""
+        if not self._may_go(queue):
+            return None
         first = queue.waiting[0]
-        lingers = not flushing and first.attempts == 0 and first.encoded is None and len(queue.waiting) == 1
-        full = first.size_bytes >= self._batch_size
-        linger_until = first.created_ms + self._linger_ms if lingers and not full else 0
-        return max(first.not_before_ms, linger_until)
+        grows = first.attempts == 0 and first.encoded is None and len(queue.waiting) == 1
+        if not grows or first.size_bytes >= self._batch_size:
+            return first.not_before_ms
+        if queue.under_way:
+            return None
+        return first.not_before_ms if flushing else max(first.not_before_ms, first.created_ms + self._linger_ms)
+
+    def _may_go(self, queue: _Queue) -> bool:
+        if not queue.waiting or self.needs_identity:
+            return False
+        first, numbering = queue.waiting[0], queue.numbering
+        if not queue.under_way:
+            return True
+        if first.place - queue.under_way[0].place >= self._in_flight_limit:
+            return False  # however many behind the oldest have been answered: a broker remembers no more than these
+        if numbering is not None and (numbering.lost or not numbering.proven):
+            return False
+        if first.attempts:
+            return first.place < queue.under_way[0].place
+        return numbering is None or not numbering.in_doubt
+
+    def _numbering(self, queue: _Queue) -> Numbering:
+        if queue.numbering is None:
+            assert self.identity is not None
+            queue.numbering = Numbering(self.identity)
+        return queue.numbering
 
     def _begin(self, queue: _Queue, topic: str, partition: int, now_ms: int, on_done: Callable[[Batch], None]) -> Batch:
-        batch = Batch(topic, partition, now_ms, on_done)
+        batch = Batch(topic, partition, now_ms, on_done, place=queue.begun)
+        queue.begun += 1
         queue.waiting.append(batch)
         self.unfinished += 1
         self.buffered_bytes += batch.size_bytes
@@ -209,8 +287,8 @@ class Accumulator:
 
     def _land(self, batch: Batch) -> None:
         queue = self._queues[batch.topic, batch.partition]
-        assert queue.in_flight > 0, "a batch landed that was not under way"
-        queue.in_flight -= 1
+        assert batch in queue.under_way, "a batch landed that was not under way"
+        queue.under_way.remove(batch)
 
     def _end(self, batch: Batch, error: Exception | None) -> None:
         assert not batch.done, "a batch ended twice"
@@ -218,7 +296,33 @@ class Accumulator:
         self.buffered_bytes -= batch.size_bytes
         self.unfinished -= 1
         assert self.buffered_bytes >= 0 and self.unfinished >= 0
+        queue = self._queues[batch.topic, batch.partition]
+        if queue.numbering is not None and batch.is_numbered and error is not None:
+            queue.numbering.in_doubt = True
+        self._begin_epoch_if_due(queue)
         batch.on_done(batch)
+
+    def _begin_epoch_if_due(self, queue: _Queue) -> None:
+        """Once nothing is under way: where numbers were lost, or are in doubt and nothing is left to resolve it."""
+        numbering = queue.numbering
+        if numbering is None or queue.under_way:
+            return
+        resolved = not queue.waiting or not queue.waiting[0].is_numbered
+        if not numbering.lost and not (numbering.in_doubt and resolved):
+            return
+        for batch in queue.waiting:
+            batch.number, batch.unknown_outcomes = NO_NUMBER, 0  # none of them is in the log
+        if not numbering.new_epoch():
+            queue.numbering = self.identity = None
+
+
+def _is_oldest(queue: _Queue, batch: Batch) -> bool:
+    """True for a batch under way that nothing of its partition goes before."""
+    return queue.under_way[0] is batch and (not queue.waiting or queue.waiting[0].place > batch.place)
+
+
+def _place(batch: Batch) -> int:
+    return batch.place
 
 
 def record_bytes(key: bytes | None, value: bytes | None, headers: Headers) -> int:

@@ -16,7 +16,7 @@ class RecordMetadata:
     """Where a record is. offset: -1 with acks=0.
 
     may_be_duplicated: a try with an unknown outcome came before the one that was acknowledged, so the log may hold the
-    record more than once.
+    record more than once. Never so with an idempotent producer.
     """
 
     topic: str

@@ -12,11 +12,13 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from quorumlog.client.errors import ConfigError
+from quorumlog.client.numbering import MAX_IN_FLIGHT
 from quorumlog.rpc.transport import Address
 
 DEFAULT_PORT = 9092
 ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
 TRANSPORTS = ("auto", "grpc")
+SWITCH = ("auto", "true", "false")
 OFFSET_RESETS = ("earliest", "latest", "none")
 
 OptionsKind = TypeVar("OptionsKind", bound="CommonOptions")
@@ -48,6 +50,9 @@ class CommonOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerOptions(CommonOptions):
     acks: int | str = "all"
+    enable_idempotence: bool | str = (
+        "auto"  # each record once and in order, whatever is sent again; auto: with acks=all
+    )
     batch_size: int = 512 * 1024  # a batch may be this large; it is sent as soon as its partition is free
     linger_ms: int = 0  # what waits while a request is under way is the batch
     buffer_memory: int = 32 * 1024 * 1024
@@ -64,6 +69,23 @@ class ProducerOptions(CommonOptions):
         for name in ("batch_size", "buffer_memory", "max_request_size", "max_in_flight_requests_per_connection"):
             if getattr(self, name) == 0:
                 raise ConfigError(f"{name} must be positive")
+        switch = str(self.enable_idempotence).lower()
+        _one_of("enable_idempotence", switch, SWITCH)
+        if switch == "true" and (self.required_acks != ACKS["all"] or not self._few_in_flight):
+            raise ConfigError(
+                f"enable_idempotence needs acks=all and max_in_flight_requests_per_connection <= {MAX_IN_FLIGHT}"
+            )
+
+    @property
+    def idempotent(self) -> bool:
+        """True where batches are numbered, so that the log holds each once."""
+        if str(self.enable_idempotence).lower() == "auto":
+            return self.required_acks == ACKS["all"] and self._few_in_flight
+        return str(self.enable_idempotence).lower() == "true"
+
+    @property
+    def _few_in_flight(self) -> bool:
+        return self.max_in_flight_requests_per_connection <= MAX_IN_FLIGHT
 
     @property
     def required_acks(self) -> int:

@@ -4,8 +4,9 @@
         delivery = await producer.send("orders", b"{}", key=b"u-1")
         print((await delivery).offset)
 
-`send` waits only for memory and for the topic's first metadata. Not looking at a delivery does not hide its failure:
-`close` raises the first error that nobody looked at.
+Unless told otherwise it is idempotent: the log holds each acknowledged record once, and a partition's records in the
+order of `send`, whatever had to be sent again. `send` waits only for memory and for the topic's first metadata. Not
+looking at a delivery does not hide its failure: `close` raises the first error that nobody looked at.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from quorumlog.client.accumulator import Accumulator, Batch, Headers, record_byt
 from quorumlog.client.delivery import ArrowDelivery, BatchFate, Delivery
 from quorumlog.client.errors import BufferExhausted, ClientClosed, RecordTooLarge, RequestFailed
 from quorumlog.client.link import Link
+from quorumlog.client.numbering import MAX_IN_FLIGHT
 from quorumlog.client.options import ProducerOptions, parse_options
 from quorumlog.client.partitioning import StickyPartitioner
 from quorumlog.client.sender import Sender
@@ -68,6 +70,8 @@ class AsyncProducer:
             buffer_memory=self.options.buffer_memory,
             delivery_timeout_ms=self.options.delivery_timeout_ms,
             linger_ms=self.options.linger_ms,
+            idempotent=self.options.idempotent,
+            in_flight_limit=min(MAX_IN_FLIGHT, self.options.max_in_flight_requests_per_connection),
         )
         self._nursery = Nursery(self._crashed)
         self._sender = Sender(self._link, self._accumulator, self.options, self._nursery)

@@ -1,4 +1,4 @@
-"""Carries batches to the leaders: takes what is sendable, one request per broker and turn, and sorts the answers."""
+"""Carries batches to the leaders: gets the producer its identity, takes what is sendable, and sorts the answers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import asyncio
 
 from quorumlog.client.accumulator import Accumulator, Batch, TopicPartition
 from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed
-from quorumlog.client.link import Link
+from quorumlog.client.link import Link, check
+from quorumlog.client.numbering import Identity
 from quorumlog.client.options import ProducerOptions
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.messages.produce import (
+    InitProducerIdRequest,
     ProducePartition,
     ProducePartitionResponse,
     ProduceRequest,
@@ -35,6 +37,16 @@ NOT_APPENDED = frozenset(
         ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+    }
+)
+# Refusals of a number: of no consequence while an older batch is on its way, else a reason to number anew.
+OUT_OF_ORDER = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
     }
 )
 LEADERSHIP = frozenset(
@@ -62,6 +74,8 @@ class Sender:
         self._flushing = 0
         self._refreshing = False
         self._refresh_attempt = 0
+        self._identifying = False
+        self._identify_attempt = 0
 
     def start(self) -> None:
         self._nursery.start(self._run(), "producer sender")
@@ -81,18 +95,25 @@ class Sender:
             self._accumulator.give_up_expired(now_ms, self._gave_up)
             self._send_all(now_ms)
             due_ms = self._accumulator.next_due_ms(flushing=self._flushing > 0)
-            await self._sleep_until(due_ms)
+            await self._sleep_until(due_ms if due_ms is not None and due_ms > now_ms else None)
 
     async def _sleep_until(self, due_ms: int | None) -> None:
-        """Until something is due or `wake`. What is due now and could not be sent waits for an answer to wake us."""
-        wait_ms = None if due_ms is None else due_ms - self._link.clock.now_ms()
+        """Until something is due or `wake`. What was due in this turn and could not be sent waits for an answer."""
+        wait_ms = None if due_ms is None else max(0, due_ms - self._link.clock.now_ms())
         try:
-            async with asyncio.timeout(wait_ms / 1000 if wait_ms is not None and wait_ms > 0 else None):
+            async with asyncio.timeout(wait_ms / 1000 if wait_ms is not None else None):
                 await self._wake.wait()
         except TimeoutError:
             pass
 
     def _send_all(self, now_ms: int) -> None:
+        if self._accumulator.needs_identity:
+            self._identify_soon()
+        while self._send_some(now_ms):
+            pass
+
+    def _send_some(self, now_ms: int) -> bool:
+        """At most one batch of each partition. True if any went."""
         by_node: dict[NodeId, list[TopicPartition]] = {}
         unknown: list[str] = []
         for key in self._accumulator.sendable(now_ms, flushing=self._flushing > 0):
@@ -101,11 +122,14 @@ class Sender:
                 unknown.append(key[0])
             else:
                 by_node.setdefault(leader.leader_id, []).append(key)
+        sent = False
         for node_id, keys in by_node.items():
             while keys and self._in_flight.get(node_id, 0) < self._options.max_in_flight_requests_per_connection:
                 self._send(node_id, self._take(keys))
+                sent = True
         if unknown:
             self._refresh_soon(unknown)
+        return sent
 
     def _take(self, keys: list[TopicPartition]) -> list[Batch]:
         """Batches for one request: the first of each partition, as many as `max_request_size` allows."""
@@ -181,17 +205,20 @@ class Sender:
         if code in LEADERSHIP and not led:
             self._refresh_soon([batch.topic])
         error = RequestFailed(code, answer.error_message, outcome_unknown=batch.unknown_outcomes > 0)
-        if code.retriable and not (code is ErrorCode.CORRUPT_MESSAGE and batch.attempts > 1):
+        if code in OUT_OF_ORDER and batch.is_numbered:
+            self._retry_or_fail(batch, error, out_of_order=True)
+        elif code.retriable and not (code is ErrorCode.CORRUPT_MESSAGE and batch.attempts > 1):
             self._retry_or_fail(batch, error)
         else:
             self._accumulator.failed(batch, error)
 
-    def _retry_or_fail(self, batch: Batch, error: Exception) -> None:
+    def _retry_or_fail(self, batch: Batch, error: Exception, *, out_of_order: bool = False) -> None:
         now_ms = self._link.clock.now_ms()
         if self._accumulator.expired(batch, now_ms):
             self._accumulator.failed(batch, self._gave_up(batch, error))
         else:
-            self._accumulator.retry(batch, now_ms + self._link.backoff_ms(batch.attempts))
+            not_before_ms = now_ms + self._link.backoff_ms(batch.attempts)
+            self._accumulator.retry(batch, not_before_ms, out_of_order=out_of_order)
 
     def _gave_up(self, batch: Batch, last: Exception | None = None) -> Exception:
         return DeliveryTimeout(
@@ -199,6 +226,31 @@ class Sender:
             f"{self._options.delivery_timeout_ms} ms in {batch.attempts} tries" + (f"; last: {last}" if last else ""),
             outcome_unknown=batch.unknown_outcomes > 0,
         )
+
+    def _identify_soon(self) -> None:
+        if not self._identifying:
+            self._identifying = True
+            self._nursery.start(self._identify(), "producer identity")
+
+    async def _identify(self) -> None:
+        """Once; the next turn asks again where it has to. A refusal for good ends what waits."""
+        try:
+            self._identify_attempt += 1
+            if self._identify_attempt > 1:
+                await asyncio.sleep(self._link.backoff_ms(self._identify_attempt - 1) / 1000)
+            response = await self._link.call_any(InitProducerIdRequest())
+            check(response)
+            self._accumulator.identity = Identity(response.producer_id, response.producer_epoch)
+            self._identify_attempt = 0
+        except RequestFailed as error:
+            refusal = error
+            if not refusal.code.retriable:
+                self._accumulator.fail_all(lambda _: refusal)
+        except (QuorumlogError, RpcError):
+            pass  # batches carry their own deadline
+        finally:
+            self._identifying = False
+            self._wake.set()
 
     def _refresh_soon(self, topics: list[str]) -> None:
         if not self._refreshing:

@@ -21,6 +21,7 @@ from quorumlog.records.batch import (
     stamp,
     verify_crc,
     with_append_time,
+    with_producer,
 )
 from quorumlog.records.buffers import Buffer
 from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -59,4 +60,5 @@ __all__ = [
     "validate_produced",
     "verify_crc",
     "with_append_time",
+    "with_producer",
 ]

@@ -216,6 +216,23 @@ def seal(
     return b"".join((start, CRC_FIELD.pack(crc), covered, records))
 
 
+def with_producer(buf: Buffer, header: BatchHeader, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
+    """A copy of the batch under another producer's number."""
+    return seal(
+        memoryview(buf)[header.position + BATCH_OVERHEAD : header.end],
+        base_offset=header.base_offset,
+        leader_epoch=header.leader_epoch,
+        attributes=header.attributes,
+        last_offset_delta=header.last_offset_delta,
+        base_timestamp=header.base_timestamp,
+        max_timestamp=header.max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        count=header.count,
+    )
+
+
 def with_append_time(buf: Buffer, header: BatchHeader, timestamp_ms: int) -> bytes:
     """A copy of the batch whose records all report `timestamp_ms`, for `message.timestamp.type=LogAppendTime`."""
     return seal(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from quorumlog.errors import ErrorCode
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import (
     BrokerMetadata,
     CreateTopicResult,
@@ -31,13 +31,16 @@ from quorumlog.messages.fetch import (
     ListOffsetsTopicResponse,
 )
 from quorumlog.messages.produce import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
     ProducePartitionResponse,
     ProduceRequest,
     ProduceResponse,
     ProduceTopicResponse,
 )
-from quorumlog.records import headers, stamp
+from quorumlog.records import NO_PRODUCER, headers, stamp
 from quorumlog.rpc.transport import Address, NotDelivered
+from storage.producer_state import ProducerStates, check
 
 TOPIC_ID = b"t" * 16
 
@@ -49,10 +52,17 @@ class FakeLog:
     start: int = 0
     end: int = 0
     batches: list[tuple[int, int, bytes]] = field(default_factory=list)  # (base, next, bytes)
+    producers: ProducerStates = field(default_factory=ProducerStates)
 
     def append(self, records: bytes) -> int:
+        """Returns the base offset, also of a repeated batch. Raises ApiError where its sequence is out of order."""
         base = self.end
         for header in headers(records):
+            if header.producer_id != NO_PRODUCER:
+                repeated = check(self.producers.entries.get(header.producer_id), header)
+                if repeated is not None:
+                    return repeated.base_offset
+                self.producers.note(replace(header, base_offset=self.end))
             first, rest = stamp(records, header, self.end, self.epoch)
             next_offset = self.end + header.last_offset_delta + 1
             self.batches.append((self.end, next_offset, first + bytes(rest)))
@@ -97,7 +107,9 @@ class FakeCluster:
         self.after: dict[type, deque[Fault]] = {}
         self.requests: list[tuple[int, Any]] = []
         self.gate: asyncio.Event | None = None  # produces wait for it, if there is one
+        self.delay_s: Callable[[], float] | None = None  # of each produce before it is carried out: they may overtake
         self.created: list[str] = []
+        self.next_producer_id = 1_000
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> FakeConnection:
         assert not internal
@@ -167,6 +179,8 @@ class FakeCluster:
     async def _ProduceRequest(self, node: int, request: ProduceRequest) -> ProduceResponse | None:
         if self.gate is not None:
             await self.gate.wait()
+        if self.delay_s is not None:
+            await asyncio.sleep(self.delay_s())
         topics = []
         nodes: list[NodeEndpoint] = []
         for topic in request.topics:
@@ -184,10 +198,17 @@ class FakeCluster:
                         )
                     )
                 else:
-                    base = log.append(bytes(part.records))
-                    parts.append(ProducePartitionResponse(index=part.index, base_offset=base, log_start_offset=0))
+                    try:
+                        base = log.append(bytes(part.records))
+                        parts.append(ProducePartitionResponse(index=part.index, base_offset=base, log_start_offset=0))
+                    except ApiError as error:
+                        parts.append(ProducePartitionResponse(index=part.index, error_code=error.code))
             topics.append(ProduceTopicResponse(name=topic.name, partitions=tuple(parts)))
         return ProduceResponse(topics=tuple(topics), node_endpoints=tuple(nodes)) if request.acks else None
+
+    async def _InitProducerIdRequest(self, node: int, request: InitProducerIdRequest) -> InitProducerIdResponse:
+        self.next_producer_id += 1
+        return InitProducerIdResponse(producer_id=self.next_producer_id, producer_epoch=0)
 
     async def _FetchRequest(self, node: int, request: FetchRequest) -> FetchResponse:
         topics = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from quorumlog.client.accumulator import Accumulator, Batch, record_bytes
 from quorumlog.records import BATCH_OVERHEAD, Codec, decode_batch, headers
 
 
-def make(**limits: int) -> Accumulator:
+def make(**limits: Any) -> Accumulator:
     return Accumulator(**{"batch_size": 1000, "buffer_memory": 10_000, "delivery_timeout_ms": 500, **limits})
 
 

@@ -84,7 +84,7 @@ def test_a_retry_says_whether_it_may_have_doubled(fault: Any, duplicates: int) -
     cluster.fault(ProduceRequest, fault)
 
     async def scenario() -> None:
-        async with make(cluster) as producer:
+        async with make(cluster, enable_idempotence=False) as producer:
             metadata = await (await producer.send("t", b"v", partition=0))
             assert metadata.may_be_duplicated is bool(duplicates)
             assert producer.stats.duplicates_possible == duplicates
@@ -98,7 +98,7 @@ def test_an_answer_lost_after_the_append_doubles_the_record_and_is_owned_up_to()
     cluster.fault_after(ProduceRequest, lambda _: OutcomeUnknown("answer lost"))
 
     async def scenario() -> None:
-        async with make(cluster) as producer:
+        async with make(cluster, enable_idempotence=False) as producer:
             metadata = await (await producer.send("t", b"v", partition=0))
             assert metadata.may_be_duplicated and metadata.offset == 1
 
