@@ -16,7 +16,7 @@ from quorumlog.wire.parts import LENGTH_BYTES
 SCRATCH_BYTES = 64 * 1024
 _FIRST_BYTES = 64 * 1024  # of a large frame's buffer; then four times as much, and
 _GROWTH_BYTES = 4 * 1024 * 1024  # never more than so much at once
-_ZEROS = bytes(_GROWTH_BYTES)
+_ZEROS = memoryview(bytes(_GROWTH_BYTES))
 _LENGTH = struct.Struct(">i")
 
 _LOOKS_LIKE = (
@@ -34,11 +34,20 @@ class FrameReader:
     """`buffer` says where to read to, `received` how much came; whole frames go to `deliver`, without their length.
 
     scratch: shared by all readers of one loop; nothing of it is in use between `received` and the next `buffer`.
+    trusted: a large frame gets its whole buffer at once. For answers of nodes that we have chosen to ask.
     """
 
-    __slots__ = ("_deliver", "_filled", "_frame", "_head", "_max_frame_bytes", "_scratch", "_size")
+    __slots__ = ("_deliver", "_filled", "_first_bytes", "_frame", "_head", "_max_frame_bytes", "_scratch", "_size")
 
-    def __init__(self, max_frame_bytes: int, scratch: memoryview, deliver: Callable[[memoryview], None]) -> None:
+    def __init__(
+        self,
+        max_frame_bytes: int,
+        scratch: memoryview,
+        deliver: Callable[[memoryview], None],
+        *,
+        trusted: bool = False,
+    ) -> None:
+        self._first_bytes = max_frame_bytes if trusted else _FIRST_BYTES
         self._max_frame_bytes, self._scratch, self._deliver = max_frame_bytes, scratch, deliver
         self._head = b""  # a length of which less than four bytes have come
         self._frame: bytearray | None = None  # being filled
@@ -84,7 +93,7 @@ class FrameReader:
 
     def _begin(self, size: int, start: memoryview) -> None:
         self._head = b""
-        frame = bytearray(min(size, max(_FIRST_BYTES, len(start))))
+        frame = bytearray(min(size, max(self._first_bytes, len(start))))
         frame[: len(start)] = start
         self._frame, self._filled, self._size = frame, len(start), size
 

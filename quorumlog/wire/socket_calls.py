@@ -44,7 +44,7 @@ class SocketCalls(asyncio.BufferedProtocol):
         self, caller: Caller, limits: WireLimits, scratch: memoryview, on_end: Callable[[SocketCalls, bool], None]
     ) -> None:
         self._caller, self._limits, self._on_end = caller, limits, on_end
-        self._reader = FrameReader(limits.max_frame_bytes, scratch, self._on_frame)
+        self._reader = FrameReader(limits.max_frame_bytes, scratch, self._on_frame, trusted=True)
         self._transport: asyncio.Transport | None = None
         self._unsent: deque[PendingCall] = deque()
         self._waiting: deque[PendingCall] = deque()
