@@ -121,12 +121,11 @@ def _rows() -> Iterator[Api]:
         read=to_cluster.read_metadata_request,
         write=to_cluster.write_metadata_request,
     )
-    yield _api(
+    yield _api(  # told, though there are no groups: librdkafka that may not ask for a coordinator waits in silence
         10,
         "find_coordinator",
         admin.FindCoordinatorRequest,
         (0, 6),
-        announced=False,
         read=to_admin.read_coordinator_request,
         write=to_admin.write_coordinator_request,
         write_answer=to_admin.write_coordinator_response,
