@@ -142,7 +142,13 @@ def in_sync(admin: Any, name: str) -> bool:
 
 
 def _java_producer(
-    kafka: Kafka, servers: str, topic: str, records: int, record_bytes: int, settings: Mapping[str, str], rate: int,
+    kafka: Kafka,
+    servers: str,
+    topic: str,
+    records: int,
+    record_bytes: int,
+    settings: Mapping[str, str],
+    rate: int,
     warm_up: int,
 ) -> str:
     """What the tool said; its last line is of what comes behind `warm_up` records."""

@@ -1,0 +1,266 @@
+"""confluent-kafka, which is librdkafka: producers and admin clients with their defaults, consumers by assignment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import client_matrix as matrix
+import confluent_kafka
+from client_matrix import REFUSAL_S, Client, Place
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, OffsetSpec
+from confluent_kafka.cimpl import NewPartitions, NewTopic
+
+TIMEOUT_S = 15.0
+START_MS = 1_700_000_000_000
+
+
+def admin(place: Place) -> Any:
+    """To be kept until its answers are there: a client that nobody holds takes its calls with it."""
+    return AdminClient({"bootstrap.servers": place.servers})
+
+
+def done(futures: Any) -> Any:
+    """The one answer of a call about one thing."""
+    (future,) = futures.values()
+    return future.result(TIMEOUT_S)
+
+
+def produce(place: Place, values: list[bytes], settings: dict[str, Any] | None = None) -> list[int]:
+    """Offsets, in the order of the values."""
+    offsets: list[int] = []
+
+    def delivered(error: Any, message: Any) -> None:
+        assert error is None, error
+        offsets.append(message.offset())
+
+    producer = Producer({"bootstrap.servers": place.servers, **(settings or {})})
+    for value in values:
+        producer.produce(place.topic, value, on_delivery=delivered)
+    assert producer.flush(TIMEOUT_S) == 0
+    return offsets
+
+
+@contextmanager
+def consumer(place: Place, offset: int = 0) -> Iterator[Any]:
+    made = Consumer({"bootstrap.servers": place.servers, "group.id": "none", "enable.auto.commit": False})
+    made.assign([TopicPartition(place.topic, 0, offset)])
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def read(made: Any, count: int) -> list[Any]:
+    found: list[Any] = []
+    deadline = time.monotonic() + TIMEOUT_S
+    while len(found) < count and time.monotonic() < deadline:
+        found += made.consume(count - len(found), 0.5)
+    assert [message.error() for message in found] == [None] * count
+    return found
+
+
+def metadata(place: Place) -> None:
+    client = admin(place)
+    found = client.list_topics(timeout=TIMEOUT_S)
+    assert len(found.brokers) == 3
+    assert found.controller_id in found.brokers
+    assert len(found.topics[place.topic].partitions[0].replicas) == 3
+    described = client.describe_cluster().result(TIMEOUT_S)
+    assert len(described.nodes) == 3
+
+
+def create_topic(place: Place) -> None:
+    name = f"{place.topic}-made"
+    client = admin(place)
+    done(client.create_topics([NewTopic(name, 2)]))
+    try:
+        done(client.create_topics([NewTopic(name, 2)]))
+        raise AssertionError("made twice")
+    except KafkaException as error:
+        assert error.args[0].code() == confluent_kafka.KafkaError.TOPIC_ALREADY_EXISTS
+    done(client.delete_topics([name]))
+
+
+def add_partitions(place: Place) -> None:
+    client = admin(place)
+    done(client.create_partitions([NewPartitions(place.topic, 3)]))
+    deadline = time.monotonic() + TIMEOUT_S
+    while len(client.list_topics(place.topic, TIMEOUT_S).topics[place.topic].partitions) != 3:
+        assert time.monotonic() < deadline
+
+
+def settings(place: Place) -> dict[str, Any]:
+    client = admin(place)
+    found: dict[str, Any] = done(client.describe_configs([topic_resource(place)]))
+    return found
+
+
+def topic_resource(place: Place, **arguments: Any) -> Any:
+    return ConfigResource(ConfigResource.Type.TOPIC, place.topic, **arguments)
+
+
+def describe_configs(place: Place) -> None:
+    found = settings(place)
+    assert found["min.insync.replicas"].value == "2"
+    assert found["retention.ms"].is_default
+
+
+def alter_configs(place: Place) -> None:
+    entry = ConfigEntry("retention.ms", "3600000", incremental_operation=AlterConfigOpType.SET)
+    client = admin(place)
+    done(client.incremental_alter_configs([topic_resource(place, incremental_configs=[entry])]))
+    deadline = time.monotonic() + TIMEOUT_S
+    while settings(place)["retention.ms"].value != "3600000":  # the broker that is asked follows
+        assert time.monotonic() < deadline
+
+
+def produce_defaults(place: Place) -> None:
+    assert produce(place, [b"one", b"two"]) == [0, 1]
+
+
+def idempotent(place: Place) -> None:
+    assert produce(place, [b"one", b"two"], {"enable.idempotence": True}) == [0, 1]
+
+
+def no_acks(place: Place) -> None:
+    produce(place, [b"value"], {"acks": 0})
+    with consumer(place) as made:
+        assert read(made, 1)[0].value() == b"value"
+
+
+def compressed(codec: str) -> Any:
+    def cell(place: Place) -> None:
+        values = [b"value %d" % number * 20 for number in range(100)]
+        produce(place, values, {"compression.type": codec, "linger.ms": 50})
+        with consumer(place) as made:
+            assert [message.value() for message in read(made, len(values))] == values
+
+    return cell
+
+
+def whole_record(place: Place) -> None:
+    producer = Producer({"bootstrap.servers": place.servers})
+    headers = [("first", b"1"), ("empty", b""), ("none", None)]
+    producer.produce(place.topic, b"value", b"key", timestamp=START_MS, headers=headers)
+    producer.produce(place.topic, None, b"key")
+    assert producer.flush(TIMEOUT_S) == 0
+    with consumer(place) as made:
+        first, second = read(made, 2)
+    assert (first.key(), first.value(), first.headers()) == (b"key", b"value", headers)
+    assert first.timestamp() == (confluent_kafka.TIMESTAMP_CREATE_TIME, START_MS)
+    assert second.value() is None
+
+
+def large(place: Place) -> None:
+    value = bytes(900_000)
+    produce(place, [value])
+    with consumer(place) as made:
+        assert read(made, 1)[0].value() == value
+
+
+def consume(place: Place) -> None:
+    values = [b"%d" % number for number in range(100)]
+    produce(place, values)
+    with consumer(place) as made:
+        assert [message.value() for message in read(made, 100)] == values
+
+
+def seek(place: Place) -> None:
+    produce(place, [b"0", b"1", b"2"])
+    with consumer(place) as made:
+        read(made, 3)
+        made.seek(TopicPartition(place.topic, 0, 1))
+        assert read(made, 1)[0].value() == b"1"
+
+
+def ends(place: Place) -> None:
+    produce(place, [b"0", b"1"])
+    with consumer(place) as made:
+        assert made.get_watermark_offsets(TopicPartition(place.topic, 0), TIMEOUT_S) == (0, 2)
+    client = admin(place)
+    found = done(client.list_offsets({TopicPartition(place.topic, 0): OffsetSpec.latest()}))
+    assert found.offset == 2
+
+
+def by_time(place: Place) -> None:
+    producer = Producer({"bootstrap.servers": place.servers})
+    for number in range(3):
+        producer.produce(place.topic, b"value", timestamp=START_MS + 1_000 * number)
+        assert producer.flush(TIMEOUT_S) == 0
+    with consumer(place) as made:
+        (found,) = made.offsets_for_times([TopicPartition(place.topic, 0, START_MS + 500)], TIMEOUT_S)
+    assert found.offset == 1
+
+
+def delete_records(place: Place) -> None:
+    produce(place, [b"0", b"1", b"2"])
+    client = admin(place)
+    assert done(client.delete_records([TopicPartition(place.topic, 0, 2)])).low_watermark == 2
+    with consumer(place, confluent_kafka.OFFSET_BEGINNING) as made:
+        assert read(made, 1)[0].offset() == 2
+
+
+def list_groups(place: Place) -> None:
+    client = admin(place)
+    found = client.list_consumer_groups().result(TIMEOUT_S)
+    assert (found.valid, [str(error) for error in found.errors]) == ([], [])
+
+
+def group(place: Place) -> None:
+    """A subscribed consumer is told of its coordinator through its error callback."""
+    told: list[Any] = []
+    made = Consumer({"bootstrap.servers": place.servers, "group.id": "wanted", "error_cb": told.append})
+    made.subscribe([place.topic])
+    deadline = time.monotonic() + REFUSAL_S
+    while not told and time.monotonic() < deadline:
+        message = made.poll(0.2)
+        if message is not None and message.error():
+            told.append(message.error())
+    made.close()
+    assert told, "no error"
+    assert "oordinator" in str(told[0]) or "ersion" in str(told[0]) or "eature" in str(told[0]), told
+
+
+def transaction(place: Place) -> None:
+    producer = Producer({"bootstrap.servers": place.servers, "transactional.id": "wanted"})
+    try:
+        producer.init_transactions(REFUSAL_S)
+    except KafkaException as error:
+        assert error.args[0].code() != confluent_kafka.KafkaError._TIMED_OUT, error
+        return
+    raise AssertionError("there are no transactions")
+
+
+CONFLUENT = Client(
+    "confluent-kafka",
+    lambda: f"{confluent_kafka.version()} (librdkafka {confluent_kafka.libversion()[0]})",
+    lambda: "",
+    {
+        matrix.METADATA: metadata,
+        matrix.CREATE_TOPIC: create_topic,
+        matrix.ADD_PARTITIONS: add_partitions,
+        matrix.DESCRIBE_CONFIGS: describe_configs,
+        matrix.ALTER_CONFIGS: alter_configs,
+        matrix.PRODUCE: produce_defaults,
+        matrix.IDEMPOTENT: idempotent,
+        matrix.NO_ACKS: no_acks,
+        matrix.GZIP: compressed("gzip"),
+        matrix.SNAPPY: compressed("snappy"),
+        matrix.LZ4: compressed("lz4"),
+        matrix.ZSTD: compressed("zstd"),
+        matrix.WHOLE_RECORD: whole_record,
+        matrix.LARGE: large,
+        matrix.CONSUME: consume,
+        matrix.SEEK: seek,
+        matrix.ENDS: ends,
+        matrix.BY_TIME: by_time,
+        matrix.DELETE_RECORDS: delete_records,
+        matrix.LIST_GROUPS: list_groups,
+        matrix.GROUP: group,
+        matrix.TRANSACTION: transaction,
+    },
+)

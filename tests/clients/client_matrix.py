@@ -1,0 +1,136 @@
+"""The matrix of clients and features: what a cell is, who may be missing, and the page that tells it.
+
+A cell is a function that does one thing with one client against a running cluster, and raises where it does not work.
+A feature for which a client has no cell is one that the client does not offer. A skip is a client that cannot run on
+this machine, for one of LISTED_SKIPS; any other reason fails the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "kafka-clients.md"
+REFUSAL_S = 10.0  # within which a client must have its error
+
+METADATA = "brokers, controller, topics"
+CREATE_TOPIC = "create and delete topics"
+ADD_PARTITIONS = "add partitions"
+DESCRIBE_CONFIGS = "describe settings"
+ALTER_CONFIGS = "change settings, incrementally"
+REPLACE_CONFIGS = "change settings, as a whole (AlterConfigs)"
+PRODUCE = "produce, client's defaults"
+IDEMPOTENT = "produce, idempotent"
+NO_ACKS = "produce, acks=0"
+GZIP, SNAPPY, LZ4, ZSTD = (f"produce and consume, {name}" for name in ("gzip", "snappy", "lz4", "zstd"))
+WHOLE_RECORD = "keys, headers, timestamps"
+LARGE = "a record of 900 kB"
+CONSUME = "consume by assignment"
+SEEK = "seek"
+ENDS = "earliest and latest offset"
+BY_TIME = "offset by timestamp"
+DELETE_RECORDS = "delete records"
+LOG_DIRS = "log directories"
+QUORUM = "describe the quorum"
+LIST_GROUPS = "list groups (there are none)"
+GROUP = "consumer group"
+TRANSACTION = "transaction"
+FEATURES = (
+    METADATA, CREATE_TOPIC, ADD_PARTITIONS, DESCRIBE_CONFIGS, ALTER_CONFIGS, REPLACE_CONFIGS, PRODUCE, IDEMPOTENT,
+    NO_ACKS, GZIP, SNAPPY, LZ4, ZSTD, WHOLE_RECORD, LARGE, CONSUME, SEEK, ENDS, BY_TIME, DELETE_RECORDS, LOG_DIRS,
+    QUORUM, LIST_GROUPS, GROUP, TRANSACTION,
+)  # fmt: skip
+REFUSED = (REPLACE_CONFIGS, GROUP, TRANSACTION)  # not there yet: their cells prove a clear error in time, and an end
+
+NO_KCAT = "there is no kcat on this machine"
+NO_JAVA = "there is no Java of 17 or newer, or no mvn, on this machine"
+LISTED_SKIPS = (NO_KCAT, NO_JAVA)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a cell works: a cluster, and a topic of one partition that nobody else knows."""
+
+    servers: str
+    topic: str
+
+
+Cell = Callable[[Place], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """missing: why it cannot run here, one of LISTED_SKIPS; empty if it can. version: asked only if it can."""
+
+    name: str
+    version: Callable[[], str]
+    missing: Callable[[], str]
+    cells: Mapping[str, Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One of Kafka's own command-line tools. does: what the test asked of it."""
+
+    name: str
+    does: str
+    cell: Cell
+
+
+Ran = dict[tuple[str, str], str]  # (client or tool, feature) -> version, of the cells that passed
+
+
+def page(clients: Mapping[str, Client], tools: Mapping[str, Tool], ran: Ran) -> str:
+    """The whole text of docs/kafka-clients.md."""
+    lines = [
+        "# Kafka clients",
+        "",
+        "Written by `tests/clients`, which runs every cell against three nodes with their default settings. A cell",
+        "holds the version that ran. `refused`: not there yet; the client gets a clear error within",
+        f"{REFUSAL_S:g} s and can be closed. `-`: the client does not offer it. `not run`: the machine that ran the",
+        "tests had no such client.",
+        "",
+        f"| | {' | '.join(clients)} |",
+        f"|---|{'---|' * len(clients)}",
+    ]
+    for feature in FEATURES:
+        told = [_told(client, feature, ran) for client in clients.values()]
+        lines.append(f"| {feature} | {' | '.join(told)} |")
+    lines += ["", "Kafka's own tools, with the settings they come with:", "", "| tool | does | ran |", "|---|---|---|"]
+    lines += [f"| {tool.name} | {tool.does} | {ran.get((tool.name, ''), 'not run')} |" for tool in tools.values()]
+    lines += [
+        "",
+        "Not there yet, and not announced in ApiVersions: consumer groups (FindCoordinator, JoinGroup and their kin,",
+        "so no committed offsets either), share groups, transactions, AlterConfigs (IncrementalAlterConfigs is there),",
+        "ACLs, quotas, delegation tokens, SASL and TLS on client listeners.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _told(client: Client, feature: str, ran: Ran) -> str:
+    if feature not in client.cells:
+        return "-"
+    version = ran.get((client.name, feature))
+    if version is None:
+        return "not run"
+    return f"{version}, refused" if feature in REFUSED else version
+
+
+def stale(text: str, fresh: str) -> list[str]:
+    """Lines that differ; a cell that this run could not fill agrees with whatever a better one has found.
+
+    Versions count as they are: whoever moves to a newer client writes the page again.
+    """
+    old, new = text.splitlines(), fresh.splitlines()
+    if len(old) != len(new):
+        return [f"{len(old)} lines, should be {len(new)}"]
+    return [f"{was!r} should be {now!r}" for was, now in zip(old, new, strict=True) if not _agree(was, now)]
+
+
+def _agree(was: str, now: str) -> bool:
+    old, new = was.split(" | "), now.split(" | ")
+    if len(old) != len(new):
+        return False
+    return all(a == b or "not run" in b for a, b in zip(old, new, strict=True))
