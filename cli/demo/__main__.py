@@ -182,11 +182,9 @@ class Demo:
             table.add_row(name, f"{one.flights:,}", f"{one.departed:,}", mean_text(one))
         console = self.steps.console
         console.print(table)
-        why = ", each by a retry of a send with an unknown outcome" if account.retried else ""
         console.print(
             f"{account.sent:,} rows sent, {account.acknowledged:,} acknowledged, {account.stored:,} in the topic: "
-            f"{account.retried:,} second copies{why}; "
-            f"{account.missing:,} missing, {account.damaged:,} damaged, {account.unexplained:,} unexplained.",
+            f"{account.missing:,} missing, {account.damaged:,} damaged, {account.doubled:,} a second time.",
             highlight=False,
         )
 

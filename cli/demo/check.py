@@ -1,7 +1,6 @@
 """The proof: what was acknowledged is there, what is there is accounted for, and Spark's figures are the CSV's.
 
-Pure. Rules: an acknowledged row lies at the place that was acknowledged, byte for byte. Any further copy of a row must
-be of a send whose earlier try had an unknown outcome; every other one is a fault.
+Pure. Rules: an acknowledged row lies at the place that was acknowledged, byte for byte, and nowhere else.
 """
 
 from __future__ import annotations
@@ -21,16 +20,15 @@ _OFFSET_BITS = 48
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Counts of rows. retried: copies beyond the acknowledged ones that a retry explains; the last four must be 0."""
+    """Counts of rows. doubled: whole records at a place that was not acknowledged. The last four must be 0."""
 
     sent: int
     acknowledged: int
     stored: int
-    retried: int
     unacknowledged: int
     missing: int
     damaged: int
-    unexplained: int
+    doubled: int
 
     @property
     def faults(self) -> list[str]:
@@ -38,7 +36,7 @@ class Account:
             "unacknowledged": "rows were not acknowledged",
             "missing": "acknowledged rows are missing from their places",
             "damaged": "records are not what was sent",
-            "unexplained": "records are neither acknowledged nor a retry's",
+            "doubled": "records are at a place that was not acknowledged for them",
         }
         return [f"{getattr(self, name):,} {text}" for name, text in texts.items() if getattr(self, name)]
 
@@ -57,16 +55,14 @@ def account(loaded: Loaded, stored: Stored, checksums: Any) -> Account:
     found = np.zeros(sent, np.bool_)
     found[rows[at_place]] = True
     copies = whole & ~(at_place & first_of_place)
-    explained = copies & first_of_place & loaded.may_be_twice[rows]
     return Account(
         sent=sent,
         acknowledged=int(acknowledged.sum()),
         stored=len(stored),
-        retried=int(explained.sum()),
         unacknowledged=int((~acknowledged).sum()),
         missing=int((acknowledged & ~found).sum()),
         damaged=int((~whole).sum()),
-        unexplained=int((copies & ~explained).sum()),
+        doubled=int(copies.sum()),
     )
 
 

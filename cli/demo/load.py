@@ -1,7 +1,7 @@
 """Flights into the topic: columns in slices, a few of them under way, and where each row came to lie.
 
-What is acknowledged is remembered by place (partition and offset), and what may lie there twice by row: a try whose
-outcome is unknown, because its leader was killed, is sent again.
+What is acknowledged is remembered by place (partition and offset). A try whose outcome is unknown, because its leader
+was killed, is sent again; the producer is idempotent, so the topic holds the rows of it once all the same.
 """
 
 from __future__ import annotations
@@ -31,14 +31,13 @@ class Loaded:
 
     partitions: Any
     offsets: Any
-    may_be_twice: Any
     started: float = field(default_factory=time.monotonic)
     samples: list[tuple[float, int]] = field(default_factory=list)
     acknowledged: int = 0
 
     @classmethod
     def empty(cls, rows: int) -> Loaded:
-        return cls(np.full(rows, -1, np.int32), np.full(rows, -1, np.int64), np.zeros(rows, np.bool_))
+        return cls(np.full(rows, -1, np.int32), np.full(rows, -1, np.int64))
 
     @property
     def took_s(self) -> float:
@@ -73,7 +72,6 @@ async def load(flights: Flights, topic: str, bootstrap_servers: str, on_acknowle
             rows = first_row + part.rows
             loaded.partitions[rows] = part.partition
             loaded.offsets[rows] = part.base_offset + np.arange(part.count)
-            loaded.may_be_twice[rows] = part.may_be_duplicated
             loaded.acknowledged += part.count
         loaded.samples.append((time.monotonic() - loaded.started, loaded.acknowledged))
         on_acknowledged(loaded.acknowledged)

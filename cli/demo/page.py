@@ -59,10 +59,9 @@ def _account(account: Account) -> str:
         ("sent", account.sent),
         ("acknowledged (on disk on at least 2 of 3 nodes)", account.acknowledged),
         ("stored in the topic", account.stored),
-        ("of these, second copies by a retry after an unknown outcome", account.retried),
         ("acknowledged and missing", account.missing),
         ("damaged", account.damaged),
-        ("not explained", account.unexplained),
+        ("stored a second time", account.doubled),
     )
     return f"<table>{''.join(f'<tr><td>{text}</td><td>{number:,}</td></tr>' for text, number in rows)}</table>"
 

@@ -22,13 +22,15 @@ class Status(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Send:
-    """One record. offset: as acknowledged, else -1. retried: the log may hold it more than once."""
+    """One record. offset: as acknowledged, else -1. retried: the log may hold it more than once. idempotent: it never
+    may, whatever became of it."""
 
     process: str
     key: Key
     value: str
     acks: int
     invoked_ns: int
+    idempotent: bool = False
     status: Status = Status.INFO
     offset: Offset = -1
     retried: bool = True

@@ -48,13 +48,13 @@ def vanished_reads(history: History) -> Iterator[Finding]:
 
 
 def duplicates(history: History) -> Iterator[Finding]:
-    """Two copies of a record whose producer was told that there is one."""
+    """Two copies of a record whose producer was told that there is one, or numbers its batches."""
     sends = {send.value: send for send in history.sends}
     for key, log in history.final.items():
         seen: dict[str, Offset] = {}
         for offset in sorted(log):
             send = sends.get(log[offset])
-            if log[offset] in seen and send is not None and send.status is Status.OK and not send.retried:
+            if log[offset] in seen and send is not None and _must_be_once(send):
                 both = f"{seen[log[offset]]} and {offset}"
                 yield Finding("duplicate", f"{_name(key)} holds {log[offset]} at {both}; it was sent once")
             seen.setdefault(log[offset], offset)
@@ -122,6 +122,10 @@ CHECKERS: tuple[Callable[[History], Iterator[Finding]], ...] = (
     send_order,
     lost_topics,
 )
+
+
+def _must_be_once(send: Send) -> bool:
+    return send.idempotent or (send.status is Status.OK and not send.retried)
 
 
 def _values_by_offset(history: History) -> dict[tuple[Key, Offset], dict[str, None]]:

@@ -122,6 +122,7 @@ class Workload:
             value=f"{name}:{self._next_value:06d}",
             acks=-1 if acks == "all" else int(acks),
             invoked_ns=self._scheduler.now_ns,
+            idempotent=producer.options.idempotent,
         )
         self.history.sends.append(send)
         try:

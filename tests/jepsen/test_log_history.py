@@ -111,6 +111,17 @@ def test_each_anomaly_is_found(spoil: Callable[[History], None], finding: str) -
     assert finding in names(history)
 
 
+def test_a_numbered_record_is_there_once_whatever_became_of_it() -> None:
+    history = good()
+    unknown = send("e", -1, status=Status.INFO)
+    history.sends.append(unknown)
+    history.final[KEY].update({3: "e", 4: "e"})
+    history.final_ends[KEY] = 5
+    assert names(history) == []
+    unknown.idempotent = True
+    assert names(history) == ["duplicate"]
+
+
 def tolerate_a_retried_copy(history: History) -> None:
     history.sends.append(send("e", 4, retried=True))
     history.final[KEY].update({3: "e", 4: "e"})
