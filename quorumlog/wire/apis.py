@@ -121,11 +121,13 @@ def _rows() -> Iterator[Api]:
         read=to_cluster.read_metadata_request,
         write=to_cluster.write_metadata_request,
     )
-    yield _api(  # told, though there are no groups: librdkafka that may not ask for a coordinator waits in silence
+    # Of groups only (version 0 knows no other kind): a client that may not ask for a coordinator waits in silence,
+    # where one that may not join a group, or not ask for the coordinator of a transaction, says so.
+    yield _api(
         10,
         "find_coordinator",
         admin.FindCoordinatorRequest,
-        (0, 6),
+        (0, 0),
         read=to_admin.read_coordinator_request,
         write=to_admin.write_coordinator_request,
         write_answer=to_admin.write_coordinator_response,

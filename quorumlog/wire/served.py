@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.transport import ORDERED
-from quorumlog.wire import sasl, versions
+from quorumlog.wire import refused, sasl, versions
 from quorumlog.wire.answering import Answering, Slot
 from quorumlog.wire.apis import BY_KEY
 from quorumlog.wire.codec import Asked, Frame, decode_request, encode_response
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from quorumlog.wire.server import Serving
 
 _log = logging.getLogger(__name__)
-_LOCAL_APIS = (API_VERSIONS_KEY, sasl.HANDSHAKE_KEY, sasl.AUTHENTICATE_KEY)
+_LOCAL_APIS = (API_VERSIONS_KEY, sasl.HANDSHAKE_KEY, sasl.AUTHENTICATE_KEY, refused.JOIN_GROUP_KEY)
+_LOCAL_VERSIONS = {**sasl.SASL_VERSIONS, **refused.REFUSED_VERSIONS}
 
 
 class ServedConnection(asyncio.BufferedProtocol):
@@ -190,9 +191,11 @@ class ServedConnection(asyncio.BufferedProtocol):
         serving = self._serving
         if fixed.api_key == API_VERSIONS_KEY:
             return versions.answer(cursor, fixed, serving.versions, serving.grpc_address())
-        low, high = sasl.SASL_VERSIONS[fixed.api_key]
+        low, high = _LOCAL_VERSIONS[fixed.api_key]
         if not low <= fixed.version <= high:
             raise Unsupported(f"api {fixed.api_key} version {fixed.version} is not served")
+        if fixed.api_key == refused.JOIN_GROUP_KEY:
+            return refused.refuse(cursor, fixed)
         values = sasl.read_request(cursor, fixed)
         internal = serving.dispatch.listener.internal
         if fixed.api_key == sasl.HANDSHAKE_KEY:

@@ -19,6 +19,7 @@ from quorumlog.wire.entities import request_shape, response_shape
 from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader, read_rest
 from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.primitives import COMPACT, text
+from quorumlog.wire.refused import REFUSED_VERSIONS
 from quorumlog.wire.sasl import SASL_VERSIONS
 from quorumlog.wire.schema import Shape, Step, Values
 
@@ -39,8 +40,7 @@ def served_versions(serves: Collection[type] | None, internal: bool) -> Versions
         if api.announced_from is not None and (serves is None or api.method.request in serves)
     }
     told[API_VERSIONS_KEY] = (OLDEST, NEWEST)
-    if internal:
-        told.update(SASL_VERSIONS)
+    told.update(SASL_VERSIONS if internal else REFUSED_VERSIONS)
     return dict(sorted(told.items()))
 
 

@@ -59,7 +59,8 @@ def read(made: Any, count: int) -> list[Any]:
     deadline = time.monotonic() + TIMEOUT_S
     while len(found) < count and time.monotonic() < deadline:
         found += made.consume(count - len(found), 0.5)
-    assert [message.error() for message in found] == [None] * count
+    assert [str(message.error()) for message in found if message.error()] == []
+    assert len(found) == count
     return found
 
 
@@ -211,18 +212,17 @@ def list_groups(place: Place) -> None:
 
 
 def group(place: Place) -> None:
-    """A subscribed consumer is told of its coordinator through its error callback."""
+    """A subscribed consumer gets the error as a message, or through its callback."""
     told: list[Any] = []
     made = Consumer({"bootstrap.servers": place.servers, "group.id": "wanted", "error_cb": told.append})
     made.subscribe([place.topic])
     deadline = time.monotonic() + REFUSAL_S
-    while not told and time.monotonic() < deadline:
+    while not any("JoinGroup failed" in str(error) for error in told):
+        assert time.monotonic() < deadline, told
         message = made.poll(0.2)
         if message is not None and message.error():
             told.append(message.error())
     made.close()
-    assert told, "no error"
-    assert "oordinator" in str(told[0]) or "ersion" in str(told[0]) or "eature" in str(told[0]), told
 
 
 def transaction(place: Place) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from cells_aiokafka import AIOKAFKA
 from cells_confluent import CONFLUENT
+from cells_kafka_python import KAFKA_PYTHON
+from cells_kcat import KCAT
 from client_matrix import FEATURES, LISTED_SKIPS, Client, Place, Ran
 
 from quorumlog.testing.cluster import LocalCluster
 
-CLIENTS = {client.name: client for client in (CONFLUENT,)}
+CLIENTS = {client.name: client for client in (CONFLUENT, KAFKA_PYTHON, AIOKAFKA, KCAT)}
 TOOLS = {}
 CELLS = [
     pytest.param(client, feature, id=f"{client.name}-{feature}")

@@ -15,7 +15,8 @@ from quorumlog.messages.fetch import FetchRequest, ReplicaState
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.wire import sasl, versions
 from quorumlog.wire.apis import BY_KEY, BY_REQUEST
-from quorumlog.wire.codec import Asked, decode_response
+from quorumlog.wire.codec import Asked, decode_response, decode_response_values, encode_request_values
+from quorumlog.wire.entities import request_shape, response_shape
 from quorumlog.wire.header import RequestHeader
 from quorumlog.wire.limits import WireLimits
 
@@ -113,11 +114,28 @@ def test_api_versions_of_an_unknown_version_is_answered_in_version_0(version: in
 
 def test_what_is_not_there_yet_is_not_announced() -> None:
     told = versions.served_versions(None, internal=False)
-    assert 11 not in told and 17 not in told
+    assert 8 not in told and 12 not in told and 17 not in told
+    assert told[10] == (0, 0) and 11 in told  # both only so that who wants a group is told
     assert told[0] == (0, 13) and told[18] == (0, 4)
     assert set(sasl.SASL_VERSIONS) <= set(versions.served_versions(None, internal=True))
     assert 3 in versions.served_versions((MetadataRequest,), internal=False)
     assert 0 not in versions.served_versions((MetadataRequest,), internal=False)
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_joining_a_group_is_refused_in_every_version(version: int) -> None:
+    async def scenario() -> memoryview:
+        async with serving(echo) as served:
+            wire = await served.socket()
+            header = RequestHeader(11, version, 7, "a client")
+            shape = request_shape("join_group", version)
+            values = {"group_id": "g", "member_id": "m", "protocol_type": "consumer", "protocols": []}
+            wire.send(b"".join(encode_request_values(header, shape, values)))
+            return memoryview(await wire.frame())
+
+    shape = response_shape("join_group", version)
+    answer = decode_response_values(RequestHeader(11, version, 7), shape, asyncio.run(scenario()))
+    assert (answer["error_code"], answer["member_id"], list(answer["members"])) == (35, "m", [])
 
 
 # ---- bad input: the connection is closed with one log line, nobody else notices
@@ -143,7 +161,7 @@ BAD: list[tuple[str, bytes, str]] = [
     ("negative API", frame_of(struct.pack(">hhi", -1, 0, 1) + b"\xff\xff"), "api -1"),
     ("unknown version", frame_of(struct.pack(">hhi", 3, 99, 1) + b"\xff\xff"), "api 3 version 99"),
     ("version too old", frame_of(struct.pack(">hhi", 0, 2, 1) + b"\xff\xff"), "api 0 version 2"),
-    ("consumer groups", frame_of(struct.pack(">hhi", 11, 5, 1) + b"\xff\xff"), "api 11"),
+    ("consumer groups", frame_of(struct.pack(">hhi", 12, 4, 1) + b"\xff\xff"), "api 12"),
     ("truncated", cut(request_bytes(produce(1), version=9), 30), "bytes"),
     ("client id past the end", frame_of(struct.pack(">hhih", 3, 1, 1, 30_000) + b"x"), "wanted"),
     ("count in the billions", frame_of(struct.pack(">hhihi", 3, 4, 1, -1, 2**31 - 1)), "elements"),

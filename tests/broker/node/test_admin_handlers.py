@@ -180,9 +180,17 @@ def test_transactions_are_refused_by_name() -> None:
 # Groups
 
 
-def test_there_are_no_groups_and_no_coordinators() -> None:
-    assert ask(Fakes(), ListGroupsRequest()).groups == ()
-    response = ask(Fakes(), FindCoordinatorRequest(keys=("g", "h")))
+def test_there_are_no_groups_and_a_broker_names_itself_to_those_that_ask() -> None:
+    fakes = Fakes()
+    assert ask(fakes, ListGroupsRequest()).groups == ()
+    response = ask(fakes, FindCoordinatorRequest(keys=("g", "h")))
+    assert [one.key for one in response.coordinators] == ["g", "h"]
+    for one in response.coordinators:
+        assert (one.error_code, one.node_id) == (0, 1) and one.port > 0
+
+
+def test_transactions_have_no_coordinator() -> None:
+    response = ask(Fakes(), FindCoordinatorRequest(keys=("g", "h"), key_type=1))
     assert [(one.key, one.node_id, one.port) for one in response.coordinators] == [("g", -1, -1), ("h", -1, -1)]
     for one in response.coordinators:
         assert "not supported" in one.error_message and not ErrorCode(one.error_code).retriable
