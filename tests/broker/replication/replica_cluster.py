@@ -180,6 +180,9 @@ class Node:
         raise AssertionError(f"{self.host}: {name} crashed") from error
 
 
+clusters: list[ReplicaCluster] = []  # those of the running test, to be ended with it (conftest)
+
+
 class ReplicaCluster:
     def __init__(
         self,
@@ -195,6 +198,7 @@ class ReplicaCluster:
         self.alter_answer: ErrorCode | None = None  # given to every AlterPartition in place of a decision
         self.alters = 0
         self.nodes = {node_id: Node(self, node_id, directories) for node_id in nodes}
+        clusters.append(self)
         for node_id in nodes:
             self.start(node_id)
 
@@ -220,6 +224,11 @@ class ReplicaCluster:
 
     def kill(self, node_id: NodeId) -> None:
         self.nodes[node_id].kill()
+
+    def end(self) -> None:
+        """Every process is gone; the disks are as they are."""
+        for node in self.nodes.values():
+            node.loop.kill()
 
     def run_for(self, delay_ms: int) -> None:
         self.scheduler.run_for(delay_ms * NS_PER_MS)

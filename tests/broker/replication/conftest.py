@@ -1,0 +1,23 @@
+"""Every simulated process of a test ends with it: what it was about to do is forgotten, not collected and warned of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import replica_cluster
+
+from jepsen.sim import graveyard
+
+
+@pytest.fixture(autouse=True)
+def _clusters_end_with_their_test() -> Iterator[None]:
+    yield
+    while replica_cluster.clusters:
+        replica_cluster.clusters.pop().end()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _graves_are_emptied() -> Iterator[None]:
+    yield
+    graveyard.empty()
