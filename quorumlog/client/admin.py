@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from quorumlog.client.change import Change
 from quorumlog.client.delete_records import delete_records
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.fetch_position import TopicPartition
@@ -113,13 +114,14 @@ class AsyncAdmin:
     async def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False
     ) -> list[CreateTopicResult]:
-        """One result per topic, errors in it."""
+        """One result per topic, errors in it. See `change.py` on topics that exist after a try without an answer."""
         request = CreateTopicsRequest(
             topics=tuple(_creatable(topic) for topic in topics),
             timeout_ms=self.options.request_timeout_ms,
             validate_only=validate_only,
         )
-        response: CreateTopicsResponse = await self._change(request)
+        already = ErrorCode.NONE if validate_only else ErrorCode.TOPIC_ALREADY_EXISTS
+        response: CreateTopicsResponse = await Change(self._link, request, already).carry_out()
         return list(response.topics)
 
     async def delete_topic(self, name: str) -> None:
@@ -131,7 +133,9 @@ class AsyncAdmin:
         request = DeleteTopicsRequest(
             topics=tuple(TopicQuery(name=name) for name in names), timeout_ms=self.options.request_timeout_ms
         )
-        response: DeleteTopicsResponse = await self._change(request)
+        response: DeleteTopicsResponse = await Change(
+            self._link, request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        ).carry_out()
         return list(response.topics)
 
     async def list_topics(self) -> list[TopicMetadata]:
@@ -198,7 +202,7 @@ class AsyncAdmin:
         )
         resource = AlterConfigsResource(resource_type=resource_type, resource_name=name, configs=configs)
         request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
-        response: IncrementalAlterConfigsResponse = await self._change(request)
+        response: IncrementalAlterConfigsResponse = await Change(self._link, request).carry_out()
         (result,) = response.results
         _check_result(result, f"configs of {name!r}")
 
@@ -222,7 +226,7 @@ class AsyncAdmin:
         request = CreatePartitionsRequest(
             topics=(topic,), timeout_ms=self.options.request_timeout_ms, validate_only=validate_only
         )
-        response: CreatePartitionsResponse = await self._change(request)
+        response: CreatePartitionsResponse = await Change(self._link, request).carry_out()
         (result,) = response.results
         _check_result(result, f"topic {name!r}")
 
@@ -243,23 +247,6 @@ class AsyncAdmin:
     async def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
         """Offsets for a timestamp in ms, or LATEST, EARLIEST, MAX_TIMESTAMP of `quorumlog.client.offsets`."""
         return await resolve_offsets(self._link, wanted)
-
-    async def _change(self, request: Any) -> Any:
-        """Send a change to any broker, which forwards it; again while no controller is active.
-
-        A retried change whose first try was carried out reports what it finds then (TOPIC_ALREADY_EXISTS).
-        """
-
-        async def ask() -> Any:
-            response = await self._link.call_any(request, self.options.request_timeout_ms)
-            check(response)
-            parts = response.topics if hasattr(response, "topics") else response.results
-            busy = next((part for part in parts if part.error_code == ErrorCode.NOT_CONTROLLER), None)
-            if busy is not None:
-                raise RequestFailed(ErrorCode.NOT_CONTROLLER, busy.error_message)
-            return response
-
-        return await self._link.until(ask, self.options.default_api_timeout_ms)
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:

@@ -60,8 +60,13 @@ class Link:
             raise NotDelivered(f"no address of broker {node_id} is known")
         return self.connection(address).call(request, timeout_ms or self.options.request_timeout_ms)
 
-    async def call_any(self, request: Any, timeout_ms: int | None = None) -> Any:
-        """Ask any broker, one after the other until one answers. For questions that may be asked twice."""
+    async def call_any(
+        self, request: Any, timeout_ms: int | None = None, on_unknown: Callable[[], None] = lambda: None
+    ) -> Any:
+        """Ask any broker, one after the other until one answers. For questions that may be asked twice.
+
+        on_unknown: called when one may have carried it out without answering, before the next is asked.
+        """
         deadline_ms = self.clock.now_ms() + (timeout_ms or self.options.default_api_timeout_ms)
         attempt = 0
         last: Exception | None = None
@@ -75,6 +80,8 @@ class Link:
                 except RpcError as error:
                     last = error
                     self._next += 1
+                    if not isinstance(error, NotDelivered):
+                        on_unknown()
             attempt += 1
             left_ms = deadline_ms - self.clock.now_ms()
             if left_ms <= 0:

@@ -14,6 +14,9 @@ from quorumlog.messages.cluster import (
     CreateTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
+    DeleteTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
     MetadataRequest,
     MetadataResponse,
     PartitionMetadata,
@@ -253,6 +256,14 @@ class FakeCluster:
             code = ErrorCode.TOPIC_ALREADY_EXISTS if exists else ErrorCode.NONE
             results.append(CreateTopicResult(name=topic.name, error_code=code))
         return CreateTopicsResponse(topics=tuple(results))
+
+    async def _DeleteTopicsRequest(self, node: int, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+        results = []
+        for topic in request.topics:
+            found = self.topics.pop(topic.name, None) is not None
+            code = ErrorCode.NONE if found else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            results.append(DeleteTopicResult(name=topic.name, error_code=code))
+        return DeleteTopicsResponse(topics=tuple(results))
 
 
 class FakeConnection:

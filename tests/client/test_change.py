@@ -1,0 +1,84 @@
+"""A change whose answer was lost: what its own first try has done is success, anything else is what it was."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from fake_cluster import FakeCluster, TestClock
+
+from quorumlog.client.admin import AsyncAdmin
+from quorumlog.client.errors import RequestFailed
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.cluster import CreateTopicResult, CreateTopicsRequest, CreateTopicsResponse, DeleteTopicsRequest
+from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
+
+Ask = Callable[[AsyncAdmin], Awaitable[Any]]
+
+LOST: list[tuple[str, Any]] = [
+    ("no answer", OutcomeUnknown("broke")),
+    ("the broker has none", CreateTopicsResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)),
+    (
+        "the topic has none",
+        CreateTopicsResponse(topics=(CreateTopicResult(name="new", error_code=ErrorCode.REQUEST_TIMED_OUT),)),
+    ),
+]
+
+
+def asked(cluster: FakeCluster, ask: Ask) -> Any:
+    async def scenario() -> Any:
+        async with AsyncAdmin(cluster, clock=TestClock(), rng=random.Random(1), bootstrap_servers="b1") as admin:  # type: ignore[arg-type]
+            return await ask(admin)
+
+    return asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("lost", [row[1] for row in LOST], ids=[row[0] for row in LOST])
+def test_a_topic_that_the_first_try_made_is_made(lost: Any) -> None:
+    cluster = FakeCluster()
+    cluster.fault_after(CreateTopicsRequest, lambda _: lost)
+    assert asked(cluster, lambda admin: admin.create_topic("new", 2)).error_code == 0
+    assert cluster.created == ["new"]
+    assert sum(isinstance(request, CreateTopicsRequest) for _, request in cluster.requests) == 2
+
+
+@pytest.mark.parametrize("lost", [row[1] for row in LOST], ids=[row[0] for row in LOST])
+def test_a_topic_that_the_first_try_deleted_is_deleted(lost: Any) -> None:
+    cluster = FakeCluster()
+    cluster.fault_after(DeleteTopicsRequest, lambda _: lost)
+    asked(cluster, lambda admin: admin.delete_topic("t"))
+    assert cluster.topics == {}
+
+
+NO_DOUBT: list[tuple[str, Any]] = [
+    ("at once", None),
+    ("never sent", NotDelivered("nobody there")),
+    ("no controller", CreateTopicsResponse(error_code=ErrorCode.NOT_CONTROLLER)),
+]
+
+
+@pytest.mark.parametrize("first", [row[1] for row in NO_DOUBT], ids=[row[0] for row in NO_DOUBT])
+@pytest.mark.parametrize(
+    ("ask", "kind", "code"),
+    [
+        (lambda admin: admin.create_topic("t"), CreateTopicsRequest, ErrorCode.TOPIC_ALREADY_EXISTS),
+        (lambda admin: admin.delete_topic("no"), DeleteTopicsRequest, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+    ids=["create", "delete"],
+)
+def test_without_doubt_an_error_is_an_error(first: Any, ask: Ask, kind: type, code: ErrorCode) -> None:
+    cluster = FakeCluster()
+    cluster.fault(kind, lambda _: first)
+    with pytest.raises(RequestFailed) as caught:
+        asked(cluster, ask)
+    assert caught.value.code is code
+
+
+def test_a_change_that_is_only_tried_is_never_taken_for_done() -> None:
+    cluster = FakeCluster()
+    cluster.fault(CreateTopicsRequest, lambda _: OutcomeUnknown("broke"))
+    with pytest.raises(RequestFailed, match="TOPIC_ALREADY_EXISTS"):
+        asked(cluster, lambda admin: admin.create_topic("t", validate_only=True))
