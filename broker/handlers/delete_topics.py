@@ -1,10 +1,12 @@
-"""DeleteTopics, on a broker: the active controller's to answer."""
+"""DeleteTopics, on a broker: the active controller's to answer. What is gone is gone here before it is told."""
 
 from __future__ import annotations
 
 from broker.forwarding import forward
 from broker.handlers.limits import check_topic_count
+from broker.own_change import until_image
 from broker.services import Services
+from quorumlog.errors import ErrorCode
 from quorumlog.messages.cluster import DeleteTopicsRequest, DeleteTopicsResponse
 from quorumlog.rpc.transport import Context
 
@@ -14,4 +16,6 @@ async def handle_delete_topics(
 ) -> DeleteTopicsResponse:
     check_topic_count(request.topics, services.limits)
     response: DeleteTopicsResponse = await forward(services.controller, request, request.timeout_ms)
+    gone = [topic.topic_id for topic in response.topics if topic.error_code == ErrorCode.NONE]
+    await until_image(services, lambda image: not any(topic_id in image.topics for topic_id in gone))
     return response

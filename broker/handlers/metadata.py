@@ -11,6 +11,7 @@ from broker.authorized_operations import on_cluster, on_topic
 from broker.endpoints import client_endpoints, endpoint_for, live_brokers
 from broker.forwarding import forward
 from broker.handlers.limits import check_topic_count
+from broker.own_change import until_image
 from broker.services import Services
 from quorum.metadata.image import Image, TopicImage
 from quorum.metadata.registration import PartitionRegistration
@@ -31,7 +32,6 @@ from quorumlog.rpc.transport import Context
 from quorumlog.topic_name import validate_topic_name
 
 CREATE_TIMEOUT_MS = 5_000
-IMAGE_WAIT_MS = 1_000
 
 
 async def handle_metadata(services: Services, context: Context, request: MetadataRequest) -> MetadataResponse:
@@ -83,17 +83,9 @@ async def _create(services: Services, names: list[str]) -> dict[str, ApiError]:
     for result in response.topics:
         if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
             refused[result.name] = ApiError(ErrorCode(result.error_code), result.error_message)
-    await _until_known(services, [name for name in names if name not in refused])
+    wanted = [name for name in names if name not in refused]
+    await until_image(services, lambda image: all(name in image.topic_ids for name in wanted))
     return refused
-
-
-async def _until_known(services: Services, names: list[str]) -> None:
-    """Wait a little until the image holds what was just created; the answer does without, if it takes longer."""
-    waits = 0
-    while waits < len(names) + 8 and any(name not in services.subscription.image.topic_ids for name in names):
-        waits += 1
-        if not await services.subscription.wait_for_offset(services.subscription.image.offset + 1, IMAGE_WAIT_MS):
-            return
 
 
 def _brokers(services: Services, context: Context, image: Image) -> list[BrokerMetadata]:

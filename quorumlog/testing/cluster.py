@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.ports import PortPicker
@@ -146,11 +147,18 @@ class LocalCluster:
         wait_until(healthy, timeout_s, "the cluster to be healthy", lambda: "; ".join(ailments[:5]))
 
     def wait_in_sync(self, topic: LocalTopic | str, timeout_s: float = HEALTHY_TIMEOUT_S) -> None:
-        """Until every replica of the topic is in sync. Raises TimedOut."""
+        """Until every replica of the topic is in sync, wherever its name is known already. Raises TimedOut."""
+        from quorumlog.client.errors import RequestFailed
+
         name = topic if isinstance(topic, str) else topic.name
 
         def behind() -> list[str]:
-            partitions = self.client.admin.describe_topic(name).partitions
+            try:
+                partitions = self.client.admin.describe_topic(name).partitions
+            except RequestFailed as error:
+                if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    raise
+                return [str(error)]
             return [f"{name}-{p.index}: {p.isr} of {p.replicas}" for p in partitions if len(p.isr) < len(p.replicas)]
 
         wait_until(lambda: not behind(), timeout_s, f"all replicas of {name} to be in sync", lambda: str(behind()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import Any
 
 import pytest
@@ -10,11 +11,13 @@ from broker_fakes import ORDERS, FakeContext, FakeController, Fakes, image_of, t
 
 from broker.handlers import HANDLERS
 from broker.producer_ids import ProducerIds
+from quorum.metadata.image import Image
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import (
     AlterConfigsResource,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
+    CreatePartitionsResult,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
@@ -30,6 +33,13 @@ from quorumlog.messages.admin import (
 )
 from quorumlog.messages.cluster import (
     ConfigResource,
+    CreatableTopic,
+    CreateTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
     DescribeClusterRequest,
     DescribeConfigsRequest,
     MetadataRequest,
@@ -44,7 +54,7 @@ from quorumlog.messages.fetch import (
     FetchTopic,
     OffsetForLeaderEpochRequest,
 )
-from quorumlog.messages.metadata_records import ConfigRecord
+from quorumlog.messages.metadata_records import ConfigRecord, RemoveTopicRecord
 from quorumlog.messages.produce import InitProducerIdRequest
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
@@ -85,6 +95,52 @@ def test_changes_go_to_the_controller(request_: Any, answer: Any) -> None:
     assert ask(fakes, request_) is answer and fakes.controller.calls == [request_]
     assert refused(fakes, request_) is ErrorCode.NOT_CONTROLLER
     assert refused(fakes, request_) is ErrorCode.REQUEST_TIMED_OUT
+
+
+NEW = uuid(3000)
+GROWN = image_of(topic_records("new", NEW, [1, 2]), usual_image())
+MADE: list[tuple[Any, Any, Image, Image]] = [
+    (
+        CreateTopicsRequest(topics=(CreatableTopic(name="new"),), timeout_ms=100),
+        CreateTopicsResponse(topics=(CreateTopicResult(name="new", topic_id=NEW),)),
+        usual_image(),
+        GROWN,
+    ),
+    (
+        DeleteTopicsRequest(topics=(TopicQuery(name="new"),), timeout_ms=100),
+        DeleteTopicsResponse(topics=(DeleteTopicResult(name="new", topic_id=NEW),)),
+        GROWN,
+        image_of([RemoveTopicRecord(topic_id=NEW)], GROWN),
+    ),
+    (
+        CreatePartitionsRequest(topics=(PartitionsOfTopic(name="new", count=2),), timeout_ms=100),
+        CreatePartitionsResponse(results=(CreatePartitionsResult(name="new"),)),
+        image_of(topic_records("new", NEW, [1]), usual_image()),
+        GROWN,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer", "before", "after"), MADE, ids=["CreateTopics", "DeleteTopics", "CreatePartitions"]
+)
+def test_a_change_is_known_here_before_it_is_answered(request_: Any, answer: Any, before: Image, after: Image) -> None:
+    fakes = Fakes()
+    fakes.subscription.image = before
+    fakes.subscription.next_images.append(dataclasses.replace(after, offset=before.offset + 1))
+    fakes.controller.answers = [answer]
+    assert ask(fakes, request_) is answer
+    assert fakes.subscription.next_images == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer", "before", "_after"), MADE, ids=["CreateTopics", "DeleteTopics", "CreatePartitions"]
+)
+def test_a_broker_that_lags_answers_all_the_same(request_: Any, answer: Any, before: Image, _after: Image) -> None:
+    fakes = Fakes()
+    fakes.subscription.image = before
+    fakes.controller.answers = [answer]
+    assert ask(fakes, request_) is answer
 
 
 TOO_LARGE: list[Any] = [
