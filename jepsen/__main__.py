@@ -72,7 +72,7 @@ def _sim(options: argparse.Namespace) -> int:
 
 
 def report(result: Result, seconds: int, took_s: float) -> str:
-    lines = [f"seed {result.seed}: {result.verdict.value}   trace {result.trace_hash}"]
+    lines = [f"seed {result.seed}: {result.verdict.value}   wire {result.wire}   trace {result.trace_hash}"]
     lines.append(f"  {result.virtual_s:.1f} virtual s, {result.steps} steps, {took_s:.1f} s")
     lines.append("  exercised: " + ", ".join(f"{name} {count}" for name, count in result.exercised.items()))
     lines.extend(f"  {finding}" for finding in result.findings[:20])
@@ -90,6 +90,7 @@ def as_json(result: Result) -> str:
     fields = {
         "seed": result.seed,
         "profile": result.plan.name,
+        "wire": result.wire,
         "verdict": result.verdict.value,
         "trace": result.trace_hash,
         "findings": [asdict(finding) for finding in result.findings[:20]],

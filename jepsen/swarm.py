@@ -69,7 +69,7 @@ def _take(running: list[tuple[Job, subprocess.Popen[str]]]) -> tuple[Job, dict[s
     if process.returncode in (0, 1) and lines:
         found: dict[str, Any] = json.loads(lines[-1])
         return job, found
-    return job, {"verdict": "BROKEN", "trace": "", "exercised": {}, "findings": [_failure(errors)]}
+    return job, {"verdict": "BROKEN", "wire": "-", "trace": "", "exercised": {}, "findings": [_failure(errors)]}
 
 
 def _failure(errors: str) -> dict[str, Any]:
@@ -100,7 +100,8 @@ def swarm(first: int, seeds: int, profile: str, seconds: int, processes: int, li
 
 
 def line_of(job: Job, result: Mapping[str, Any]) -> str:
-    line = f"seed {job.seed}: {result['verdict']} {result['trace'][:16]} acked {result['exercised'].get('acked', 0)}"
+    line = f"seed {job.seed}: {result['verdict']} {result['wire']} {result['trace'][:16]}"
+    line += f" acked {result['exercised'].get('acked', 0)}"
     if result["verdict"] == "VALID":
         return line
     return "\n".join([line, *_evidence(result["findings"]), f"  replay: {_replay(job)}"])

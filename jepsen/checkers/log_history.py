@@ -105,6 +105,22 @@ def send_order(history: History) -> Iterator[Finding]:
         last[send.process, send.key] = send
 
 
+def numbered_order(history: History) -> Iterator[Finding]:
+    """A producer that numbers its batches: in each log its records stand as they were sent, whatever it was told."""
+    turn = {send.value: (send, at) for at, send in enumerate(history.sends) if send.idempotent}
+    for key, log in history.final.items():
+        last: dict[str, tuple[int, Offset]] = {}  # by producer: when it was sent, where it stands
+        for offset in sorted(log):
+            send, at = turn.get(log[offset], (None, -1))
+            if send is None:
+                continue
+            before, there = last.get(send.process, (-1, -1))
+            if at < before:
+                places = f"{send.value} at {offset} behind {log[there]} at {there}"
+                yield Finding("nonmonotonic-send", f"{_name(key)}: {places}, which was sent later")
+            last[send.process] = (at, offset)
+
+
 def lost_topics(history: History) -> Iterator[Finding]:
     for topic in history.created:
         if topic not in history.final_topics:
@@ -120,6 +136,7 @@ CHECKERS: tuple[Callable[[History], Iterator[Finding]], ...] = (
     gaps_in_polls,
     gaps_in_the_end,
     send_order,
+    numbered_order,
     lost_topics,
 )
 

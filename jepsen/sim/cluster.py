@@ -23,11 +23,15 @@ CLIENT_HOST = "client"
 
 
 class SimCluster:
-    """machines: by host, controllers first. intercept: set by a nemesis to hold or drop single messages."""
+    """machines: by host, controllers first. lane: data travels by it, not by gRPC.
+
+    intercept: set by a nemesis to hold or drop single messages.
+    """
 
     def __init__(self, seed: int, trace: Trace | None = None) -> None:
         self.scheduler = Scheduler(seed, trace)
         self.network = Network(self.scheduler)
+        self.lane = self.scheduler.rng("wire").random() < 0.5
         self.findings = Findings(lambda: self.scheduler.now_ns)
         self.invariants = Invariants(self.findings)
         self.intercept: Interceptor | None = None
@@ -37,6 +41,7 @@ class SimCluster:
                 self.scheduler,
                 self.network,
                 host,
+                lane=self.lane,
                 on_touch=self.invariants.on_touch,
                 on_disk=self.invariants.on_disk,
                 on_death=self._on_death,

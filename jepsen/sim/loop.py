@@ -11,11 +11,15 @@ import asyncio
 import math
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jepsen.sim import graveyard
 from jepsen.sim.scheduler import NS_PER_S, Scheduler, Timer
 from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.transport import Address
+
+if TYPE_CHECKING:
+    from jepsen.sim.sim_socket import Factory, SimSockets
 
 T = TypeVar("T")
 
@@ -41,7 +45,7 @@ class SimHandle(asyncio.TimerHandle):
         super().cancel()
 
 
-_Base: Any = asyncio.AbstractEventLoop  # whose sockets, pipes and threads stay "not implemented"
+_Base: Any = asyncio.AbstractEventLoop  # whose pipes and threads stay "not implemented"
 
 
 class SimLoop(_Base):  # type: ignore[misc]
@@ -60,6 +64,7 @@ class SimLoop(_Base):  # type: ignore[misc]
         self._tasks: list[asyncio.Task[Any]] = []
         self._tasks_sweep_at = _TASKS_SWEPT
         self._death = Closing()
+        self.sockets: SimSockets | None = None  # set by who gives this node a network
 
     # ---- the life of a node
 
@@ -135,6 +140,14 @@ class SimLoop(_Base):  # type: ignore[misc]
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             graveyard.bury(task)
         return task
+
+    async def create_connection(self, factory: Factory, host: str, port: int) -> Any:
+        assert self.sockets is not None, f"{self.node} has no sockets"
+        return await self.sockets.connect(factory, Address(host, port))
+
+    async def create_server(self, factory: Factory, host: str, port: int, **_options: Any) -> Any:
+        assert self.sockets is not None, f"{self.node} has no sockets"
+        return self.sockets.listen(factory, Address(host, port))
 
     def get_debug(self) -> bool:
         return False

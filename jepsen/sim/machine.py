@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from broker.handlers import HANDLERS
 from cli.server.edges import Edges
 from cli.server.format import format_node
 from cli.server.node import Node, build_node
@@ -20,10 +21,12 @@ from jepsen.sim.loop import SimLoop
 from jepsen.sim.network import Network
 from jepsen.sim.scheduler import NS_PER_MS, Scheduler
 from jepsen.sim.settings import CLUSTER_ID, SECRET, config_of
+from jepsen.sim.sim_socket import SimSockets
 from jepsen.sim.transport import SimTransport
 from jepsen.sim.worker import SimWorker
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.rpc.transport import Identity, Transport
+from quorumlog.wire.routing import RoutingTransport
 from storage.checkpoint import RecoveryPoints
 from storage.worker import Worker
 from storage.writer import DirectoryWriter
@@ -56,12 +59,13 @@ class Machine:
         network: Network,
         host: str,
         *,
+        lane: bool,
         on_touch: Callable[[Machine], None],
         on_disk: OnDisk,
         on_death: OnDeath,
     ) -> None:
         """on_touch: after each step of the process. on_death: it ended by itself."""
-        self.host, self.config = host, config_of(host)
+        self.host, self.config = host, config_of(host, lane)
         self.clock = SimClock(scheduler)
         self.disk = SimDisk(trace=self._on_disk, latency=self._latency)
         self.slow_sync_ns = 0  # added to each sync: a gray disk
@@ -70,6 +74,7 @@ class Machine:
         self.node: Node | None = None
         self.has_power = True
         self._scheduler, self._network = scheduler, network
+        self._lane = lane
         self._on_touch, self._tell_disk, self._on_death = on_touch, on_disk, on_death
         self._latency_rng = scheduler.rng(f"latency/{host}")
         self._crash_rng = scheduler.rng(f"crash/{host}")
@@ -106,6 +111,7 @@ class Machine:
         self.life += 1
         self._scheduler.record(self.host, "start")
         loop = WatchedLoop(self._scheduler, self.host, on_error=self._on_loop_error)
+        SimSockets(self._network, self.host, loop)
         loop.on_touch = lambda: self._on_touch(self)
         self.loop = loop
         loop.create_task(self._run(loop), name="node")
@@ -169,7 +175,11 @@ class Machine:
         life = self.life
 
         def transport(identity: Identity) -> Transport:
-            return SimTransport(self._network, self.host, loop, identity, on_crash=on_crash)
+            grpc = SimTransport(self._network, self.host, loop, identity, on_crash=on_crash)
+            if not self._lane:
+                return grpc
+            told = self.config.advertised
+            return RoutingTransport(identity, on_crash=on_crash, grpc=grpc, serves=tuple(HANDLERS), advertised=told)
 
         def on_crash(name: str, error: BaseException) -> None:
             self._ends(loop, f"{name}: {error!r}")

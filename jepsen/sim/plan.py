@@ -34,6 +34,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause"),
     "elections": ("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader"),
     "truncation": ("power-one", "power-all", "kill-broker", "lagging-follower", "isolate"),
+    "retries": ("lossy", "cut-clients", "kill-broker", "isolate", "restart-storm"),
     "disks": ("power-one", "power-all", "slow-disk"),
 }
 

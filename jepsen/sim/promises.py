@@ -15,13 +15,21 @@ from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message, Phase
 from jepsen.sim.mirrors import METADATA, Mirrors
 from jepsen.sim.settings import CONTROLLERS, METADATA_LOG, NODES
+from jepsen.sim.sim_socket import LANE
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, CorruptQuorumState, QuorumState, decode_quorum_state
 from quorumlog.ids import Epoch, NodeId
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.quorum import QuorumFetchRequest, VoteRequest
 from quorumlog.rpc.calls import BY_REQUEST
+from quorumlog.wire import apis
+from quorumlog.wire.codec import decode_request
+from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.header import read_fixed
+from quorumlog.wire.parts import LENGTH_BYTES
 
 _VOTE, _QUORUM_FETCH, _FETCH = BY_REQUEST[VoteRequest], BY_REQUEST[QuorumFetchRequest], BY_REQUEST[FetchRequest]
+_LANE_FETCH_API = apis.BY_REQUEST[FetchRequest]
+_LANE_FETCH = f"{LANE}{_FETCH.method.name}"
 STATE_PATH = f"{METADATA_LOG}/{QUORUM_STATE_NAME}"
 
 
@@ -41,7 +49,10 @@ class Promises:
         elif message.path == _QUORUM_FETCH.method.path:
             self._on_quorum_fetch(message)
         elif message.path == _FETCH.method.path:
-            self._on_fetch(message)
+            self._on_fetch(message, _FETCH.codec.decode_request(message.data))
+        elif message.path == _LANE_FETCH:
+            cursor = Cursor(memoryview(message.data)[LENGTH_BYTES:])
+            self._on_fetch(message, decode_request(_LANE_FETCH_API, cursor, read_fixed(cursor)).request)
 
     # --- votes ---
 
@@ -78,8 +89,7 @@ class Promises:
             what = f"{message.source} acknowledges {request.fetch_offset} of the metadata"
             self._findings.broken("sync-before-quorum-fetch", f"{what}; it has synced up to {mirror.durable_end()}")
 
-    def _on_fetch(self, message: Message) -> None:
-        request = _FETCH.codec.decode_request(message.data)
+    def _on_fetch(self, message: Message, request: FetchRequest) -> None:
         if request.replica is None:
             return
         machine = self._machines[message.source]

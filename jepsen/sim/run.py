@@ -37,10 +37,14 @@ class Verdict(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Result:
-    """steps: of the scheduler. exercised: what happened and how often; a fault that never struck is 0."""
+    """wire: the one that data travelled by. steps: of the scheduler.
+
+    exercised: what happened and how often; a fault that never struck is 0.
+    """
 
     seed: int
     plan: Plan
+    wire: str
     verdict: Verdict
     findings: list[Finding]
     trace_hash: str
@@ -86,6 +90,7 @@ class _Simulation:
         return Result(
             seed=self.seed,
             plan=self.plan,
+            wire="lane" if self.cluster.lane else "grpc",
             verdict=self._verdict(findings),
             findings=findings,
             trace_hash=self.trace.hexdigest(),

@@ -10,7 +10,7 @@ BROKERS: dict[str, NodeId] = {"b1": 11, "b2": 12, "b3": 13}
 NODES: dict[str, NodeId] = {**CONTROLLERS, **BROKERS}
 CLUSTER_ID = "simulated-cluster-id-1"
 SECRET = "a-secret-that-every-simulated-node-knows"
-INTERNAL_PORT, CLIENT_PORT = 9093, 9092
+CLIENT_PORT, INTERNAL_PORT, GRPC_PORT, REPLICATION_PORT = 9092, 9093, 9094, 9095
 DATA = "/data/d0"
 METADATA_LOG = f"{DATA}/__cluster_metadata-0"
 BOOTSTRAP = ",".join(f"{host}:{CLIENT_PORT}" for host in BROKERS)
@@ -27,15 +27,19 @@ _COMMON = {
 }
 
 
-def config_of(host: str) -> NodeConfig:
+def config_of(host: str, lane: bool) -> NodeConfig:
+    """lane: clients and followers find the data lane where they knock; everybody speaks gRPC otherwise."""
     listeners = [f"INTERNAL://{host}:{INTERNAL_PORT}"]
     if host in BROKERS:
         listeners.insert(0, f"CLIENT://{host}:{CLIENT_PORT}")
+    if host in BROKERS and lane:
+        listeners += [f"GRPC://{host}:{GRPC_PORT}", f"REPLICATION://{host}:{REPLICATION_PORT}"]
     return from_values(
         {
             **_COMMON,
             "node.id": str(NODES[host]),
             "process.roles": "broker" if host in BROKERS else "controller",
             "listeners": ",".join(listeners),
+            "lane.listeners": "CLIENT,REPLICATION" if lane else "",
         }
     )

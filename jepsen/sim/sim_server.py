@@ -87,10 +87,13 @@ class ServerEnd:
         await self._nursery.close()
 
     def _take(self, message: Message) -> None:
-        call = BY_PATH[message.path]
         if self._over:
             return
-        if message.phase is Phase.CANCEL:
+        call = BY_PATH.get(message.path)
+        if call is None:  # a caller who speaks another protocol
+            self.abandon()
+            self._on_over(self)
+        elif message.phase is Phase.CANCEL:
             self._cut_off(message.number)
         elif call.ordered:
             self._stream(call).take(message.data)

@@ -16,6 +16,7 @@ from jepsen.sim.cluster import CLIENT_HOST, SimCluster
 from jepsen.sim.loop import SimLoop
 from jepsen.sim.scheduler import NS_PER_S
 from jepsen.sim.settings import BOOTSTRAP
+from jepsen.sim.sim_socket import SimSockets
 from jepsen.sim.transport import SimTransport
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
@@ -24,6 +25,7 @@ from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFail
 from quorumlog.client.producer import AsyncProducer
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError, Transport
+from quorumlog.wire.routing import RoutingTransport
 
 PARTITIONS = 3
 PRODUCER_ACKS = ("all", "all", "1")  # one producer each
@@ -42,6 +44,7 @@ class Workload:
         self._cluster = cluster
         self._scheduler = cluster.scheduler
         self.loop = SimLoop(cluster.scheduler, CLIENT_HOST, on_error=self._on_error)
+        SimSockets(cluster.network, CLIENT_HOST, self.loop)
         self._clock = SimClock(cluster.scheduler)
         self._topics: list[str] = []  # known to exist
         self._nursery = Nursery(self._crashed)
@@ -229,7 +232,8 @@ class Workload:
     # --- clients ---
 
     def _transport(self) -> Transport:
-        return SimTransport(self._cluster.network, CLIENT_HOST, self.loop, None, on_crash=self._crashed)
+        grpc = SimTransport(self._cluster.network, CLIENT_HOST, self.loop, None, on_crash=self._crashed)
+        return RoutingTransport(on_crash=self._crashed, grpc=grpc) if self._cluster.lane else grpc
 
     def _admin(self, name: str) -> AsyncAdmin:
         return AsyncAdmin(

@@ -29,6 +29,7 @@ from quorumlog.rpc.transport import (
     ProbeResult,
     RpcError,
     Server,
+    Transport,
 )
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.client import WireConnection
@@ -50,8 +51,8 @@ MAX_UNDECIDED_CALLS = 10_000
 
 
 class RoutingTransport:
-    """grpc: made with the same identity, where its defaults do not do. by_lane: what callers of clients send by the
-    lane if they can; empty: nothing.
+    """grpc: made with the same identity, where its defaults do not do; in the simulation another wire altogether.
+    by_lane: what callers of clients send by the lane if they can; empty: nothing.
     advertised: how callers are told to reach listeners, by name; port 0: the one that is really used."""
 
     def __init__(
@@ -59,7 +60,7 @@ class RoutingTransport:
         identity: Identity | None = None,
         *,
         on_crash: OnCrash = log_crash,
-        grpc: GrpcTransport | None = None,
+        grpc: Transport | None = None,
         limits: WireLimits | None = None,
         serves: Collection[type] | None = None,
         advertised: Mapping[str, Address] | None = None,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.bind import why_not_bound
 from quorumlog.rpc.dispatch import Dispatch
-from quorumlog.rpc.transport import Address, Listener
+from quorumlog.rpc.transport import Address, AddressInUse, Listener
 from quorumlog.wire.limits import NodeBytes, WireLimits
 from quorumlog.wire.served import ServedConnection
 from quorumlog.wire.versions import served_versions
@@ -112,6 +112,8 @@ async def serve(serving: Serving) -> WireServer:
 
 
 def _why(error: OSError, listener: Listener) -> Exception:
-    if error.errno in (errno.EADDRINUSE, errno.EADDRNOTAVAIL) or isinstance(error, socket.gaierror):
+    if error.errno == errno.EADDRINUSE:
+        return AddressInUse(listener)
+    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
         return why_not_bound(listener)
     return error

@@ -122,6 +122,17 @@ def test_a_numbered_record_is_there_once_whatever_became_of_it() -> None:
     assert names(history) == ["duplicate"]
 
 
+def test_numbered_records_stand_as_they_were_sent_whatever_became_of_them() -> None:
+    history = good()
+    unknown, told = send("e", -1, status=Status.INFO), send("f", 3)
+    history.sends += [unknown, told]
+    history.final[KEY].update({3: "f", 4: "e"})
+    history.final_ends[KEY] = 5
+    assert names(history) == []
+    unknown.idempotent = told.idempotent = True
+    assert names(history) == ["nonmonotonic-send"]
+
+
 def tolerate_a_retried_copy(history: History) -> None:
     history.sends.append(send("e", 4, retried=True))
     history.final[KEY].update({3: "e", 4: "e"})

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from transport_worlds import GrpcWorld, LaneWorld, SimWorld, World, identity
+from transport_worlds import GrpcWorld, LaneWorld, SimLaneWorld, SimWorld, World, identity
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import ZERO_UUID
@@ -46,7 +46,7 @@ LONG_MS = 10_000  # no test waits so long
 SHORT_MS = 300
 
 
-@pytest.fixture(params=[GrpcWorld, LaneWorld, SimWorld], ids=["grpc", "lane", "sim"])
+@pytest.fixture(params=[GrpcWorld, LaneWorld, SimWorld, SimLaneWorld], ids=["grpc", "lane", "sim", "sim-lane"])
 def world(request: pytest.FixtureRequest) -> World:
     made: World = request.param()
     return made
@@ -237,7 +237,7 @@ def test_an_api_error_is_answered_in_the_response_type(world: World, request_: A
             for _ in range(2):
                 answer = await connection.call(request_, LONG_MS)
                 assert error_of(answer) == 6
-                assert answer.error_message == "not here" or isinstance(world, LaneWorld)
+                assert answer.error_message == "not here" or isinstance(world, LaneWorld | SimLaneWorld)
 
     world.run(scenario())
     assert world.crashes == []

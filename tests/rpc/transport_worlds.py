@@ -1,4 +1,4 @@
-"""The three worlds in which the transport contract has to hold, each with one loop for both ends of the wire."""
+"""The worlds in which the transport contract has to hold, each with one loop for both ends of the wire."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any, Protocol
 from jepsen.sim.loop import SimLoop
 from jepsen.sim.network import Network
 from jepsen.sim.scheduler import Scheduler
+from jepsen.sim.sim_socket import SimSockets
 from jepsen.sim.transport import SimTransport
 from quorumlog.ids import NodeId
+from quorumlog.nursery import OnCrash
 from quorumlog.rpc.grpc_transport import GrpcTransport
-from quorumlog.rpc.transport import Address, Identity, Listener, Transport
+from quorumlog.rpc.transport import Address, Identity, Listener, ProbeResult, Transport
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.transport import WireTransport
 
@@ -112,3 +114,29 @@ class SimWorld:
 
     def carries(self, request: Any) -> bool:
         return True
+
+
+class _SimLane(WireTransport):
+    """The lane alone gives no proofs: it would look for them on the real network."""
+
+    def __init__(self, own: Identity | None, on_crash: OnCrash, prover: SimTransport) -> None:
+        super().__init__(own, on_crash=on_crash)
+        self._prover = prover
+
+    async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
+        return await self._prover.probe(address, timeout_ms)
+
+
+class SimLaneWorld(SimWorld):
+    """The lane as it stands, on simulated sockets of one host."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        SimSockets(self.network, "server", self.loop)
+
+    def _transport(self, host: str, own: Identity | None) -> Transport:
+        on_crash = lambda name, error: self.crashes.append((name, error))  # noqa: E731
+        return _SimLane(own, on_crash, SimTransport(self.network, host, self.loop, own, on_crash=on_crash))
+
+    def carries(self, request: Any) -> bool:
+        return type(request) in BY_REQUEST

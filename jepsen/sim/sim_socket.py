@@ -1,0 +1,248 @@
+"""Simulated sockets: production's asyncio protocols over sessions, with `create_connection` and `create_server`.
+
+The data lane runs on them as it stands, frames, introduction, limits and all. TCP here keeps order, cuts what is
+written into pieces as it likes, and may break at any time; it neither loses nor repeats. A write never fills a buffer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import random
+from collections.abc import Callable
+from typing import Any
+
+from jepsen.sim.loop import SimLoop
+from jepsen.sim.message import CLIENT, SERVER, Message, Phase
+from jepsen.sim.network import Network
+from jepsen.sim.session import Session
+from quorumlog.messages.buffer import Buffer
+from quorumlog.rpc.caller import Metadata
+from quorumlog.rpc.transport import Address
+from quorumlog.wire.apis import BY_KEY
+from quorumlog.wire.header import API_VERSIONS_KEY
+from quorumlog.wire.parts import LENGTH_BYTES
+from quorumlog.wire.sasl import AUTHENTICATE_KEY, HANDSHAKE_KEY
+
+_INTRODUCTIONS = {
+    API_VERSIONS_KEY: "ApiVersions",
+    HANDSHAKE_KEY: "SaslHandshake",
+    AUTHENTICATE_KEY: "SaslAuthenticate",
+}
+LANE = "/lane/"  # before the name of an API, where a gRPC message has its service
+_CUT_IN_TWO = 0.1  # of what arrives
+_RESET = 0.5  # of the ends that the other side makes; the rest ends in order
+
+Factory = Callable[[], asyncio.BufferedProtocol]
+
+
+class SimSockets:
+    """One process's access to sockets; asked by its loop."""
+
+    def __init__(self, network: Network, host: str, loop: SimLoop) -> None:
+        self.network, self.host, self.loop = network, host, loop
+        self.rng = network.scheduler.rng(f"sockets/{host}")
+        self._open: dict[int, SimSocket] = {}
+        self._servers: list[SimSocketServer] = []
+        self._next_number = 1
+        loop.sockets = self
+        loop.on_kill(self._on_kill)
+
+    async def connect(self, factory: Factory, address: Address) -> tuple[SimSocket, asyncio.BufferedProtocol]:
+        """Raises ConnectionRefusedError. Where the network is silent it waits for ever."""
+        arrived: asyncio.Future[Session | None] = self.loop.create_future()
+        self.network.connect(self.host, address, (), lambda session: self._arrived(arrived, session))
+        session = await arrived
+        if session is None:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")
+        socket = self.opened(session, CLIENT, factory())
+        socket.made()
+        return socket, socket.protocol
+
+    def listen(self, factory: Factory, address: Address) -> SimSocketServer:
+        if address.port == 0:
+            address = Address(address.host, self.network.free_port())
+        if self.network.listens(address):
+            raise OSError(errno.EADDRINUSE, "address in use")
+        server = SimSocketServer(self, factory, address)
+        self.network.listen(address, server)
+        self._servers.append(server)
+        return server
+
+    def opened(self, session: Session, side: str, protocol: asyncio.BufferedProtocol) -> SimSocket:
+        socket = SimSocket(self, self._next_number, session, side, protocol)
+        self._open[self._next_number] = socket
+        self._next_number += 1
+        return socket
+
+    def closed(self, number: int) -> None:
+        self._open.pop(number, None)
+
+    def _arrived(self, arrived: asyncio.Future[Session | None], session: Session | None) -> None:
+        if session is not None and not self.loop.alive:
+            session.end_unused(CLIENT)
+        self.loop.deliver(_settle, arrived, session)
+
+    def _on_kill(self) -> None:
+        """What the kernel does when the process is gone: peers are told, nobody here is."""
+        for server in self._servers:
+            server.close()
+        for socket in list(self._open.values()):
+            socket.abandon()
+
+
+def _settle(arrived: asyncio.Future[Session | None], session: Session | None) -> None:
+    if not arrived.done():
+        arrived.set_result(session)
+    elif session is not None:  # who asked has given up
+        session.end_unused(CLIENT)
+
+
+class SimSocketServer:
+    """What `create_server` gives: `sockets[0].getsockname()` tells the port."""
+
+    def __init__(self, sockets: SimSockets, factory: Factory, address: Address) -> None:
+        self.sockets = [self]
+        self._host_sockets, self._factory, self._address = sockets, factory, address
+
+    def getsockname(self) -> tuple[str, int]:
+        return self._address.host, self._address.port
+
+    def accept(self, session: Session, metadata: Metadata) -> None:
+        """By the host, as the network."""
+        socket = self._host_sockets.opened(session, SERVER, self._factory())
+        self._host_sockets.loop.deliver(socket.made)
+
+    def close(self) -> None:
+        self._host_sockets.network.stop_listening(self._address, self)
+
+
+class SimSocket(asyncio.Transport):
+    """One end of a connection: an asyncio transport to its protocol, an end to its session."""
+
+    def __init__(
+        self, sockets: SimSockets, number: int, session: Session, side: str, protocol: asyncio.BufferedProtocol
+    ) -> None:
+        super().__init__()
+        self.protocol = protocol
+        self._sockets, self._number, self._session, self._side = sockets, number, session, side
+        self._loop: SimLoop = sockets.loop
+        self._rng: random.Random = sockets.rng
+        self._received = bytearray()  # and not read
+        self._paused = self._closing = self._eof = False
+        session.attach(side, self)
+
+    # --- the protocol's side
+
+    def made(self) -> None:
+        self.protocol.connection_made(self)
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        if name == "peername":
+            return self._session.host(SERVER if self._side == CLIENT else CLIENT), self._session.number
+        return default
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """There is no buffer."""
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def write(self, data: Buffer | memoryview) -> None:
+        if not self._closing:
+            self._session.send(self._side, self._message(bytes(data)))
+
+    def writelines(self, list_of_data: Any) -> None:
+        self.write(b"".join(list_of_data))
+
+    def pause_reading(self) -> None:
+        self._paused = True
+
+    def resume_reading(self) -> None:
+        self._paused = False
+        self._loop.call_soon(self._read)
+
+    def close(self) -> None:
+        if not self._closing:
+            self._close(None)
+
+    abort = close  # what was written is on its way already
+
+    def abandon(self) -> None:
+        self._session.close(self._side)
+
+    # --- the session's side, outside of any node's loop
+
+    def on_message(self, message: Message) -> None:
+        self._loop.deliver(self._take, message)
+
+    def on_broken(self) -> None:
+        self._loop.deliver(self._broken)
+
+    # --- within
+
+    def _take(self, message: Message) -> None:
+        if not message.path.startswith(LANE):
+            self.close()  # a gRPC client at the wrong door
+            return
+        data = message.data
+        if len(data) > 1 and self._rng.random() < _CUT_IN_TWO:
+            first = self._rng.randrange(1, len(data))
+            self._received += data[:first]
+            self._read()
+            data = data[first:]
+        self._received += data
+        self._read()
+
+    def _read(self) -> None:
+        while self._received and not self._paused and not self._closing:
+            self.protocol.buffer_updated(self._fill())
+        if self._eof and not self._received and not self._closing:
+            self._eof = False
+            if not self.protocol.eof_received():
+                self._close(None)
+
+    def _fill(self) -> int:
+        """One read into the protocol's own buffer, of which nothing is kept. Bytes."""
+        buffer = memoryview(self.protocol.get_buffer(-1))
+        count = min(len(buffer), len(self._received))
+        buffer[:count] = self._received[:count]
+        del self._received[:count]
+        return count
+
+    def _broken(self) -> None:
+        if self._closing:
+            return
+        if self._rng.random() < _RESET:
+            self._close(ConnectionResetError(errno.ECONNRESET, "reset"))
+        else:
+            self._eof = True
+            self._read()
+
+    def _close(self, error: OSError | None) -> None:
+        self._closing = True
+        self._received.clear()
+        self._session.close(self._side)
+        self._sockets.closed(self._number)
+        self._loop.call_soon(self.protocol.connection_lost, error)
+
+    def _message(self, data: bytes) -> Message:
+        request = self._side == CLIENT
+        other = SERVER if request else CLIENT
+        return Message(
+            source=self._session.host(self._side),
+            destination=self._session.host(other),
+            path=f"{LANE}{_api_name(data)}" if request else f"{LANE}answer",
+            phase=Phase.REQUEST if request else Phase.RESPONSE,
+            ordered=True,
+            data=data,
+        )
+
+
+def _api_name(frame: bytes) -> str:
+    """Of a request, for the trace and for who watches the network."""
+    key = int.from_bytes(frame[LENGTH_BYTES : LENGTH_BYTES + 2], "big")
+    return BY_KEY[key].method.name if key in BY_KEY else _INTRODUCTIONS[key]
