@@ -1,5 +1,6 @@
 """Benchmarks of a cluster of three on this machine, beside a floor and peers of the same run.
 
+    ./dev bench kafka ...     beside Apache Kafka; see --help
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
 Parts, all of them by default: machine, start, throughput, memory, latency, failover, codec. MB are 10^6 bytes of
@@ -32,6 +33,10 @@ LATENCY_S, QUICK_LATENCY_S = 5.0, 2.0
 
 
 def main(argv: list[str]) -> int:
+    if argv[:1] == ["kafka"]:
+        from bench import kafka
+
+        return kafka.main(argv[1:])
     options = _parse(argv)
     parts = options.parts or list(PARTS)
     if "codec" in parts and not codec.compiled_is_measured():

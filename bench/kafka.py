@@ -1,6 +1,6 @@
 """Beside Apache Kafka: the same loads on a cluster of its and one of ours, one after the other on the same disk.
 
-    ./dev bench kafka ...   or   python -m bench.kafka [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
+    ./dev bench kafka [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
 Parts, all of them by default: start, produce, consume, latency, memory, failover. Needs a Java of 17 or newer and
 mvn; without them it says so and ends with 0. Kafka runs with its own default heap and settings, replication 3 and

@@ -152,10 +152,10 @@ def _java_producer(
     warm_up: int,
 ) -> str:
     """What the tool said; its last line is of what comes behind `warm_up` records."""
-    properties = {"bootstrap.servers": servers, "acks": "all", **settings}
+    properties = [f"{key}={value}" for key, value in {"bootstrap.servers": servers, "acks": "all", **settings}.items()]
     return kafka.run(
         PRODUCER_PERF, "--topic", topic, "--num-records", str(records + warm_up), "--warmup-records", str(warm_up),
-        "--record-size", str(record_bytes), "--throughput", str(rate), "--command-property", *(f"{key}={value}" for key, value in properties.items()),
+        "--record-size", str(record_bytes), "--throughput", str(rate), "--command-property", *properties,
         timeout_s=PERF_TIMEOUT_S,
     )  # fmt: skip
 

@@ -2,30 +2,65 @@
 
 from __future__ import annotations
 
+import os
+
+import cells_java
 import pytest
 from cells_aiokafka import AIOKAFKA
 from cells_confluent import CONFLUENT
+from cells_java import TOOLS
 from cells_kafka_python import KAFKA_PYTHON
 from cells_kcat import KCAT
-from client_matrix import FEATURES, LISTED_SKIPS, Client, Place, Ran
+from client_matrix import FEATURES, LISTED_SKIPS, PAGE, Client, Place, Ran, Tool, page, stale
 
+from bench.kafka_tools import VERSION
 from quorumlog.testing.cluster import LocalCluster
 
 CLIENTS = {client.name: client for client in (CONFLUENT, KAFKA_PYTHON, AIOKAFKA, KCAT)}
-TOOLS = {}
 CELLS = [
     pytest.param(client, feature, id=f"{client.name}-{feature}")
     for client in CLIENTS.values()
     for feature in FEATURES
     if feature in client.cells
 ]
+WRITE = "QUORUMLOG_WRITE_MATRIX"  # in the environment: the page is written instead of checked
 
 
 @pytest.mark.parametrize(("client", "feature"), CELLS)
 def test_cell(client: Client, feature: str, cluster: LocalCluster, ran: Ran) -> None:
-    if reason := client.missing():
-        assert reason in LISTED_SKIPS, f"a skip that is not listed: {reason}"
-        pytest.skip(reason)
+    skip_if(client.missing())
     with cluster.topic("cell") as topic:
         client.cells[feature](Place(cluster.bootstrap_servers, topic.name))
     ran[(client.name, feature)] = client.version()
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=list(TOOLS))
+def test_tool(tool: Tool, cluster: LocalCluster, ran: Ran) -> None:
+    skip_if(cells_java.missing())
+    with cluster.topic("tool") as topic:
+        tool.cell(Place(cluster.bootstrap_servers, topic.name))
+    ran[(tool.name, "")] = VERSION
+
+
+def test_the_page_says_what_ran(ran: Ran, request: pytest.FixtureRequest) -> None:
+    """Last of its module. A run of some cells only does not judge the page."""
+    if not ran or request.session.testscollected < len(CELLS) + len(TOOLS):
+        return
+    fresh = page(CLIENTS, TOOLS, ran)
+    if WRITE in os.environ:
+        PAGE.write_text(fresh)
+    assert stale(PAGE.read_text(), fresh) == [], f"write it anew with {WRITE}=1"
+
+
+def test_a_cell_that_could_not_run_agrees_and_any_other_difference_counts() -> None:
+    old, new = page(CLIENTS, TOOLS, {("kcat", FEATURES[0]): "1.7"}), page(CLIENTS, TOOLS, {})
+    assert stale(old, new) == []
+    assert len(stale(new, old)) == 1
+    assert stale(old, old.replace("1.7", "1.8")) == []
+    assert stale(old, old.replace("1.7", "1.7, refused")) != []
+
+
+def skip_if(reason: str) -> None:
+    if reason:
+        assert reason in LISTED_SKIPS, f"a skip that is not listed: {reason}"
+        pytest.skip(reason)
