@@ -106,8 +106,8 @@ def page(clients: Mapping[str, Client], tools: Mapping[str, Tool], ran: Ran) -> 
         "",
         "Not there yet, and not announced in ApiVersions: consumer groups (so no committed offsets either), share",
         "groups, transactions, AlterConfigs (IncrementalAlterConfigs is there), ACLs, quotas, delegation tokens, SASL",
-        "and TLS on client listeners. FindCoordinator (version 0) and JoinGroup are announced all the same, so that who",
-        "wants a group is told that there is none; see decisions/0005-tell-of-groups.md.",
+        "and TLS on client listeners. FindCoordinator (version 0) and JoinGroup are announced all the same, so that",
+        "who wants a group is told that there is none; see decisions/0005-tell-of-groups.md.",
         "",
     ]
     return "\n".join(lines)
