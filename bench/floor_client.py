@@ -15,8 +15,8 @@ from typing import Any
 import google_crc32c
 import grpc
 
-from bench import floor
-from bench.floor import NODES, OPTIONS, READ
+from bench import floor, floor_lane
+from bench.floor import NODES, OPTIONS, READ, checksum_of
 
 READ_BYTES = 2 << 20  # of one read: what a consumer asks of a partition
 # A node keeps freed memory for the next request (cli/server/allocator.py); the floor is not to be slow for want of it.
@@ -28,10 +28,11 @@ ALLOCATOR = {
 
 
 class Floor:
-    """The three processes, with their logs in `folder`. `ports[n]` is where process `n` serves."""
+    """The three processes, with their logs in `folder`. `ports[n]` is where process `n` serves, by either wire."""
 
-    def __init__(self, folder: Path, logs: int) -> None:
-        self._processes = [_start(folder / f"floor-{me}", me, logs) for me in range(NODES)]
+    def __init__(self, folder: Path, logs: int, *, lane: bool = False) -> None:
+        program = floor_lane.__file__ if lane else floor.__file__
+        self._processes = [_start(program, folder / f"floor-{me}", me, logs) for me in range(NODES)]
         self.ports = [int(line) for line in self._lines()]
         self._tell_all(" ".join(map(str, self.ports)))
 
@@ -55,9 +56,9 @@ class Floor:
         return [process.stdout.readline() for process in self._processes if process.stdout is not None]
 
 
-def _start(folder: Path, me: int, logs: int) -> subprocess.Popen[str]:
+def _start(program: str, folder: Path, me: int, logs: int) -> subprocess.Popen[str]:
     folder.mkdir(parents=True)
-    command = [sys.executable, "-P", floor.__file__, str(me), str(logs), str(folder)]
+    command = [sys.executable, "-P", program, str(me), str(logs), str(folder)]
     environment = {**os.environ, **ALLOCATOR}
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
@@ -132,7 +133,7 @@ class FloorClient:
         while position < self._ends[number]:
             size = min(READ_BYTES, self._ends[number] - position)
             data = await read(READ.pack(number, position, size))
-            google_crc32c.value(data)
+            google_crc32c.value(data) if isinstance(data, bytes) else checksum_of(data)
             assert len(data) == size
             position += size
 

@@ -9,35 +9,46 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.floor_client import Floor, FloorClient
+from bench.floor_lane_client import LaneFloorClient
 from bench.report import Row
 from bench.subject import Subject
+from bench.throughput import WIRES, Wire
 
 RECORD_BYTES = 1024
-RATE = 200.0  # records per second
+RATES = (200.0, 2_000.0)  # records per second
+PARTS = (("p50", 0.5), ("p99", 0.99))
 VALUE = bytes(RECORD_BYTES)
 
 
 async def measure(subject: Subject, folder: Path, rounds: int, seconds: float) -> list[Row]:
-    """One log of the floor and one partition of ours, `seconds` each per round."""
-    count = int(RATE * seconds)
+    """One log of each floor and one partition of ours by each wire, `seconds` each per round and rate."""
+    rows = []
+    for rate in RATES:
+        for wire in WIRES:
+            place = folder / f"{wire.name}-{rate:g}"
+            rows += await _measure_wire(subject.by(wire.transport), place, wire, rounds, rate, int(rate * seconds))
+    return rows
+
+
+async def _measure_wire(subject: Subject, folder: Path, wire: Wire, rounds: int, rate: float, count: int) -> list[Row]:
     floors, ours = [], []
     async with subject.topic(1) as topic:
-        with Floor(folder, 1) as floor:
-            client = FloorClient(floor.ports, 1)
+        with Floor(folder, 1, lane=wire.lane) as floor:
+            client = (LaneFloorClient if wire.lane else FloorClient)(floor.ports, 1)
             for turn in range(rounds + 1):
-                found = await client.latencies([VALUE] * count, RATE), await _ours(subject, topic, count)
+                found = await client.latencies([VALUE] * count, rate), await _ours(subject, topic, count, rate)
                 if turn > 0:
                     floors.append(sorted(found[0]))
                     ours.append(sorted(found[1]))
             await client.close()
-    title = f"{RECORD_BYTES >> 10} KiB at {RATE:g}/s"
+    title = f"{RECORD_BYTES >> 10} KiB at {rate:g}/s"
     return [
-        *(_row(f"floor: latency {name}, {title}", floors, part) for name, part in (("p50", 0.5), ("p99", 0.99))),
-        *(_row(f"latency {name}, {title}", ours, part) for name, part in (("p50", 0.5), ("p99", 0.99))),
+        *(_row(f"{wire.name} floor: latency {name}, {title}", floors, part) for name, part in PARTS),
+        *(_row(f"{wire.name} latency {name}, {title}", ours, part) for name, part in PARTS),
     ]
 
 
-async def _ours(subject: Subject, topic: str, count: int) -> list[float]:
+async def _ours(subject: Subject, topic: str, count: int, rate: float) -> list[float]:
     """Seconds of each record."""
     found: list[float] = []
 
@@ -51,7 +62,7 @@ async def _ours(subject: Subject, topic: str, count: int) -> list[float]:
         start = time.perf_counter()
         tasks = []
         for index in range(count):
-            due = start + index / RATE
+            due = start + index / rate
             await asyncio.sleep(due - time.perf_counter())
             tasks.append(asyncio.create_task(send(due)))
         for task in tasks:

@@ -24,16 +24,27 @@ _numbers = count(1)
 
 
 class Subject:
-    """One running cluster. Clients made here are closed by whoever asked for them."""
+    """One running cluster. Clients made here are closed by whoever asked for them.
 
-    def __init__(self, nodes: LocalNodes) -> None:
-        self.nodes = nodes
+    transport: by which wire producers and consumers go, as their option of that name has it.
+    """
+
+    def __init__(self, nodes: LocalNodes, transport: str = "auto") -> None:
+        self.nodes, self._transport = nodes, transport
+
+    def by(self, transport: str) -> Subject:
+        """The same cluster, by another wire."""
+        return Subject(self.nodes, transport)
 
     def producer(self, **options: Any) -> AsyncProducer:
-        return edge.producer({"bootstrap.servers": self.nodes.layout.bootstrap_servers}, acks="all", **options)
+        return edge.producer(self._config, acks="all", **options)
 
     def consumer(self, **options: Any) -> AsyncConsumer:
-        return edge.consumer({"bootstrap.servers": self.nodes.layout.bootstrap_servers}, **options)
+        return edge.consumer(self._config, **options)
+
+    @property
+    def _config(self) -> dict[str, Any]:
+        return {"bootstrap.servers": self.nodes.layout.bootstrap_servers, "transport": self._transport}
 
     def admin(self, without: NodeId | None = None) -> AsyncAdmin:
         """without: a node that is not asked, since it is about to die."""

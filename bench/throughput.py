@@ -1,6 +1,7 @@
 """Produce (acks=all, three replicas, durable) and consume, beside the floor of the same round.
 
-A round is: the floor's produce and read, then ours, for each size of record, every round on a new topic. Rates are of
+A round is: a floor's produce and read, then ours by the same wire, for each size of record and each of the two wires,
+every round on a new topic. Our followers fetch by the lane in both, the gRPC floor's by gRPC. Rates are of
 the values' bytes, the same in both; the floor moves the batches that our codec made of them beforehand, we make them
 on the way.
 """
@@ -9,21 +10,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bench.floor_client import Floor, FloorClient
+from bench.floor_lane_client import LaneFloorClient
 from bench.loads import Load
 from bench.machine import MEGABYTE
 from bench.report import Row
 from bench.subject import Subject
 
 SINGLE_RECORDS = 60_000  # of the rounds one by one, at most
-IN_FLIGHT = 1  # messages per log of the floor, as our producer has batches per partition
-PRODUCE_GOALS = {1024: 0.5, 100: 0.4}  # of the floor, by bytes of a record
-CONSUME_GOAL = 0.5
+IN_FLIGHT = 5  # messages per log of the floor, as our producer has batches per partition
 POLL_MS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """transport: the option of our clients. Goals are shares of this wire's own floor, by bytes of a record."""
+
+    name: str
+    transport: str
+    lane: bool
+    produce_goals: dict[int, float]
+    consume_goal: float | None
+
+
+WIRES = (Wire("gRPC", "grpc", False, {1024: 0.5, 100: 0.4}, 0.5), Wire("lane", "auto", True, {1024: 0.6}, None))
 
 
 @dataclass(slots=True)
@@ -39,18 +54,36 @@ class Times:
     consume_single: list[float] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class Side:
+    """One wire: a floor of that kind, and ours by it. times: one for each load."""
+
+    wire: Wire
+    subject: Subject
+    floor: FloorClient
+    times: list[Times]
+
+
 async def measure(subject: Subject, folder: Path, loads: Sequence[Load], partitions: int, rounds: int) -> list[Row]:
-    times = [Times() for _ in loads]
-    with Floor(folder, partitions) as floor:
-        client = FloorClient(floor.ports, partitions)
+    with ExitStack() as floors:
+        sides = [_side(wire, subject, folder, partitions, len(loads), floors) for wire in WIRES]
         for turn in range(rounds + 1):
-            for load, found in zip(loads, times, strict=True):
-                await _floor_round(client, load, found)
-                await _our_round(subject, load, found, partitions)
-                if turn == 0:
-                    _forget(found)  # compilation, first touch of memory
-        await client.close()
-    return [row for load, found in zip(loads, times, strict=True) for row in _rows(load, found)]
+            for number, load in enumerate(loads):
+                for side in sides:
+                    await _floor_round(side.floor, load, side.times[number])
+                    await _our_round(side.subject, load, side.times[number], partitions)
+                    if turn == 0:
+                        _forget(side.times[number])  # compilation, first touch of memory
+        for side in sides:
+            await side.floor.close()
+    return [row for side in sides for load, found in zip(loads, side.times, strict=True)
+            for row in _rows(load, found, side.wire)]  # fmt: skip
+
+
+def _side(wire: Wire, subject: Subject, folder: Path, partitions: int, loads: int, floors: ExitStack) -> Side:
+    floor = floors.enter_context(Floor(folder / wire.name, partitions, lane=wire.lane))
+    client = (LaneFloorClient if wire.lane else FloorClient)(floor.ports, partitions)
+    return Side(wire, subject.by(wire.transport), client, [Times() for _ in range(loads)])
 
 
 async def _floor_round(client: FloorClient, load: Load, times: Times) -> None:
@@ -131,11 +164,11 @@ def _forget(times: Times) -> None:
         getattr(times, name).clear()
 
 
-def _rows(load: Load, times: Times) -> list[Row]:
+def _rows(load: Load, times: Times, wire: Wire) -> list[Row]:
     def both(name: str, rates: list[float], floor: list[float] | None, of: str, goal: float | None) -> list[Row]:
         shares = [rate / base for rate, base in zip(rates, floor, strict=True)] if floor else []
         megabytes = [rate * load.record_bytes / MEGABYTE for rate in rates]
-        title = f"{name}, {load.name}"
+        title = f"{wire.name} {name}, {load.name}"
         return [
             Row(name=title, unit="MB/s", rounds=megabytes, shares=shares, of=of, goal=goal),
             Row(name="", unit="records/s", rounds=rates),
@@ -144,10 +177,10 @@ def _rows(load: Load, times: Times) -> list[Row]:
     floor, read = "the floor", "a bare read"
     return [
         *both("floor: produce", times.floor_produce, None, "", None),
-        *both("produce columns", times.produce, times.floor_produce, floor, PRODUCE_GOALS.get(load.record_bytes)),
+        *both("produce columns", times.produce, times.floor_produce, floor, wire.produce_goals.get(load.record_bytes)),
         *both("produce one by one", times.produce_single, times.floor_produce, floor, None),
         *both("floor: read", times.floor_read, None, "", None),
-        *both("consume as batches", times.consume_bytes, times.floor_read, read, CONSUME_GOAL),
+        *both("consume as batches", times.consume_bytes, times.floor_read, read, wire.consume_goal),
         *both("consume columns", times.consume, times.floor_read, read, None),
         *both("consume one by one", times.consume_single, times.floor_read, read, None),
     ]
