@@ -79,6 +79,7 @@ class ProducePath:
         if acks == ACKS_ALL:
             _require_min_isr(replica, ErrorCode.NOT_ENOUGH_REPLICAS)
         found = validate_produced(records, replica.config.max_message_bytes)
+        _refuse_what_no_produce_holds(found)
         repeated = replica.sequences.check(log, found)
         if repeated is not None:
             return self._answer_again(replica, log, repeated, acks, timeout_ms)
@@ -236,6 +237,15 @@ def _require_min_isr(replica: Replica, code: ErrorCode) -> None:
     if core.under_min_isr:
         text = f"{replica.name}: {len(core.isr_state.isr)} in sync, min.insync.replicas is {core.effective_min_isr}"
         raise ApiError(code, text)
+
+
+def _refuse_what_no_produce_holds(found: Sequence[BatchHeader]) -> None:
+    """Kafka's rules for a partition of a request, and none of a transaction that nobody could end."""
+    if len(found) > 1:
+        raise ApiError(ErrorCode.INVALID_RECORD, f"{len(found)} batches for one partition; a request holds one")
+    if found[0].is_transactional:
+        text = "a batch of a transaction without a transactional id; transactions are not supported"
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, text)
 
 
 def _uses_append_time(config: TopicConfig) -> bool:
