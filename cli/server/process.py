@@ -34,6 +34,7 @@ from cli.server.watchdog import LoopWatchdog
 from quorum.raft.quorum_state import CorruptQuorumState
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, AddressInUse
+from quorumlog.wire.apis import load_newest
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_DATA, EXIT_PRECONDITION = 0, 1, 2, 4, 6
 READY_POLL_S = 0.02
@@ -54,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_USAGE
     keep_freed_memory()
+    load_newest()
     configure_logs(config.log_format, config.log_level, config.node_id)
     for warning in config.warnings:
         _log.warning(warning)

@@ -1,0 +1,23 @@
+"""A node pays for Kafka's schemas before it serves, not at its first client."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+SCRIPT = """
+import sys
+from quorumlog.wire.apis import APIS, load_newest
+assert not any(name.startswith("kio.schema.fetch.") for name in sys.modules), "loaded by importing"
+load_newest()
+before = set(sys.modules)
+for api in APIS:
+    api.request_shape(api.newest), api.response_shape(api.newest)
+assert set(sys.modules) == before, sorted(set(sys.modules) - before)
+print("loaded")
+"""
+
+
+def test_nothing_of_the_newest_versions_is_left_to_load() -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout.strip() == "loaded", done.stderr
