@@ -1,0 +1,200 @@
+"""One production node of both roles, alone in its cluster, in this process; a client reaches it by any wire.
+
+`RealNode`: real files and sockets on a loop of its own. `SimNode`: a simulated machine and network. Neither ends the
+process when a handler fails unexpectedly: it says so in `crashes`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import traceback
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from broker.handlers import HANDLERS
+from cli.server.config import NodeConfig, from_values
+from cli.server.format import format_node
+from cli.server.node import Node, build_node
+from cli.server.real_edges import random_uuid, real_edges
+from cli.server.secret import new_secret
+from jepsen.sim.loop import SimLoop
+from jepsen.sim.machine import Machine
+from jepsen.sim.network import Network
+from jepsen.sim.scheduler import NS_PER_MS, NS_PER_S, Scheduler
+from jepsen.sim.sim_socket import SimSockets
+from jepsen.sim.transport import SimTransport
+from quorumlog.ids import format_uuid
+from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest, MetadataRequest, TopicQuery
+from quorumlog.messages.common import ConfigEntry
+from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
+from quorumlog.records.plain import encode_batch
+from quorumlog.records.record import Record
+from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.transport import Connection
+from quorumlog.testing.ports import PortPicker
+from quorumlog.wire.routing import RoutingTransport
+from quorumlog.wire.transport import WireTransport
+from storage.edge.disk import RealDisk
+
+T = TypeVar("T")
+CALL_MS = 10_000
+READY_LIMIT_S = 30
+BATCH = encode_batch([Record(number, 1_700_000_000_000, None, b"value", ()) for number in range(3)])
+GRPC, LANE = "GRPC", "CLIENT"  # the listeners of clients, by wire
+NO_TOPICS_BY_ACCIDENT = {"auto.create.topics.enable": "false"}
+
+
+class OneNode(Protocol):
+    crashes: list[str]
+
+    @property
+    def node(self) -> Node: ...
+
+    def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run it on the client's loop."""
+
+    def connect(self, wire: str) -> Connection:
+        """wire: GRPC or LANE."""
+
+    def close(self) -> None: ...
+
+
+class RealNode:
+    def __init__(self, folder: Path, more: dict[str, str] | None = None) -> None:
+        """more: settings of the node."""
+        self.loop = asyncio.new_event_loop()
+        self.crashes: list[str] = []
+        self._picker = PortPicker()
+        (ports,) = self._picker.pick(1)
+        self.config = _config(str(folder / "a"), "127.0.0.1", (0, 0, ports.internal), more or {})
+        format_node(
+            self.config,
+            cluster_id=format_uuid(random_uuid()),
+            secret=new_secret(bytes(range(32))),
+            disk=RealDisk(),
+            new_uuid=random_uuid,
+            protect=lambda name: Path(name).chmod(0o600),
+        )
+        self.node = self.do(self._start())
+
+    def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run_until_complete(coroutine)
+
+    def connect(self, wire: str) -> Connection:
+        transport = GrpcTransport() if wire == GRPC else WireTransport()
+        return transport.connect(self.node.addresses[wire], internal=False, client_id="tester")
+
+    def close(self) -> None:
+        self.do(self.node.stop())
+        self.loop.close()
+        self._picker.close()
+
+    def _on_crash(self, name: str, error: BaseException) -> None:
+        self.crashes.append(f"{name}\n{''.join(traceback.format_exception(error))}")
+
+    async def _start(self) -> Node:
+        edges = dataclasses.replace(
+            real_edges(self.config),
+            on_crash=self._on_crash,
+            transport=lambda identity: RoutingTransport(identity, on_crash=self._on_crash, serves=tuple(HANDLERS)),
+        )
+        node = build_node(self.config, edges)
+        await node.start()
+        async with asyncio.timeout(READY_LIMIT_S):
+            while not node.ready:  # noqa: ASYNC110 - readiness is a question
+                await asyncio.sleep(0.02)
+        return node
+
+
+class SimNode:
+    """The client is another host. Its gRPC is the simulated wire; its lane is production's on simulated sockets."""
+
+    def __init__(self, seed: int = 4711) -> None:
+        self.crashes: list[str] = []
+        self.scheduler = Scheduler(seed)
+        self._network = Network(self.scheduler)
+        self._machine = Machine(
+            self.scheduler,
+            self._network,
+            "b1",
+            lane=True,
+            on_touch=lambda _: None,
+            on_disk=lambda *_: None,
+            on_death=lambda _, why: self.crashes.append(why),
+        )
+        self._machine.config = _config("/data/d0", "b1", (9092, 9094, 9093), {})
+        self._machine.format()
+        self._machine.start()
+        self._client = SimLoop(self.scheduler, "client")
+        SimSockets(self._network, "client", self._client)
+        limit_ns = self.scheduler.now_ns + READY_LIMIT_S * NS_PER_S
+        assert self.scheduler.run_while(lambda: not self._ready(), limit_ns), self.crashes
+
+    @property
+    def node(self) -> Node:
+        assert self._machine.node is not None, self.crashes
+        return self._machine.node
+
+    def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        result: T = self._client.run_until_complete(coroutine, self.scheduler.now_ns + 10 * CALL_MS * NS_PER_MS)
+        return result
+
+    def connect(self, wire: str) -> Connection:
+        on_crash = lambda name, error: self.crashes.append(f"{name}: {error!r}")  # noqa: E731
+        transport: SimTransport | WireTransport
+        if wire == GRPC:
+            transport = SimTransport(self._network, "client", self._client, on_crash=on_crash)
+        else:
+            transport = WireTransport(on_crash=on_crash)
+        return transport.connect(self.node.addresses[wire], internal=False, client_id="tester")
+
+    def close(self) -> None:
+        self._client.kill()
+        self._machine.kill()
+
+    def _ready(self) -> bool:
+        return self._machine.node is not None and self._machine.node.ready
+
+
+def _config(log_dir: str, host: str, ports: tuple[int, int, int], more: dict[str, str]) -> NodeConfig:
+    """ports: of the lane, of gRPC, of the node's own cluster."""
+    lane, grpc, internal = ports
+    return from_values(
+        {
+            "node.id": "1",
+            "log.dirs": log_dir,
+            "listeners": f"{LANE}://{host}:{lane},{GRPC}://{host}:{grpc},INTERNAL://{host}:{internal}",
+            "controller.quorum.voters": f"1@{host}:{internal}",
+            **more,
+        }
+    )
+
+
+# --- what a client asks before it can begin ---
+
+
+async def make_topic(connection: Connection, name: str, partitions: int = 1, **configs: str) -> bytes:
+    """Its id, once every partition acknowledges. Each then holds one batch of three records."""
+    entries = tuple(ConfigEntry(name=key.replace("_", "."), value=value) for key, value in configs.items())
+    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=entries)
+    response = await connection.call(CreateTopicsRequest(topics=(topic,), timeout_ms=CALL_MS), CALL_MS)
+    assert response.topics[0].error_code == 0, response.topics[0]
+    for index in range(partitions):
+        for _ in range(200):
+            if await append(connection, name, index) == 0:
+                break
+            await asyncio.sleep(0.02)
+    asked = MetadataRequest(all_topics=False, topics=(TopicQuery(name=name),))
+    found = (await connection.call(asked, CALL_MS)).topics[0]
+    assert found.error_code == 0
+    topic_id: bytes = found.topic_id
+    return topic_id
+
+
+async def append(connection: Connection, name: str, index: int = 0, records: bytes = BATCH) -> int:
+    """The error code."""
+    topic = ProduceTopic(name=name, partitions=(ProducePartition(index=index, records=records),))
+    response = await connection.call(ProduceRequest(acks=-1, timeout_ms=CALL_MS, topics=(topic,)), CALL_MS)
+    return int(response.topics[0].partitions[0].error_code)

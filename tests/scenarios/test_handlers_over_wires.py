@@ -1,0 +1,379 @@
+"""A broker's own handlers, reached by each wire of a whole node: gRPC and the lane, on real sockets and simulated ones.
+
+Every API of the lane succeeds; what concerns a topic, a partition or an epoch that is not there says so; a forged
+replica moves nothing; acks=0 has no answer; pipelined produces lie in the log in their order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from one_node import BATCH, CALL_MS, GRPC, LANE, NO_TOPICS_BY_ACCIDENT, OneNode, RealNode, SimNode, make_topic
+
+from jepsen.sim import graveyard
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.admin import (
+    AlterableConfig,
+    AlterConfigsResource,
+    CreatePartitionsRequest,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+    DescribeLogDirsRequest,
+    DescribeTopicPartitionsRequest,
+    FindCoordinatorRequest,
+    IncrementalAlterConfigsRequest,
+    ListGroupsRequest,
+    PartitionsOfTopic,
+)
+from quorumlog.messages.cluster import (
+    ConfigResource,
+    CreatableTopic,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeClusterRequest,
+    DescribeConfigsRequest,
+    MetadataRequest,
+    TopicQuery,
+)
+from quorumlog.messages.fetch import (
+    EpochPartition,
+    EpochTopic,
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+    OffsetForLeaderEpochRequest,
+    ReplicaState,
+)
+from quorumlog.messages.produce import InitProducerIdRequest, ProducePartition, ProduceRequest, ProduceTopic
+from quorumlog.messages.quorum import DescribeQuorumRequest
+from quorumlog.records import decode_batch, encode_batch, headers
+from quorumlog.records.batch import BATCH_OVERHEAD, CONTROL, TRANSACTIONAL, Codec, seal
+from quorumlog.records.record import Record
+from quorumlog.rpc.transport import Connection, OutcomeUnknown
+from quorumlog.wire.apis import BY_REQUEST
+
+TOPIC_RESOURCE = 2
+LATEST = -1
+STRANGE_ID = bytes(range(16))
+E = ErrorCode
+
+
+@dataclass
+class Wire:
+    """topic: of one partition; what else a test needs it makes."""
+
+    at: OneNode
+    name: str
+    connection: Connection
+    topic: str
+    topic_id: bytes
+
+    def call(self, request: Any) -> Any:
+        async def ask() -> Any:
+            return await self.connection.call(request, CALL_MS)
+
+        return self.at.do(ask())
+
+    def end_offset(self) -> int:
+        asked = ListOffsetsPartition(index=0, timestamp_ms=LATEST)
+        topic = ListOffsetsTopic(name=self.topic, partitions=(asked,))
+        response = self.call(ListOffsetsRequest(topics=(topic,)))
+        return int(response.topics[0].partitions[0].offset)
+
+
+@pytest.fixture(scope="module", params=["real", "sim"])
+def at(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneNode]:
+    made: OneNode
+    if request.param == "real":
+        made = RealNode(tmp_path_factory.mktemp("wires"), NO_TOPICS_BY_ACCIDENT)
+    else:
+        made = SimNode()
+    yield made
+    made.close()
+    graveyard.empty()
+    assert made.crashes == []
+
+
+@pytest.fixture(scope="module", params=[GRPC, LANE], ids=["grpc", "lane"])
+def wire(at: OneNode, request: pytest.FixtureRequest) -> Iterator[Wire]:
+    connection = at.connect(request.param)
+    topic = f"by-{request.param.lower()}"
+    yield Wire(at, request.param, connection, topic, at.do(make_topic(connection, topic)))
+    at.do(connection.close())
+
+
+# --- requests
+
+
+def produce(
+    wire: Wire, records: Any = BATCH, *, topic: str = "", topic_id: bytes = b"", index: int = 0, acks: int = -1
+) -> ProduceRequest:
+    partition = ProducePartition(index=index, records=records)
+    of = ProduceTopic(name=topic or wire.topic, topic_id=topic_id, partitions=(partition,))
+    return ProduceRequest(acks=acks, timeout_ms=CALL_MS, topics=(of,))
+
+
+def fetch(
+    wire: Wire,
+    *,
+    topic_id: bytes = b"",
+    index: int = 0,
+    offset: int = 0,
+    epoch: int = -1,
+    replica: ReplicaState | None = None,
+) -> FetchRequest:
+    wanted = FetchPartition(index=index, fetch_offset=offset, max_bytes=1 << 20, current_leader_epoch=epoch)
+    of = FetchTopic(topic_id=topic_id or wire.topic_id, partitions=(wanted,))
+    return FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, topics=(of,), replica=replica)
+
+
+def offsets(wire: Wire, *, topic: str = "", index: int = 0, epoch: int = -1) -> ListOffsetsRequest:
+    asked = ListOffsetsPartition(index=index, timestamp_ms=LATEST, current_leader_epoch=epoch)
+    return ListOffsetsRequest(topics=(ListOffsetsTopic(name=topic or wire.topic, partitions=(asked,)),))
+
+
+def epoch_end(wire: Wire, *, topic: str = "", index: int = 0, epoch: int = -1) -> OffsetForLeaderEpochRequest:
+    asked = EpochPartition(index=index, leader_epoch=0, current_leader_epoch=epoch)
+    return OffsetForLeaderEpochRequest(topics=(EpochTopic(name=topic or wire.topic, partitions=(asked,)),))
+
+
+def delete_records(wire: Wire, *, topic: str = "", index: int = 0, offset: int = 0) -> DeleteRecordsRequest:
+    asked = DeleteRecordsPartition(index=index, offset=offset)
+    return DeleteRecordsRequest(topics=(DeleteRecordsTopic(name=topic or wire.topic, partitions=(asked,)),))
+
+
+def metadata(wire: Wire, *, topic: str = "", topic_id: bytes = b"") -> MetadataRequest:
+    query = TopicQuery(topic_id=topic_id) if topic_id else TopicQuery(name=topic or wire.topic)
+    return MetadataRequest(all_topics=False, topics=(query,), allow_auto_topic_creation=False)
+
+
+def create(wire: Wire, name: str) -> CreateTopicsRequest:
+    topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+    return CreateTopicsRequest(topics=(topic,), timeout_ms=CALL_MS)
+
+
+def delete(wire: Wire, name: str) -> DeleteTopicsRequest:
+    return DeleteTopicsRequest(topics=(TopicQuery(name=name),), timeout_ms=CALL_MS)
+
+
+def grow(wire: Wire, name: str, count: int) -> CreatePartitionsRequest:
+    return CreatePartitionsRequest(topics=(PartitionsOfTopic(name=name, count=count),), timeout_ms=CALL_MS)
+
+
+def alter(wire: Wire, name: str, value: str = "1234567") -> IncrementalAlterConfigsRequest:
+    config = AlterableConfig(name="retention.ms", value=value)
+    resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=(config,))
+    return IncrementalAlterConfigsRequest(resources=(resource,))
+
+
+def configs(wire: Wire, name: str) -> DescribeConfigsRequest:
+    resource = ConfigResource(resource_type=TOPIC_RESOURCE, resource_name=name)
+    return DescribeConfigsRequest(resources=(resource,))
+
+
+def errors_in(message: Any) -> list[ErrorCode]:
+    """Every error code of an answer that is none, wherever it stands."""
+    if isinstance(message, tuple):
+        return [code for one in message for code in errors_in(one)]
+    if not dataclasses.is_dataclass(message):
+        return []
+    code = getattr(message, "error_code", 0)
+    own = [E(code)] if code else []
+    return own + [code for field in dataclasses.fields(message) for code in errors_in(getattr(message, field.name))]
+
+
+# --- what succeeds
+
+Ask = Callable[[Wire], Any]
+SUCCEEDS: dict[type, Ask] = {
+    ProduceRequest: produce,
+    FetchRequest: fetch,
+    ListOffsetsRequest: offsets,
+    MetadataRequest: metadata,
+    FindCoordinatorRequest: lambda _: FindCoordinatorRequest(keys=("group",)),
+    ListGroupsRequest: lambda _: ListGroupsRequest(),
+    CreateTopicsRequest: lambda wire: create(wire, f"made-{wire.topic}"),
+    DeleteTopicsRequest: lambda wire: delete(wire, f"made-{wire.topic}"),  # the row before has made it
+    DeleteRecordsRequest: delete_records,
+    InitProducerIdRequest: lambda _: InitProducerIdRequest(),
+    OffsetForLeaderEpochRequest: epoch_end,
+    DescribeConfigsRequest: lambda wire: configs(wire, wire.topic),
+    DescribeLogDirsRequest: lambda _: DescribeLogDirsRequest(),
+    CreatePartitionsRequest: lambda wire: grow(wire, wire.topic, 2),
+    IncrementalAlterConfigsRequest: lambda wire: alter(wire, wire.topic),
+    DescribeQuorumRequest: lambda _: DescribeQuorumRequest(),
+    DescribeClusterRequest: lambda _: DescribeClusterRequest(),
+    DescribeTopicPartitionsRequest: lambda wire: DescribeTopicPartitionsRequest(topics=(wire.topic,)),
+}
+
+
+def test_every_api_of_the_lane_is_tried() -> None:
+    assert set(BY_REQUEST) == set(SUCCEEDS)
+
+
+@pytest.mark.parametrize("ask", SUCCEEDS.values(), ids=[kind.__name__ for kind in SUCCEEDS])
+def test_what_is_right_succeeds(wire: Wire, ask: Ask) -> None:
+    request = ask(wire)
+    response = wire.call(request)
+    assert type(response) is BY_REQUEST[type(request)].method.response
+    assert errors_in(response) == []
+
+
+def test_what_a_change_has_made_is_there_when_it_is_answered(wire: Wire) -> None:
+    name = f"at-once-{wire.topic}"
+    for change, counts in [(create(wire, name), 1), (grow(wire, name, 3), 3)]:
+        assert errors_in(wire.call(change)) == []
+        (topic,) = wire.call(metadata(wire, topic=name)).topics
+        assert (topic.error_code, len(topic.partitions)) == (0, counts)
+    assert errors_in(wire.call(delete(wire, name))) == []
+    assert errors_in(wire.call(metadata(wire, topic=name))) == [E.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_what_was_written_is_what_is_read(wire: Wire) -> None:
+    (answer,) = wire.call(produce(wire)).topics[0].partitions
+    (found,) = wire.call(fetch(wire, offset=answer.base_offset)).topics[0].partitions
+    assert bytes(found.records)[BATCH_OVERHEAD:] == BATCH[BATCH_OVERHEAD:]
+    assert found.high_watermark == answer.base_offset + 3 == wire.end_offset()
+
+
+# --- what is refused, and stores nothing
+
+
+def sealed(**changes: int) -> bytes:
+    """BATCH with other header fields and the checksum that belongs to them."""
+    header = headers(BATCH)[0]
+    fields = {field.name: getattr(header, field.name) for field in dataclasses.fields(header)}
+    for name in ("batch_length", "magic", "crc", "position", "size"):
+        del fields[name]
+    return seal(BATCH[BATCH_OVERHEAD:], **(fields | changes))
+
+
+OF_A_TRANSACTION = sealed(attributes=TRANSACTIONAL, producer_id=5, producer_epoch=0, base_sequence=0)
+REFUSED: list[tuple[str, Ask, ErrorCode]] = [
+    ("Produce: topic", lambda wire: produce(wire, topic="nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("Produce: id", lambda wire: produce(wire, topic_id=STRANGE_ID), E.UNKNOWN_TOPIC_ID),
+    ("Produce: partition", lambda wire: produce(wire, index=99), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("Produce: acks", lambda wire: produce(wire, acks=7), E.INVALID_REQUIRED_ACKS),
+    ("Produce: damage", lambda wire: produce(wire, BATCH[:-1] + b"?"), E.CORRUPT_MESSAGE),
+    ("Produce: two batches", lambda wire: produce(wire, BATCH + BATCH), E.INVALID_RECORD),
+    ("Produce: no batch", lambda wire: produce(wire, b""), E.INVALID_RECORD),
+    ("Produce: a control batch", lambda wire: produce(wire, sealed(attributes=CONTROL)), E.INVALID_RECORD),
+    (
+        "Produce: of a transaction",
+        lambda wire: produce(wire, OF_A_TRANSACTION),
+        E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ),
+    (
+        "Produce: with a transactional id",
+        lambda wire: dataclasses.replace(produce(wire, OF_A_TRANSACTION), transactional_id="t"),
+        E.UNSUPPORTED_VERSION,
+    ),
+    ("Fetch: id", lambda wire: fetch(wire, topic_id=STRANGE_ID), E.UNKNOWN_TOPIC_ID),
+    ("Fetch: partition", lambda wire: fetch(wire, index=99), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("Fetch: epoch", lambda wire: fetch(wire, epoch=99), E.UNKNOWN_LEADER_EPOCH),
+    ("Fetch: offset", lambda wire: fetch(wire, offset=10**9), E.OFFSET_OUT_OF_RANGE),
+    (
+        "Fetch: as a replica",
+        lambda wire: fetch(wire, offset=10**6, replica=ReplicaState(replica_id=1, broker_epoch=-1)),
+        E.CLUSTER_AUTHORIZATION_FAILED,
+    ),
+    ("ListOffsets: topic", lambda wire: offsets(wire, topic="nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("ListOffsets: partition", lambda wire: offsets(wire, index=99), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("ListOffsets: epoch", lambda wire: offsets(wire, epoch=99), E.UNKNOWN_LEADER_EPOCH),
+    ("OffsetForLeaderEpoch: topic", lambda wire: epoch_end(wire, topic="nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("OffsetForLeaderEpoch: partition", lambda wire: epoch_end(wire, index=99), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("OffsetForLeaderEpoch: epoch", lambda wire: epoch_end(wire, epoch=99), E.UNKNOWN_LEADER_EPOCH),
+    ("Metadata: topic", lambda wire: metadata(wire, topic="nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("Metadata: id", lambda wire: metadata(wire, topic_id=STRANGE_ID), E.UNKNOWN_TOPIC_ID),
+    (
+        "DescribeTopicPartitions: topic",
+        lambda _: DescribeTopicPartitionsRequest(topics=("nope",)),
+        E.UNKNOWN_TOPIC_OR_PARTITION,
+    ),
+    ("DeleteRecords: topic", lambda wire: delete_records(wire, topic="nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("DeleteRecords: partition", lambda wire: delete_records(wire, index=99), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("DeleteRecords: offset", lambda wire: delete_records(wire, offset=10**9), E.OFFSET_OUT_OF_RANGE),
+    ("CreateTopics: taken", lambda wire: create(wire, wire.topic), E.TOPIC_ALREADY_EXISTS),
+    ("CreateTopics: name", lambda wire: create(wire, "a/b"), E.INVALID_TOPIC_EXCEPTION),
+    ("DeleteTopics: topic", lambda wire: delete(wire, "nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("CreatePartitions: topic", lambda wire: grow(wire, "nope", 2), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("CreatePartitions: fewer", lambda wire: grow(wire, wire.topic, 1), E.INVALID_PARTITIONS),
+    ("DescribeConfigs: topic", lambda wire: configs(wire, "nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("AlterConfigs: topic", lambda wire: alter(wire, "nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("AlterConfigs: value", lambda wire: alter(wire, wire.topic, "soon"), E.INVALID_CONFIG),
+    ("InitProducerId: transactions", lambda _: InitProducerIdRequest(transactional_id="t"), E.UNSUPPORTED_VERSION),
+]
+
+
+@pytest.mark.parametrize(("ask", "code"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_what_is_wrong_says_so_and_stores_nothing(wire: Wire, ask: Ask, code: ErrorCode) -> None:
+    before = wire.end_offset()
+    assert errors_in(wire.call(ask(wire))) == [code]
+    assert wire.end_offset() == before
+    assert wire.at.crashes == []
+
+
+# --- no answer, and order
+
+
+def test_acks_0_has_no_answer_and_is_stored(wire: Wire) -> None:
+    before = wire.end_offset()
+
+    async def scenario() -> list[Any]:
+        calls = [wire.connection.call(produce(wire, acks=acks), CALL_MS) for acks in (0, 0, -1)]
+        return [await call for call in calls]
+
+    first, second, last = wire.at.do(scenario())
+    assert (first, second) == (None, None)
+    assert errors_in(last) == [] and last.topics[0].partitions[0].base_offset == before + 6
+
+
+def test_an_error_without_acks_ends_the_stream_and_the_next_call_finds_another(wire: Wire) -> None:
+    async def scenario() -> Any:
+        assert await wire.connection.call(produce(wire, topic="nope", acks=0), CALL_MS) is None
+        while True:
+            try:
+                return await wire.connection.call(produce(wire), CALL_MS)
+            except OutcomeUnknown:
+                await asyncio.sleep(0.01)  # it was sent before the end was known here
+
+    assert errors_in(wire.at.do(scenario())) == []
+
+
+def test_pipelined_produces_lie_in_the_log_in_their_order(wire: Wire) -> None:
+    count = 200
+    before = wire.end_offset()
+
+    async def scenario() -> list[Any]:
+        batches = [encode_batch([Record(0, 1_700_000_000_000, None, b"%d" % n, ())]) for n in range(count)]
+        calls = [wire.connection.call(produce(wire, records), CALL_MS) for records in batches]
+        return [await call for call in calls]
+
+    answers = wire.at.do(scenario())
+    assert [one.topics[0].partitions[0].base_offset for one in answers] == list(range(before, before + count))
+    (found,) = wire.call(fetch(wire, offset=before)).topics[0].partitions
+    values = [record.value for header in headers(found.records) for record in decode_batch(found.records, header)]
+    assert values == [b"%d" % n for n in range(count)]
+
+
+@pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)
+def test_a_batch_is_stored_as_it_was_sent_whatever_its_compression(wire: Wire, codec: Codec) -> None:
+    records = [Record(n, 1_700_000_000_000 + n, b"key", b"value " * 50, (("h", b"v"),)) for n in range(20)]
+    sent = encode_batch(records, codec=codec)
+    (answer,) = wire.call(produce(wire, sent)).topics[0].partitions
+    assert answer.error_code == 0, answer.error_message
+    (found,) = wire.call(fetch(wire, offset=answer.base_offset)).topics[0].partitions
+    stored = bytes(found.records)
+    (header,) = headers(stored)
+    assert (header.codec, header.base_offset, len(stored)) == (codec, answer.base_offset, len(sent))
+    assert stored[17:] == sent[17:]  # all but offset, length, leader epoch and magic
+    assert [record.value for record in decode_batch(stored, header)] == [record.value for record in records]
