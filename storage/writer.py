@@ -13,7 +13,7 @@ Runs on the directory's writer thread, or in the simulation; knows neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,23 @@ class Outcome:
     error: Exception | None = None
 
 
+RunSyncs = Callable[[Sequence[Callable[[], None]]], Iterable[Exception | None]]
+
+
+def one_by_one(syncs: Sequence[Callable[[], None]]) -> Iterator[Exception | None]:
+    """How each sync ended, in order; who stops asking stops the rest."""
+    return map(ended, syncs)
+
+
+def ended(sync: Callable[[], None]) -> Exception | None:
+    """Perform it, and give its error."""
+    try:
+        sync()
+    except Exception as error:
+        return error
+    return None
+
+
 class DirectoryWriter:
     """One directory's turns. `write_phase` and `sync_phase` alternate."""
 
@@ -116,11 +133,17 @@ class DirectoryWriter:
         self._waiting = turn.outcomes
         return list(turn.outcomes)
 
-    def sync_phase(self) -> list[Outcome]:
-        """Make the turn durable. Returns the outcomes of its jobs again, now failed if the directory is offline."""
-        for log in self._dirty:
-            if log.config.durable and log.failure is None:
-                self.attempt(log.sync_unless_closed)
+    def sync_phase(self, run: RunSyncs = one_by_one) -> list[Outcome]:
+        """Make the turn durable. Returns the outcomes of its jobs again, now failed if the directory is offline.
+
+        run: performs the syncs, each of another log, and returns when all have ended.
+        """
+        if self._offline is None:
+            syncs = [log.sync_unless_closed for log in self._dirty if log.config.durable and log.failure is None]
+            for outcome in run(syncs):
+                if isinstance(outcome, DiskError | AssertionError):
+                    self.take_offline(outcome)
+                    break
         self._dirty.clear()
         outcomes, self._waiting = self._waiting, []
         if self._offline is None:

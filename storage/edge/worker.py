@@ -1,7 +1,8 @@
 """The real worker: one writer thread and a small pool of reader threads for one log directory.
 
-Only the writer thread changes files. Answers go to the loop through `post` (`loop.call_soon_threadsafe`), a whole turn
-in one call. A sick disk blocks these threads and nothing else (DESIGN §5).
+Only the writer thread changes files; while it waits for a turn's syncs, helpers carry out some of them. Answers go to
+the loop through `post` (`loop.call_soon_threadsafe`), a whole turn in one call. A sick disk blocks these threads and
+nothing else (DESIGN §5).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from storage.edge.syncs import SyncPool
 from storage.worker import (
     Answer,
     JobQueue,
@@ -40,6 +42,7 @@ class ThreadWorker:
         self._wake = threading.Condition()
         self._closed = False
         self._reads = 0  # queued or running
+        self._syncs = SyncPool(self.path)
         self._readers = ThreadPoolExecutor(self._limits.read_threads, thread_name_prefix=f"read {self.path}")
         self._thread = threading.Thread(target=self._run, name=f"write {self.path}", daemon=True)
         self._thread.start()
@@ -70,6 +73,7 @@ class ThreadWorker:
             self._wake.notify()
         self._thread.join()
         self._readers.shutdown(wait=True)
+        self._syncs.close()
 
     def _read(self, fn: Callable[[], Any], callback: Answer) -> None:
         outcome = run_read(fn)
@@ -81,7 +85,7 @@ class ThreadWorker:
         while turn := self._next_turn():
             outcomes = self._writer.write_phase([submitted.job for submitted in turn])
             self._post(partial(tell_written, turn, outcomes))
-            outcomes = self._writer.sync_phase()
+            outcomes = self._writer.sync_phase(self._syncs.run)
             self._post(partial(tell_synced, turn, outcomes))
 
     def _next_turn(self) -> list[Submitted]:
