@@ -51,12 +51,12 @@ class Fate:
 
     def __str__(self) -> str:
         if self.problem:
-            return f"{self.mutant.name:<28} FAILED   {self.problem}"
+            return f"{self.mutant.name:<30} FAILED   {self.problem}"
         if not self.by:
-            return f"{self.mutant.name:<28} SURVIVED {self.seeds} seeds ({self.took_s:.0f} s)"
+            return f"{self.mutant.name:<30} SURVIVED {self.seeds} seeds ({self.took_s:.0f} s)"
         where = f"seed {self.seed}, profile {self.mutant.profile}"
         return (
-            f"{self.mutant.name:<28} killed   seeds-to-kill {self.seeds:<4} by {self.by} ({where}, {self.took_s:.0f} s)"
+            f"{self.mutant.name:<30} killed   seeds-to-kill {self.seeds:<4} by {self.by} ({where}, {self.took_s:.0f} s)"
         )
 
 

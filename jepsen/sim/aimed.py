@@ -131,10 +131,10 @@ def fenced_joiner(cluster: SimCluster, rng: random.Random) -> Script:
         rng.choice((target.follower.kill, target.follower.power_cut, target.follower.pause))()
         yield target.fenced, _FENCE_MS
         holder.release()
-        yield from _pause(cluster, rng.randint(200, 1_000))
+        yield from pause(cluster, rng.randint(200, 1_000))
     finally:
         target.mend()
-        _bring_back(target.follower)
+        bring_back(target.follower)
         if holder is not None:
             holder.release()
 
@@ -155,9 +155,9 @@ def stale_proposal(cluster: SimCluster, rng: random.Random) -> Script:
         yield target.in_isr, _HOLD_MS
         target.cut()
         yield lambda: not target.in_isr(), _LEAVE_MS
-        yield from _pause(cluster, rng.randint(300, 2_000))
+        yield from pause(cluster, rng.randint(300, 2_000))
         holder.release()
-        yield from _pause(cluster, 500)
+        yield from pause(cluster, 500)
     finally:
         target.mend()
         if holder is not None:
@@ -178,12 +178,12 @@ def _choose(cluster: SimCluster, rng: random.Random) -> _Target | None:
     return rng.choice(targets) if targets else None
 
 
-def _pause(cluster: SimCluster, duration_ms: int) -> Script:
+def pause(cluster: SimCluster, duration_ms: int) -> Script:
     until_ns = cluster.scheduler.now_ns + duration_ms * NS_PER_MS
     yield lambda: cluster.scheduler.now_ns >= until_ns, duration_ms + 1_000
 
 
-def _bring_back(machine: Machine) -> None:
+def bring_back(machine: Machine) -> None:
     machine.resume()
     if not machine.alive:
         machine.start()

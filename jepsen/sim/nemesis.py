@@ -17,6 +17,7 @@ from jepsen.sim.link import LinkProfile
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message, Phase, Verdict
 from jepsen.sim.plan import SCRIPTED, Plan
+from jepsen.sim.rivals import rival_candidates
 from jepsen.sim.scheduler import NS_PER_MS
 from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.rpc.calls import BY_REQUEST
@@ -66,6 +67,7 @@ class Nemesis:
             "lagging-follower": self._lagging_follower,
             "fenced-joiner": lambda: run_script(cluster, fenced_joiner(cluster, self._rng)),
             "stale-proposal": lambda: run_script(cluster, stale_proposal(cluster, self._rng)),
+            "rival-candidates": lambda: run_script(cluster, rival_candidates(cluster, self._rng)),
         }
 
     @property

@@ -23,14 +23,14 @@ NETWORK = (
     "flapping",
 )
 OTHER = ("slow-disk", "wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
-SCRIPTED = ("fenced-joiner", "stale-proposal")  # aimed.py
+SCRIPTED = ("fenced-joiner", "stale-proposal", "rival-candidates")  # aimed.py, rivals.py
 ALL_FAULTS = (*PROCESS, *NETWORK, *OTHER, *SCRIPTED)
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "calm": (),
     "fenced-joiner": ("fenced-joiner",),
     "stale-proposal": ("stale-proposal",),
-    "split-votes": ("kill-leader", "slow", "pause", "kill-controller", "isolate"),
+    "split-votes": ("rival-candidates", "kill-leader", "slow", "pause", "isolate"),
     "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause"),
     "elections": ("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader"),
     "truncation": ("power-one", "power-all", "kill-broker", "lagging-follower", "isolate"),

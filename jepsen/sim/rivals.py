@@ -1,0 +1,57 @@
+"""A fault with a story: two candidates of one epoch, and a voter that hears both at once.
+
+Chance alone seldom makes a tie: pre-votes, jitter and ranks are there to prevent it. So the leader dies and comes back
+as a voter, and requests for votes (pre-votes pass) are kept back until two have asked in one epoch.
+"""
+
+from __future__ import annotations
+
+import random
+
+from jepsen.sim.aimed import Script, bring_back, pause
+from jepsen.sim.cluster import SimCluster
+from jepsen.sim.message import Message, Phase, Verdict
+from quorumlog.ids import Epoch
+from quorumlog.messages.quorum import VoteRequest
+from quorumlog.rpc.calls import BY_REQUEST
+
+_RIVALS_MS = 4_000
+_CALL = BY_REQUEST[VoteRequest]
+
+
+class _VoteHolder:
+    def __init__(self, cluster: SimCluster) -> None:
+        self._cluster = cluster
+        self._asked: dict[Epoch, dict[str, None]] = {}  # candidates by epoch
+        cluster.intercept = self._look
+
+    def rivals(self) -> bool:
+        return any(len(candidates) > 1 for candidates in self._asked.values())
+
+    def release(self) -> None:
+        self._cluster.intercept = None
+        self._cluster.network.release_held()
+
+    def _look(self, message: Message) -> Verdict:
+        if message.path != _CALL.method.path or message.phase is not Phase.REQUEST:
+            return Verdict.PASS
+        request = _CALL.codec.decode_request(message.data)
+        if request.pre_vote:
+            return Verdict.PASS
+        self._asked.setdefault(request.epoch, {})[message.source] = None
+        return Verdict.HOLD
+
+
+def rival_candidates(cluster: SimCluster, rng: random.Random) -> Script:
+    leader = cluster.active_controller()
+    if leader is None or leader.paused:
+        return
+    holder = _VoteHolder(cluster)
+    try:
+        leader.kill()
+        yield from pause(cluster, rng.randint(20, 400))
+        bring_back(leader)
+        yield holder.rivals, _RIVALS_MS
+    finally:
+        bring_back(leader)
+        holder.release()
