@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import faulthandler
+import itertools
 import sys
 from collections.abc import Callable
 
 TICK_MS = 100
 STALL_MS = 250
 HANG_S = 20.0
+ARM_TICKS = 10  # arming starts a thread, and ends the one before: 1.5 ms of the loop's time
 
 
 class LoopWatchdog:
@@ -28,8 +30,9 @@ class LoopWatchdog:
         """Until cancelled."""
         loop = asyncio.get_running_loop()
         try:
-            while True:
-                faulthandler.dump_traceback_later(HANG_S, file=sys.stderr)
+            for tick in itertools.count():
+                if tick % ARM_TICKS == 0:
+                    faulthandler.dump_traceback_later(HANG_S, file=sys.stderr)
                 started = loop.time()
                 await asyncio.sleep(TICK_MS / 1_000)
                 self._note(int((loop.time() - started) * 1_000) - TICK_MS)
