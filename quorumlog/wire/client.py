@@ -74,7 +74,7 @@ class WireConnection:
 
     async def close(self) -> None:
         self._closed = True
-        for socket in [*([self._ordered] if self._ordered else []), *self._pool]:
+        for socket in [*([self._ordered] if self._ordered is not None else []), *self._pool]:
             socket.end("the connection was closed")
         await self._nursery.close()
 

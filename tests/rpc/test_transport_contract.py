@@ -18,7 +18,6 @@ from quorumlog.ids import ZERO_UUID
 from quorumlog.messages.cluster import DescribeClusterRequest, DescribeClusterResponse
 from quorumlog.messages.controller import (
     BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
     ProbeRequest,
     ProbeResponse,
     RegisterBrokerRequest,
@@ -46,7 +45,10 @@ LONG_MS = 10_000  # no test waits so long
 SHORT_MS = 300
 
 
-@pytest.fixture(params=[GrpcWorld, LaneWorld, SimWorld, SimLaneWorld], ids=["grpc", "lane", "sim", "sim-lane"])
+WORLDS: dict[str, type[World]] = {"grpc": GrpcWorld, "lane": LaneWorld, "sim": SimWorld, "sim-lane": SimLaneWorld}
+
+
+@pytest.fixture(params=WORLDS.values(), ids=WORLDS)
 def world(request: pytest.FixtureRequest) -> World:
     made: World = request.param()
     return made
@@ -114,9 +116,15 @@ def error_of(answer: Any) -> int:
     return int(answer.topics[0].partitions[0].error_code)
 
 
-def needs(world: World, *requests: Any) -> None:
-    if not all(world.carries(request) for request in requests):
-        pytest.skip("not by this wire")
+def carried(**requests: Any) -> pytest.MarkDecorator:
+    """`world` and `request_`, by their names: each request over every wire that knows it."""
+    rows = [
+        pytest.param(world, request, id=f"{wire}-{name}")
+        for wire, world in WORLDS.items()
+        for name, request in requests.items()
+        if world.carries(request)
+    ]
+    return pytest.mark.parametrize(("world", "request_"), rows, indirect=["world"])
 
 
 async def never(context: Context, request: Any) -> Any:
@@ -420,14 +428,14 @@ async def until_connected(connection: Connection, request: Any) -> Any:
             await asyncio.sleep(0.02)
 
 
-def test_a_client_that_leaves_is_noticed_by_the_handlers_context(world: World) -> None:
-    needs(world, heartbeat(1))
+@carried(heartbeat=heartbeat(1), produce=produce(1))
+def test_a_client_that_leaves_is_noticed_by_the_handlers_context(world: World, request_: Any) -> None:
     recorder = Recorder()
 
     async def scenario() -> None:
         async with served(world, recorder, internal=True, shown=identity(2)) as (_, connection):
-            await connection.call(heartbeat(1), LONG_MS)
-            await connection.call(heartbeat(2), LONG_MS)
+            await connection.call(request_, LONG_MS)
+            await connection.call(request_, LONG_MS)
             assert recorder.contexts[0] is recorder.contexts[1]
             closed = closed_event(recorder.contexts[0].on_closed)
             await connection.close()
@@ -474,11 +482,10 @@ STRANGERS: list[tuple[str, Identity | None, ErrorCode]] = [
 
 
 @pytest.mark.parametrize(("shown", "want"), [row[1:] for row in STRANGERS], ids=[row[0] for row in STRANGERS])
-@pytest.mark.parametrize("request_", [vote(), heartbeat(1), fetch()], ids=["vote", "heartbeat", "fetch"])
+@carried(vote=vote(), heartbeat=heartbeat(1), fetch=fetch())
 def test_an_internal_listener_serves_nodes_of_its_cluster_only(
     world: World, request_: Any, shown: Identity | None, want: ErrorCode
 ) -> None:
-    needs(world, request_)
     recorder = Recorder()
 
     async def scenario() -> None:
@@ -489,19 +496,15 @@ def test_an_internal_listener_serves_nodes_of_its_cluster_only(
     assert recorder.requests == []
 
 
-FORGED: list[tuple[str, Any]] = [
-    ("vote", vote()),
-    ("probe", ProbeRequest()),
-    ("heartbeat", heartbeat(1)),
-    ("register", RegisterBrokerRequest(broker_id=1, cluster_id="c1", incarnation_id=ZERO_UUID)),
-    ("replica fetch", fetch(Replica(replica_id=2, broker_epoch=1))),
-]
-
-
-@pytest.mark.parametrize("request_", [row[1] for row in FORGED], ids=[row[0] for row in FORGED])
+@carried(
+    vote=vote(),
+    probe=ProbeRequest(),
+    heartbeat=heartbeat(1),
+    register=RegisterBrokerRequest(broker_id=1, cluster_id="c1", incarnation_id=ZERO_UUID),
+    replica_fetch=fetch(Replica(replica_id=2, broker_epoch=1)),
+)
 @pytest.mark.parametrize("shown", [None, identity(2)], ids=["stranger", "node"])
 def test_a_client_listener_refuses_internal_calls(world: World, request_: Any, shown: Identity | None) -> None:
-    needs(world, request_)
     recorder = Recorder()
 
     async def scenario() -> None:
@@ -513,14 +516,14 @@ def test_a_client_listener_refuses_internal_calls(world: World, request_: Any, s
     assert recorder.requests == []
 
 
-def test_nodes_fetch_and_beat_at_an_internal_listener(world: World) -> None:
+@carried(heartbeat=heartbeat(1), replica_fetch=fetch(Replica(replica_id=2, broker_epoch=1)))
+def test_nodes_fetch_and_beat_at_an_internal_listener(world: World, request_: Any) -> None:
     recorder = Recorder()
 
     async def scenario() -> None:
         async with served(world, recorder, internal=True, shown=identity(2)) as (_, connection):
-            if world.carries(heartbeat(1)):
-                assert isinstance(await connection.call(heartbeat(1), LONG_MS), BrokerHeartbeatResponse)
-            assert (await connection.call(fetch(Replica(replica_id=2, broker_epoch=1)), LONG_MS)).error_code == 0
+            assert (await connection.call(request_, LONG_MS)).error_code == 0
+            assert recorder.requests == [request_]
 
     world.run(scenario())
 
@@ -542,13 +545,12 @@ async def who_am_i(context: Context, request: Any) -> Any:
     return ProbeResponse(node_id=1, incarnation_id=identity(1).incarnation_id)
 
 
-def test_a_probe_finds_who_is_there(world: World) -> None:
-    needs(world, ProbeRequest())
-
+@carried(probe=ProbeRequest())
+def test_a_probe_finds_who_is_there(world: World, request_: Any) -> None:
     async def scenario() -> None:
         async with served(world, who_am_i, internal=True) as (server, _):
             found = await world.client(identity(2)).probe(server.listener.address, LONG_MS)
-            assert found == Answered(1, identity(1).incarnation_id)
+            assert type(request_) is ProbeRequest and found == Answered(1, identity(1).incarnation_id)
 
     world.run(scenario())
 

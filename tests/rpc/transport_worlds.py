@@ -41,7 +41,8 @@ class World(Protocol):
     def dead_address(self) -> Address:
         """At the server's host, where nothing listens."""
 
-    def carries(self, request: Any) -> bool:
+    @staticmethod
+    def carries(request: Any) -> bool:
         """Does this wire know requests of this type?"""
 
 
@@ -69,7 +70,8 @@ class GrpcWorld:
             sock.bind(("127.0.0.1", 0))
             return Address("127.0.0.1", sock.getsockname()[1])
 
-    def carries(self, request: Any) -> bool:
+    @staticmethod
+    def carries(request: Any) -> bool:
         return True
 
 
@@ -79,7 +81,8 @@ class LaneWorld(GrpcWorld):
 
     client = server
 
-    def carries(self, request: Any) -> bool:
+    @staticmethod
+    def carries(request: Any) -> bool:
         return type(request) in BY_REQUEST
 
 
@@ -112,7 +115,8 @@ class SimWorld:
     def dead_address(self) -> Address:
         return Address("server", 1)
 
-    def carries(self, request: Any) -> bool:
+    @staticmethod
+    def carries(request: Any) -> bool:
         return True
 
 
@@ -138,5 +142,6 @@ class SimLaneWorld(SimWorld):
         on_crash = lambda name, error: self.crashes.append((name, error))  # noqa: E731
         return _SimLane(own, on_crash, SimTransport(self.network, host, self.loop, own, on_crash=on_crash))
 
-    def carries(self, request: Any) -> bool:
+    @staticmethod
+    def carries(request: Any) -> bool:
         return type(request) in BY_REQUEST
