@@ -15,7 +15,10 @@ _IOV_MAX = os.sysconf("SC_IOV_MAX")
 
 
 def send(transport: asyncio.Transport, frame: Frame) -> None:
-    """A transport that is closing drops it, as asyncio does."""
+    """A transport that is closing drops it, as asyncio does. One without a socket gets the frame in one piece."""
+    if transport.get_extra_info("socket") is None:
+        transport.writelines(frame)
+        return
     if len(frame) > 1 and transport.get_write_buffer_size() == 0 and not transport.is_closing():
         frame = _rest(frame, _write_now(transport, frame))
     for buffer in frame:
@@ -24,11 +27,8 @@ def send(transport: asyncio.Transport, frame: Frame) -> None:
 
 def _write_now(transport: asyncio.Transport, frame: Frame) -> int:
     """Bytes that the socket took. An error is left for the transport to meet: it tells the protocol."""
-    socket = transport.get_extra_info("socket")
-    if socket is None:
-        return 0
     try:
-        return os.writev(socket.fileno(), frame[:_IOV_MAX])
+        return os.writev(transport.get_extra_info("socket").fileno(), frame[:_IOV_MAX])
     except OSError:
         return 0
 
