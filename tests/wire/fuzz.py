@@ -1,4 +1,4 @@
-"""Any bytes at the lane's front door: `python -m tests.wire.fuzz [COUNT] [SEED]`, and 20,000 of them in the suite.
+"""Any bytes at the lane's front door: 20,000 inputs in the suite, as many as one likes by tests/scenarios/node_fuzz.py.
 
 An input is a sequence of frames, valid ones of every API and version with bytes changed, cut, doubled or swapped, or
 no frames at all, read in pieces of any size by a connection of its own. What has to hold: nothing but the connection
@@ -12,13 +12,12 @@ import asyncio
 import logging
 import random
 import struct
-import sys
 import tracemalloc
 from typing import Any
 
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
 from quorumlog.rpc.dispatch import Dispatch
-from quorumlog.rpc.transport import Address, Identity, Listener
+from quorumlog.rpc.transport import Address, Handler, Identity, Listener
 from quorumlog.wire import sasl
 from quorumlog.wire.apis import APIS, BY_REQUEST
 from quorumlog.wire.framing import SCRATCH_BYTES
@@ -41,6 +40,7 @@ INTERESTING = (
 )
 MAX_FACTOR = 200  # bytes of memory for a byte of input
 MIN_ALLOWANCE = 2_000_000
+PATIENT_PART = 0.02
 
 
 class DeadTransport(asyncio.Transport):
@@ -83,12 +83,15 @@ async def _handler(_context: Any, request: Any) -> Any:
     return BY_REQUEST[type(request)].method.response()
 
 
-def a_frame(rng: random.Random) -> bytes:
+Bodies = dict[tuple[int, int], list[bytes]]  # by API and version
+
+
+def a_frame(rng: random.Random, bodies: Bodies) -> bytes:
     """Of a random API and version, empty or damaged."""
     key, oldest, newest = rng.choice(SPOKEN)
     version = rng.randint(oldest, newest)
     header = struct.pack(">hhih", key, version, rng.randrange(2**31), 2) + b"me"
-    body = rng.choice(SEEDS.get((key, version), [b""])) if rng.random() < 0.8 else rng.randbytes(rng.randrange(60))
+    body = rng.choice(bodies.get((key, version), [b""])) if rng.random() < 0.8 else rng.randbytes(rng.randrange(60))
     frame = bytearray(header + (b"\0" if rng.random() < 0.6 else b"") + body)
     for _ in range(rng.choice((0, 1, 1, 2, 5))):
         _damage(frame, rng)
@@ -111,9 +114,9 @@ def _damage(frame: bytearray, rng: random.Random) -> None:
             frame[at:at] = rng.randbytes(rng.randrange(16))
 
 
-def _seeds() -> dict[tuple[int, int], list[bytes]]:
+def _seeds() -> Bodies:
     """Bodies that are right, to be damaged: each field at its default, and once with one element in each list."""
-    found: dict[tuple[int, int], list[bytes]] = {}
+    found: Bodies = {}
     for api in APIS:
         for version in range(api.oldest, api.newest + 1):
             shape = api.request_shape(version)
@@ -135,17 +138,25 @@ SEEDS = _seeds()
 
 
 class Fuzz:
-    def __init__(self) -> None:
+    """handler: what is behind the door of clients. patience_s: how long one input in fifty waits for its answers."""
+
+    def __init__(self, handler: Handler = _handler, bodies: Bodies = SEEDS, patience_s: float = 0) -> None:
         self.crashes: list[str] = []
         self.served = 0
         listeners = [
             Listener(name="F", address=Address("h", 1), internal=internal, lane=True) for internal in (False, True)
         ]
         limits = WireLimits()
+        self._bodies, self._patience_s = bodies, patience_s
         self.node_bytes = NodeBytes(limits.max_node_bytes, limits.min_grant_bytes)
         self.servings = [
             Serving(
-                Dispatch(listener=listener, identity=IDENTITY, handler=_handler, on_crash=self._on_crash),
+                Dispatch(
+                    listener=listener,
+                    identity=IDENTITY,
+                    handler=_handler if listener.internal else handler,  # who has the secret may do harm
+                    on_crash=self._on_crash,
+                ),
                 limits=limits,
                 node_bytes=self.node_bytes,
                 scratch=memoryview(bytearray(SCRATCH_BYTES)),
@@ -163,7 +174,7 @@ class Fuzz:
         """Feed one input; gives its size."""
         rng = random.Random(seed)
         serving = self.servings[rng.random() < 0.3]
-        data = b"".join(a_frame(rng) for _ in range(rng.randrange(1, 5)))
+        data = b"".join(a_frame(rng, self._bodies) for _ in range(rng.randrange(1, 5)))
         if serving.dispatch.listener.internal and rng.random() < 0.5:
             data = b"".join(sasl.ask_authenticate(1, IDENTITY)) + data
         connection, transport = ServedConnection(serving), DeadTransport()
@@ -178,9 +189,16 @@ class Fuzz:
             position += count
         for _ in range(rng.choice((0, 3))):
             await asyncio.sleep(0)
+        if rng.random() < PATIENT_PART:
+            await self._until_answered(connection)
         connection.connection_lost(None)
         self.served += transport.written > 0
         return len(data)
+
+    async def _until_answered(self, connection: ServedConnection) -> None:
+        until_s = asyncio.get_running_loop().time() + self._patience_s
+        while not connection.idle and asyncio.get_running_loop().time() < until_s:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
 
     async def run(self, count: int, first_seed: int) -> None:
         """Raises AssertionError, naming the seed."""
@@ -196,25 +214,13 @@ class Fuzz:
             await serving.nursery.close()
 
 
-async def fuzz(count: int, first_seed: int) -> int:
+async def fuzz(fuzz: Fuzz, count: int, first_seed: int) -> int:
     """How many inputs were answered at all: a fuzz that is always turned away at the door finds nothing."""
     log = logging.getLogger("quorumlog.wire")
     before = log.level
     log.setLevel(logging.ERROR)
     try:
-        fuzz = Fuzz()
         await fuzz.run(count, first_seed)
         return fuzz.served
     finally:
         log.setLevel(before)
-
-
-def main() -> None:
-    given = [int(text) for text in sys.argv[1:]]
-    count, seed = (*given, *(1_000_000, 1)[len(given) :])
-    tracemalloc.start()
-    print(f"{asyncio.run(fuzz(count, seed))} of {count} inputs were answered; none did harm")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""20,000 inputs at the front door; `python -m tests.wire.fuzz` takes as many as one likes."""
+"""20,000 inputs at the front door, each within its memory; with a whole node behind it: tests/scenarios."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tracemalloc
 from collections.abc import Iterator
 
 import pytest
-from fuzz import fuzz
+from fuzz import Fuzz, fuzz
 
 COUNT = 20_000
 
@@ -20,4 +20,7 @@ def traced() -> Iterator[None]:
 
 
 def test_any_bytes_harm_nobody(traced: None) -> None:
-    assert asyncio.run(fuzz(COUNT, first_seed=1)) > COUNT // 10
+    async def scenario() -> int:
+        return await fuzz(Fuzz(), COUNT, first_seed=1)
+
+    assert asyncio.run(scenario()) > COUNT // 10

@@ -1,0 +1,17 @@
+"""20,000 inputs at the lane of a whole node; `python -m tests.scenarios.node_fuzz` takes as many as one likes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.scenarios.node_fuzz import NodeFuzz
+
+COUNT = 20_000
+
+
+def test_any_bytes_harm_no_node(tmp_path: Path) -> None:
+    fuzzing = NodeFuzz(tmp_path)
+    try:
+        assert fuzzing.run(COUNT, first_seed=1) > COUNT // 10
+    finally:
+        fuzzing.close()
