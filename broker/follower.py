@@ -8,6 +8,7 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 from broker.fetch_position import FetchPosition
 from broker.log_directory import Told
@@ -208,13 +209,10 @@ class Follower:
 
 def verified_batches(records: Buffer, leader_epoch: Epoch) -> list[StoredBatch]:
     """Whole batches whose checksums are right, up to the first of an epoch above the fetch's. Raises CorruptRecords."""
-    end = 0
-    for header in headers(records):
-        if header.leader_epoch > leader_epoch:
-            break
+    wanted = list(takewhile(lambda header: header.leader_epoch <= leader_epoch, headers(records)))
+    for header in wanted:
         verify_crc(records, header)
-        end = header.end
-    return received_batches(memoryview(records)[:end])
+    return received_batches(records, wanted)
 
 
 def _log_of(replica: Replica) -> Log:

@@ -49,12 +49,15 @@ def stamped_batches(
     return stored
 
 
-def received_batches(data: Buffer) -> list[StoredBatch]:
-    """What a follower appends: the batches of a fetch answer as the leader stamped them. Raises CorruptRecords."""
+def received_batches(data: Buffer, found: Iterable[BatchHeader] | None = None) -> list[StoredBatch]:
+    """What a follower appends: the batches of a fetch answer as the leader stamped them.
+
+    found: headers of `data`, of those batches that are wanted; None: all that are there. Raises CorruptRecords.
+    """
     view = memoryview(data)
     return [
         _stored((view[header.position : header.end],), header, header.base_offset, header.leader_epoch)
-        for header in headers(data)
+        for header in (headers(data) if found is None else found)
     ]
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from quorumlog.records.buffers import Buffer
 
 _MAGIC_POSITION = LOG_OVERHEAD + 4
+_LAST_CODEC = max(Codec)
 _Fault = tuple[ErrorCode, str]
 
 
@@ -74,7 +75,7 @@ def _record_fault(header: BatchHeader) -> _Fault | None:
         return ErrorCode.INVALID_RECORD, "control batches are written by brokers only"
     if header.has_delete_horizon:
         return ErrorCode.INVALID_RECORD, "a delete horizon is set by compaction only"
-    if header.codec > max(Codec):
+    if header.codec > _LAST_CODEC:
         return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"compression type {header.codec} is unknown"
     if header.count < 1 or header.count != header.last_offset_delta + 1:
         return ErrorCode.INVALID_RECORD, f"{header.count} records, last offset delta {header.last_offset_delta}"
