@@ -1,18 +1,24 @@
-"""Bad requests to a real cluster of three, by the wire: each gets its own error, stores nothing, and harms nobody.
+"""Bad requests to a real cluster of three, by each wire: each gets its own error, stores nothing, and harms nobody.
 
-After every refusal the same connection appends one good record: its offset proves that nothing was stored, its
-acknowledgement that the node serves on.
+What cannot be said by the lane (a vote, a call of a service that nobody has) is tried by gRPC alone; bytes that are no
+frames, by the lane alone. After every refusal the same connection, or the next one where it was closed, appends one
+good record: its offset proves that nothing was stored, its acknowledgement that the node serves on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import socket
+import struct
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import grpc
+import psutil
 import pytest
 
 from quorumlog.errors import ErrorCode
@@ -43,6 +49,8 @@ from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.ports import HOST
+from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.transport import WireTransport
 
 CALL_MS = 10_000
 MAX_MESSAGE_BYTES = 2_000
@@ -67,12 +75,18 @@ def with_byte(position: int, value: int) -> bytes:
 
 @dataclass(frozen=True)
 class Target:
-    """One topic of one partition, its leader's address, and where its log ends."""
+    """One topic of one partition, its leader's addresses, and where its log ends."""
 
     name: str
     topic_id: bytes
-    address: Address
+    address: Address  # of gRPC
+    lane: Address
     end_offset: int
+
+    def connect(self, wire: str) -> Connection:
+        if wire == "lane":
+            return WireTransport().connect(self.lane, internal=False)
+        return GrpcTransport().connect(self.address, internal=False)
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +103,9 @@ def target(cluster: LocalCluster) -> Iterator[list[Target]]:
     with cluster.client.producer() as producer:
         producer.send("bad-input", b"first").result(30)  # every part of the topic is there, once this is acknowledged
     leader = cluster.leader_of("bad-input", 0)
-    port = cluster.nodes.layout.node(leader).ports.grpc
+    ports = cluster.nodes.layout.node(leader).ports
     topic = admin.describe_topic("bad-input")
-    yield [Target(topic.name, topic.topic_id, Address(HOST, port), 1)]
+    yield [Target(topic.name, topic.topic_id, Address(HOST, ports.grpc), Address(HOST, ports.client), 1)]
     admin.delete_topic("bad-input")
 
 
@@ -237,10 +251,23 @@ async def append_one(connection: Connection, target: Target) -> Target:
     return dataclasses.replace(target, end_offset=target.end_offset + 1)
 
 
-@pytest.mark.parametrize(("request_of", "code", "says"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
-def test_a_bad_request(target: list[Target], request_of: Callable[[Target], Any], code: ErrorCode, says: str) -> None:
+NOBODY = Target("bad-input", NO_ID, Address(HOST, 1), Address(HOST, 1), 0)
+
+
+def by_wires() -> Iterator[Any]:
+    """Every row by gRPC, and by the lane where Kafka has such a request."""
+    for name, request_of, code, says in ROWS:
+        yield pytest.param("grpc", request_of, code, says, id=f"grpc-{name}")
+        if type(request_of(NOBODY)) in BY_REQUEST:
+            yield pytest.param("lane", request_of, code, says, id=f"lane-{name}")
+
+
+@pytest.mark.parametrize(("wire", "request_of", "code", "says"), list(by_wires()))
+def test_a_bad_request(
+    target: list[Target], wire: str, request_of: Callable[[Target], Any], code: ErrorCode, says: str
+) -> None:
     async def scenario() -> tuple[int, str]:
-        connection = GrpcTransport().connect(target[0].address, internal=False)
+        connection = target[0].connect(wire)
         try:
             before = await topics_of(connection)
             response = await connection.call(request_of(target[0]), CALL_MS)
@@ -251,7 +278,8 @@ def test_a_bad_request(target: list[Target], request_of: Callable[[Target], Any]
             await connection.close()
 
     found, text = asyncio.run(scenario())
-    assert (ErrorCode(found), says.lower() in text.lower()) == (code, True), text
+    wordless = wire == "lane" and not text  # Kafka's answers have a text here and there
+    assert (ErrorCode(found), wordless or says.lower() in text.lower()) == (code, True), text
 
 
 RAW = [
@@ -274,12 +302,94 @@ def test_bytes_that_are_no_call(target: list[Target], path: str, data: bytes, wa
 
     async def scenario() -> str:
         found = await raw_call()
-        connection = GrpcTransport().connect(target[0].address, internal=False)
+        connection = target[0].connect("grpc")
         target[0] = await append_one(connection, target[0])
         await connection.close()
         return found
 
     assert asyncio.run(scenario()) == want
+
+
+# --- bytes that are no frames, or frames that hold nothing that can be meant
+
+
+def frame_of(body: bytes) -> bytes:
+    return struct.pack(">i", len(body)) + body
+
+
+METADATA, CREATE = 3, 19
+FRAMES: list[tuple[str, bytes]] = [
+    ("a giant length", struct.pack(">i", 2**31 - 1) + b"x"),
+    ("an unknown API", frame_of(struct.pack(">hhih", 999, 0, 1, -1))),
+    ("an unknown version", frame_of(struct.pack(">hhih", METADATA, 99, 1, -1))),
+    ("truncated", frame_of(struct.pack(">hhihi", METADATA, 4, 1, -1, 3) + b"\0\5ab")),
+    ("a string past the end", frame_of(struct.pack(">hhih", METADATA, 4, 1, 30_000) + b"x")),
+    ("wrong tags", frame_of(struct.pack(">hhih", METADATA, 9, 1, -1) + b"\5\0\x7f")),
+    ("a count in the billions", frame_of(struct.pack(">hhihi", METADATA, 4, 1, -1, 2**31 - 1))),
+    ("a compact count in the billions", frame_of(struct.pack(">hhih", CREATE, 7, 1, -1) + b"\0\xff\xff\xff\xff\x0f")),
+]
+CLOSED = "closed the connection of"
+
+
+@pytest.mark.parametrize("data", [row[1] for row in FRAMES], ids=[row[0] for row in FRAMES])
+def test_a_frame_that_cannot_be_read_ends_its_connection_with_one_line(
+    cluster: LocalCluster, target: list[Target], data: bytes
+) -> None:
+    log = log_of(cluster, target[0])
+    before = log.read_text().count(CLOSED)
+    with knock(target[0]) as stranger:
+        stranger.sendall(data)
+        assert until_closed(stranger) == b""
+    good_append(target)
+    assert log.read_text().count(CLOSED) == before + 1
+
+
+HALF_FRAMES = 200
+ANNOUNCED_BYTES = 90 << 20
+SENT_BYTES = 1_000
+ALLOWED_GROWTH_BYTES = 32 << 20
+
+
+def test_clients_that_stop_in_the_middle_of_a_giant_frame_hold_no_memory(
+    cluster: LocalCluster, target: list[Target]
+) -> None:
+    """Each announces a frame that is allowed, and sends next to nothing of it."""
+    node_id = cluster.leader_of("bad-input", 0)
+    found = cluster.nodes.process(node_id)
+    assert found is not None
+    process = psutil.Process(found.pid)
+    before_bytes = process.memory_info().rss
+    with ExitStack() as stack:
+        for _ in range(HALF_FRAMES):
+            stack.enter_context(knock(target[0])).sendall(struct.pack(">i", ANNOUNCED_BYTES) + bytes(SENT_BYTES))
+        good_append(target)
+        grown_bytes = process.memory_info().rss - before_bytes
+    good_append(target)
+    assert grown_bytes < ALLOWED_GROWTH_BYTES
+
+
+def knock(target: Target) -> socket.socket:
+    return socket.create_connection((target.lane.host, target.lane.port), CALL_MS / 1_000)
+
+
+def until_closed(stranger: socket.socket) -> bytes:
+    try:
+        return stranger.recv(100)
+    except ConnectionResetError:
+        return b""
+
+
+def good_append(target: list[Target]) -> None:
+    async def scenario() -> None:
+        connection = target[0].connect("lane")
+        target[0] = await append_one(connection, target[0])
+        await connection.close()
+
+    asyncio.run(scenario())
+
+
+def log_of(cluster: LocalCluster, target: Target) -> Path:
+    return next(node.log for node in cluster.nodes.layout.nodes if node.ports.client == target.lane.port)
 
 
 def test_nobody_has_crashed(cluster: LocalCluster, target: list[Target]) -> None:
