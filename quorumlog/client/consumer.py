@@ -147,6 +147,7 @@ class AsyncConsumer:
             from_offset=chunk.first_offset,
             to_offset=chunk.stop_offset,
             include_headers=include_headers,
+            check_crc=False,  # done when it was received, if it is wanted
         )
         return chunk, columns
 

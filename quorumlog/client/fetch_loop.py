@@ -190,7 +190,7 @@ class FetchLoop:
         if self.positions.get(position.key) is not position:
             return  # assigned anew meanwhile
         try:
-            chunk = position.received(bytes(answer.records), answer.high_watermark, check_crcs=self._options.check_crcs)
+            chunk = position.received(answer.records, answer.high_watermark, check_crcs=self._options.check_crcs)
         except CorruptRecords as error:
             self.fail(RequestFailed(ErrorCode.CORRUPT_MESSAGE, f"{position.topic}-{position.partition}: {error}"))
             return

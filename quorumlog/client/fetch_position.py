@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.messages.buffer import Buffer
 from quorumlog.records import headers, verify_crc
 
 TopicPartition = tuple[str, int]
@@ -17,11 +18,14 @@ TopicPartition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """Whole batches as they came. Records below `first_offset` are not wanted, nor those at `stop_offset` and above."""
+    """Whole batches as they came: `records` may be a view, which keeps the answer that it came in alive.
+
+    Records below `first_offset` are not wanted, nor those at `stop_offset` and above.
+    """
 
     topic: str
     partition: int
-    records: bytes
+    records: Buffer
     first_offset: Offset
     stop_offset: Offset  # exclusive
     next_offset: Offset  # where the next chunk begins
@@ -57,7 +61,7 @@ class Position:
         """Records between the position and the last high watermark heard of; -1: not known."""
         return -1 if self.high_watermark < 0 else max(0, self.high_watermark - self.next_offset)
 
-    def received(self, records: bytes, high_watermark: Offset, *, check_crcs: bool) -> Chunk | None:
+    def received(self, records: Buffer, high_watermark: Offset, *, check_crcs: bool) -> Chunk | None:
         """Move past the batches in `records` (a batch cut off at the end is ignored). None where there is none.
 
         Raises CorruptRecords, and does not move then.
