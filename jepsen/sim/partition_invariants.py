@@ -2,7 +2,8 @@
 
 - high-watermark-on-disk: a leader's high watermark covers only what every member of its maximal ISR has synced.
 - committed-differs, committed-is-held: all who commit an offset commit the same bytes (truth.py).
-- partition-leader-completeness: a leader holds all that was ever committed.
+- partition-leader-completeness: a leader holds all that was ever committed, up to its own epoch: one that starts again
+  with old metadata believes in its old epoch until it learns of the newer ones, in which it has no say.
 - candidate-completeness: so does, synced, every member of the ISR and ELR in the committed metadata.
 - acked-is-durable: what a producer was told with acks=all is synced on min.insync.replicas disks.
 
@@ -108,12 +109,11 @@ class PartitionInvariants:
 
     def _on_leader(self, machine: Machine, replica: Replica) -> None:
         self.leader_changes += 1
-        truth = self._mirrors.truth(replica.name)
-        if not truth.is_seen_by(self._mirrors.of(machine, replica.name)):
-            what = f"{machine.host} leads {replica.name} in epoch {replica.core.leader_epoch}"
-            self._findings.broken(
-                "partition-leader-completeness", f"{what} without what was committed up to {truth.end}"
-            )
+        truth, epoch = self._mirrors.truth(replica.name), replica.core.leader_epoch
+        if not truth.is_seen_by(self._mirrors.of(machine, replica.name), epoch):
+            what = f"{machine.host} leads {replica.name} in epoch {epoch}"
+            lacks = f"without what was committed up to {truth.end_of(epoch)}"
+            self._findings.broken("partition-leader-completeness", f"{what} {lacks}")
 
     def _on_high_watermark(self, machine: Machine, replica: Replica) -> None:
         core, truth = replica.core, self._mirrors.truth(replica.name)

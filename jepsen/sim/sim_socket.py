@@ -152,7 +152,7 @@ class SimSocket(asyncio.Transport):
         return self._closing
 
     def write(self, data: Buffer | memoryview) -> None:
-        if not self._closing:
+        if data and not self._closing:
             self._session.send(self._side, self._message(bytes(data)))
 
     def writelines(self, list_of_data: Any) -> None:

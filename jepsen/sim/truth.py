@@ -17,6 +17,7 @@ class LogTruth:
         self.end: Offset = 0  # exclusive: committed on somebody's word
         self._findings = findings
         self._chains: dict[Offset, bytes] = {0: b""}  # of the committed batches, by end
+        self._ends: dict[Epoch, Offset] = {}  # of what is committed of each epoch, exclusive; epochs rise
         self._seen: dict[tuple[Offset, Epoch], tuple[bytes, str]] = {}  # of every batch ever written: chain, where
 
     @property
@@ -46,15 +47,21 @@ class LogTruth:
             return
         for new in mirror.batches_between(self.end, batch.end):
             self._chains[new.end] = new.chain
+            self._ends[new.epoch] = new.end
         self.end = batch.end
 
     def is_held_by(self, mirror: LogMirror) -> bool:
         """Everything committed lies on this disk, synced."""
         return mirror.durable_end() >= self.end and mirror.chain_at(self.end) == self.chain
 
-    def is_seen_by(self, mirror: LogMirror) -> bool:
-        """The same, but perhaps not synced."""
-        return mirror.chain_at(self.end) == self.chain
+    def is_seen_by(self, mirror: LogMirror, epoch: Epoch) -> bool:
+        """Everything committed of this epoch and of older ones lies there, but perhaps not synced."""
+        end = self.end_of(epoch)
+        return mirror.chain_at(end) == self._chains[end]
+
+    def end_of(self, epoch: Epoch) -> Offset:
+        """Where what is committed of this epoch and of older ones ends (exclusive)."""
+        return max((end for of, end in self._ends.items() if of <= epoch), default=0)
 
     def _compare(self, batch: Batch, where: str) -> None:
         known = self._chains.get(batch.end)

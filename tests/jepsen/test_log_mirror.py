@@ -97,3 +97,15 @@ def test_two_commits_of_different_bytes_are_found() -> None:
     assert not findings
     truth.on_committed(other.mirror, 2, "b2")
     assert [finding.name for finding in findings.found] == ["committed-differs"]
+
+
+def test_a_leader_of_an_old_epoch_answers_for_that_epoch_only() -> None:
+    ahead, behind = World(), World()
+    for world in (ahead, behind):
+        world.append(b"a", epoch=1)
+    ahead.append(b"b", epoch=3)
+    truth = LogTruth("t-0", Findings(lambda: 0))
+    truth.on_committed(ahead.mirror, 2, "b1")
+    assert [truth.end_of(epoch) for epoch in (0, 1, 2, 3, 4)] == [0, 1, 1, 2, 2]
+    assert truth.is_seen_by(behind.mirror, 2) and not truth.is_seen_by(behind.mirror, 3)
+    assert truth.is_seen_by(ahead.mirror, 3)
