@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,11 +48,12 @@ class CommitWaiters:
             if not waiter.future.done():
                 waiter.future.set_result(waiter.response)
 
-    def fail_all(self, error: ApiError) -> None:
+    def fail_all(self, error_of: Callable[[Any], ApiError]) -> None:
+        """error_of: what is told in place of a response."""
         waiters, self._waiters = self._waiters, deque()
         for waiter in waiters:
             waiter.timer.cancel()
-            _fail(waiter.future, error)
+            _fail(waiter.future, error_of(waiter.response))
 
 
 def _fail(future: asyncio.Future[Any], error: ApiError) -> None:

@@ -27,8 +27,17 @@ from quorum.raft.events import NotLeader
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, NodeId, Offset
-from quorumlog.messages.admin import CreatePartitionsRequest
-from quorumlog.messages.cluster import CreateTopicsRequest, DeleteTopicsRequest
+from quorumlog.messages.admin import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    IncrementalAlterConfigsResponse,
+)
+from quorumlog.messages.cluster import (
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import BrokerHeartbeatRequest, RegisterBrokerRequest
 from quorumlog.nursery import Nursery
@@ -37,6 +46,12 @@ from quorumlog.rpc.transport import Context, Transport
 if TYPE_CHECKING:
     from random import Random
 
+CHANGES_OF_CLIENTS = (
+    CreateTopicsResponse,
+    DeleteTopicsResponse,
+    CreatePartitionsResponse,
+    IncrementalAlterConfigsResponse,
+)
 STALL_MS = 250  # a timer that fires later than this says that the loop stood still
 
 _log = logging.getLogger("quorumlog.controller")
@@ -197,7 +212,14 @@ class ControllerService:
             _log.info("node %d is the active controller no more", self.node_id)
             self._core.resign()
             self._watch.on_inactive()
-        self._waiters.fail_all(self._not_controller())
+        self._waiters.fail_all(self._lost)
+
+    def _lost(self, response: Any) -> ApiError:
+        """A client's change may survive in the log; who repeats it has to know that the second may meet the first."""
+        if isinstance(response, CHANGES_OF_CLIENTS):
+            text = f"node {self.node_id} is the active controller no more; this may have been carried out"
+            return ApiError(ErrorCode.REQUEST_TIMED_OUT, text)
+        return self._not_controller()
 
     def _not_controller(self) -> ApiError:
         leader = self._loader.active_controller

@@ -260,7 +260,7 @@ def test_losing_leadership_answers_everybody_and_forgets_the_tip(leader: Bench) 
     leader.driver.auto_commit = False
     writing = leader.start(leader.ask(topics("t")))
     leader.do(leader.driver.lose)
-    assert refusal(leader, writing).code is ErrorCode.NOT_CONTROLLER
+    assert refusal(leader, writing).code is ErrorCode.REQUEST_TIMED_OUT, "it may survive"
     assert not leader.service.active and not leader.service.tip.topic_ids
     assert refusal(leader, leader.ask(topics("u"))).code is ErrorCode.NOT_CONTROLLER
 
@@ -379,7 +379,7 @@ def test_a_stopped_controller_answers_and_does_nothing(leader: Bench) -> None:
     leader.driver.auto_commit = False
     writing = leader.start(leader.ask(topics("t")))
     leader.run(leader.service.stop())
-    assert refusal(leader, writing).code is ErrorCode.NOT_CONTROLLER
+    assert refusal(leader, writing).code is ErrorCode.REQUEST_TIMED_OUT, "it may survive"
     end = leader.driver.end_offset
     leader.wait(2 * SESSION_MS)
     assert leader.driver.end_offset == end
