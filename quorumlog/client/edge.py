@@ -30,8 +30,9 @@ def make_transport(kind: str = "auto") -> Transport:
     return RoutingTransport(identity=None, by_lane=frozenset() if kind == "grpc" else BY_LANE)
 
 
-def _kind(config: dict[str, Any] | None, options: dict[str, Any]) -> str:
-    return str(options.get("transport") or (config or {}).get("transport") or "auto")
+def _together(config: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Keywords win. One dict: the clients have a parameter of their own named like the option `transport`."""
+    return {**(config or {}), **options}
 
 
 def make_rng() -> random.Random:
@@ -40,14 +41,17 @@ def make_rng() -> random.Random:
 
 def producer(config: dict[str, Any] | None = None, **options: Any) -> AsyncProducer:
     """An AsyncProducer on the real edges."""
-    return AsyncProducer(make_transport(_kind(config, options)), config, clock=SystemClock(), rng=make_rng(), **options)
+    given = _together(config, options)
+    return AsyncProducer(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
 
 
 def consumer(config: dict[str, Any] | None = None, **options: Any) -> AsyncConsumer:
     """An AsyncConsumer on the real edges."""
-    return AsyncConsumer(make_transport(_kind(config, options)), config, clock=SystemClock(), rng=make_rng(), **options)
+    given = _together(config, options)
+    return AsyncConsumer(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
 
 
 def admin(config: dict[str, Any] | None = None, **options: Any) -> AsyncAdmin:
     """An AsyncAdmin on the real edges."""
-    return AsyncAdmin(make_transport(_kind(config, options)), config, clock=SystemClock(), rng=make_rng(), **options)
+    given = _together(config, options)
+    return AsyncAdmin(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
