@@ -183,7 +183,7 @@ def test_a_kill_between_the_phases_leaves_the_turn_half_done() -> None:
 
 
 def test_time_passes_as_the_disk_says() -> None:
-    """A write takes its own time; a sync is waited for as long as the one before it took, for it counts from its end."""
+    """A write takes its own time; a sync counts from its end, and is waited for as long as the one before it took."""
     world, told = SimWorld(), Told()
     log = Log.open(world.disk, "/data/t-0", SMALL)
     world.worker.submit(AppendJob(log, [batch(0, [b"v"])]), *told.answers(0))
