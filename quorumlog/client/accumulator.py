@@ -2,9 +2,9 @@
 
 Rules:
 1. Records of a partition keep their order. Without numbers it has at most one batch under way, so that a retry cannot
-   overtake; with numbers (an idempotent producer, `numbering.py`) up to `in_flight_limit`, and a batch that is tried
-   again goes only when it is the oldest; counted from the oldest, answered ones included. What waits meanwhile is the next batch: it follows one that is under way only
-   when it is full.
+   overtake. With numbers (an idempotent producer, `numbering.py`) it has up to `in_flight_limit`, counted from the
+   oldest unanswered one, and a batch that is tried again goes only when it is the oldest. What waits meanwhile is the
+   next batch: it follows one that is under way only when it is full.
 2. Every batch ends exactly once: delivered, failed, or given up `delivery_timeout_ms` after it was begun.
 3. A try whose outcome is unknown counts in `unknown_outcomes`: if such a batch is sent again, the log may hold it more
    than once, unless it is numbered.
