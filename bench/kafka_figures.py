@@ -11,7 +11,8 @@ from typing import Any
 
 from bench import kafka_clients as clients
 from bench import throughput
-from bench.floor_client import Floor, FloorClient
+from bench.floor_client import Floor
+from bench.floor_lane_client import LaneFloorClient
 from bench.kafka_lives import failovers, memory_mb, start_peer
 from bench.kafka_tools import Kafka
 from bench.loads import Load, make_load
@@ -22,7 +23,7 @@ PARTITIONS = 6
 KIB, SMALL = 1024, 100  # bytes of a record
 RATES = (2_000, 20_000)  # records per second, where latency is measured
 MANY_PARTITIONS = (100, 1_000)
-FLOOR_IN_FLIGHT = 1  # messages per log, as our producer has batches per partition
+FLOOR_IN_FLIGHT = 5  # batches of one log under way, as our producer has
 
 Figures = dict[str, list[float]]  # by name, the value of each round
 
@@ -131,8 +132,8 @@ async def _own_client(peer: OurPeer, size: Size, folder: Path, figures: Figures)
 async def _beside_floor(subject: Subject, folder: Path, load: Load, partitions: int, figures: Figures) -> None:
     async with subject.topic(partitions) as topic:
         figures[f"of floor {partitions}"].append(load.records / await throughput.produce_columns(subject, topic, load))
-    with Floor(folder, partitions) as floor:
-        client = FloorClient(floor.ports, partitions)
+    with Floor(folder, partitions, lane=True) as floor:
+        client = LaneFloorClient(floor.ports, partitions)
         await client.produce(load.messages[:PARTITIONS], FLOOR_IN_FLIGHT)  # connects
         seconds = await client.produce(load.messages, FLOOR_IN_FLIGHT)
         figures[f"floor {partitions}"].append(load.records / seconds)
