@@ -154,8 +154,8 @@ def _document(cluster: LocalNodes, quorum: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stay(cluster: LocalNodes, level: str) -> None:
-    output.say("  Ctrl-C stops the nodes.\n")
     try:
+        output.say("  Ctrl-C stops the nodes.\n")  # inside: the person may be faster than the next line
         follow(cluster, level)
     finally:
         output.say("\n  stopping the nodes …")

@@ -163,6 +163,30 @@ class LocalCluster:
 
         wait_until(lambda: not behind(), timeout_s, f"all replicas of {name} to be in sync", lambda: str(behind()))
 
+    def wait_known(self, topic: str, timeout_s: float = HEALTHY_TIMEOUT_S) -> None:
+        """Until every running node shows the topic: brokers learn of it one after the other. Raises TimedOut."""
+        wait_until(
+            lambda: not self._unaware(topic),
+            timeout_s,
+            f"every node to know {topic}",
+            lambda: f"nodes {self._unaware(topic)} do not",
+        )
+
+    def _unaware(self, topic: str) -> list[NodeId]:
+        from quorumlog.client.blocking import Cluster
+        from quorumlog.client.errors import RequestFailed
+
+        unaware: list[NodeId] = []
+        for node_id in self.nodes.in_state(NodeState.RUNNING):
+            with Cluster(self.nodes.layout.node(node_id).client_address) as client:
+                try:
+                    client.admin.describe_topic(topic)
+                except RequestFailed as error:
+                    if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                        raise
+                    unaware.append(node_id)
+        return unaware
+
     @contextmanager
     def topic(self, name: str = "topic", partitions: int = 1, replication: int = -1) -> Iterator[LocalTopic]:
         """A new topic whose real name is unique in this cluster; dropped at the end of the block."""
@@ -170,6 +194,7 @@ class LocalCluster:
 
         real = f"{name}-{next(self._topic_numbers)}"
         self.client.admin.create_topic(real, partitions, replication)
+        self.wait_known(real)
         self.wait_healthy()
         try:
             yield LocalTopic(self.client, real)

@@ -14,7 +14,7 @@ from jepsen.swarm import Job, results
 
 SEEDS = range(1, 51)
 SECONDS = 60
-CHUNK = 5
+CHUNK = 5  # seeds per test, so that none runs into the limit of one test
 
 
 def verdicts(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
