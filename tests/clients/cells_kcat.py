@@ -25,7 +25,8 @@ def program() -> str:
 
 def version() -> str:
     said = subprocess.run([program(), "-V"], capture_output=True, text=True, timeout=TIMEOUT_S, check=False).stdout
-    return next(word for word in said.split() if word[:1].isdigit())
+    words = said.split()
+    return words[words.index("Version") + 1]  # behind a line of copyright with years in it
 
 
 def metadata(place: Place) -> None:
