@@ -26,10 +26,6 @@ class Load:
     def name(self) -> str:
         return f"{self.record_bytes >> 10} KiB" if self.record_bytes >= 1024 else f"{self.record_bytes} B"
 
-    @property
-    def values_bytes(self) -> int:
-        return self.records * self.record_bytes
-
     def values(self, count: int) -> list[bytes]:
         """The first `count` records one by one."""
         found: list[bytes] = []

@@ -83,7 +83,6 @@ class Broker:
         self._nursery = nursery
         self._on_fatal = on_fatal
         self._endpoints: tuple[Endpoint, ...] = ()
-        self._applied_once = False
         self.channel = ControllerChannel(
             subscription=subscription,
             transport=transport,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -87,11 +87,6 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], document: Any) -
         show_json(document)
     else:
         show_table(columns, rows)
-
-
-def show_fields(fields: Mapping[str, Any]) -> None:
-    """One line of `name value` pairs, for a heading above a table."""
-    print("   ".join(f"{name} {_cell(value)}" for name, value in fields.items()))
 
 
 def say(text: str) -> None:

@@ -14,7 +14,7 @@ from quorumlog.wire.malformed import Malformed
 MAX_ELEMENTS = 200_000  # of all arrays of one message; a fetch of 100,000 partitions still fits
 UVARINT_MAX_BYTES = 5
 
-_I16, _I32 = struct.Struct(">h"), struct.Struct(">i")
+_I32 = struct.Struct(">i")
 
 
 class Cursor:
@@ -43,10 +43,6 @@ class Cursor:
     def view(self, size: int) -> memoryview:
         start = self.skip(size)
         return self.data[start : start + size]
-
-    def i16(self) -> int:
-        value: int = _I16.unpack_from(self.data, self.skip(2))[0]
-        return value
 
     def i32(self) -> int:
         value: int = _I32.unpack_from(self.data, self.skip(4))[0]
