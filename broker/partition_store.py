@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from functools import partial
 from random import Random
 
 from broker.log_directory import DirectoryQueue
@@ -41,7 +42,7 @@ class PartitionStore:
         for queue in self.queues.values():
             directory = queue.directory
             try:
-                holdings = await queue.settle(lambda directory=directory: look_through(directory.disk, directory.path))  # type: ignore[misc]
+                holdings = await queue.settle(partial(look_through, directory.disk, directory.path))
             except (ApiError, DirectoryOffline):
                 continue
             self._take_stock(queue, holdings)
@@ -136,7 +137,7 @@ class PartitionStore:
     async def _checkpoint(self, replicas: Iterable[Replica], points: bool) -> None:
         for queue, held in self._by_queue(replicas):
             try:
-                await queue.settle(lambda queue=queue, held=held: _write_checkpoints(queue, held, points))  # type: ignore[misc]
+                await queue.settle(partial(_write_checkpoints, queue, held, points))
             except (ApiError, DirectoryOffline):
                 continue
 
@@ -147,7 +148,7 @@ class PartitionStore:
         clean = not self._any_offline
         for queue, held in self._by_queue(replicas):
             try:
-                await queue.settle(lambda queue=queue, held=held: _close(queue, held))  # type: ignore[misc]
+                await queue.settle(partial(_close, queue, held))
             except (ApiError, DirectoryOffline):
                 clean = False
         return clean

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from quorumlog.ids import Epoch, Offset
@@ -128,7 +129,7 @@ class DirectoryWriter:
                 turn.collect(number, job)
             else:
                 turn.flush()
-                turn.outcomes[number] = self.attempt(lambda job=job: self._perform(job))  # type: ignore[misc]
+                turn.outcomes[number] = self.attempt(partial(self._perform, job))
         turn.flush()
         self._waiting = turn.outcomes
         return list(turn.outcomes)
@@ -211,7 +212,7 @@ class _Turn:
 
     def flush(self) -> None:
         for log, group in self._groups.items():
-            outcome = self._writer.attempt(lambda log=log, group=group: self._writer.append(log, group.batches))  # type: ignore[misc]
+            outcome = self._writer.attempt(partial(self._writer.append, log, group.batches))
             for number, end in zip(group.numbers, group.ends, strict=True):
                 self.outcomes[number] = Outcome(value=end) if outcome.error is None else outcome
         self._groups.clear()
