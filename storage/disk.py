@@ -65,6 +65,10 @@ class File(Protocol):
         """Write the buffers one after the other from `position`; returns how many bytes were written, maybe fewer."""
         ...
 
+    def begin_sync(self) -> None:
+        """A hint that `sync` follows: the disk may start with it. Promises nothing and raises nothing."""
+        ...
+
     def sync(self) -> None:
         """Make the bytes and the size durable (fdatasync). Never called again after it has failed once."""
         ...

@@ -257,6 +257,11 @@ class Log:
                 self._save_producers(self.end_offset)
         self._closed = True
 
+    def begin_sync(self) -> None:
+        """Let the disk start with what `sync` will ask for. Nothing is durable by that."""
+        for segment in self._unsynced:
+            segment.begin_sync()
+
     def sync_unless_closed(self) -> None:
         """`sync` for the end of a turn: a log that was closed in that turn was synced by closing."""
         if not self._closed:

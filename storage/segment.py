@@ -105,6 +105,9 @@ class Segment:
         """What a scan of the whole file found: its valid size and a new index."""
         self._size, self._index = size, index
 
+    def begin_sync(self) -> None:
+        self.file.begin_sync()
+
     def sync(self) -> None:
         self.file.sync()
 

@@ -140,8 +140,11 @@ class DirectoryWriter:
         run: performs the syncs, each of another log, and returns when all have ended.
         """
         if self._offline is None:
-            syncs = [log.sync_unless_closed for log in self._dirty if log.config.durable and log.failure is None]
-            for outcome in run(syncs):
+            logs = [log for log in self._dirty if log.config.durable and log.failure is None]
+            if len(logs) > 1:
+                for log in logs:
+                    log.begin_sync()
+            for outcome in run([log.sync_unless_closed for log in logs]):
                 if isinstance(outcome, DiskError | AssertionError):
                     self.take_offline(outcome)
                     break

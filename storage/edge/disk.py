@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, Lock
+from storage.edge.writeback import begin_writeback
 
 _IOV_MAX = os.sysconf("SC_IOV_MAX")
 _F_FULLFSYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
@@ -72,6 +73,9 @@ class RealFile:
                 if count < sum(len(buffer) for buffer in chunk):
                     break
         return written
+
+    def begin_sync(self) -> None:
+        begin_writeback(self._fd)
 
     def sync(self) -> None:
         with _as_disk_error(self._path, "sync"):

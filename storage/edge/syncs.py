@@ -1,6 +1,8 @@
-"""The syncs of one turn side by side: those that wait together share a commit of the file system's journal.
+"""The syncs of one turn: a few one after the other on the writer's own thread, many in shares side by side.
 
-One after the other each of them waits for a commit of its own: six files of 100 KB took 21 ms here, side by side 1 ms.
+All files are begun before the first sync waits (`File.begin_sync`), so that one after the other mostly finds its work
+done; each still waits for a flush of the drive, and those that wait together share it. A helper per file cost more:
+figures in bench/README.md, "What was tried".
 """
 
 from __future__ import annotations
@@ -10,20 +12,33 @@ from concurrent.futures import ThreadPoolExecutor
 
 from storage.writer import ended
 
-SYNC_THREADS = 8  # beside the caller's; none is started before it is needed
+SYNC_THREADS = 8  # the caller's among them; none is started before it is needed
+SYNCS_PER_THREAD = 4  # what one thread does before another is asked to help
+
+Ended = list[Exception | None]
 
 
 class SyncPool:
     """`storage.writer.RunSyncs` on threads, for one log directory."""
 
     def __init__(self, path: str) -> None:
-        self._helpers = ThreadPoolExecutor(SYNC_THREADS, thread_name_prefix=f"sync {path}")
+        self._helpers = ThreadPoolExecutor(SYNC_THREADS - 1, thread_name_prefix=f"sync {path}")
 
-    def run(self, syncs: Sequence[Callable[[], None]]) -> list[Exception | None]:
-        """How each sync ended, in order. A lone one stays on the caller's thread, and so does the first of several."""
-        others = [self._helpers.submit(ended, sync) for sync in syncs[1:]]
-        first = [ended(sync) for sync in syncs[:1]]
-        return first + [other.result() for other in others]
+    def run(self, syncs: Sequence[Callable[[], None]]) -> Ended:
+        """How each sync ended, in order. The first share stays on the caller's thread."""
+        shares = min(SYNC_THREADS, -(-len(syncs) // SYNCS_PER_THREAD))
+        if shares <= 1:
+            return _one_by_one(syncs)
+        others = [self._helpers.submit(_one_by_one, syncs[share::shares]) for share in range(1, shares)]
+        ends: Ended = [None] * len(syncs)
+        ends[::shares] = _one_by_one(syncs[::shares])
+        for share, other in enumerate(others, start=1):
+            ends[share::shares] = other.result()
+        return ends
 
     def close(self) -> None:
         self._helpers.shutdown(wait=True)
+
+
+def _one_by_one(syncs: Sequence[Callable[[], None]]) -> Ended:
+    return [ended(sync) for sync in syncs]

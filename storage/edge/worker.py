@@ -1,6 +1,6 @@
 """The real worker: one writer thread and a small pool of reader threads for one log directory.
 
-Only the writer thread changes files; while it waits for a turn's syncs, helpers carry out some of them. Answers go to
+Only the writer thread changes files; helpers carry out some of a turn's syncs where these are many. Answers go to
 the loop through `post` (`loop.call_soon_threadsafe`), a whole turn in one call. A sick disk blocks these threads and
 nothing else (DESIGN §5).
 """

@@ -41,6 +41,7 @@ def test_written_bytes_are_read_back(place: tuple[Disk, str]) -> None:
     assert file.pread(6, 100) == b"world"
     assert file.pread(11, 5) == b""
     assert file.size() == 11
+    file.begin_sync()
     file.sync()
     file.close()
     file.close()

@@ -1,14 +1,18 @@
-"""A turn's syncs side by side: all of them, each once, all ended before it returns, and errors in their places."""
+"""A turn's syncs, few or many: all of them, each once, all ended before it returns, and errors in their places."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from storage.disk import DiskError
-from storage.edge.syncs import SYNC_THREADS, SyncPool
+from storage.edge import writeback
+from storage.edge.disk import RealDisk
+from storage.edge.syncs import SYNC_THREADS, SYNCS_PER_THREAD, SyncPool
 
 
 @pytest.fixture
@@ -18,31 +22,64 @@ def pool() -> Iterator[SyncPool]:
     pool.close()
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, SYNC_THREADS + 1, 3 * SYNC_THREADS])
+@pytest.mark.parametrize(
+    "count", [0, 1, 2, SYNCS_PER_THREAD, SYNCS_PER_THREAD + 1, 3 * SYNC_THREADS * SYNCS_PER_THREAD - 1]
+)
 def test_every_sync_runs_once_and_has_ended(pool: SyncPool, count: int) -> None:
     done: list[int] = []
     assert pool.run([lambda number=number: done.append(number) for number in range(count)]) == [None] * count  # type: ignore[misc]
     assert sorted(done) == list(range(count))
 
 
-def test_syncs_wait_together(pool: SyncPool) -> None:
+def test_many_syncs_wait_together(pool: SyncPool) -> None:
     together = threading.Barrier(3, timeout=10)
-    assert pool.run([lambda: together.wait() and None] * 3) == [None] * 3  # type: ignore[list-item]
+
+    def waits() -> None:
+        together.wait()
+
+    assert pool.run([waits] * (3 * SYNCS_PER_THREAD)) == [None] * (3 * SYNCS_PER_THREAD)
 
 
-def test_an_error_stands_where_its_sync_does_and_the_others_are_done(pool: SyncPool) -> None:
+@pytest.mark.parametrize("fine", [1, SYNCS_PER_THREAD, 5 * SYNCS_PER_THREAD])
+def test_an_error_stands_where_its_sync_does_and_the_others_are_done(pool: SyncPool, fine: int) -> None:
     done: list[int] = []
 
     def fails() -> None:
         raise DiskError("/data/a-0", "sync", 5, "broken")
 
-    calls: list[Callable[[], None]] = [lambda: done.append(0), fails, lambda: done.append(2)]
-    ends = pool.run(calls)
-    assert [type(end) for end in ends] == [type(None), DiskError, type(None)]
-    assert sorted(done) == [0, 2]
+    calls: list[Callable[[], None]] = [partial(done.append, number) for number in range(fine)]
+    ends = pool.run([*calls, fails, *calls])
+    assert [type(end) for end in ends] == [type(None)] * fine + [DiskError] + [type(None)] * fine
+    assert sorted(done) == sorted([*range(fine), *range(fine)])
 
 
-def test_a_lone_sync_takes_no_thread(pool: SyncPool) -> None:
+def test_a_few_syncs_take_no_thread(pool: SyncPool) -> None:
     threads: list[str] = []
-    pool.run([lambda: threads.append(threading.current_thread().name)])
-    assert threads == [threading.current_thread().name]
+    pool.run([lambda: threads.append(threading.current_thread().name)] * SYNCS_PER_THREAD)
+    assert threads == [threading.current_thread().name] * SYNCS_PER_THREAD
+
+
+@pytest.mark.parametrize("begin", [writeback.begin_writeback, writeback._find(), writeback._nothing])
+def test_a_begun_file_is_what_it_was(
+    begin: Callable[[int], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.edge.disk.begin_writeback", begin)
+    file = RealDisk().open(f"{tmp_path}/a", create=True)
+    file.begin_sync()
+    file.pwritev([b"hello"], 0)
+    file.begin_sync()
+    file.sync()
+    assert file.pread(0, 9) == b"hello"
+    file.close()
+    file.begin_sync()  # says nothing, as a hint does
+
+
+@pytest.mark.parametrize("error", [OSError, AttributeError])
+def test_nothing_is_begun_where_the_library_has_no_such_call(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(name: None) -> None:
+        raise error
+
+    monkeypatch.setattr("ctypes.CDLL", fails)
+    assert writeback._find() is writeback._nothing

@@ -38,6 +38,18 @@ def test_a_turn_writes_each_log_once_and_syncs_it_once() -> None:
     assert writer.write_phase([]) == [] and writer.sync_phase() == []
 
 
+def test_every_file_is_begun_before_the_first_is_synced(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk, a, b = two_logs()
+    writer, seen = DirectoryWriter("/data"), traced(disk)
+    monkeypatch.setattr("jepsen.sim.disk.SimFile.begin_sync", lambda file: seen.append(f"begin {file._path[6:9]}"))
+    writer.write_phase([AppendJob(a, [batch(0, [b"1"])]), AppendJob(b, [batch(0, [b"x"])])])
+    writer.sync_phase()
+    assert seen[2:] == ["begin a-0", "begin b-0", "sync a-0", "sync b-0"]
+    writer.write_phase([AppendJob(b, [batch(1, [b"y"])])])
+    writer.sync_phase()
+    assert seen[6:] == ["pwritev b-0", "sync b-0"]  # a lone one has nobody to wait for
+
+
 def test_a_bad_job_fails_alone_and_so_does_what_needed_it() -> None:
     _, a, _ = two_logs()
     writer = DirectoryWriter("/data")
