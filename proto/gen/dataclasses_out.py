@@ -1,4 +1,4 @@
-"""Writes `<root>/messages/<file>.py`: an IntEnum for each enum, a frozen dataclass for each message."""
+"""Writes `<root>/messages/<file>.py`: an IntEnum for each enum, a dataclass for each message that nothing changes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def render(file: File) -> str:
     """The whole module. Enums come first: a default may name a member."""
     fields = [field for message in file.messages for field in message.fields]
     parts = [heading(file.doc, file.path)]
-    if file.messages:
-        parts.append("from dataclasses import dataclass\n")
     if file.enums:
         parts.append("from enum import IntEnum\n")
     if any(field.comment.buffer for field in fields):
         parts.append("from quorumlog.messages.buffer import Buffer\n")
+    if file.messages:
+        parts.append("from quorumlog.messages.message import message\n")
     parts.append(imports(f"{file.root}.messages", used_elsewhere(file)))
     parts += [_enum(enum) for enum in file.enums]
     parts += [_message(message) for message in file.messages]
@@ -34,7 +34,7 @@ def _message(message: Message) -> str:
     docs = "\n".join(f"{field.name}: {_hang(field.comment.doc)}" for field in message.fields if field.comment.doc)
     body = [f"    {field.name}: {annotation(field)}{_default(field)}\n" for field in message.fields]
     text = _documented(message.doc, docs) + "".join(body)
-    heads = f"\n@dataclass(frozen=True, slots=True, kw_only=True)\nclass {message.name.python}:\n"
+    heads = f"\n@message(frozen=True, slots=True, kw_only=True)\nclass {message.name.python}:\n"
     return heads + (text or "    pass\n")
 
 

@@ -9,17 +9,17 @@ Written by `./dev proto` from proto/quorumlog/v1/admin.proto; edit that instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from quorumlog.messages.message import message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class CreatePartitionsRequest:
     topics: tuple[PartitionsOfTopic, ...] = ()
     timeout_ms: int
     validate_only: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class PartitionsOfTopic:
     """count: How many partitions the topic shall have, with those that it has.
     assignments: Replicas of each new partition, in the order of their numbers; none: the controller places them.
@@ -30,14 +30,14 @@ class PartitionsOfTopic:
     assignments: tuple[NewPartition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class NewPartition:
     """The first of the brokers is preferred as leader."""
 
     broker_ids: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class CreatePartitionsResponse:
     error_code: int = 0
     error_message: str = ""
@@ -45,20 +45,20 @@ class CreatePartitionsResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class CreatePartitionsResult:
     name: str
     error_code: int = 0
     error_message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class IncrementalAlterConfigsRequest:
     resources: tuple[AlterConfigsResource, ...] = ()
     validate_only: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class AlterConfigsResource:
     """resource_type: 2: topic; 4: broker, of which the empty name is the default for all (Kafka's numbers)."""
 
@@ -67,7 +67,7 @@ class AlterConfigsResource:
     configs: tuple[AlterableConfig, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class AlterableConfig:
     """operation: 0: set; 1: delete (back to the default); 2: append to and 3: subtract from a list, words separated
     by commas.
@@ -78,7 +78,7 @@ class AlterableConfig:
     value: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class IncrementalAlterConfigsResponse:
     error_code: int = 0
     error_message: str = ""
@@ -86,7 +86,7 @@ class IncrementalAlterConfigsResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class AlterConfigsResult:
     resource_type: int
     resource_name: str
@@ -94,7 +94,7 @@ class AlterConfigsResult:
     error_message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DescribeTopicPartitionsRequest:
     """topics: None: every topic.
     response_partition_limit: Most partitions of one answer.
@@ -106,7 +106,7 @@ class DescribeTopicPartitionsRequest:
     cursor: PartitionCursor | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class PartitionCursor:
     """The first partition that is still to be told; topics are told in the order of their names."""
 
@@ -114,7 +114,7 @@ class PartitionCursor:
     partition_index: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DescribeTopicPartitionsResponse:
     """next_cursor: Set where the answer ended before all was told."""
 
@@ -125,7 +125,7 @@ class DescribeTopicPartitionsResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class TopicPartitionsDescription:
     """authorized_operations: Bits of Kafka's operations; the smallest int32: not asked for."""
 
@@ -137,7 +137,7 @@ class TopicPartitionsDescription:
     authorized_operations: int = -2147483648
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class PartitionDescription:
     """leader_id: -1: no leader."""
 
@@ -152,7 +152,7 @@ class PartitionDescription:
     offline_replicas: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsRequest:
     """timeout_ms: How long the leader may wait for the replicas."""
 
@@ -160,13 +160,13 @@ class DeleteRecordsRequest:
     timeout_ms: int = 60000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsTopic:
     name: str
     partitions: tuple[DeleteRecordsPartition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsPartition:
     """offset: Records below it go; -1: all below the high watermark."""
 
@@ -174,7 +174,7 @@ class DeleteRecordsPartition:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsResponse:
     error_code: int = 0
     error_message: str = ""
@@ -182,13 +182,13 @@ class DeleteRecordsResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsTopicResult:
     name: str
     partitions: tuple[DeleteRecordsPartitionResult, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsPartitionResult:
     """low_watermark: The smallest log start of all live replicas; -1 with an error."""
 
@@ -197,7 +197,7 @@ class DeleteRecordsPartitionResult:
     low_watermark: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DescribeLogDirsRequest:
     """all_topics: True: every partition that the broker has; `topics` is ignored."""
 
@@ -205,13 +205,13 @@ class DescribeLogDirsRequest:
     topics: tuple[LogDirsTopic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class LogDirsTopic:
     name: str
     partitions: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DescribeLogDirsResponse:
     error_code: int = 0
     error_message: str = ""
@@ -219,7 +219,7 @@ class DescribeLogDirsResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class LogDirDescription:
     """error_code: KAFKA_STORAGE_ERROR: it is offline.
     total_bytes: Of the file system that holds it; -1: not known.
@@ -233,13 +233,13 @@ class LogDirDescription:
     usable_bytes: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class LogDirTopic:
     name: str
     partitions: tuple[LogDirPartition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class LogDirPartition:
     """size_bytes: Of all its segments.
     offset_lag: How far its end is behind the high watermark, or, of a future replica, behind the current one.
@@ -251,7 +251,7 @@ class LogDirPartition:
     is_future: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ListGroupsRequest:
     """Consumer groups are not there yet: the answer is empty, so that tools that list them still work."""
 
@@ -259,7 +259,7 @@ class ListGroupsRequest:
     types: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ListGroupsResponse:
     error_code: int = 0
     error_message: str = ""
@@ -267,7 +267,7 @@ class ListGroupsResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ListedGroup:
     group_id: str
     protocol_type: str = ""
@@ -275,7 +275,7 @@ class ListedGroup:
     group_type: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class FindCoordinatorRequest:
     """There are no coordinators yet: every key is answered with an error that clients do not try again for ever.
 
@@ -286,7 +286,7 @@ class FindCoordinatorRequest:
     keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class FindCoordinatorResponse:
     error_code: int = 0
     error_message: str = ""
@@ -294,7 +294,7 @@ class FindCoordinatorResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class Coordinator:
     """port: -1: none."""
 

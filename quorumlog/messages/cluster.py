@@ -5,12 +5,11 @@ Written by `./dev proto` from proto/quorumlog/v1/cluster.proto; edit that instea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from quorumlog.messages.common import ConfigEntry, Endpoint
+from quorumlog.messages.message import message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class MetadataRequest:
     """all_topics: True: every topic; `topics` is ignored."""
 
@@ -21,7 +20,7 @@ class MetadataRequest:
     include_cluster_authorized_operations: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class TopicQuery:
     """A topic by name or, where `topic_id` is not empty, by id."""
 
@@ -29,7 +28,7 @@ class TopicQuery:
     topic_id: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class MetadataResponse:
     """controller_id: A broker that takes topic and config changes (not the quorum's leader, which clients cannot
     reach); -1: none.
@@ -48,7 +47,7 @@ class MetadataResponse:
     cluster_authorized_operations: int = -2147483648
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class BrokerMetadata:
     """host: The advertised address of the listener that the request came in by.
     endpoints: Every client listener of the broker.
@@ -61,7 +60,7 @@ class BrokerMetadata:
     endpoints: tuple[Endpoint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class TopicMetadata:
     """authorized_operations: Bits of Kafka's operations; the smallest int32: not asked for."""
 
@@ -74,7 +73,7 @@ class TopicMetadata:
     authorized_operations: int = -2147483648
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class PartitionMetadata:
     """leader_id: -1: no leader."""
 
@@ -89,7 +88,7 @@ class PartitionMetadata:
     last_known_elr: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DescribeClusterRequest:
     """endpoint_type: 1: brokers; 2: controllers, which clients cannot reach."""
 
@@ -98,7 +97,7 @@ class DescribeClusterRequest:
     include_cluster_authorized_operations: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DescribeClusterResponse:
     """state_hash: Hash of the metadata image at `metadata_offset`, 16 bytes (DESIGN 12).
     cluster_authorized_operations: Bits of Kafka's operations; the smallest int32: not asked for.
@@ -116,7 +115,7 @@ class DescribeClusterResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ClusterBroker:
     node_id: int
     host: str
@@ -127,14 +126,14 @@ class ClusterBroker:
     endpoints: tuple[Endpoint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class CreateTopicsRequest:
     topics: tuple[CreatableTopic, ...] = ()
     timeout_ms: int
     validate_only: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class CreatableTopic:
     """num_partitions: -1: `num.partitions`, or as many as `assignments` has.
     replication_factor: -1: `default.replication.factor`.
@@ -147,7 +146,7 @@ class CreatableTopic:
     configs: tuple[ConfigEntry, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ReplicaAssignment:
     """Replicas of one partition, chosen by hand; the first is preferred as leader."""
 
@@ -155,7 +154,7 @@ class ReplicaAssignment:
     broker_ids: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class CreateTopicsResponse:
     error_code: int = 0
     error_message: str = ""
@@ -163,7 +162,7 @@ class CreateTopicsResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class CreateTopicResult:
     """configs: The settings that it has now, or would have."""
 
@@ -176,13 +175,13 @@ class CreateTopicResult:
     configs: tuple[DescribedConfig, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DeleteTopicsRequest:
     topics: tuple[TopicQuery, ...] = ()
     timeout_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DeleteTopicsResponse:
     error_code: int = 0
     error_message: str = ""
@@ -190,7 +189,7 @@ class DeleteTopicsResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DeleteTopicResult:
     name: str
     topic_id: bytes = b""
@@ -198,14 +197,14 @@ class DeleteTopicResult:
     error_message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsRequest:
     resources: tuple[ConfigResource, ...] = ()
     include_synonyms: bool = False
     include_documentation: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ConfigResource:
     """resource_type: 2: topic; 4: broker (Kafka's numbers).
     names: Empty: every key.
@@ -216,7 +215,7 @@ class ConfigResource:
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsResponse:
     error_code: int = 0
     error_message: str = ""
@@ -224,7 +223,7 @@ class DescribeConfigsResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ConfigDescription:
     resource_type: int
     resource_name: str
@@ -233,7 +232,7 @@ class ConfigDescription:
     configs: tuple[DescribedConfig, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DescribedConfig:
     """source: Kafka's numbers: 1 set on the topic, 2 on this broker, 3 on all brokers, 4 in the broker's file; 5
     default.
@@ -252,7 +251,7 @@ class DescribedConfig:
     synonyms: tuple[ConfigSynonym, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ConfigSynonym:
     name: str
     value: str | None = None

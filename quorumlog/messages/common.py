@@ -5,10 +5,10 @@ Written by `./dev proto` from proto/quorumlog/v1/common.proto; edit that instead
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from quorumlog.messages.message import message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """Where one listener of a node can be reached.
 
@@ -20,7 +20,7 @@ class Endpoint:
     port: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class NodeEndpoint:
     """A node and one address of it: a hint where to go on."""
 
@@ -29,7 +29,7 @@ class NodeEndpoint:
     port: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class CurrentLeader:
     """Who leads, as far as the answering node knows.
 
@@ -40,7 +40,7 @@ class CurrentLeader:
     leader_epoch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class EpochEndOffset:
     """End of an epoch in a log: the first offset after the last record of `epoch`.
 
@@ -51,7 +51,7 @@ class EpochEndOffset:
     end_offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class SnapshotId:
     """Names a metadata snapshot: all records below `end_offset`, the last of which is of `epoch`."""
 
@@ -59,7 +59,7 @@ class SnapshotId:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ConfigEntry:
     """A name and a value; an absent value means "the default"."""
 

@@ -5,12 +5,11 @@ Written by `./dev proto` from proto/quorumlog/v1/controller.proto; edit that ins
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from quorumlog.messages.common import Endpoint
+from quorumlog.messages.message import message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class RegisterBrokerRequest:
     """incarnation_id: 16 random bytes made when the process started.
     endpoints: Client and internal listeners, each with the address that others should use.
@@ -26,14 +25,14 @@ class RegisterBrokerRequest:
     previous_broker_epoch: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class RegisterBrokerResponse:
     error_code: int = 0
     error_message: str = ""
     broker_epoch: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeatRequest:
     """current_metadata_offset: End offset of the metadata that the broker has applied, exclusive.
     offline_directories: Every registered directory that is offline, again in each heartbeat.
@@ -48,7 +47,7 @@ class BrokerHeartbeatRequest:
     incarnation_id: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeatResponse:
     error_code: int = 0
     error_message: str = ""
@@ -57,14 +56,14 @@ class BrokerHeartbeatResponse:
     should_shutdown: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class AlterPartitionRequest:
     broker_id: int
     broker_epoch: int
     partitions: tuple[AlterPartition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class AlterPartition:
     """leader_recovery_state: 0: recovered; 1: recovering from an unclean election."""
 
@@ -76,7 +75,7 @@ class AlterPartition:
     leader_recovery_state: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class IsrMember:
     """A broker and the epoch under which its fetches were seen; -1 skips the check."""
 
@@ -84,14 +83,14 @@ class IsrMember:
     broker_epoch: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class AlterPartitionResponse:
     error_code: int = 0
     error_message: str = ""
     partitions: tuple[AlterPartitionResult, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class AlterPartitionResult:
     topic_id: bytes
     index: int
@@ -103,35 +102,35 @@ class AlterPartitionResult:
     leader_recovery_state: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class AssignReplicasToDirectoriesRequest:
     broker_id: int
     broker_epoch: int
     assignments: tuple[DirectoryAssignment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DirectoryAssignment:
     topic_id: bytes
     index: int
     directory_id: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class AssignReplicasToDirectoriesResponse:
     error_code: int = 0
     error_message: str = ""
     results: tuple[DirectoryAssignmentResult, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DirectoryAssignmentResult:
     topic_id: bytes
     index: int
     error_code: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class AllocateProducerIdsRequest:
     """A block of producer ids, which no one else will ever get."""
 
@@ -139,7 +138,7 @@ class AllocateProducerIdsRequest:
     broker_epoch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class AllocateProducerIdsResponse:
     """count: How many, from the first on."""
 
@@ -149,12 +148,12 @@ class AllocateProducerIdsResponse:
     count: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ProbeRequest:
     """Which process answers at an internal listener (DESIGN 5: a dead process is proven, not waited for)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ProbeResponse:
     error_code: int = 0
     error_message: str = ""

@@ -5,13 +5,12 @@ Written by `./dev proto` from proto/quorumlog/v1/fetch.proto; edit that instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.common import CurrentLeader, EpochEndOffset, NodeEndpoint
+from quorumlog.messages.message import message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class FetchRequest:
     """max_wait_ms: How long to wait while fewer than `min_bytes` are there.
     max_bytes: Soft limit of the whole answer: the first batch is answered even if it is larger.
@@ -33,7 +32,7 @@ class FetchRequest:
     rack: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ReplicaState:
     """Identity of a following broker; its fetch offset acknowledges all that lies below it."""
 
@@ -41,7 +40,7 @@ class ReplicaState:
     broker_epoch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class FetchTopic:
     """topic_id: 16 bytes, or empty where the client knows only the name."""
 
@@ -50,7 +49,7 @@ class FetchTopic:
     partitions: tuple[FetchPartition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class FetchPartition:
     """current_leader_epoch: The leader epoch that the reader knows; -1: none.
     last_fetched_epoch: Epoch of the reader's last record; -1: none, and no divergence check.
@@ -65,7 +64,7 @@ class FetchPartition:
     log_start_offset: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ForgottenTopic:
     """topic_id: As in the request that named the partition first: 16 bytes, or empty and a name."""
 
@@ -74,7 +73,7 @@ class ForgottenTopic:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class FetchResponse:
     error_code: int = 0
     error_message: str = ""
@@ -84,14 +83,14 @@ class FetchResponse:
     node_endpoints: tuple[NodeEndpoint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class FetchTopicResponse:
     topic_id: bytes
     name: str = ""
     partitions: tuple[FetchPartitionResponse, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class FetchPartitionResponse:
     """high_watermark: Exclusive end of what consumers may read; -1 with an error.
     diverging_epoch: Set where the reader's log has to be cut before it reads on.
@@ -110,13 +109,13 @@ class FetchPartitionResponse:
     preferred_read_replica: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class AbortedTransaction:
     producer_id: int
     first_offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ListOffsetsRequest:
     """replica_id: -1 from a consumer."""
 
@@ -126,13 +125,13 @@ class ListOffsetsRequest:
     timeout_ms: int = 30000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ListOffsetsTopic:
     name: str
     partitions: tuple[ListOffsetsPartition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ListOffsetsPartition:
     """timestamp_ms: A time in ms since 1970, or -1 latest, -2 earliest, -3 offset of the largest timestamp."""
 
@@ -141,7 +140,7 @@ class ListOffsetsPartition:
     current_leader_epoch: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ListOffsetsResponse:
     error_code: int = 0
     error_message: str = ""
@@ -149,13 +148,13 @@ class ListOffsetsResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ListOffsetsTopicResponse:
     name: str
     partitions: tuple[ListOffsetsPartitionResponse, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ListOffsetsPartitionResponse:
     """timestamp_ms: -1: no record at or after the time asked for."""
 
@@ -166,7 +165,7 @@ class ListOffsetsPartitionResponse:
     leader_epoch: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpochRequest:
     """Where does an epoch end in your log? (KIP-101, KIP-320)
 
@@ -177,13 +176,13 @@ class OffsetForLeaderEpochRequest:
     topics: tuple[EpochTopic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class EpochTopic:
     name: str
     partitions: tuple[EpochPartition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class EpochPartition:
     """current_leader_epoch: The leader epoch that the asker knows; -1: none."""
 
@@ -192,7 +191,7 @@ class EpochPartition:
     leader_epoch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpochResponse:
     error_code: int = 0
     error_message: str = ""
@@ -200,13 +199,13 @@ class OffsetForLeaderEpochResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class EpochTopicResult:
     name: str
     partitions: tuple[EpochPartitionResult, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class EpochPartitionResult:
     """leader_epoch: The largest epoch of the log that is not above the one asked for, and its end, exclusive; -1:
     none.

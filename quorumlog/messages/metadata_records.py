@@ -9,12 +9,11 @@ Written by `./dev proto` from proto/quorumlog/v1/metadata_records.proto; edit th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from quorumlog.messages.common import Endpoint
+from quorumlog.messages.message import message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class RegisterBrokerRecord:
     """Type 0. A broker came up; it is fenced until it has caught up with its own registration."""
 
@@ -28,7 +27,7 @@ class RegisterBrokerRecord:
     log_directories: tuple[bytes, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class UnregisterBrokerRecord:
     """Type 1."""
 
@@ -36,7 +35,7 @@ class UnregisterBrokerRecord:
     broker_epoch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class TopicRecord:
     """Type 2."""
 
@@ -44,7 +43,7 @@ class TopicRecord:
     topic_id: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class PartitionRecord:
     """Type 3. A partition as it is created.
 
@@ -66,7 +65,7 @@ class PartitionRecord:
     last_known_elr: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ConfigRecord:
     """Type 4. An absent value takes the setting back.
 
@@ -79,19 +78,19 @@ class ConfigRecord:
     value: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class NodeList:
     """A list that may be absent ("no change"), which a repeated field cannot say."""
 
     nodes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DirectoryList:
     directories: tuple[bytes, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class PartitionChangeRecord:
     """Type 5. A change of a partition: partition epoch + 1; where `leader` is set, also leader epoch + 1.
 
@@ -111,14 +110,14 @@ class PartitionChangeRecord:
     directories: DirectoryList | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class RemoveTopicRecord:
     """Type 9. The topic and all its partitions and configs go."""
 
     topic_id: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class FeatureLevelRecord:
     """Type 12. Level 0 removes the feature."""
 
@@ -126,7 +125,7 @@ class FeatureLevelRecord:
     level: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ProducerIdsRecord:
     """Type 15. Producer ids below `next_producer_id` have been given out."""
 
@@ -135,7 +134,7 @@ class ProducerIdsRecord:
     next_producer_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class BrokerRegistrationChangeRecord:
     """Type 17. An absent field does not change."""
 
@@ -146,6 +145,6 @@ class BrokerRegistrationChangeRecord:
     log_directories: DirectoryList | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class NoOpRecord:
     """Type 20. Written when nothing else is, so that lag and the high watermark move."""

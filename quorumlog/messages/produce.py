@@ -5,13 +5,12 @@ Written by `./dev proto` from proto/quorumlog/v1/produce.proto; edit that instea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.common import CurrentLeader, NodeEndpoint
+from quorumlog.messages.message import message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ProduceRequest:
     """acks: 0: no answer; 1: the leader has appended; -1: every in-sync replica has (acks=all).
     timeout_ms: How long the leader may wait for the replicas of an acks=-1 request.
@@ -23,7 +22,7 @@ class ProduceRequest:
     transactional_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ProduceTopic:
     """topic_id: 16 bytes, or empty where the client knows only the name."""
 
@@ -32,7 +31,7 @@ class ProduceTopic:
     topic_id: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ProducePartition:
     """records: Record batches, format v2, one behind the other; base offsets and leader epochs are the leader's to
     set.
@@ -42,7 +41,7 @@ class ProducePartition:
     records: Buffer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ProduceResponse:
     """node_endpoints: Where the leaders named in `current_leader` can be reached."""
 
@@ -53,14 +52,14 @@ class ProduceResponse:
     node_endpoints: tuple[NodeEndpoint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ProduceTopicResponse:
     name: str
     partitions: tuple[ProducePartitionResponse, ...] = ()
     topic_id: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class ProducePartitionResponse:
     """base_offset: Offset of the first record; -1 with an error.
     log_append_time_ms: Broker's wall time where the topic uses LogAppendTime, else -1.
@@ -75,7 +74,7 @@ class ProducePartitionResponse:
     current_leader: CurrentLeader | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class InitProducerIdRequest:
     """An identity for a producer, under which partitions tell its batches from repeated ones.
 
@@ -89,7 +88,7 @@ class InitProducerIdRequest:
     producer_epoch: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class InitProducerIdResponse:
     error_code: int = 0
     error_message: str = ""

@@ -8,13 +8,12 @@ Written by `./dev proto` from proto/quorumlog/v1/quorum.proto; edit that instead
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.common import Endpoint, EpochEndOffset, NodeEndpoint, SnapshotId
+from quorumlog.messages.message import message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class VoteRequest:
     """epoch: The candidate's epoch: one above its own for a standard vote, its own for a pre-vote.
     voter_id: The voter that is meant; another one answers INVALID_VOTER_KEY.
@@ -31,7 +30,7 @@ class VoteRequest:
     pre_vote: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class VoteResponse:
     error_code: int = 0
     error_message: str = ""
@@ -41,7 +40,7 @@ class VoteResponse:
     node_endpoints: tuple[NodeEndpoint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class BeginQuorumEpochRequest:
     leader_id: int
     leader_epoch: int
@@ -50,7 +49,7 @@ class BeginQuorumEpochRequest:
     leader_endpoints: tuple[Endpoint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class BeginQuorumEpochResponse:
     error_code: int = 0
     error_message: str = ""
@@ -58,7 +57,7 @@ class BeginQuorumEpochResponse:
     leader_epoch: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class EndQuorumEpochRequest:
     """preferred_candidates: Voters in the order in which they should try, most caught up first."""
 
@@ -68,13 +67,13 @@ class EndQuorumEpochRequest:
     leader_endpoints: tuple[Endpoint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class PreferredCandidate:
     node_id: int
     directory_id: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class EndQuorumEpochResponse:
     error_code: int = 0
     error_message: str = ""
@@ -82,7 +81,7 @@ class EndQuorumEpochResponse:
     leader_epoch: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class QuorumFetchRequest:
     """replica_id: -1: a reader that is not to be remembered.
     high_watermark: The high watermark that the replica has learnt; a leader with a higher one answers at once
@@ -99,7 +98,7 @@ class QuorumFetchRequest:
     high_watermark: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class QuorumFetchResponse:
     """high_watermark: -1: not known yet in this epoch."""
 
@@ -115,12 +114,12 @@ class QuorumFetchResponse:
     node_endpoints: tuple[NodeEndpoint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DescribeQuorumRequest:
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class DescribeQuorumResponse:
     error_code: int = 0
     error_message: str = ""
@@ -133,7 +132,7 @@ class DescribeQuorumResponse:
     cluster_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class QuorumReplica:
     """since_fetch_ms: How long ago it fetched, and was last known to hold all; -1: never. Durations, since no two
     clocks agree.
@@ -146,7 +145,7 @@ class QuorumReplica:
     since_caught_up_ms: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message(frozen=True, slots=True, kw_only=True)
 class QuorumNode:
     node_id: int
     endpoints: tuple[Endpoint, ...] = ()
