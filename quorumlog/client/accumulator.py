@@ -24,11 +24,11 @@ from quorumlog.records import (
     BATCH_OVERHEAD,
     NO_PRODUCER,
     NO_SEQUENCE,
+    Buffer,
     Codec,
     Record,
+    UnsealedBatch,
     encode_batch,
-    parse_header,
-    with_producer,
 )
 
 RECORD_OVERHEAD = 24  # upper bound of a record's bytes beside key, value and headers
@@ -50,7 +50,8 @@ class Batch:
     size_bytes: int = BATCH_OVERHEAD  # upper bound before encoding
     count: int = 0
     records: list[tuple[int, bytes | None, bytes | None, Headers]] = field(default_factory=list)
-    encoded: bytes | None = None
+    columns: UnsealedBatch | None = None  # in place of `records`
+    encoded: Buffer | None = None
     encoded_as: Number = NO_NUMBER
     attempts: int = 0
     unknown_outcomes: int = 0
@@ -69,23 +70,29 @@ class Batch:
     def is_numbered(self) -> bool:
         return self.number is not NO_NUMBER
 
-    def encode(self, codec: Codec) -> bytes:
+    @property
+    def is_closed(self) -> bool:
+        """True where it takes no more records."""
+        return self.columns is not None or self.encoded is not None or self.attempts > 0
+
+    def encode(self, codec: Codec) -> Buffer:
         """The batch as bytes, made once for each number. Offsets are relative to 0: the leader sets the base."""
-        if self.encoded is None:
-            self.encoded = encode_batch(
-                [
-                    Record(offset=i, timestamp_ms=ts, key=key, value=value, headers=headers)
-                    for i, (ts, key, value, headers) in enumerate(self.records)
-                ],
-                codec=codec,
-                producer_id=self.number.producer_id,
-                producer_epoch=self.number.epoch,
-                base_sequence=self.number.base_sequence,
-            )
-        elif self.encoded_as != self.number:
-            self.encoded = with_producer(self.encoded, parse_header(self.encoded, 0), *self.number)
-        self.encoded_as = self.number
+        if self.encoded is None or self.encoded_as != self.number:
+            self.encoded = self._records_as_bytes(codec) if self.columns is None else self.columns.seal(*self.number)
+            self.encoded_as = self.number
         return self.encoded
+
+    def _records_as_bytes(self, codec: Codec) -> bytes:
+        return encode_batch(
+            [
+                Record(offset=i, timestamp_ms=ts, key=key, value=value, headers=headers)
+                for i, (ts, key, value, headers) in enumerate(self.records)
+            ],
+            codec=codec,
+            producer_id=self.number.producer_id,
+            producer_epoch=self.number.epoch,
+            base_sequence=self.number.base_sequence,
+        )
 
 
 @dataclass(slots=True)
@@ -142,12 +149,7 @@ class Accumulator:
         size = record_bytes(key, value, headers)
         queue = self._queues.setdefault((topic, partition), _Queue())
         batch = queue.waiting[-1] if queue.waiting else None
-        new = (
-            batch is None
-            or batch.encoded is not None
-            or batch.attempts > 0
-            or batch.size_bytes + size > self._batch_size
-        )
+        new = batch is None or batch.is_closed or batch.size_bytes + size > self._batch_size
         if batch is None or new:
             batch = self._begin(queue, topic, partition, now_ms, on_done)
         batch.records.append((timestamp_ms, key, value, headers))
@@ -156,15 +158,15 @@ class Accumulator:
         self.buffered_bytes += size
         return batch, batch.count - 1, new
 
-    def append_encoded(
-        self, topic: str, partition: int, data: bytes, count: int, *, now_ms: int, on_done: Callable[[Batch], None]
+    def append_columns(
+        self, topic: str, partition: int, columns: UnsealedBatch, *, now_ms: int, on_done: Callable[[Batch], None]
     ) -> Batch:
-        """Queue a batch that is bytes already; nothing is added to it."""
+        """Queue a batch whose records are bytes already; nothing is added to it."""
         queue = self._queues.setdefault((topic, partition), _Queue())
         batch = self._begin(queue, topic, partition, now_ms, on_done)
-        batch.encoded, batch.count = data, count
-        self.buffered_bytes += len(data) - batch.size_bytes
-        batch.size_bytes = len(data)
+        batch.columns, batch.count = columns, columns.count
+        self.buffered_bytes += len(columns.buffer) - batch.size_bytes
+        batch.size_bytes = len(columns.buffer)
         return batch
 
     @property
@@ -250,7 +252,7 @@ class Accumulator:
         if not self._may_go(queue):
             return None
         first = queue.waiting[0]
-        grows = first.attempts == 0 and first.encoded is None and len(queue.waiting) == 1
+        grows = not first.is_closed and len(queue.waiting) == 1
         if not grows or first.size_bytes >= self._batch_size:
             return first.not_before_ms
         if queue.under_way:

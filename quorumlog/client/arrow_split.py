@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.records import Codec
-from quorumlog.records.columnar import encode_columns, partition_keys
+from quorumlog.records import Codec, UnsealedBatch
+from quorumlog.records.columnar import lay_out, partition_keys
 
+Rows = Any  # a slice with both ends, or a numpy array of row numbers
 COLUMNS = ("key", "value", "headers", "timestamp", "partition")
 
 
@@ -46,49 +47,67 @@ class ArrowColumns:
             partitions=_column(table, "partition"),
         )
 
-    def encode(self, rows: Any, max_batch_bytes: int, compression: str) -> Iterator[tuple[bytes, int, Any]]:
-        """Batches of these rows (None: all): bytes, count, and the places of their rows in the table."""
-        whole = rows is None
-        batches = encode_columns(
-            self.keys if whole or self.keys is None else self.keys.take(rows),
-            self.values if whole else self.values.take(rows),
-            self.timestamps_ms if whole else self.timestamps_ms[rows],
-            self.headers if whole or self.headers is None else self.headers.take(rows),
+    def encode(self, rows: Rows, max_batch_bytes: int, compression: str) -> Iterator[tuple[UnsealedBatch, Any]]:
+        """Batches of these rows, and the places of their rows in the table."""
+        batches = lay_out(
+            _some(self.keys, rows),
+            _some(self.values, rows),
+            self.timestamps_ms[rows],
+            _some(self.headers, rows),
             max_batch_bytes=max_batch_bytes,
             codec=Codec[compression.upper()],
         )
-        places = np.arange(len(self.values)) if whole else np.asarray(rows)
+        places = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         done = 0
         for batch in batches:
-            yield batch.data, batch.count, places[done : done + batch.count]
+            yield batch, places[done : done + batch.count]
             done += batch.count
         assert done == len(places), "the codec left rows out"
 
 
-def split(columns: ArrowColumns, partitions: int, fixed: int | None, turn: int) -> Iterator[tuple[int, Any]]:
-    """(partition, row numbers in order | None for all) for every partition that gets rows.
+def _some(column: Any, rows: Rows) -> Any:
+    """A range is a view of the column, places are a copy."""
+    if column is None:
+        return None
+    return column.slice(rows.start, rows.stop - rows.start) if isinstance(rows, slice) else column.take(rows)
+
+
+def split(columns: ArrowColumns, partitions: int, fixed: int | None, turn: int) -> Iterator[tuple[int, Rows]]:
+    """(partition, its rows in order) for every partition that gets rows.
 
     fixed: the partition that the caller named for all. turn: which call this is, so that rows without a key go round.
     """
     rows = len(columns.values)
     if fixed is not None or (partitions == 1 and columns.partitions is None):
-        yield (fixed or 0), None
-        return
-    targets = _targets(columns, partitions, turn, rows)
+        yield (fixed or 0), slice(0, rows)
+    elif columns.partitions is None and columns.keys is None:
+        yield from _shares(rows, partitions, turn)
+    else:
+        yield from _groups(_targets(columns, partitions, turn, rows))
+
+
+def _shares(rows: int, partitions: int, turn: int) -> Iterator[tuple[int, slice]]:
+    """Equal ranges, the first one for partition `turn`."""
+    for share in range(partitions):
+        start, stop = (-(-rows * number // partitions) for number in (share, share + 1))
+        if start < stop:
+            yield (share + turn) % partitions, slice(start, stop)
+
+
+def _groups(targets: Any) -> Iterator[tuple[int, Any]]:
+    """Row numbers of each partition that is a target."""
     order = np.argsort(targets, kind="stable")
     found, starts = np.unique(targets[order], return_index=True)
     for i, target in enumerate(found):
-        end = starts[i + 1] if i + 1 < len(starts) else rows
+        end = starts[i + 1] if i + 1 < len(starts) else len(targets)
         yield int(target), order[starts[i] : end]
 
 
 def _targets(columns: ArrowColumns, partitions: int, turn: int, rows: int) -> Any:
     if columns.partitions is not None:
         return columns.partitions.to_numpy(zero_copy_only=False).astype(np.int64)
-    turns = (np.arange(rows, dtype=np.int64) * partitions // max(rows, 1) + turn) % partitions
-    if columns.keys is None:
-        return turns
     hashed = partition_keys(columns.keys, partitions).astype(np.int64)
+    turns = (np.arange(rows, dtype=np.int64) * partitions // max(rows, 1) + turn) % partitions
     return np.where(hashed < 0, turns, hashed)
 
 

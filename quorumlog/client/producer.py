@@ -161,10 +161,10 @@ class AsyncProducer:
         self, topic: str, partition: int, columns: ArrowColumns, rows: Any
     ) -> list[tuple[BatchFate, Any]]:
         parts: list[tuple[BatchFate, Any]] = []
-        for data, count, places in columns.encode(rows, self.options.batch_size, self.options.compression_type):
-            await self._wait_for_room(len(data))
-            batch = self._accumulator.append_encoded(
-                topic, partition, data, count, now_ms=self._clock.now_ms(), on_done=self._batch_done
+        for unsealed, places in columns.encode(rows, self.options.batch_size, self.options.compression_type):
+            await self._wait_for_room(len(unsealed.buffer))
+            batch = self._accumulator.append_columns(
+                topic, partition, unsealed, now_ms=self._clock.now_ms(), on_done=self._batch_done
             )
             fate = self._fates[batch] = BatchFate(asyncio.get_running_loop())
             parts.append((fate, places))

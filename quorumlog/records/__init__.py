@@ -21,7 +21,6 @@ from quorumlog.records.batch import (
     stamp,
     verify_crc,
     with_append_time,
-    with_producer,
 )
 from quorumlog.records.buffers import Buffer
 from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -31,6 +30,7 @@ from quorumlog.records.partitioner import murmur2, partition_for_key
 from quorumlog.records.plain import decode_batch, encode_batch
 from quorumlog.records.produced import validate_produced
 from quorumlog.records.record import Record, RecordHeaders
+from quorumlog.records.unsealed import UnsealedBatch
 
 __all__ = [
     "BATCH_OVERHEAD",
@@ -48,6 +48,7 @@ __all__ = [
     "Record",
     "RecordHeaders",
     "TruncatedRecords",
+    "UnsealedBatch",
     "crc32c",
     "decode_batch",
     "encode_batch",
@@ -60,5 +61,4 @@ __all__ = [
     "validate_produced",
     "verify_crc",
     "with_append_time",
-    "with_producer",
 ]

@@ -57,9 +57,13 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BatchHeader:
-    """The thirteen fields of a batch header and the place of the batch. Field order is the order of the bytes."""
+    """The thirteen fields of a batch header and the place of the batch. Field order is the order of the bytes.
+
+    Never changed once it was read. Not frozen all the same: one is made for every batch that passes, and a frozen
+    dataclass of so many fields takes 1.2 us to make instead of 0.2.
+    """
 
     base_offset: Offset
     batch_length: int  # bytes after this field
@@ -193,7 +197,7 @@ def stamp(buf: Buffer, header: BatchHeader, base_offset: Offset, leader_epoch: E
     return start, memoryview(buf)[header.position + STAMP_BYTES : header.end]
 
 
-def seal(
+def header_bytes(
     records: Buffer,
     *,
     base_offset: Offset,
@@ -207,30 +211,21 @@ def seal(
     base_sequence: int,
     count: int,
 ) -> bytes:
-    """A whole batch: header, checksum, and `records` as they are stored (compressed already, where they shall be)."""
+    """The BATCH_OVERHEAD bytes, checksum included, that make a batch of `records` behind them.
+
+    records: as they are stored (compressed already, where they shall be).
+    """
     covered = COVERED.pack(
         attributes, last_offset_delta, base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count
     )
     crc = crc32c(records, crc32c(covered))
     start = STAMP.pack(base_offset, BATCH_OVERHEAD - LOG_OVERHEAD + len(records), leader_epoch, MAGIC)
-    return b"".join((start, CRC_FIELD.pack(crc), covered, records))
+    return b"".join((start, CRC_FIELD.pack(crc), covered))
 
 
-def with_producer(buf: Buffer, header: BatchHeader, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
-    """A copy of the batch under another producer's number."""
-    return seal(
-        memoryview(buf)[header.position + BATCH_OVERHEAD : header.end],
-        base_offset=header.base_offset,
-        leader_epoch=header.leader_epoch,
-        attributes=header.attributes,
-        last_offset_delta=header.last_offset_delta,
-        base_timestamp=header.base_timestamp,
-        max_timestamp=header.max_timestamp,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
-        count=header.count,
-    )
+def seal(records: Buffer, **fields: int) -> bytes:
+    """A whole batch: `header_bytes` of the same fields, and the records behind it."""
+    return b"".join((header_bytes(records, **fields), records))
 
 
 def with_append_time(buf: Buffer, header: BatchHeader, timestamp_ms: int) -> bytes:

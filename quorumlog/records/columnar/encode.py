@@ -9,11 +9,12 @@ import numpy as np
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch
-from quorumlog.records.batch import BATCH_OVERHEAD, NO_PRODUCER, NO_SEQUENCE, NO_TIMESTAMP, Codec, seal
+from quorumlog.records.batch import BATCH_OVERHEAD, NO_PRODUCER, NO_SEQUENCE, NO_TIMESTAMP, Codec
 from quorumlog.records.columnar.arrow import BytesArray, as_column, as_headers, as_numbers
 from quorumlog.records.columnar.encode_kernels import fill, plan
 from quorumlog.records.compression import compress
 from quorumlog.records.plain import MAX_TIMESTAMP_MS, attributes_of
+from quorumlog.records.unsealed import UnsealedBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 _Columns = tuple["Column", "Column", "Numbers", "Lists", "Column", "Column"]  # the first arguments of both kernels
 
 DEFAULT_MAX_BATCH_BYTES = 1024 * 1024
-SCRATCH_BYTES = 1024 * 1024  # small batches are written together into memory that stays in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,38 @@ def encode_columns(
     leader_epoch: Epoch = NO_EPOCH,
     transactional: bool = False,
 ) -> list[EncodedBatch]:
-    """The rows, in order, as batches at base offset 0. What it holds beside the result is bounded by the slice given.
+    """The rows, in order, as batches at base offset 0.
+
+    The columns and the limit are `lay_out`'s. base_sequence: of the first row; batches count on from it and wrap at
+    2^31.
+    """
+    encoded = []
+    first = 0
+    for batch in lay_out(
+        keys, values, timestamps_ms, headers, max_batch_bytes=max_batch_bytes, codec=codec, transactional=transactional
+    ):
+        sequence = base_sequence if base_sequence == NO_SEQUENCE else (base_sequence + first) & 0x7FFFFFFF
+        sealed = batch.seal(producer_id, producer_epoch, sequence, leader_epoch)
+        encoded.append(EncodedBatch(bytes(sealed), batch.count))
+        first += batch.count
+    return encoded
+
+
+def lay_out(
+    keys: BytesArray,
+    values: BytesArray,
+    timestamps_ms: Any,
+    headers: Any = None,
+    *,
+    max_batch_bytes: int = DEFAULT_MAX_BATCH_BYTES,
+    codec: Codec = Codec.NONE,
+    transactional: bool = False,
+) -> Iterator[UnsealedBatch]:
+    """The rows, in order, as batches without a header yet, each made when it is asked for.
 
     keys, values: Arrow binary or string arrays; None for all null. headers: list<struct<name, value>> or None.
     timestamps_ms: Arrow int64 or timestamp array, numpy array, or one int for all rows.
     max_batch_bytes: of a whole batch before compression; a record that is larger has a batch of its own.
-    base_sequence: of the first row; batches count on from it and wrap at 2^31.
     Raises ApiError: INVALID_TIMESTAMP, INVALID_RECORD (a header without a name), MESSAGE_TOO_LARGE (2 GiB).
     """
     rows = next(len(column) for column in (keys, values, timestamps_ms) if hasattr(column, "__len__"))
@@ -67,24 +93,15 @@ def encode_columns(
     columns = (as_column(keys), as_column(values), timestamps, *as_headers(headers))
     layout = _plan(columns, rows, max_batch_bytes)
     attributes = attributes_of(codec, transactional=transactional)
-    encoded = []
-    for batch, records in _filled(columns, layout):
-        first, end = int(layout.starts[batch]), int(layout.starts[batch + 1])
-        data = seal(
-            compress(codec, records),
-            base_offset=0,
-            leader_epoch=leader_epoch,
+    for batch in range(layout.batches):
+        first, end = layout.rows(batch)
+        yield UnsealedBatch(
+            _compressed(codec, _filled(columns, layout, batch)),
+            count=end - first,
             attributes=attributes,
-            last_offset_delta=end - first - 1,
             base_timestamp=int(timestamps[first]),
             max_timestamp=int(layout.largest_timestamps[batch]),
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence if base_sequence == NO_SEQUENCE else (base_sequence + first) & 0x7FFFFFFF,
-            count=end - first,
         )
-        encoded.append(EncodedBatch(data, end - first))
-    return encoded
 
 
 def _check_timestamps(timestamps: Numbers) -> None:
@@ -105,6 +122,10 @@ class _Layout:
     sizes: NDArray[np.int64]  # per batch: bytes of its records
     largest_timestamps: NDArray[np.int64]  # per batch
 
+    def rows(self, batch: int) -> tuple[int, int]:
+        """First row and exclusive end."""
+        return int(self.starts[batch]), int(self.starts[batch + 1])
+
 
 def _plan(columns: _Columns, rows: int, max_batch_bytes: int) -> _Layout:
     body_bytes, starts, sizes, largest = (np.empty(rows + 1, np.int64) for _ in range(4))
@@ -115,28 +136,18 @@ def _plan(columns: _Columns, rows: int, max_batch_bytes: int) -> _Layout:
     return _Layout(batches, body_bytes, starts, sizes, largest)
 
 
-def _filled(columns: _Columns, layout: _Layout) -> Iterator[tuple[int, memoryview]]:
-    """(batch, its records) for every batch, in order. The memory of the records is used again for the next ones."""
-    scratch = np.empty(0, np.uint8)
-    batch = 0
-    while batch < layout.batches:
-        end, size = _group(layout, batch)
-        if size > len(scratch):
-            scratch = np.empty(max(size, SCRATCH_BYTES), np.uint8)
-        written = fill(*columns, layout.body_bytes, layout.starts, batch, end, scratch)
-        assert written == size, f"planned {size} bytes, wrote {written}"
-        view = memoryview(scratch.data)
-        position = 0
-        for index in range(batch, end):
-            yield index, view[position : position + int(layout.sizes[index])]
-            position += int(layout.sizes[index])
-        batch = end
+def _filled(columns: _Columns, layout: _Layout, batch: int) -> memoryview:
+    """Room for the header, and the batch's records behind it."""
+    size = int(layout.sizes[batch])
+    buffer = np.empty(BATCH_OVERHEAD + size, np.uint8)
+    first, end = layout.rows(batch)
+    written = fill(*columns, layout.body_bytes, first, end, buffer[BATCH_OVERHEAD:])
+    assert written == size, f"planned {size} bytes, wrote {written}"
+    return memoryview(buffer.data)
 
 
-def _group(layout: _Layout, first: int) -> tuple[int, int]:
-    """(exclusive end, bytes) of the batches that are written by one call: one, or as many as SCRATCH_BYTES hold."""
-    end, size = first + 1, int(layout.sizes[first])
-    while end < layout.batches and size + int(layout.sizes[end]) <= SCRATCH_BYTES:
-        size += int(layout.sizes[end])
-        end += 1
-    return end, size
+def _compressed(codec: Codec, batch: memoryview) -> memoryview:
+    """The same room, and the records behind it as this codec stores them."""
+    if codec == Codec.NONE:
+        return batch
+    return memoryview(bytearray(bytes(BATCH_OVERHEAD)) + compress(codec, batch[BATCH_OVERHEAD:]))

@@ -135,28 +135,22 @@ def fill(
     names: Column,
     parts: Column,
     body_bytes: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    first_batch: int,
-    end_batch: int,
+    first: int,
+    end: int,
     out: Bytes,
 ) -> int:
-    """Write the records of batches first_batch to end_batch (exclusive), one after the other. Answers their bytes.
-
-    starts: first row of each batch, and behind the last one the number of rows.
-    """
+    """Write the rows first to end (exclusive) as the records of one batch. Answers their bytes."""
     position = 0
-    for batch in range(first_batch, end_batch):
-        first = starts[batch]
-        for row in range(first, starts[batch + 1]):
-            position = put_varint(out, position, body_bytes[row])
-            out[position] = 0
-            position = put_varint(out, position + 1, timestamps[row] - timestamps[first])
-            position = put_varint(out, position, row - first)
-            position = put_field(out, position, keys.offsets, keys.data, keys.validity, keys.first_bit, row)
-            position = put_field(out, position, values.offsets, values.data, values.validity, values.first_bit, row)
-            first_entry, end_entry = list_bounds(lists.offsets, lists.validity, lists.first_bit, row)
-            position = put_varint(out, position, end_entry - first_entry)
-            for entry in range(first_entry, end_entry):
-                position = put_field(out, position, names.offsets, names.data, names.validity, names.first_bit, entry)
-                position = put_field(out, position, parts.offsets, parts.data, parts.validity, parts.first_bit, entry)
+    for row in range(first, end):
+        position = put_varint(out, position, body_bytes[row])
+        out[position] = 0
+        position = put_varint(out, position + 1, timestamps[row] - timestamps[first])
+        position = put_varint(out, position, row - first)
+        position = put_field(out, position, keys.offsets, keys.data, keys.validity, keys.first_bit, row)
+        position = put_field(out, position, values.offsets, values.data, values.validity, values.first_bit, row)
+        first_entry, end_entry = list_bounds(lists.offsets, lists.validity, lists.first_bit, row)
+        position = put_varint(out, position, end_entry - first_entry)
+        for entry in range(first_entry, end_entry):
+            position = put_field(out, position, names.offsets, names.data, names.validity, names.first_bit, entry)
+            position = put_field(out, position, parts.offsets, parts.data, parts.validity, parts.first_bit, entry)
     return position

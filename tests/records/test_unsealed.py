@@ -1,0 +1,50 @@
+"""Sealing late: the same bytes as sealing at once, and nothing that was given away ever changes."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorumlog.records import Codec, UnsealedBatch, headers, verify_crc
+from quorumlog.records.columnar import encode_columns, lay_out
+
+NOW_MS = 1_700_000_000_000
+numbers = st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 2**15 - 1), st.integers(0, 2**31 - 1))
+
+
+def laid_out(values: list[bytes | None], codec: Codec = Codec.NONE, max_batch_bytes: int = 200) -> list[UnsealedBatch]:
+    column = pa.array(values, pa.binary())
+    return list(lay_out(None, column, NOW_MS, codec=codec, max_batch_bytes=max_batch_bytes))
+
+
+@pytest.mark.parametrize("codec", Codec)
+@given(values=st.lists(st.one_of(st.none(), st.binary(max_size=60)), min_size=1, max_size=20), number=numbers)
+def test_a_batch_sealed_late_is_the_batch_encoded_at_once(
+    codec: Codec, values: list[bytes | None], number: tuple[int, int, int]
+) -> None:
+    producer_id, epoch, sequence = number
+    wanted = encode_columns(
+        None, pa.array(values, pa.binary()), NOW_MS, max_batch_bytes=200, codec=codec,
+        producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence,
+    )  # fmt: skip
+    for batch, want in zip(laid_out(values, codec), wanted, strict=True):
+        assert batch.seal(producer_id, epoch, sequence) == want.data
+        sequence = (sequence + batch.count) % 2**31
+
+
+@given(st.lists(numbers, min_size=2, max_size=4))
+def test_what_was_given_away_does_not_change(given_numbers: list[tuple[int, int, int]]) -> None:
+    (batch,) = laid_out([b"a", b"b"])
+    sealed = [batch.seal(*number) for number in given_numbers]
+    for number, data in zip(given_numbers, sealed, strict=True):
+        (header,) = headers(data)
+        verify_crc(data, header)
+        assert (header.producer_id, header.producer_epoch, header.base_sequence) == number
+
+
+def test_the_first_sealing_copies_nothing() -> None:
+    (batch,) = laid_out([b"a"])
+    assert batch.seal(1, 0, 0) is batch.buffer
+    assert batch.seal(1, 1, 0) is not batch.buffer
