@@ -84,10 +84,6 @@ class Follower:
             self._back_off(position)
             return
 
-        def written(error: Exception | None) -> None:
-            if error is None:
-                self._advance(replica, log)
-
         def synced(error: Exception | None) -> None:
             position.busy = False
             if error is not None:
@@ -101,7 +97,7 @@ class Follower:
             if not position.busy:
                 done(position)
 
-        queue.append(log, batches, written=written, synced=synced)
+        queue.append(log, batches, synced=synced)  # nobody reads a follower: `written` would tell nobody
         position.busy = True
 
     def _advance(self, replica: Replica, log: Log) -> None:

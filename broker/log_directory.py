@@ -56,13 +56,17 @@ class DirectoryQueue:
     def directory_id(self) -> Uuid:
         return self.directory.directory_id
 
-    def append(self, log: Log, batches: Sequence[StoredBatch], *, written: Told, synced: Told) -> None:
-        """Raises ApiError where nothing was queued. synced: also where the topic asks for no sync; then soon."""
-        self._submit(AppendJob(log, batches), self._told(written), self._told(synced))
+    def append(self, log: Log, batches: Sequence[StoredBatch], *, written: Told | None = None, synced: Told) -> None:
+        """Raises ApiError where nothing was queued. synced: also where the topic asks for no sync; then soon.
+
+        written: None where nobody may read what is not synced yet.
+        """
+        on_written = None if written is None else self._told(written)
+        self._submit(AppendJob(log, batches), on_written, self._told(synced))
 
     def truncate(self, log: Log, offset: int, *, told: Told) -> None:
         """Durable when told."""
-        self._submit(TruncateJob(log, offset), self._told(told), _ignore)
+        self._submit(TruncateJob(log, offset), self._told(told), None)
 
     def call(self, work: Callable[[], T], *, done: Callable[[T], None], failed: Told) -> None:
         """Run `work` in its turn; it makes durable itself what has to be. One of done and failed is called."""
@@ -74,7 +78,7 @@ class DirectoryQueue:
                 self._look_at(outcome.error)
                 failed(outcome.error)
 
-        self._submit(CallJob(work), answered, _ignore)
+        self._submit(CallJob(work), answered, None)
 
     async def settle(self, work: Callable[[], T]) -> T:
         """`call`, awaited. Raises what `work` raises, DirectoryOffline, or ApiError."""
@@ -100,7 +104,7 @@ class DirectoryQueue:
         result: T = outcome.value
         return result
 
-    def _submit(self, job: Job, written: Answer, synced: Answer) -> None:
+    def _submit(self, job: Job, written: Answer | None, synced: Answer | None) -> None:
         self._refuse_if_failed()
         try:
             self.directory.worker.submit(job, written, synced)
@@ -126,7 +130,3 @@ class DirectoryQueue:
             return  # closed by us: deleted, or the broker stops
         self.failed = True
         self._on_failed(self, error)
-
-
-def _ignore(_: Outcome) -> None:
-    return None

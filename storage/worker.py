@@ -4,7 +4,8 @@
 simulated one (two events on virtual time). Contract, tested for both in tests/storage/test_worker_contract.py:
 
 - Jobs are performed in the order of their submission. Each gets `on_written` once, then `on_synced` once, on the loop,
-  both in that order too; an error comes to both.
+  both in that order too; an error comes to both. Who asks for one of them only gives None for the other; a phase that
+  nobody asked about wakes no loop.
 - After `on_written` the change may be shown to readers, after `on_synced` it may be acknowledged.
 - Queues are bounded, in jobs and in bytes. A full one refuses; it never blocks and never grows.
 - `close` performs what was accepted, answers it, and accepts nothing more.
@@ -12,9 +13,9 @@ simulated one (two events on virtual time). Contract, tested for both in tests/s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from storage.writer import DirectoryOffline, Job, Outcome
 
@@ -67,7 +68,7 @@ class Worker(Protocol):
         """Set once the directory has failed; every job is then answered with it."""
         ...
 
-    def submit(self, job: Job, on_written: Answer, on_synced: Answer) -> None:
+    def submit(self, job: Job, on_written: Answer | None, on_synced: Answer | None) -> None:
         """Queue a change. Raises WorkerFull, WorkerClosed."""
         ...
 
@@ -83,13 +84,13 @@ class Worker(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Submitted:
-    """A job and whom to tell."""
+class Submitted(NamedTuple):
+    """A job and whom to tell. size_bytes: the job's, counted once."""
 
     job: Job
-    on_written: Answer
-    on_synced: Answer
+    on_written: Answer | None
+    on_synced: Answer | None
+    size_bytes: int
 
 
 class JobQueue:
@@ -98,7 +99,7 @@ class JobQueue:
     def __init__(self, path: str, limits: WorkerLimits) -> None:
         self._path, self._limits = path, limits
         self._waiting: list[Submitted] = []
-        self._bytes = 0
+        self._bytes = 0  # of what waits
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -107,34 +108,45 @@ class JobQueue:
         """Raises WorkerFull. A job larger than the limit is accepted while nothing else waits."""
         if len(self._waiting) >= self._limits.queued_jobs:
             raise WorkerFull(self._path, "jobs", self._limits.queued_jobs)
-        if self._waiting and self._bytes + submitted.job.size_bytes > self._limits.queued_bytes:
+        if self._waiting and self._bytes + submitted.size_bytes > self._limits.queued_bytes:
             raise WorkerFull(self._path, "bytes", self._limits.queued_bytes)
         self._waiting.append(submitted)
-        self._bytes += submitted.job.size_bytes
+        self._bytes += submitted.size_bytes
 
     def take_turn(self) -> list[Submitted]:
         """The longest run of waiting jobs that fits one turn, at least one if any waits."""
+        if self._bytes <= self._limits.turn_bytes:
+            turn, self._waiting, self._bytes = self._waiting, [], 0
+            return turn
         taken, size = 0, 0
         for submitted in self._waiting:
-            size += submitted.job.size_bytes
-            if taken and size > self._limits.turn_bytes:
+            if taken and size + submitted.size_bytes > self._limits.turn_bytes:
                 break
+            size += submitted.size_bytes
             taken += 1
         turn, self._waiting = self._waiting[:taken], self._waiting[taken:]
-        self._bytes -= sum(submitted.job.size_bytes for submitted in turn)
+        self._bytes -= size
         return turn
 
 
-def tell_written(turn: list[Submitted], outcomes: list[Outcome]) -> None:
-    """Answer every job of a turn, in order."""
-    for submitted, outcome in zip(turn, outcomes, strict=True):
-        submitted.on_written(outcome)
+Answers = list[tuple[Answer, Outcome]]  # whom to tell, what
 
 
-def tell_synced(turn: list[Submitted], outcomes: list[Outcome]) -> None:
-    """Answer every job of a turn, in order."""
-    for submitted, outcome in zip(turn, outcomes, strict=True):
-        submitted.on_synced(outcome)
+def written_answers(turn: Sequence[Submitted], outcomes: Sequence[Outcome]) -> Answers:
+    """Of the jobs of a turn, in order; of those that want it."""
+    told = zip(turn, outcomes, strict=True)
+    return [(submitted.on_written, outcome) for submitted, outcome in told if submitted.on_written is not None]
+
+
+def synced_answers(turn: Sequence[Submitted], outcomes: Sequence[Outcome]) -> Answers:
+    """Of the jobs of a turn, in order; of those that want it."""
+    told = zip(turn, outcomes, strict=True)
+    return [(submitted.on_synced, outcome) for submitted, outcome in told if submitted.on_synced is not None]
+
+
+def tell(answers: Answers) -> None:
+    for answer, outcome in answers:
+        answer(outcome)
 
 
 def run_read(fn: Callable[[], Any]) -> Outcome:

@@ -20,8 +20,9 @@ from storage.worker import (
     WorkerFull,
     WorkerLimits,
     run_read,
-    tell_synced,
-    tell_written,
+    synced_answers,
+    tell,
+    written_answers,
 )
 from storage.writer import DirectoryOffline, DirectoryWriter, Job, Outcome
 
@@ -48,10 +49,10 @@ class SimWorker:
     def offline(self) -> DirectoryOffline | None:
         return self._writer.offline
 
-    def submit(self, job: Job, on_written: Answer, on_synced: Answer) -> None:
+    def submit(self, job: Job, on_written: Answer | None, on_synced: Answer | None) -> None:
         if self._closed:
             raise WorkerClosed(self.path)
-        self._queue.put(Submitted(job, on_written, on_synced))
+        self._queue.put(Submitted(job, on_written, on_synced, job.size_bytes))
         if not self._busy:
             self._busy = True
             self._after(0, self._write)
@@ -93,13 +94,13 @@ class SimWorker:
         self._after(took_ns, partial(self._written, turn, outcomes))
 
     def _written(self, turn: list[Submitted], outcomes: list[Outcome]) -> None:
-        tell_written(turn, outcomes)
+        tell(written_answers(turn, outcomes))
         self._after(self._sync_ns, partial(self._synced, turn))
 
     def _synced(self, turn: list[Submitted]) -> None:
         """A sync counts from its end on: until then a power cut may take all of it."""
         outcomes, self._sync_ns = self._timed(self._writer.sync_phase)
-        tell_synced(turn, outcomes)
+        tell(synced_answers(turn, outcomes))
         self._write()
 
     def _read(self, fn: Callable[[], Any], callback: Answer) -> None:

@@ -16,14 +16,16 @@ from typing import Any
 from storage.edge.syncs import SyncPool
 from storage.worker import (
     Answer,
+    Answers,
     JobQueue,
     Submitted,
     WorkerClosed,
     WorkerFull,
     WorkerLimits,
     run_read,
-    tell_synced,
-    tell_written,
+    synced_answers,
+    tell,
+    written_answers,
 )
 from storage.writer import DirectoryOffline, DirectoryWriter, Job
 
@@ -39,8 +41,9 @@ class ThreadWorker:
         self._post = post
         self._limits = limits or WorkerLimits()
         self._queue = JobQueue(self.path, self._limits)
-        self._wake = threading.Condition()
+        self._wake = threading.Condition(threading.Lock())
         self._closed = False
+        self._idle = False  # the writer waits for work
         self._reads = 0  # queued or running
         self._syncs = SyncPool(self.path)
         self._readers = ThreadPoolExecutor(self._limits.read_threads, thread_name_prefix=f"read {self.path}")
@@ -51,12 +54,14 @@ class ThreadWorker:
     def offline(self) -> DirectoryOffline | None:
         return self._writer.offline
 
-    def submit(self, job: Job, on_written: Answer, on_synced: Answer) -> None:
+    def submit(self, job: Job, on_written: Answer | None, on_synced: Answer | None) -> None:
+        submitted = Submitted(job, on_written, on_synced, job.size_bytes)
         with self._wake:
             if self._closed:
                 raise WorkerClosed(self.path)
-            self._queue.put(Submitted(job, on_written, on_synced))
-            self._wake.notify()
+            self._queue.put(submitted)
+            if self._idle:
+                self._wake.notify()
 
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:
         with self._wake:
@@ -84,13 +89,19 @@ class ThreadWorker:
     def _run(self) -> None:
         while turn := self._next_turn():
             outcomes = self._writer.write_phase([submitted.job for submitted in turn])
-            self._post(partial(tell_written, turn, outcomes))
+            self._answer(written_answers(turn, outcomes))
             outcomes = self._writer.sync_phase(self._syncs.run)
-            self._post(partial(tell_synced, turn, outcomes))
+            self._answer(synced_answers(turn, outcomes))
+
+    def _answer(self, answers: Answers) -> None:
+        if answers:
+            self._post(partial(tell, answers))
 
     def _next_turn(self) -> list[Submitted]:
         """Waits for work; empty once closed and nothing is left."""
         with self._wake:
             while not self._queue and not self._closed:
+                self._idle = True
                 self._wake.wait()
+            self._idle = False
             return self._queue.take_turn()

@@ -123,6 +123,37 @@ def test_an_error_comes_to_both(world: World) -> None:
     assert world.worker.offline is None
 
 
+def test_who_asks_for_one_answer_gets_that_one(world: World) -> None:
+    log, told = Log.open(world.disk, f"{world.root}/t-0", SMALL), Told()
+    for number, wanted in enumerate(["synced", "written", "both", "neither", "both"]):
+        written, synced = told.answers(number)
+        job = AppendJob(log, [batch(number if number < 3 else 7, [b"v"])])  # the last two fail
+        world.worker.submit(
+            job,
+            None if wanted in ("synced", "neither") else written,
+            None if wanted in ("written", "neither") else synced,
+        )
+    world.run_until(lambda: len(told.log) == 6)
+    assert [number for kind, number in told.log if kind == "written"] == [1, 2, 4]
+    assert [number for kind, number in told.log if kind == "synced"] == [0, 2, 4]
+    assert told.outcomes["written", 1].value == 2 and told.outcomes["synced", 0].value == 1
+    assert told.outcomes["written", 4].error is told.outcomes["synced", 4].error is not None
+    assert log.synced_end == 3
+
+
+def test_a_phase_that_nobody_asks_about_wakes_no_loop(tmp_path: Path) -> None:
+    disk, posts = RealDisk(), list[Callable[[], None]]()
+    log = Log.open(disk, f"{tmp_path}/t-0", SMALL)
+    worker = ThreadWorker(DirectoryWriter(str(tmp_path)), posts.append)
+    worker.submit(AppendJob(log, [batch(0, [b"v"])]), None, None)
+    worker.close()
+    assert posts == [] and log.synced_end == 1
+    worker = ThreadWorker(DirectoryWriter(str(tmp_path)), posts.append)
+    worker.submit(AppendJob(log, [batch(1, [b"v"])]), None, lambda outcome: None)
+    worker.close()
+    assert len(posts) == 1
+
+
 def test_reads_answer_with_value_or_error_and_leave_the_directory_online(world: World) -> None:
     answers: list[Outcome] = []
     world.worker.read(lambda: 42, answers.append)
@@ -148,8 +179,8 @@ def test_close_performs_what_was_accepted_and_accepts_nothing_more(world: World)
 
 def test_a_full_queue_refuses() -> None:
     jobs = JobQueue("/data", LIMITS)
-    small = Submitted(CallJob(lambda: None), lambda outcome: None, lambda outcome: None)
-    large = Submitted(CallJob(lambda: None, size_bytes=9000), lambda outcome: None, lambda outcome: None)
+    small = Submitted(CallJob(lambda: None), None, None, 256)
+    large = Submitted(CallJob(lambda: None, size_bytes=9000), None, None, 9000)
     jobs.put(large)  # alone it may exceed the limit, or it could never be done
     with pytest.raises(WorkerFull, match="4000 bytes"):
         jobs.put(small)
