@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from broker.partition_events import LogAdvanced
 from broker.purgatory import Reason, Waiter
@@ -33,8 +33,7 @@ ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 NO_TIMESTAMP = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppendResult:
+class AppendResult(NamedTuple):
     """base_offset: of the first record. log_append_time_ms: -1 unless the topic uses LogAppendTime."""
 
     base_offset: Offset
@@ -43,25 +42,34 @@ class AppendResult:
 
 
 class PendingAppend:
-    """Await it for the answer, or let it go: nothing else depends on it. The first word counts."""
+    """Await it for the answer, once, or let it go: nothing else depends on it. The first word counts.
+
+    A future is made where somebody waits before the answer is there: mostly for one partition of a request only.
+    """
+
+    __slots__ = ("_error", "_result", "_waited_for", "is_settled")
 
     def __init__(self, result: AppendResult) -> None:
         self._result = result
-        self._settled: asyncio.Future[ApiError | None] = asyncio.get_running_loop().create_future()
+        self._error: ApiError | None = None
+        self._waited_for: asyncio.Future[None] | None = None
+        self.is_settled = False
 
     def __await__(self) -> Generator[Any, None, AppendResult]:
-        error = yield from self._settled.__await__()
-        if error is not None:
-            raise error
+        if not self.is_settled:
+            assert self._waited_for is None, "an append has one who waits for it"
+            self._waited_for = asyncio.get_running_loop().create_future()
+            yield from self._waited_for
+        if self._error is not None:
+            raise self._error
         return self._result
 
-    @property
-    def is_settled(self) -> bool:
-        return self._settled.done()
-
     def settle(self, error: ApiError | None) -> None:
-        if not self._settled.done():
-            self._settled.set_result(error)
+        if self.is_settled:
+            return
+        self.is_settled, self._error = True, error
+        if self._waited_for is not None and not self._waited_for.done():
+            self._waited_for.set_result(None)
 
 
 class ProducePath:
@@ -146,7 +154,7 @@ class ProducePath:
         synced_end = log.synced_end  # before the end, which the writer may be moving
         end_offset = log.end_offset
         core = replica.core
-        if (core.end_offset, core.synced_end) == (end_offset, synced_end):
+        if core.synced_end == synced_end and core.end_offset == end_offset:
             return  # another append of the same turn has said so
         self._step(replica, LogAdvanced(end_offset, min(synced_end, end_offset)))
         if core.is_leader:
@@ -162,7 +170,11 @@ class ProducePath:
 
 @dataclass(slots=True, eq=False)
 class _Append:
-    """One append on its way, or an answer about an earlier one: then without batches."""
+    """One append on its way, or an answer about an earlier one: then without batches.
+
+    It lets go of its batches and of its waiter as soon as it can: a purgatory keeps those who wait no longer for a
+    while, and each of them would keep the frame that its request came in.
+    """
 
     path: ProducePath
     replica: Replica
@@ -186,6 +198,7 @@ class _Append:
         self.replica.sequences.written(self.replica.log, self.batches)
         if self.batches and self._still_leads():
             _remember(self.replica, self.batches)
+        self.batches = ()
         self.path.advance(self.replica)
 
     def synced(self, error: Exception | None) -> None:
@@ -197,6 +210,7 @@ class _Append:
             self._settle(None if self._still_leads() else self._not_leader())
 
     def woken(self, reason: Reason) -> None:
+        self.waiter = None
         match reason:
             case Reason.OFFSET:
                 self.pending.settle(self._committed())
@@ -218,10 +232,12 @@ class _Append:
     def _settle(self, error: ApiError | None) -> None:
         if self.waiter is not None:
             self.path.forget(self.waiter)
+            self.waiter = None
         self.pending.settle(error)
 
     def _still_leads(self) -> bool:
-        return self.replica.core.is_leader and self.replica.core.leader_epoch == self.leader_epoch
+        core = self.replica.core
+        return core.leader_epoch == self.leader_epoch and core.is_leader
 
     def _not_leader(self) -> ApiError:
         if self.replica.core.failed:

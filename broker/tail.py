@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import NamedTuple
 
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
@@ -19,8 +20,7 @@ from quorumlog.messages.buffer import Buffer
 COPY_BELOW_SHARE = 4  # a chunk smaller than its frame divided by this is copied
 
 
-@dataclass(frozen=True, slots=True)
-class TailBatch:
+class TailBatch(NamedTuple):
     """One stored batch: `parts` one after the other are its bytes. next_offset: exclusive."""
 
     base_offset: Offset
@@ -88,7 +88,7 @@ class Tail:
         assert batches
         if self._chunks and self.end_offset != batches[0].base_offset:
             self.clear()
-        size_bytes = sum(batch.size_bytes for batch in batches)
+        size_bytes = sum([batch.size_bytes for batch in batches])
         if size_bytes * COPY_BELOW_SHARE < frame_bytes:
             batches = [_copied(batch) for batch in batches]
             frame_bytes = size_bytes

@@ -8,15 +8,14 @@ Checksums were verified by whoever received the bytes; the log verifies them whe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records.batch import NO_PRODUCER, NO_SEQUENCE, BatchHeader, headers, stamp
 from storage.disk import Buffer
 
 
-@dataclass(frozen=True, slots=True)
-class StoredBatch:
+class StoredBatch(NamedTuple):
     """One record batch, stamped. size: bytes of all parts together, header included."""
 
     parts: tuple[Buffer, ...]

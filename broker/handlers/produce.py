@@ -7,7 +7,7 @@ closes the connection: it is the only way to tell.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 
 from broker.endpoints import leader_endpoints
 from broker.handlers.limits import check_topic_count
@@ -40,17 +40,16 @@ async def handle_produce(services: Services, context: Context, request: ProduceR
         [_append(services, topic, partition, request.acks, timeout_ms) for partition in topic.partitions]
         for topic in request.topics
     ]
-    topics = []
-    for topic, of_topic in zip(request.topics, appends, strict=True):
-        partitions = [
-            await _answer(services, topic, partition, append)
-            for partition, append in zip(topic.partitions, of_topic, strict=True)
-        ]
-        topics.append(ProduceTopicResponse(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions)))
+    topics = [
+        ProduceTopicResponse(
+            name=topic.name, topic_id=topic.topic_id, partitions=await _answers(services, topic, of_topic)
+        )
+        for topic, of_topic in zip(request.topics, appends, strict=True)
+    ]
     if request.acks == 0:
         _fail_if_any_failed(topics)
         return None
-    hints = [partition.current_leader for topic in topics for partition in topic.partitions]
+    hints = [one.current_leader for topic in topics for one in topic.partitions if one.current_leader is not None]
     return ProduceResponse(topics=tuple(topics), node_endpoints=leader_endpoints(services, context, hints))
 
 
@@ -64,25 +63,36 @@ def _append(
         return error
 
 
-async def _answer(
-    services: Services, topic: ProduceTopic, partition: ProducePartition, append: _Append
-) -> ProducePartitionResponse:
-    try:
-        if isinstance(append, ApiError):
-            raise append
-        result = await append
-    except ApiError as error:
-        return ProducePartitionResponse(
-            index=partition.index,
-            error_code=error.code,
-            error_message=error.message,
-            current_leader=_current_leader(services, topic, partition.index, error.code),
-        )
+async def _answers(
+    services: Services, topic: ProduceTopic, appends: Sequence[_Append]
+) -> tuple[ProducePartitionResponse, ...]:
+    """One for each partition of the request, in its order."""
+    answers = []
+    for partition, append in zip(topic.partitions, appends, strict=True):
+        try:
+            if isinstance(append, ApiError):
+                raise append
+            answers.append(_appended(partition.index, await append))
+        except ApiError as error:
+            answers.append(_refused(services, topic, partition.index, error))
+    return tuple(answers)
+
+
+def _appended(index: int, result: AppendResult) -> ProducePartitionResponse:
     return ProducePartitionResponse(
-        index=partition.index,
+        index=index,
         base_offset=result.base_offset,
         log_append_time_ms=result.log_append_time_ms,
         log_start_offset=result.log_start_offset,
+    )
+
+
+def _refused(services: Services, topic: ProduceTopic, index: int, error: ApiError) -> ProducePartitionResponse:
+    return ProducePartitionResponse(
+        index=index,
+        error_code=error.code,
+        error_message=error.message,
+        current_leader=_current_leader(services, topic, index, error.code),
     )
 
 

@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records.batch import (
     BATCH_OVERHEAD,
+    CODEC_MASK,
+    CONTROL,
+    DELETE_HORIZON,
+    LOG_APPEND_TIME,
     LOG_OVERHEAD,
     MAGIC,
     MIN_RECORD_BYTES,
     NO_PRODUCER,
     NO_TIMESTAMP,
+    TRANSACTIONAL,
     BatchHeader,
     Codec,
     headers,
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
     from quorumlog.records.buffers import Buffer
 
 _MAGIC_POSITION = LOG_OVERHEAD + 4
-_LAST_CODEC = max(Codec)
+_NO_CODEC, _LAST_CODEC = int(Codec.NONE), int(max(Codec))
 _Fault = tuple[ErrorCode, str]
 
 
@@ -45,9 +50,12 @@ def validate_produced(buf: Buffer, max_message_bytes: int) -> list[BatchHeader]:
         if not found:
             raise ApiError(ErrorCode.INVALID_RECORD, "the request has no record batch")
         for header in found:
-            _refuse(header, _size_fault(header, max_message_bytes))  # before its bytes are read for the checksum
+            if header.size > max_message_bytes:  # before its bytes are read for the checksum
+                text = f"{header.size} bytes, max.message.bytes is {max_message_bytes}"
+                raise _refusal(header, (ErrorCode.MESSAGE_TOO_LARGE, text))
             verify_crc(buf, header)
-            _refuse(header, _record_fault(header) or _timestamp_fault(header) or _producer_fault(header))
+            if fault := _record_fault(header) or _timestamp_fault(header) or _producer_fault(header):
+                raise _refusal(header, fault)
     except CorruptRecords as error:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
     return found
@@ -59,33 +67,28 @@ def _refuse_old_magic(buf: Buffer) -> None:
         raise ApiError(ErrorCode.INVALID_RECORD, f"message format {buf[_MAGIC_POSITION]} is not accepted, only {MAGIC}")
 
 
-def _refuse(header: BatchHeader, fault: _Fault | None) -> None:
-    if fault:
-        raise ApiError(fault[0], f"batch at byte {header.position}: {fault[1]}")
-
-
-def _size_fault(header: BatchHeader, max_message_bytes: int) -> _Fault | None:
-    if header.size <= max_message_bytes:
-        return None
-    return ErrorCode.MESSAGE_TOO_LARGE, f"{header.size} bytes, max.message.bytes is {max_message_bytes}"
+def _refusal(header: BatchHeader, fault: _Fault) -> ApiError:
+    return ApiError(fault[0], f"batch at byte {header.position}: {fault[1]}")
 
 
 def _record_fault(header: BatchHeader) -> _Fault | None:
-    if header.is_control:
+    attributes, count = header.attributes, header.count
+    codec = attributes & CODEC_MASK
+    if attributes & CONTROL:
         return ErrorCode.INVALID_RECORD, "control batches are written by brokers only"
-    if header.has_delete_horizon:
+    if attributes & DELETE_HORIZON:
         return ErrorCode.INVALID_RECORD, "a delete horizon is set by compaction only"
-    if header.codec > _LAST_CODEC:
-        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"compression type {header.codec} is unknown"
-    if header.count < 1 or header.count != header.last_offset_delta + 1:
-        return ErrorCode.INVALID_RECORD, f"{header.count} records, last offset delta {header.last_offset_delta}"
-    if header.codec == Codec.NONE and header.size - BATCH_OVERHEAD < header.count * MIN_RECORD_BYTES:
-        return ErrorCode.INVALID_RECORD, f"{header.count} records do not fit in {header.size} bytes"
+    if codec > _LAST_CODEC:
+        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"compression type {codec} is unknown"
+    if count < 1 or count != header.last_offset_delta + 1:
+        return ErrorCode.INVALID_RECORD, f"{count} records, last offset delta {header.last_offset_delta}"
+    if codec == _NO_CODEC and header.size - BATCH_OVERHEAD < count * MIN_RECORD_BYTES:
+        return ErrorCode.INVALID_RECORD, f"{count} records do not fit in {header.size} bytes"
     return None
 
 
 def _timestamp_fault(header: BatchHeader) -> _Fault | None:
-    if header.is_log_append_time:
+    if header.attributes & LOG_APPEND_TIME:
         return ErrorCode.INVALID_TIMESTAMP, "the append time is the broker's to set"
     if header.base_timestamp < NO_TIMESTAMP or header.max_timestamp < header.base_timestamp:
         text = f"timestamps from {header.base_timestamp}, largest {header.max_timestamp}"
@@ -95,7 +98,7 @@ def _timestamp_fault(header: BatchHeader) -> _Fault | None:
 
 def _producer_fault(header: BatchHeader) -> _Fault | None:
     has_producer = header.producer_id != NO_PRODUCER
-    if header.producer_id < NO_PRODUCER or (header.is_transactional and not has_producer):
+    if header.producer_id < NO_PRODUCER or (header.attributes & TRANSACTIONAL and not has_producer):
         return ErrorCode.INVALID_RECORD, f"producer id {header.producer_id}"
     if has_producer and (header.producer_epoch < 0 or header.base_sequence < 0):
         text = f"producer {header.producer_id} has epoch {header.producer_epoch}, sequence {header.base_sequence}"
