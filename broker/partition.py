@@ -82,6 +82,7 @@ class Partition:
         self.leader_epoch: Epoch = NO_EPOCH
         self.partition_epoch = -1
         self.replicas: tuple[NodeId, ...] = ()
+        self._others: tuple[NodeId, ...] = ()  # `replicas` without this one
         self.isr_state: IsrState = Committed(())
         self.log_start: Offset = 0
         self.end_offset: Offset = 0
@@ -114,7 +115,7 @@ class Partition:
 
     @property
     def under_min_isr(self) -> bool:
-        return len(self.isr_state.isr) < self.effective_min_isr
+        return len(self.isr_state.isr) < min(self.min_isr, len(self.replicas))
 
     @property
     def offset_available(self) -> bool:
@@ -161,6 +162,7 @@ class Partition:
             return []  # an answer to AlterPartition has told us this state, or a newer one
         new_epoch = event.leader_epoch > self.leader_epoch
         self.leader, self.replicas = event.leader, event.replicas
+        self._others = tuple(node for node in event.replicas if node != self.node_id)
         self.leader_epoch = event.leader_epoch
         self._commit_isr(event.isr, event.partition_epoch)
         if self.failed:
@@ -187,12 +189,11 @@ class Partition:
             return
         isr = self.isr_state.isr
         before, self.followers = self.followers, {}
-        for node in self.replicas:
-            if node != self.node_id:
-                known = before.get(node) if node in isr else None
-                self.followers[node] = known or FollowerProgress()
-                if node in isr:
-                    self.followers[node].last_caught_up_ms = now_ms
+        for node in self._others:
+            known = before.get(node) if node in isr else None
+            self.followers[node] = known or FollowerProgress()
+            if node in isr:
+                self.followers[node].last_caught_up_ms = now_ms
 
     def _on_log_ready(self, event: LogReady, now_ms: int) -> list[Effect]:
         self.log_start, self.end_offset, self.synced_end = event.log_start, event.end_offset, event.synced_end
@@ -233,17 +234,17 @@ class Partition:
     def _advance_high_watermark(self, now_ms: int) -> list[Effect]:
         if not self.is_leader or self.under_min_isr:
             return []
-        ends = [self.counted_end, *(self.followers[node].end_offset for node in self._counted(now_ms))]
+        ends = self._counted_ends(now_ms)
         return self._raise_high_watermark(high_watermark(ends, len(ends)))
 
-    def _counted(self, now_ms: int) -> list[NodeId]:
-        """Followers that hold the high watermark back: the maximal ISR, and who is about to join it.
+    def _counted_ends(self, now_ms: int) -> list[Offset]:
+        """Of this replica and of the followers that hold the high watermark back: the maximal ISR, and who joins next.
 
         Waiting for a follower that has just caught up lets it join while records keep coming.
         """
         maximal = self.isr_state.maximal
-        return [
-            node
+        return [self.counted_end] + [
+            progress.end_offset
             for node, progress in self.followers.items()
             if node in maximal
             or (
@@ -274,10 +275,13 @@ class Partition:
         return min([self.log_start, *told])
 
     def _tell_low_watermark(self) -> list[Effect]:
-        if not self.is_leader or self.low_watermark == self._low_watermark_told:
+        if not self.is_leader:
             return []
-        self._low_watermark_told = self.low_watermark
-        return [LowWatermarkMoved(self._low_watermark_told)] if self._low_watermark_told > 0 else []
+        low_watermark = self.low_watermark
+        if low_watermark == self._low_watermark_told:
+            return []
+        self._low_watermark_told = low_watermark
+        return [LowWatermarkMoved(low_watermark)] if low_watermark > 0 else []
 
     # --- followers and the ISR ---
 
@@ -365,6 +369,6 @@ class Partition:
         if self.role is Role.LEADER:
             assert self.leader == self.node_id and self.node_id in self.isr_state.isr, vars(self)
             assert self.node_id in self.isr_state.maximal, vars(self)
-            assert list(self.followers) == [node for node in self.replicas if node != self.node_id], vars(self)
+            assert tuple(self.followers) == self._others, vars(self)
         else:
             assert not self.followers, vars(self)

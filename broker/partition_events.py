@@ -1,9 +1,13 @@
-"""What a partition is told, and what it tells its shell to do. The vocabulary of `partition.py`."""
+"""What a partition is told, and what it tells its shell to do. The vocabulary of `partition.py`.
+
+The two events that come with every request are tuples: they are made in half the time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker.isr_state import Isr
 from quorumlog.errors import ErrorCode
@@ -36,8 +40,7 @@ class LogReady:
     high_watermark: Offset = 0  # from the checkpoint where the log was just opened, else ignored
 
 
-@dataclass(frozen=True, slots=True)
-class LogAdvanced:
+class LogAdvanced(NamedTuple):
     """What the log holds now, and how much of it is on disk. Exclusive ends."""
 
     end_offset: Offset
@@ -64,8 +67,7 @@ class LogFailed:
     """The directory is offline: this replica neither leads nor follows until the process starts again."""
 
 
-@dataclass(frozen=True, slots=True)
-class FollowerFetched:
+class FollowerFetched(NamedTuple):
     """A fetch of the current leader epoch, from a position that is on the leader's log. log_start: -1: not said."""
 
     replica_id: NodeId
