@@ -2,6 +2,9 @@
 
 A consumer reads below the high watermark, a follower to the published end; a follower's position acknowledges all that
 lies below it, once, when its fetch arrives. Errors concern their partition alone and are answered at once.
+
+A request of an incremental session costs what it names and what has changed, not what the session holds
+(`fetch_session.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from broker.partition_events import FollowerFetched
+from broker.fetch_session import NEVER_MS, FetchSession
+from broker.fetch_sessions import FetchTurn
+from broker.partition_events import FollowerFetched, FollowerHeard
 from broker.purgatory import Reason
 from broker.reconciler import PartitionKey
 from broker.registry import Registry
@@ -55,6 +60,10 @@ class _Look:
     @property
     def size_bytes(self) -> int:
         return len(self.answer.records)
+
+    def is_behind(self, wanted: FetchPartition) -> bool:
+        """There was more to be read, whether or not it was given."""
+        return self.replica is None or wanted.fetch_offset < self.bound
 
 
 @dataclass(slots=True)
@@ -103,9 +112,33 @@ class FetchPath:
                 return [look.answer for look in looks]
             await self._wait(looks, replica, left_ms)
 
+    async def fetch_changed(
+        self, turn: FetchTurn, *, max_wait_ms: int, min_bytes: int, max_bytes: int
+    ) -> tuple[list[FetchPartitionResponse], list[bool]]:
+        """See `ReplicaManager.fetch_changed`."""
+        session, replica = turn.incremental, turn.replica
+        assert session is not None
+        deadline_ms = self._clock.now_ms() + max_wait_ms
+        if replica is not None:
+            self._acknowledge(_targets_of(turn), replica, session)
+        while True:
+            session.look()
+            targets = _targets_of(turn)
+            looks = await self._look_at_all(targets, replica, max_bytes)
+            turn.check_current()
+            enough = sum(look.size_bytes for look in looks) >= min_bytes or any(look.final for look in looks)
+            left_ms = deadline_ms - self._clock.now_ms()
+            if enough or left_ms <= 0:
+                behind = [look.is_behind(target.partition) for look, target in zip(looks, targets, strict=True)]
+                return [look.answer for look in looks], behind
+            await self._wait_for_news(session, replica, left_ms)
+            turn.check_current()
+
     # --- one partition ---
 
-    def _acknowledge(self, targets: Sequence[FetchTarget], replica: ReplicaState) -> None:
+    def _acknowledge(
+        self, targets: Sequence[FetchTarget], replica: ReplicaState, session: FetchSession | None = None
+    ) -> None:
         for target in targets:
             try:
                 found = self._registry.find(target.topic, target.partition.index)
@@ -114,6 +147,9 @@ class FetchPath:
                 continue  # the look that follows says so
             if _position_fault(log, target.partition) is None:
                 wanted = target.partition
+                heard_ms = NEVER_MS if session is None else session.take_heard_ms(found.key)
+                if heard_ms != NEVER_MS:
+                    self._step(found, FollowerHeard(replica.replica_id, replica.broker_epoch, heard_ms))
                 self._step(
                     found,
                     FollowerFetched(
@@ -178,18 +214,45 @@ class FetchPath:
         """Until any of the logs has more than was seen, or something else happened to one."""
         if any(look.replica is not None and _bound(look.replica, replica) > look.bound for look in looks):
             return  # while the disk was read
-        room = self._rooms.commits if replica is None else self._rooms.ends
-        woken: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
         wanted: dict[PartitionKey, Offset] = {
             look.replica.key: look.bound + 1 for look in looks if look.replica is not None
         }
-        waiter = room.watch(
-            list(wanted.items()), left_ms, lambda reason: None if woken.done() else woken.set_result(reason)
-        )
+        await self._wait_in_room(list(wanted.items()), replica, left_ms)
+
+    async def _wait_for_news(self, session: FetchSession, replica: ReplicaState | None, left_ms: int) -> None:
+        """Until something has changed in the session since its last look."""
+        if session.has_news:
+            return  # while the disk was read
+
+        await self._wait_in_room((), replica, left_ms, session)
+
+    async def _wait_in_room(
+        self,
+        wanted: Sequence[tuple[PartitionKey, Offset]],
+        replica: ReplicaState | None,
+        left_ms: int,
+        session: FetchSession | None = None,
+    ) -> None:
+        room = self._rooms.commits if replica is None else self._rooms.ends
+        woken: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
+
+        def wake(reason: Reason = Reason.STATE) -> None:
+            if not woken.done():
+                woken.set_result(reason)
+
+        if session is not None:
+            session.wake = wake
+        waiter = room.watch(wanted, left_ms, wake)
         try:
             await woken
         finally:
             room.cancel(waiter)
+            if session is not None and session.wake is wake:  # not that of a request which has overtaken this one
+                session.wake = None
+
+
+def _targets_of(turn: FetchTurn) -> list[FetchTarget]:
+    return [FetchTarget(topic, partition) for topic, partition in turn.wanted]
 
 
 def _epoch_asked(wanted: FetchPartition, replica: ReplicaState | None) -> Epoch | None:

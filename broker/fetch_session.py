@@ -2,21 +2,27 @@
 
 A reader names its partitions once; later requests name only what changes, and answers tell only what has changed. Both
 sides count requests in an epoch, so that neither works on a state that the other has not.
+
+A partition is *settled* when the reader stands at the end of all it may read and was told everything that there is to
+tell. Invariant: a settled partition becomes unsettled with the first event that could make its answer, or what the
+leader concludes from a fetch of it, another one (`changed`). So a request looks at the unsettled ones only; for the
+settled ones a request of the session counts as a fetch from where they stand, at `used_ms` (`heard`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset, Uuid
-from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest
+from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, ReplicaState
 
 FULL_EPOCH, FINAL_EPOCH = 0, -1  # of a request: begin a session; no session, and end the one that is named
 NO_SESSION = 0
 MAX_EPOCH = 2**31 - 1
 MAX_PARTITIONS = 100_000  # of one session
+NEVER_MS = -1
 
 Topic = Uuid | str
 Key = tuple[Topic, int]
@@ -31,27 +37,50 @@ def next_epoch(epoch: int) -> int:
 
 @dataclass(slots=True)
 class _Known:
-    """What the reader asks of one partition, and what it knows: -1 nothing."""
+    """What the reader asks of one partition, and what it knows: -1 nothing.
+
+    heard_ms: the last request at which it was settled, if it has not been since; NEVER_MS once that was taken.
+    """
 
     wanted: FetchPartition
     high_watermark: Offset = -1
     log_start: Offset = -1
+    heard_ms: int = NEVER_MS
 
 
 @dataclass(slots=True, eq=False)
 class FetchSession:
-    """epoch: of the next request. by_id: topics are named by their ids. of_replica: a follower's."""
+    """epoch: of the next request. by_id: topics are named by their ids. replica: whose it is, a consumer's if None.
+
+    wake: set while a request waits for news. Who of the unsettled has waited longest comes first.
+    """
 
     id: int
     by_id: bool
-    of_replica: bool
+    replica: ReplicaState | None
     created_ms: int
     used_ms: int
     epoch: int = 1
+    wake: Callable[[], None] | None = None
     _partitions: dict[Key, _Known] = field(default_factory=dict)  # in the order in which they are looked at
+    _unsettled: dict[Key, None] = field(default_factory=dict)
+    _looked_at: dict[Key, None] = field(default_factory=dict)  # by the request of now, which has not ended
+    _changed_since: dict[Key, None] = field(default_factory=dict)  # it arrived: what it acknowledged may not count
 
     def __len__(self) -> int:
         return len(self._partitions)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._partitions)
+
+    @property
+    def of_replica(self) -> bool:
+        return self.replica is not None
+
+    @property
+    def has_news(self) -> bool:
+        """Something has changed since the last look."""
+        return bool(self._unsettled)
 
     def update(self, wanted: Iterable[Wanted], forgotten: Iterable[Key]) -> None:
         """Take a request's changes. Raises ApiError(INVALID_REQUEST): nothing was changed."""
@@ -59,14 +88,77 @@ class FetchSession:
         added = sum(key not in self._partitions for key, _ in changes)
         if len(self) + added > MAX_PARTITIONS:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"a fetch session holds at most {MAX_PARTITIONS} partitions")
+        self._look_again()
         for key, partition in changes:
-            known = self._partitions.setdefault(key, _Known(partition))
-            known.wanted = partition
+            known = self._partitions.get(key)
+            if known is None or known.wanted.current_leader_epoch != partition.current_leader_epoch:
+                self._partitions[key] = _Known(partition)  # of another leadership nothing is known
+                self._unsettled[key] = None
+            else:
+                self.changed(key)
+                known.wanted = partition
         for key in forgotten:
             self._partitions.pop(key, None)
+            self._unsettled.pop(key, None)
+        self._changed_since.clear()
 
     def wanted(self) -> list[Wanted]:
         return [(topic, known.wanted) for (topic, _), known in self._partitions.items()]
+
+    # --- what has to be looked at ---
+
+    def changed(self, key: Key) -> None:
+        """Something happened to a partition of this session."""
+        self._changed_since[key] = None
+        if key in self._unsettled:
+            return
+        if key not in self._looked_at:
+            self._partitions[key].heard_ms = self.used_ms
+        self._unsettled[key] = None
+
+    def look(self) -> None:
+        """The request of now looks at what is unsettled, beside what it has looked at already."""
+        self._looked_at.update(self._unsettled)
+        self._unsettled.clear()
+
+    def looked_at(self) -> list[Wanted]:
+        return [(key[0], self._partitions[key].wanted) for key in self._looked_at]
+
+    def settle(self, answers: Iterable[Answered], behind: Iterable[bool]) -> None:
+        """The request ends. behind: there is more to be read. Who got records comes last next time.
+
+        What changed while it waited is looked at, and acknowledged, once more by the next.
+        """
+        waits: list[Key] = []
+        served: list[Key] = []
+        for (topic, answer), more in zip(answers, behind, strict=True):
+            if more or answer.error_code != ErrorCode.NONE or answer.diverging_epoch is not None:
+                (served if len(answer.records) else waits).append((topic, answer.index))
+        self._looked_at.clear()
+        self._unsettled = dict.fromkeys([*waits, *self._unsettled, *self._changed_since, *served])
+
+    def _look_again(self) -> None:
+        """A request that never ended has told nothing."""
+        self._unsettled = self._looked_at | self._unsettled
+        self._looked_at = {}
+
+    # --- what a follower's requests say of partitions that they do not name ---
+
+    def heard(self) -> Iterator[tuple[Key, FetchPartition, int]]:
+        """Of each partition, from where and when it was last fetched as a settled one."""
+        for key, known in self._partitions.items():
+            settled = key not in self._unsettled and key not in self._looked_at
+            at_ms = self.used_ms if settled else known.heard_ms
+            if at_ms != NEVER_MS:
+                yield key, known.wanted, at_ms
+
+    def take_heard_ms(self, key: Key) -> int:
+        """Of an unsettled partition, once: when it was last fetched as a settled one; NEVER_MS: told already."""
+        known = self._partitions[key]
+        heard_ms, known.heard_ms = known.heard_ms, NEVER_MS
+        return heard_ms
+
+    # --- what is told ---
 
     def told(self, answers: Iterable[Answered]) -> list[Answered]:
         """The answers that the reader must have; it knows them from now on. Who got records is looked at last next."""

@@ -9,11 +9,17 @@ The table of KIP-227, by (session id, session epoch) of the request:
 A new session takes the place of one that was not used for `evict_ms`; else of the smallest that is older than
 `evict_ms` and smaller than itself, where followers' sessions count as larger than any consumer's. Pure: sessions are
 few (`slots`), so the victim is searched for.
+
+A follower's session belongs to one broker epoch: in another epoch it is not found, so that every partition is named,
+and acknowledged, anew (KIP-903).
+
+Sessions by topic id are told what happens to their partitions, and a request of theirs looks at that alone. Those by
+name, of clients before version 13, look at all they hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +30,7 @@ from broker.fetch_session import (
     NO_SESSION,
     Answered,
     FetchSession,
+    Key,
     Topic,
     Wanted,
     forgotten_of,
@@ -31,7 +38,8 @@ from broker.fetch_session import (
     wanted_of,
 )
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest
+from quorumlog.ids import Uuid
+from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, ReplicaState
 
 if TYPE_CHECKING:
     from random import Random
@@ -45,15 +53,32 @@ MAX_SESSION_ID = 2**31 - 1
 class FetchTurn:
     """One request: what to look at.
 
-    whole: exactly what the request names; else what its session holds. begins: the answer may begin a session.
+    named: what it names, or all that a session by name holds. whole: exactly what the request names is answered.
+    begins: the answer may begin a session.
     """
 
-    wanted: tuple[Wanted, ...]
-    of_replica: bool
+    named: tuple[Wanted, ...]
+    replica: ReplicaState | None
     whole: bool = False
     session: FetchSession | None = None
     epoch: int = FINAL_EPOCH  # of the session, after this request
     begins: bool = False
+
+    @property
+    def incremental(self) -> FetchSession | None:
+        """The session, if it knows which of its partitions have to be looked at."""
+        return self.session if self.session is not None and self.session.by_id else None
+
+    @property
+    def wanted(self) -> Sequence[Wanted]:
+        """What is looked at, so far."""
+        return self.named if self.incremental is None else self.incremental.looked_at()
+
+    def check_current(self) -> None:
+        """Raises ApiError(INVALID_FETCH_SESSION_EPOCH): the session goes on without this request."""
+        if self.session is not None and self.session.epoch != self.epoch:
+            text = f"session {self.session.id}: the next request, or the session's end, came before this answer"
+            raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH, text)
 
 
 class FetchSessions:
@@ -62,41 +87,87 @@ class FetchSessions:
         self._slots = slots
         self._evict_ms = evict_ms
         self._sessions: dict[int, FetchSession] = {}  # the one used longest ago first
+        self._holders: dict[Key, dict[int, FetchSession]] = {}  # sessions by topic id, by what they hold and their id
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def begin(self, request: FetchRequest, now_ms: int) -> FetchTurn:
         """Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR."""
-        of_replica = request.replica is not None
         if request.session_epoch in (FULL_EPOCH, FINAL_EPOCH):
-            self._sessions.pop(request.session_id, None)
+            self._end_session(self._own(request))
             begins = request.session_epoch == FULL_EPOCH
-            return FetchTurn(tuple(wanted_of(request)), of_replica, whole=True, begins=begins)
+            return FetchTurn(tuple(wanted_of(request)), request.replica, whole=True, begins=begins)
         session = self._next_of(request)
-        session.update(wanted_of(request), forgotten_of(request))
+        named, forgotten = wanted_of(request), forgotten_of(request)
+        session.update(named, forgotten)
+        self._hold(session, [(topic, partition.index) for topic, partition in named])
+        self._release(session, forgotten)
         if not len(session):
-            del self._sessions[session.id]
-            return FetchTurn((), of_replica)
+            self._end_session(session)
+            return FetchTurn((), request.replica)
         session.epoch = next_epoch(session.epoch)
         self._touch(session, now_ms)
-        return FetchTurn(tuple(session.wanted()), of_replica, session=session, epoch=session.epoch)
+        if not session.by_id:
+            return FetchTurn(tuple(session.wanted()), request.replica, session=session, epoch=session.epoch)
+        session.look()
+        if session.wake is not None:
+            session.wake()  # an older request finds that it has been overtaken
+        return FetchTurn((), request.replica, session=session, epoch=session.epoch)
 
     def end(
-        self, turn: FetchTurn, answers: Sequence[FetchPartitionResponse], now_ms: int
+        self,
+        turn: FetchTurn,
+        answers: Sequence[FetchPartitionResponse],
+        now_ms: int,
+        behind: Sequence[bool] | None = None,
     ) -> tuple[int, list[Answered]]:
-        """(session id, what is told) for the answers to `turn.wanted`, one each, in their order. Raises ApiError."""
+        """(session id, what is told) for the answers to `turn.wanted`, one each, in their order. Raises ApiError.
+
+        behind: of each answer of an incremental session, whether there was more to be read than the reader has.
+        """
+        turn.check_current()
         answered = [(topic, answer) for (topic, _), answer in zip(turn.wanted, answers, strict=True)]
         session = turn.session
         if session is None:
             return self._new_session(turn, answered, now_ms) if turn.begins else NO_SESSION, answered
-        if session.epoch != turn.epoch:
-            text = f"session {session.id}: the next request came before this answer"
-            raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH, text)
+        if session.by_id:
+            assert behind is not None
+            session.settle(answered, behind)
         return session.id, session.told(answered)
 
-    def _next_of(self, request: FetchRequest) -> FetchSession:
+    # --- what happens to partitions ---
+
+    def changed(self, key: tuple[Uuid, int]) -> None:
+        """An answer about this partition may be another one than before, or a fetch from it mean something else."""
+        for session in self._holders.get(key, _NOBODY).values():
+            session.changed(key)
+
+    def wake(self, key: tuple[Uuid, int], *, of_replica: bool) -> None:
+        """There is something that followers, or else consumers, wait for."""
+        for session in list(self._holders.get(key, _NOBODY).values()):
+            if session.of_replica is of_replica:
+                session.changed(key)
+                if session.wake is not None:
+                    session.wake()
+
+    def heard(self) -> Iterator[tuple[tuple[Uuid, int], FetchPartition, ReplicaState, int]]:
+        """Of followers' sessions: from where, and when, each settled partition was last fetched without being named."""
+        for session in self._sessions.values():
+            if session.replica is not None and session.by_id:
+                for (topic, index), wanted, at_ms in session.heard():
+                    assert isinstance(topic, bytes)
+                    yield (topic, index), wanted, session.replica, at_ms
+
+    # --- one session ---
+
+    def _own(self, request: FetchRequest) -> FetchSession | None:
+        """The session that the request names, if it is the asker's."""
         session = self._sessions.get(request.session_id)
+        return session if session is not None and session.replica == request.replica else None
+
+    def _next_of(self, request: FetchRequest) -> FetchSession:
+        session = self._own(request)
         if session is None:
             raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, f"no fetch session {request.session_id}")
         if session.epoch != request.session_epoch:
@@ -114,6 +185,25 @@ class FetchSessions:
         del self._sessions[session.id]
         self._sessions[session.id] = session
 
+    def _end_session(self, session: FetchSession | None) -> None:
+        if session is not None:
+            del self._sessions[session.id]
+            self._release(session, session)
+            session.epoch = FINAL_EPOCH  # who still waits is told so
+            if session.wake is not None:
+                session.wake()
+
+    def _hold(self, session: FetchSession, keys: Iterable[Key]) -> None:
+        if session.by_id:
+            for key in keys:
+                self._holders.setdefault(key, {})[session.id] = session
+
+    def _release(self, session: FetchSession, keys: Iterable[Key]) -> None:
+        for key in keys:
+            holders = self._holders.get(key, _NOBODY)
+            if holders.pop(session.id, None) is not None and not holders:
+                del self._holders[key]
+
     # --- room ---
 
     def _new_session(self, turn: FetchTurn, answered: Sequence[Answered], now_ms: int) -> int:
@@ -121,12 +211,13 @@ class FetchSessions:
         kinds = {isinstance(topic, bytes) for topic, _ in turn.wanted}
         if len(kinds) != 1 or len(turn.wanted) > MAX_PARTITIONS:
             return NO_SESSION
-        if not self._make_room(len(turn.wanted), turn.of_replica, now_ms):
+        if not self._make_room(len(turn.wanted), turn.replica is not None, now_ms):
             return NO_SESSION
-        session = FetchSession(self._free_id(), True in kinds, turn.of_replica, now_ms, now_ms)
+        session = FetchSession(self._free_id(), True in kinds, turn.replica, now_ms, now_ms)
         session.update(turn.wanted, ())
         session.told(answered)
         self._sessions[session.id] = session
+        self._hold(session, session)
         return session.id
 
     def _make_room(self, size: int, of_replica: bool, now_ms: int) -> bool:
@@ -135,7 +226,7 @@ class FetchSessions:
         victim = self._stale(now_ms) or self._smaller(size, of_replica, now_ms)
         if victim is None:
             return False
-        del self._sessions[victim.id]
+        self._end_session(victim)
         return True
 
     def _stale(self, now_ms: int) -> FetchSession | None:
@@ -154,6 +245,9 @@ class FetchSessions:
             session_id = self._rng.randrange(1, MAX_SESSION_ID + 1)
             if session_id not in self._sessions:
                 return session_id
+
+
+_NOBODY: dict[int, FetchSession] = {}
 
 
 def _topics_of(request: FetchRequest) -> list[Topic]:

@@ -1,7 +1,8 @@
 """The pull loop of a follower: one per source broker and own log directory.
 
 A round is one fetch for all partitions of the pair, then the appends of its answer in one turn of the directory's
-writer, then, once these are durable, the next round, whose offsets acknowledge them. So a sick disk delays its own
+writer, then, once these are durable, the next round, whose offsets acknowledge them. Fetches belong to a session, so
+that a round names, and costs, what has moved (`source_session.py`). So a sick disk delays its own
 directory only, and a round takes along whatever came meanwhile. Partitions that are added while a fetch waits at the
 source cut it short: a new leader is asked at once.
 
@@ -11,12 +12,13 @@ What is told to the source is decided here, what becomes of the answer in `follo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from broker.fetch_position import FetchPosition
 from broker.reconciler import PartitionKey
 from broker.replication_config import ReplicationConfig
+from broker.source_session import Ask, SourceSession
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId, Uuid
@@ -26,10 +28,19 @@ from quorumlog.messages.fetch import (
     FetchRequest,
     FetchResponse,
     FetchTopic,
+    ForgottenTopic,
     ReplicaState,
 )
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
+
+SESSION_ERRORS = frozenset(
+    {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+    }
+)  # the next request begins another session, at once
 
 
 class Source(Protocol):
@@ -72,6 +83,7 @@ class Fetcher:
         self._broker_epoch = broker_epoch
         self._name = name
         self._positions: dict[PartitionKey, FetchPosition] = {}
+        self._session = SourceSession()
         self._changed = asyncio.Event()  # something may be ready, or has been added
         self._added = False
         self._call: asyncio.Task[FetchResponse | None] | None = None
@@ -81,33 +93,29 @@ class Fetcher:
 
     def add(self, position: FetchPosition) -> None:
         self._positions[position.key] = position
+        self._session.touch(position.key)
         self._added = True
         self._changed.set()
 
     def remove(self, key: PartitionKey) -> None:
         """Answers that are on their way or being written no longer move anything here."""
         self._positions.pop(key, None)
+        self._session.touch(key)
         self._changed.set()
 
     async def run(self) -> None:
         while True:
             self._changed.clear()
             self._added = False
-            asked = self._ready()
-            if not asked:
+            ask = self._session.ask(self._positions, self._clock.now_ms(), self._broker_epoch())
+            if ask is None:
                 await self._wait_for_change()
                 continue
-            response = await self._ask(asked)
+            response = await self._ask(ask)
             if response is not None:
-                self._take(asked, response)
-                await self._written(asked)
+                await self._written(self._take(response))
 
     # --- asking ---
-
-    def _ready(self) -> list[FetchPosition]:
-        """Nobody while one is still being written: the next round shall carry all."""
-        now_ms = self._clock.now_ms()
-        return [position for position in self._positions.values() if position.is_ready(now_ms)]
 
     async def _wait_for_change(self) -> None:
         waits_ms = [position.not_before_ms for position in self._positions.values() if not position.busy]
@@ -118,9 +126,9 @@ class Fetcher:
         except TimeoutError:
             pass
 
-    async def _ask(self, asked: Sequence[FetchPosition]) -> FetchResponse | None:
+    async def _ask(self, ask: Ask) -> FetchResponse | None:
         """None where there is no answer to go by: an error on the way, or partitions were added."""
-        call = self._nursery.start(self._fetch(self._request(asked)), f"{self._name}:call")
+        call = self._nursery.start(self._fetch(self._request(ask)), f"{self._name}:call")
         call.add_done_callback(lambda _: self._changed.set())
         try:
             while not call.done() and not self._added:
@@ -130,22 +138,40 @@ class Fetcher:
             if not call.done():
                 call.cancel()
         if not call.done() or call.cancelled() or call.exception() is not None:
+            self._session.lost()
             return None  # an unexpected exception stops the node by way of the nursery
-        response = call.result()
-        if response is None:
-            self._back_off_all(asked)
-        return response
+        return self._answer_of(call.result())
+
+    def _answer_of(self, response: FetchResponse | None) -> FetchResponse | None:
+        if response is not None and response.error_code == ErrorCode.NONE:
+            self._session.answered(response.session_id)
+            return response
+        self._session.lost()
+        if response is None or response.error_code not in SESSION_ERRORS:
+            self._back_off_all()
+        return None
 
     async def _fetch(self, request: FetchRequest) -> FetchResponse | None:
         try:
-            response = await self._source.fetch(request, request.max_wait_ms + self._config.rpc_timeout_ms)
+            return await self._source.fetch(request, request.max_wait_ms + self._config.rpc_timeout_ms)
         except RpcError:
             return None
-        return response if response.error_code == ErrorCode.NONE else None
 
-    def _request(self, asked: Sequence[FetchPosition]) -> FetchRequest:
+    def _request(self, ask: Ask) -> FetchRequest:
+        return FetchRequest(
+            max_wait_ms=self._longest_wait_ms() if ask.waits else 0,
+            min_bytes=self._config.fetch_min_bytes,
+            max_bytes=self._config.fetch_response_max_bytes,
+            topics=self._topics(ask.named),
+            replica=ReplicaState(replica_id=self._node_id, broker_epoch=self._broker_epoch()),
+            session_id=ask.session_id,
+            session_epoch=ask.epoch,
+            forgotten=_forgotten_topics(ask.forgotten),
+        )
+
+    def _topics(self, named: Sequence[FetchPosition]) -> tuple[FetchTopic, ...]:
         topics: dict[Uuid, list[FetchPartition]] = {}
-        for position in asked:
+        for position in named:
             topics.setdefault(position.key[0], []).append(
                 FetchPartition(
                     index=position.key[1],
@@ -156,39 +182,38 @@ class Fetcher:
                     log_start_offset=position.log_start,
                 )
             )
-        return FetchRequest(
-            max_wait_ms=self._longest_wait_ms(),
-            min_bytes=self._config.fetch_min_bytes,
-            max_bytes=self._config.fetch_response_max_bytes,
-            topics=tuple(FetchTopic(topic_id=topic, partitions=tuple(parts)) for topic, parts in topics.items()),
-            replica=ReplicaState(replica_id=self._node_id, broker_epoch=self._broker_epoch()),
-        )
+        return tuple(FetchTopic(topic_id=topic, partitions=tuple(parts)) for topic, parts in topics.items())
 
     def _longest_wait_ms(self) -> int:
         """Not beyond the time when somebody who backs off now may ask again."""
         now_ms = self._clock.now_ms()
-        waits_ms = [one.not_before_ms - now_ms for one in self._positions.values() if one.not_before_ms > now_ms]
+        touched = [self._positions[key] for key in self._session.touched if key in self._positions]
+        waits_ms = [one.not_before_ms - now_ms for one in touched if one.not_before_ms > now_ms]
         return min([self._config.fetch_wait_max_ms, *waits_ms])
 
-    def _back_off_all(self, asked: Sequence[FetchPosition]) -> None:
+    def _back_off_all(self) -> None:
         now_ms = self._clock.now_ms()
-        for position in asked:
-            position.back_off(now_ms, self._config.fetch_backoff_ms)
+        for position in self._positions.values():
+            if position.is_ready(now_ms):
+                position.back_off(now_ms, self._config.fetch_backoff_ms)
 
     # --- the answer ---
 
-    def _take(self, asked: Sequence[FetchPosition], response: FetchResponse) -> None:
-        answers = {(topic.topic_id, answer.index): answer for topic in response.topics for answer in topic.partitions}
-        for position in asked:
-            if self._positions.get(position.key) is not position:
-                continue  # another leadership since: the answer is for nobody
-            answer = answers.get(position.key)
-            if answer is None:
-                position.back_off(self._clock.now_ms(), self._config.fetch_backoff_ms)
-                continue
-            if len(answer.records):
-                self._rotate(position)
-            self._sink.take(position, answer, self._done)
+    def _take(self, response: FetchResponse) -> list[FetchPosition]:
+        """Who was told something."""
+        taken = []
+        for topic in response.topics:
+            for answer in topic.partitions:
+                key = (topic.topic_id, answer.index)
+                position = self._positions.get(key)
+                if position is None or self._session.told(key) is not position:
+                    continue  # another leadership since: the answer is for nobody
+                self._session.touch(key)
+                if len(answer.records):
+                    self._rotate(position)
+                self._sink.take(position, answer, self._done)
+                taken.append(position)
+        return taken
 
     def _rotate(self, position: FetchPosition) -> None:
         """Who got records asks last next time: an answer's limit must not starve anybody."""
@@ -198,8 +223,15 @@ class Fetcher:
     def _done(self, _position: FetchPosition) -> None:
         self._changed.set()
 
-    async def _written(self, asked: Sequence[FetchPosition]) -> None:
+    async def _written(self, taken: Iterable[FetchPosition]) -> None:
         """Until no answer of this round waits for the disk. Who was removed meanwhile is not waited for."""
-        while any(one.busy and self._positions.get(one.key) is one for one in asked):
+        while any(one.busy and self._positions.get(one.key) is one for one in taken):
             self._changed.clear()
             await self._changed.wait()
+
+
+def _forgotten_topics(keys: Sequence[PartitionKey]) -> tuple[ForgottenTopic, ...]:
+    topics: dict[Uuid, list[int]] = {}
+    for topic, index in keys:
+        topics.setdefault(topic, []).append(index)
+    return tuple(ForgottenTopic(topic_id=topic, partitions=tuple(indexes)) for topic, indexes in topics.items())

@@ -33,5 +33,10 @@ class FollowerProgress:
         self.end_offset, self.broker_epoch = fetch_offset, broker_epoch
         self.last_fetch_ms, self.leader_end_at_last_fetch = now_ms, leader_end
 
+    def heard(self, at_ms: int) -> None:
+        """A fetch at that time would have been from the same offset, and have reached the leader's end."""
+        self.last_fetch_ms = max(self.last_fetch_ms, at_ms)
+        self.last_caught_up_ms = max(self.last_caught_up_ms, at_ms)
+
     def is_caught_up(self, leader_end: Offset, now_ms: int, lag_time_max_ms: int) -> bool:
         return self.end_offset == leader_end or now_ms - self.last_caught_up_ms <= lag_time_max_ms

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from broker.partition_events import Tick
+from broker.fetch_sessions import FetchSessions
+from broker.partition_events import FollowerHeard, Tick
 from broker.partition_store import PartitionStore
 from broker.registry import Registry
 from broker.replica import Replica, Step
@@ -13,13 +14,23 @@ from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
 
 
-async def tick_for_ever(registry: Registry, step: Step, config: ReplicationConfig) -> None:
+async def tick_for_ever(registry: Registry, sessions: FetchSessions, step: Step, config: ReplicationConfig) -> None:
     """Twice in `replica.lag.time.max.ms`, as Kafka does."""
     while True:
         await asyncio.sleep(config.replica_lag_time_max_ms / 2000)
+        _tell_heard(registry, sessions, step)
         for replica in list(registry.replicas.values()):
             if replica.core.is_leader:
                 step(replica, Tick())
+
+
+def _tell_heard(registry: Registry, sessions: FetchSessions, step: Step) -> None:
+    """Who was not named by a follower's fetches, because nothing had changed, was fetched all the same."""
+    for key, wanted, follower, at_ms in list(sessions.heard()):
+        replica = registry.replicas.get(key)
+        if replica is None or not replica.core.is_leader or replica.core.leader_epoch != wanted.current_leader_epoch:
+            continue
+        step(replica, FollowerHeard(follower.replica_id, follower.broker_epoch, at_ms))
 
 
 async def checkpoint_for_ever(

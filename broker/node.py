@@ -100,6 +100,7 @@ class Broker:
             on_state=on_state,
             on_fatal=on_fatal,
         )
+        fetch_sessions = FetchSessions(rng("fetch sessions"), slots=config.limits.fetch_session_slots)
         self.replicas = ReplicaManager(
             node_id=node_id,
             directories=directories,
@@ -110,6 +111,7 @@ class Broker:
             controller=self.channel,
             broker_epoch=lambda: self.lifecycle.broker_epoch,
             config=config.replication,
+            fetch_sessions=fetch_sessions,
             on_directory_failed=self._on_directory_failed,
             on_assignments_changed=self._wake_assigner,
             on_opened=self._on_logs_opened,
@@ -128,7 +130,7 @@ class Broker:
             replicas=self.replicas,
             controller=self.channel,
             clock=clock,
-            fetch_sessions=FetchSessions(rng("fetch sessions"), slots=config.limits.fetch_session_slots),
+            fetch_sessions=fetch_sessions,
             producer_ids=ProducerIds(node_id, self.channel, lambda: self.lifecycle.broker_epoch),
             auto_create_topics=config.auto_create_topics,
             client_listener=config.client_listener,

@@ -26,6 +26,7 @@ from broker.partition_events import (
     Event,
     Follow,
     FollowerFetched,
+    FollowerHeard,
     HighWatermarkMoved,
     IsrAnswered,
     LeadershipLost,
@@ -127,6 +128,8 @@ class Partition:
         match event:
             case FollowerFetched():
                 return self._on_follower_fetched(event, now_ms)
+            case FollowerHeard():
+                return self._on_follower_heard(event)
             case LogAdvanced():
                 return self._on_log_advanced(event, now_ms)
             case LeaderToldHighWatermark():
@@ -297,6 +300,13 @@ class Partition:
             *self._advance_high_watermark(now_ms),
             *self._tell_low_watermark(),
         ]
+
+    def _on_follower_heard(self, event: FollowerHeard) -> list[Effect]:
+        """Counts only beside a fetch that did name the partition, of the same process, in this leadership."""
+        progress = self.followers.get(event.replica_id)
+        if progress is not None and progress.end_offset != UNKNOWN and progress.broker_epoch == event.broker_epoch:
+            progress.heard(event.at_ms)
+        return []
 
     def _is_eligible(self, node: NodeId) -> bool:
         progress = self.followers[node]

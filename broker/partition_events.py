@@ -77,6 +77,15 @@ class FollowerFetched(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class FollowerHeard:
+    """Fetches up to `at_ms` did not name this partition: the follower stood at the leader's end, as it had said."""
+
+    replica_id: NodeId
+    broker_epoch: BrokerEpoch
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class LeaderToldHighWatermark:
     """Of an answer whose records have been appended here."""
 
@@ -165,6 +174,7 @@ Event = (
     | LogStartMoved
     | LogFailed
     | FollowerFetched
+    | FollowerHeard
     | LeaderToldHighWatermark
     | BrokersChanged
     | SettingsChanged

@@ -16,6 +16,7 @@ from broker.delete_records import DeletePath
 from broker.directory_report import report_directories
 from broker.epoch_ends import end_of_epoch
 from broker.fetch_path import FetchPath, FetchTarget
+from broker.fetch_sessions import FetchSessions, FetchTurn
 from broker.fetcher_pool import FetcherPool
 from broker.follower import Follower
 from broker.housekeeping import checkpoint_for_ever, expire_producers_for_ever, tick_for_ever
@@ -29,6 +30,8 @@ from broker.partition_events import (
     Effect,
     Event,
     Follow,
+    FollowerFetched,
+    FollowerHeard,
     HighWatermarkMoved,
     IsrAnswered,
     LeadershipLost,
@@ -37,6 +40,7 @@ from broker.partition_events import (
     MetadataChanged,
     ProposeIsr,
     TakeLeadership,
+    Tick,
 )
 from broker.partition_store import PartitionStore
 from broker.produce_path import AppendResult, ProducePath
@@ -83,6 +87,7 @@ class ReplicaManager:
         controller: ControllerCalls,
         broker_epoch: Callable[[], BrokerEpoch],
         config: ReplicationConfig,
+        fetch_sessions: FetchSessions,
         on_directory_failed: Callable[[Uuid, Exception], None] = lambda _id, _error: None,
         on_assignments_changed: Callable[[], None] = lambda: None,
         on_opened: Callable[[], None] = lambda: None,
@@ -105,7 +110,8 @@ class ReplicaManager:
         self._tasks: list[asyncio.Task[None]] = []
         self._tail_budget = TailBudget(config.tail_bytes)
         self._registry = Registry()
-        self._rooms = WaitingRooms(clock)
+        self._sessions = fetch_sessions
+        self._rooms = WaitingRooms(clock, fetch_sessions)
         self._store = PartitionStore(
             [DirectoryQueue(directory, self._directory_failed) for directory in directories if directory.online],
             any(not directory.online for directory in directories),
@@ -140,7 +146,7 @@ class ReplicaManager:
         """List what the directories hold and read their checkpoints, in their workers. Before the first `apply`."""
         await self._store.look_through()
         self._start(self._proposals.run(), "isr proposals")
-        self._start(tick_for_ever(self._registry, self._step, self._config), "isr ticks")
+        self._start(tick_for_ever(self._registry, self._sessions, self._step, self._config), "isr ticks")
         self._start(checkpoint_for_ever(self._registry, self._store, self._config, self._clock), "checkpoints")
         self._start(expire_producers_for_ever(self._registry, self._config, self._clock), "producer expiry")
 
@@ -176,6 +182,15 @@ class ReplicaManager:
         return await self._fetch.fetch(
             targets, replica=replica, max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=max_bytes
         )
+
+    async def fetch_changed(
+        self, turn: FetchTurn, *, max_wait_ms: int, min_bytes: int, max_bytes: int
+    ) -> tuple[list[FetchPartitionResponse], list[bool]]:
+        """`fetch` for a request of an incremental session: answers to `turn.wanted`, and who has more to be read.
+
+        Raises ApiError where the session goes on without this request.
+        """
+        return await self._fetch.fetch_changed(turn, max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=max_bytes)
 
     async def list_offset(
         self,
@@ -341,6 +356,8 @@ class ReplicaManager:
     def _step(self, replica: Replica, event: Event) -> None:
         effects = replica.core.step(event, self._clock.now_ms())
         replica.core.check_invariants()
+        if effects or not isinstance(event, _QUIET):
+            self._sessions.changed(replica.key)
         for effect in effects:
             self._perform(replica, effect)
 
@@ -378,6 +395,9 @@ class ReplicaManager:
     def _start(self, coroutine: Awaitable[None], name: str) -> None:
         assert asyncio.iscoroutine(coroutine)
         self._tasks.append(self._nursery.start(coroutine, name))
+
+
+_QUIET = (FollowerFetched, FollowerHeard, Tick)  # without effects they change nothing that a fetch is answered
 
 
 def _can_be_opened(replica: Replica) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from broker.alarm import Alarm
+from broker.fetch_sessions import FetchSessions
 from broker.purgatory import Purgatory, Reason, Waiter
 from broker.reconciler import PartitionKey
 from quorumlog.clock import Clock
@@ -14,9 +15,13 @@ Done = Callable[[Reason], None]
 
 
 class WaitingRoom:
-    """A purgatory of partitions whose deadlines ring by themselves."""
+    """A purgatory of partitions whose deadlines ring by themselves.
 
-    def __init__(self, clock: Clock) -> None:
+    on_moved: told of everything that may complete a waiter, for those who wait in another way.
+    """
+
+    def __init__(self, clock: Clock, on_moved: Callable[[PartitionKey], None] = lambda _key: None) -> None:
+        self._on_moved = on_moved
         self._clock = clock
         self._purgatory: Purgatory[PartitionKey] = Purgatory()
         self._alarm = Alarm(clock, self._purgatory.deadline_ms, self._purgatory.expire)
@@ -32,9 +37,11 @@ class WaitingRoom:
 
     def reached(self, key: PartitionKey, position: Offset) -> None:
         self._purgatory.reached(key, position)
+        self._on_moved(key)
 
     def state_changed(self, key: PartitionKey) -> None:
         self._purgatory.state_changed(key)
+        self._on_moved(key)
 
     def cancel(self, waiter: Waiter[PartitionKey]) -> None:
         self._purgatory.cancel(waiter)
@@ -45,12 +52,12 @@ class WaitingRoom:
 
 class WaitingRooms:
     """ends: keyed by published log ends, for followers. commits: by high watermarks, for consumers and producers.
-    starts: by low watermarks, for who deletes records.
+    starts: by low watermarks, for who deletes records. Fetch sessions wait for ends and commits, too.
     """
 
-    def __init__(self, clock: Clock) -> None:
-        self.ends = WaitingRoom(clock)
-        self.commits = WaitingRoom(clock)
+    def __init__(self, clock: Clock, sessions: FetchSessions) -> None:
+        self.ends = WaitingRoom(clock, lambda key: sessions.wake(key, of_replica=True))
+        self.commits = WaitingRoom(clock, lambda key: sessions.wake(key, of_replica=False))
         self.starts = WaitingRoom(clock)
 
     def state_changed(self, key: PartitionKey) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from broker.endpoints import leader_endpoints
 from broker.fetch_session import Answered, Topic
+from broker.fetch_sessions import FetchTurn
 from broker.handlers.limits import check_topic_count
 from broker.replicas import FetchTarget
 from broker.services import Services
@@ -24,20 +25,33 @@ ISOLATION_LEVELS = (0, 1)
 async def handle_fetch(services: Services, context: Context, request: FetchRequest) -> FetchResponse:
     _check(services, context, request)
     turn = services.fetch_sessions.begin(request, services.clock.now_ms())
-    answers = await services.replicas.fetch(
-        [FetchTarget(topic, partition) for topic, partition in turn.wanted],
-        replica=request.replica,
-        max_wait_ms=max(0, min(request.max_wait_ms, services.limits.max_wait_ms)),
-        min_bytes=request.min_bytes,
-        max_bytes=min(request.max_bytes, services.limits.max_fetch_bytes),
-    )
-    session_id, told = services.fetch_sessions.end(turn, answers, services.clock.now_ms())
+    answers, behind = await _answers(services, request, turn)
+    session_id, told = services.fetch_sessions.end(turn, answers, services.clock.now_ms(), behind)
     hints = [answer.current_leader for _, answer in told]
     return FetchResponse(
         topics=_by_topic(request, answers) if turn.whole else _grouped(told),
         session_id=session_id,
         node_endpoints=leader_endpoints(services, context, hints),
     )
+
+
+async def _answers(
+    services: Services, request: FetchRequest, turn: FetchTurn
+) -> tuple[list[FetchPartitionResponse], list[bool] | None]:
+    max_wait_ms = max(0, min(request.max_wait_ms, services.limits.max_wait_ms))
+    max_bytes = min(request.max_bytes, services.limits.max_fetch_bytes)
+    if turn.incremental is not None:
+        return await services.replicas.fetch_changed(
+            turn, max_wait_ms=max_wait_ms, min_bytes=request.min_bytes, max_bytes=max_bytes
+        )
+    answers = await services.replicas.fetch(
+        [FetchTarget(topic, partition) for topic, partition in turn.wanted],
+        replica=request.replica,
+        max_wait_ms=max_wait_ms,
+        min_bytes=request.min_bytes,
+        max_bytes=max_bytes,
+    )
+    return answers, None
 
 
 def _check(services: Services, context: Context, request: FetchRequest) -> None:

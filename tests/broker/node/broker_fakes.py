@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, cast
 
 from broker.controller_channel import ControllerChannel
-from broker.fetch_sessions import FetchSessions
+from broker.fetch_sessions import FetchSessions, FetchTurn
 from broker.producer_ids import ProducerIds
 from broker.replicas import AppendResult, FetchTarget, ReplicaManager
 from broker.services import HandlerLimits, Services
@@ -170,6 +170,15 @@ class FakeReplicas:
             FetchPartitionResponse(index=target.partition.index, records=f"{target.topic!r}".encode())
             for target in targets
         ]
+
+    async def fetch_changed(
+        self, turn: FetchTurn, *, max_wait_ms: int, min_bytes: int, max_bytes: int
+    ) -> tuple[list[FetchPartitionResponse], list[bool]]:
+        targets = [FetchTarget(topic, partition) for topic, partition in turn.wanted]
+        answers = await self.fetch(
+            targets, replica=turn.replica, max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=max_bytes
+        )
+        return answers, [True] * len(answers)
 
     async def list_offset(
         self, topic: Any, index: int, timestamp_ms: int, *, current_leader_epoch: int = -1, replica_id: int = -1

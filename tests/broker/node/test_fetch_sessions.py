@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.fetch_session import MAX_EPOCH, Answered, Key, next_epoch
-from broker.fetch_sessions import EVICT_MS, FetchSessions
+from broker.fetch_sessions import EVICT_MS, FetchSessions, FetchTurn
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import (
@@ -61,7 +61,14 @@ def answer(index: int, **fields: Any) -> FetchPartitionResponse:
 def turn(sessions: FetchSessions, asked: FetchRequest, now_ms: int = 0, **fields: Any) -> tuple[int, list[Answered]]:
     """A whole request, every partition answered alike."""
     begun = sessions.begin(asked, now_ms)
-    return sessions.end(begun, [answer(partition.index, **fields) for _, partition in begun.wanted], now_ms)
+    return end(sessions, begun, [answer(partition.index, **fields) for _, partition in begun.wanted], now_ms)
+
+
+def end(
+    sessions: FetchSessions, begun: FetchTurn, answers: list[FetchPartitionResponse], now_ms: int = 0
+) -> tuple[int, list[Answered]]:
+    """Whoever is given records has no more than these to read."""
+    return sessions.end(begun, answers, now_ms, [len(one.records) > 0 for one in answers])
 
 
 def make(slots: int = 2) -> FetchSessions:
@@ -85,8 +92,10 @@ def test_a_session_tells_only_what_changed() -> None:
     session_id, told = turn(sessions, request(wanted=((T, 0), (U, 1))))
     assert session_id > 0 and len(told) == 2
     assert turn(sessions, request(session_id, 1)) == (session_id, [])
-    _, told = turn(sessions, request(session_id, 2), high_watermark=6)
-    assert [topic for topic, _ in told] == [T, U]
+    assert sessions.begin(request(session_id, 2), 0).wanted == [], "settled"
+    sessions.changed((U, 1))
+    _, told = turn(sessions, request(session_id, 3), high_watermark=6)
+    assert [topic for topic, _ in told] == [U]
 
 
 NEWS = [
@@ -110,16 +119,74 @@ def test_what_is_news(fields: dict[str, Any]) -> None:
 def test_the_end_of_an_error_is_news() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0),)), error_code=6, high_watermark=5)
-    assert len(turn(sessions, request(session_id, 1))[1]) == 1
-    assert len(turn(sessions, request(session_id, 2))[1]) == 0
+    assert len(turn(sessions, request(session_id, 1), error_code=6)[1]) == 1
+    assert len(turn(sessions, request(session_id, 2))[1]) == 1
+    assert len(turn(sessions, request(session_id, 3))[1]) == 0
 
 
 def test_who_got_records_is_looked_at_last_next_time() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1), (T, 2))))
     begun = sessions.begin(request(session_id, 1), 0)
-    sessions.end(begun, [answer(0, records=b"r"), answer(1), answer(2)], 0)
+    sessions.end(begun, [answer(0, records=b"r"), answer(1), answer(2)], 0, [True, True, True])
     assert [partition.index for _, partition in sessions.begin(request(session_id, 2), 0).wanted] == [1, 2, 0]
+
+
+def test_by_name_everything_is_looked_at_each_time() -> None:
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=(("t", 0), ("t", 1))))
+    assert turn(sessions, request(session_id, 1)) == (session_id, [])
+    begun = sessions.begin(request(session_id, 2), 0)
+    assert [partition.index for _, partition in begun.wanted] == [0, 1]
+
+
+def test_what_changes_while_a_request_waits_is_looked_at_by_the_next_too() -> None:
+    """A follower's fetch acknowledges when it arrives: what happened since may need its word again."""
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1)), of_replica=True))
+    turn(sessions, request(session_id, 1, of_replica=True))
+    begun = sessions.begin(request(session_id, 2, of_replica=True), 0)
+    sessions.changed((T, 1))
+    assert begun.session is not None
+    begun.session.look()
+    end(sessions, begun, [answer(1)])
+    again = sessions.begin(request(session_id, 3, of_replica=True), 0)
+    assert [partition.index for _, partition in again.wanted] == [1]
+
+
+def test_a_request_that_never_ended_has_told_nothing() -> None:
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1))))
+    first = sessions.begin(request(session_id, 1), 0)
+    assert len(first.wanted) == 2
+    assert len(sessions.begin(request(session_id, 2), 0).wanted) == 2
+
+
+def heard(sessions: FetchSessions) -> dict[int, int]:
+    return {key[1]: at_ms for key, _, _, at_ms in sessions.heard()}
+
+
+def test_a_followers_request_counts_for_its_settled_partitions() -> None:
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1)), of_replica=True), now_ms=10)
+    assert heard(sessions) == {}, "all are named"
+    turn(sessions, request(session_id, 1, of_replica=True), now_ms=20)
+    assert heard(sessions) == {0: 20, 1: 20}
+    turn(sessions, request(session_id, 2, of_replica=True), now_ms=30)
+    sessions.changed((T, 1))
+    assert heard(sessions) == {0: 30, 1: 30}
+    turn(sessions, request(session_id, 3, of_replica=True), now_ms=40, records=b"r")
+    assert heard(sessions) == {0: 40, 1: 30}, "who has more to read counts by what it says itself"
+
+
+def test_a_session_belongs_to_one_epoch_of_its_broker() -> None:
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=((T, 0),), of_replica=True))
+    other = replace(request(session_id, 1), replica=ReplicaState(replica_id=2, broker_epoch=2))
+    assert refused(sessions, other) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert refused(sessions, request(session_id, 1)) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    turn(sessions, request(session_id, 0, wanted=((T, 0),)))
+    assert turn(sessions, request(session_id, 1, of_replica=True))[0] == session_id, "nor may another end it"
 
 
 def test_a_request_changes_what_is_asked_for() -> None:
@@ -164,7 +231,7 @@ def test_an_answer_that_the_next_request_has_overtaken() -> None:
     late = sessions.begin(request(session_id, 1), 0)
     turn(sessions, request(session_id, 2))
     with pytest.raises(ApiError) as caught:
-        sessions.end(late, [answer(0)], 0)
+        end(sessions, late, [answer(0)])
     assert caught.value.code is ErrorCode.INVALID_FETCH_SESSION_EPOCH
 
 
@@ -251,6 +318,8 @@ class Reader:
 
     def step(self, what: str, index: int) -> None:
         now = self.truth[index]
+        if what in ("grow", "commit", "delete", "fail"):
+            self.sessions.changed((T, index))
         match what:
             case "grow":
                 self.truth[index] = replace(now, records=b"r")
@@ -280,9 +349,9 @@ class Reader:
             assert error.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
             self.id, self.epoch = 0, 0
             return self.fetch()
-        assert {(topic, partition.index) for topic, partition in begun.wanted} == set(self.wanted)
+        assert {(topic, partition.index) for topic, partition in begun.wanted} <= set(self.wanted)
         answers = [self.truth[partition.index] for _, partition in begun.wanted]
-        self.id, told = self.sessions.end(begun, answers, 0)
+        self.id, told = end(self.sessions, begun, answers)
         self.epoch = next_epoch(self.epoch) if self.id else 0
         self.sent = dict(self.wanted)
         for key in gone:

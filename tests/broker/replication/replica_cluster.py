@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
+from broker.fetch_sessions import FetchSessions
 from broker.log_directory import LogDirectory
 from broker.replicas import FetchTarget, ReplicaManager
 from broker.replication_config import ReplicationConfig
@@ -26,7 +27,7 @@ from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, TOPIC_RESOURCE, Image
 from quorum.metadata.records_of import delta_from_empty
 from quorum.metadata.registration import UNASSIGNED
-from quorumlog.errors import ErrorCode
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import AlterPartitionRequest, AlterPartitionResponse, AlterPartitionResult
@@ -82,6 +83,7 @@ class Node:
         self.broker_epoch = -1
         self.failed: list[Uuid] = []
         self.crashes: list[tuple[str, BaseException]] = []
+        self.requests: list[int] = []  # how many partitions each fetch of a follower named
 
     def directory_id(self, path: str) -> Uuid:
         return bytes([self.node_id, self.paths.index(path) + 100]) * 8
@@ -90,6 +92,7 @@ class Node:
         scheduler = self.cluster.scheduler
         self.loop = SimLoop(scheduler, self.host)
         self.nursery = Nursery(self._on_crash)
+        self.sessions = FetchSessions(scheduler.rng(f"fetch sessions/{self.host}"), slots=self.cluster.session_slots)
         own = Identity(cluster_id="c", node_id=self.node_id, incarnation_id=bytes([self.node_id]) * 16, secret=b"s")
         self.transport = SimTransport(self.cluster.network, self.host, self.loop, own, on_crash=self._on_crash)
         self.replicas = ReplicaManager(
@@ -107,6 +110,7 @@ class Node:
                 recovery_checkpoint_interval_ms=700,
                 tail_bytes=self.cluster.tail_bytes,
             ),
+            fetch_sessions=self.sessions,
             on_directory_failed=lambda directory, _: self.failed.append(directory),
         )
         self.run(self._serve())
@@ -146,23 +150,30 @@ class Node:
         await self.transport.listen(listener, self._handle)
 
     async def _handle(self, _context: Context, request: FetchRequest) -> FetchResponse:
-        targets = [FetchTarget(topic.topic_id, one) for topic in request.topics for one in topic.partitions]
-        if request.replica is not None:
-            for target in targets:
-                self.cluster.check_acknowledgement(request.replica.replica_id, target)
-        answers = await self.replicas.fetch(
-            targets,
-            replica=request.replica,
-            max_wait_ms=request.max_wait_ms,
-            min_bytes=request.min_bytes,
-            max_bytes=request.max_bytes,
-        )
+        """As the handler of Fetch does it; every offset that acknowledges is checked, also those of the session."""
+        clock = SimClock(self.cluster.scheduler)
+        try:
+            turn = self.sessions.begin(request, clock.now_ms())
+            targets = [FetchTarget(topic, partition) for topic, partition in turn.wanted]
+            self.requests.append(sum(len(topic.partitions) for topic in request.topics))
+            if request.replica is not None:
+                for target in targets:
+                    self.cluster.check_acknowledgement(request.replica.replica_id, target)
+            limits = {name: getattr(request, name) for name in ("max_wait_ms", "min_bytes", "max_bytes")}
+            behind = None
+            if turn.incremental is not None:
+                answers, behind = await self.replicas.fetch_changed(turn, **limits)
+            else:
+                answers = await self.replicas.fetch(targets, replica=request.replica, **limits)
+            session_id, told = self.sessions.end(turn, answers, clock.now_ms(), behind)
+        except ApiError as error:
+            return FetchResponse(error_code=error.code)
         topics = tuple(
-            FetchTopicResponse(topic_id=target.topic, partitions=(answer,))
-            for target, answer in zip(targets, answers, strict=True)
-            if isinstance(target.topic, bytes)
+            FetchTopicResponse(topic_id=topic, partitions=(answer,))
+            for topic, answer in told
+            if isinstance(topic, bytes)
         )
-        return FetchResponse(topics=topics)
+        return FetchResponse(topics=topics, session_id=session_id)
 
     def _directory(self, path: str, clean: bool) -> LogDirectory:
         points = RecoveryPoints(self.disk, path)
@@ -190,7 +201,9 @@ class ReplicaCluster:
         nodes: Sequence[NodeId] = (1, 2, 3),
         directories: int = 1,
         tail_bytes: int = 1 << 20,
+        session_slots: int = 100,
     ) -> None:
+        self.session_slots = session_slots
         self.tail_bytes = tail_bytes
         self.scheduler = Scheduler(seed)
         self.network = Network(self.scheduler)
