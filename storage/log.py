@@ -12,9 +12,7 @@ Rules (DESIGN §6, RELIABILITY 6.1):
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Sequence
 
 from quorumlog.ids import Epoch, Offset
 from storage.atomic import write_atomically
@@ -23,7 +21,7 @@ from storage.disk import Disk, DiskError
 from storage.epochs import CHECKPOINT_NAME
 from storage.log_config import LogConfig
 from storage.log_loader import LoadedLog, load
-from storage.log_view import FileRange, LogSlice, view_of
+from storage.log_view import FileRange, LogSlice, LogView, view_of
 from storage.segment import Segment
 
 
@@ -44,6 +42,23 @@ class LogClosed(Exception):
         self.path, self.cause = path, cause
 
 
+class _Changing:
+    """Around every change of a log: refused after a failure, and the first failure is remembered."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.failure: DiskError | None = None
+        self.closed = False
+
+    def __enter__(self) -> None:
+        if self.closed or self.failure is not None:
+            raise LogClosed(self.path, self.failure)
+
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, DiskError):
+            self.failure = error
+
+
 class Log:
     """Open with `Log.open`. Invariants: start_offset <= synced_end <= end_offset; the view has at least one segment."""
 
@@ -59,8 +74,7 @@ class Log:
         self._unsynced: list[Segment] = []  # written since their last sync, in order
         self._names_unsynced = False
         self._epochs_unsynced = False
-        self._failure: DiskError | None = None
-        self._closed = False
+        self._changing = _Changing(path)
 
     @classmethod
     def open(cls, disk: Disk, path: str, config: LogConfig, *, recovery_point: Offset = 0, clean: bool = False) -> Log:
@@ -100,7 +114,7 @@ class Log:
     @property
     def failure(self) -> DiskError | None:
         """The first failed write or sync, after which the log takes no changes."""
-        return self._failure
+        return self._changing.failure
 
     def locate(self, offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool = True) -> FileRange:
         """`read` without the bytes: where they are. For who sends them straight from the file."""
@@ -141,7 +155,7 @@ class Log:
         Leader and follower append alike; they differ in who assigned the offsets. Raises UnexpectedAppend before
         anything is written; DiskError, after which the log takes no changes; LogClosed.
         """
-        with self._changing():
+        with self._changing:
             self.check(batches, self.end_offset, self.last_epoch)
             run: list[StoredBatch] = []
             pending = 0
@@ -157,7 +171,7 @@ class Log:
 
     def sync(self) -> Offset:
         """Make everything published durable; `synced_end` then says so. Raises DiskError (the log has failed)."""
-        with self._changing():
+        with self._changing:
             end = self.end_offset
             self._write_epochs()
             for segment in self._unsynced:
@@ -178,7 +192,7 @@ class Log:
             self._forget_epochs_from(offset)
             return self.end_offset
         assert offset >= self.start_offset, f"truncate to {offset}, before the start {self.start_offset}"
-        with self._changing():
+        with self._changing:
             view = self._view
             number = view.number_for(offset)
             last = view.segments[number]
@@ -192,7 +206,7 @@ class Log:
 
         Returns where the epoch started: earlier than the end if this log has records of it already.
         """
-        with self._changing():
+        with self._changing:
             self._epochs_unsynced = self.epochs.assign(epoch, self.end_offset) or self._epochs_unsynced
             self._write_epochs()
         return self.epochs.entries[-1].start_offset
@@ -202,7 +216,7 @@ class Log:
 
         The new segment's name is on disk before the old one goes: a log is never without a segment.
         """
-        with self._changing():
+        with self._changing:
             old = self._view.segments[0]
             if self.producers is not None:
                 self.producers.clear()
@@ -227,10 +241,10 @@ class Log:
         assert offset <= view.end_offset, f"start {offset} after the end {view.end_offset}"
         if offset <= view.start_offset:
             return
-        with self._changing():
+        with self._changing:
             number = view.number_for(offset)
             kept = view.segments[number:]
-            self._view = replace(view, segments=kept, bases=view.bases[number:], start_offset=offset)
+            self._view = view._replace(segments=kept, bases=view.bases[number:], start_offset=offset)
             self.synced_end = max(self.synced_end, offset)
             self._unsynced = [segment for segment in self._unsynced if segment in kept]
             self._epochs_unsynced = self.epochs.truncate_from_start(offset) or self._epochs_unsynced
@@ -250,12 +264,12 @@ class Log:
 
         Safe to call twice, and after a failure, when it only lets go.
         """
-        if not self._closed and self._failure is None:
+        if not self._changing.closed and self.failure is None:
             self.sync()
-            with self._changing():
+            with self._changing:
                 self._active.write_index()
                 self._save_producers(self.end_offset)
-        self._closed = True
+        self._changing.closed = True
 
     def begin_sync(self) -> None:
         """Let the disk start with what `sync` will ask for. Nothing is durable by that."""
@@ -264,7 +278,7 @@ class Log:
 
     def sync_unless_closed(self) -> None:
         """`sync` for the end of a turn: a log that was closed in that turn was synced by closing."""
-        if not self._closed:
+        if not self._changing.closed:
             self.sync()
 
     # --- details ---
@@ -272,17 +286,6 @@ class Log:
     @property
     def _active(self) -> Segment:
         return self._view.segments[-1]
-
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Around every change: refused after a failure, and the first failure is remembered."""
-        if self._closed or self._failure is not None:
-            raise LogClosed(self.path, self._failure)
-        try:
-            yield
-        except DiskError as error:
-            self._failure = error
-            raise
 
     def _publish(self, segments: tuple[Segment, ...], end_offset: Offset) -> None:
         start_offset = min(self.start_offset, end_offset)  # a cut takes the whole batch that the start lies in
@@ -303,7 +306,8 @@ class Log:
                 self.producers.states.note(batch)
             if batch.leader_epoch != self.last_epoch:
                 self._epochs_unsynced = self.epochs.assign(batch.leader_epoch, batch.base_offset)
-        self._view = replace(self._view, last_size=active.size, end_offset=run[-1].next_offset)
+        view = self._view
+        self._view = LogView(view.path, view.segments, view.bases, active.size, view.start_offset, run[-1].next_offset)
 
     def _roll(self, base_offset: Offset) -> None:
         self._active.write_index()
@@ -354,7 +358,7 @@ class Log:
 
     def _forget_epochs_from(self, offset: Offset) -> None:
         """An epoch that began where the log ends has no records; a follower that truncates there must forget it."""
-        with self._changing():
+        with self._changing:
             self._epochs_unsynced = self.epochs.truncate_from_end(offset) or self._epochs_unsynced
             self._write_epochs()
 

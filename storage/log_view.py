@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from quorumlog.ids import Offset
 from storage.segment import Segment
@@ -45,8 +46,7 @@ class LogSlice:
     segment_base: Offset
 
 
-@dataclass(frozen=True, slots=True)
-class LogView:
+class LogView(NamedTuple):
     """Published state. Segments in order of base offset, never none; last_size: bytes published of the last one."""
 
     path: str

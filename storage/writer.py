@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from quorumlog.ids import Epoch, Offset
 from storage.batch import StoredBatch
@@ -38,8 +37,7 @@ class DirectoryOffline(Exception):
         self.path, self.cause = path, cause
 
 
-@dataclass(frozen=True, slots=True)
-class AppendJob:
+class AppendJob(NamedTuple):
     """Append stamped batches. Its value is the log's end offset after them."""
 
     log: Log
@@ -74,8 +72,7 @@ class CallJob:
 Job = AppendJob | TruncateJob | CallJob
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How a job went. An error is UnexpectedAppend, LogClosed, DirectoryOffline, or what a CallJob's `fn` raised."""
 
     value: Any = None
@@ -129,10 +126,10 @@ class DirectoryWriter:
                 turn.collect(number, job)
             else:
                 turn.flush()
-                turn.outcomes[number] = self.attempt(partial(self._perform, job))
+                turn.outcomes[number] = self.attempt(self._perform, job)
         turn.flush()
         self._waiting = turn.outcomes
-        return list(turn.outcomes)
+        return turn.outcomes
 
     def sync_phase(self, run: RunSyncs = one_by_one) -> list[Outcome]:
         """Make the turn durable. Returns the outcomes of its jobs again, now failed if the directory is offline.
@@ -154,12 +151,12 @@ class DirectoryWriter:
             return outcomes
         return [outcome if outcome.error else Outcome(error=self._offline) for outcome in outcomes]
 
-    def attempt(self, change: Callable[[], Any]) -> Outcome:
+    def attempt(self, change: Callable[..., Any], *what: Any) -> Outcome:
         """Run one change, unless offline. A DiskError takes the directory offline, and so does a fault of ours."""
         if self._offline is not None:
             return Outcome(error=self._offline)
         try:
-            return Outcome(value=change())
+            return Outcome(value=change(*what))
         except (DiskError, AssertionError) as error:
             return Outcome(error=self.take_offline(error))
         except Exception as error:
@@ -215,7 +212,7 @@ class _Turn:
 
     def flush(self) -> None:
         for log, group in self._groups.items():
-            outcome = self._writer.attempt(partial(self._writer.append, log, group.batches))
+            outcome = self._writer.attempt(self._writer.append, log, group.batches)
             for number, end in zip(group.numbers, group.ends, strict=True):
                 self.outcomes[number] = Outcome(value=end) if outcome.error is None else outcome
         self._groups.clear()
