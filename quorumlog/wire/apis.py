@@ -19,6 +19,9 @@ from quorumlog.wire.convert import fetch as to_fetch
 from quorumlog.wire.convert import produce as to_produce
 from quorumlog.wire.convert.mirror import from_values, to_values
 from quorumlog.wire.entities import request_shape, response_shape
+from quorumlog.wire.plain.fetch import FETCH
+from quorumlog.wire.plain.form import Plain
+from quorumlog.wire.plain.produce import PRODUCE
 from quorumlog.wire.schema import Shape, Values
 
 Read = Callable[[Values, int], Any]  # (values, version) -> request
@@ -35,6 +38,7 @@ class Api:
 
     announced_from: what ApiVersions tells as the oldest version; None: the API is served but not announced.
     version_for: the newest version, not above the one given, in which this request can be said.
+    plain: the short cut for what is said often.
     """
 
     key: int
@@ -48,6 +52,7 @@ class Api:
     read_response: ReadAnswer
     write_response: WriteAnswer
     version_for: Callable[[Any, int], int]
+    plain: Plain | None
 
     def request_shape(self, version: int) -> Shape:
         return request_shape(self.schema, version)
@@ -69,6 +74,7 @@ def _api(
     read_answer: ReadAnswer | None = None,
     write_answer: WriteAnswer | None = None,
     version_for: Callable[[Any, int], int] = lambda _request, newest: newest,
+    plain: Plain | None = None,
 ) -> Api:
     method = METHOD_OF[request]
     oldest, newest = versions
@@ -85,6 +91,7 @@ def _api(
         read_response=read_answer or (lambda values, _request, _version: from_values(method.response, values)),
         write_response=write_answer or (lambda response, _request, _version: to_values(response)),
         version_for=version_for,
+        plain=plain,
     )
 
 
@@ -100,6 +107,7 @@ def _rows() -> Iterator[Api]:
         read_answer=to_produce.read_response,
         write_answer=to_produce.write_response,
         version_for=to_produce.version_for,
+        plain=PRODUCE,
     )
     yield _api(
         1,
@@ -111,6 +119,7 @@ def _rows() -> Iterator[Api]:
         read_answer=to_fetch.read_response,
         write_answer=to_fetch.write_response,
         version_for=to_fetch.version_for,
+        plain=FETCH,
     )
     yield _api(2, "list_offsets", fetch.ListOffsetsRequest, (1, 11))
     yield _api(

@@ -1,4 +1,7 @@
-"""Whole frames from and to messages, for both ends of a connection. Everything is decoded or refused here."""
+"""Whole frames from and to messages, for both ends of a connection. Everything is decoded or refused here.
+
+Where an API has a short cut for plain messages, that is tried first; whatever it does not take goes the schema's way.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from quorumlog.wire.header import (
 )
 from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.parts import Parts
+from quorumlog.wire.plain.form import NOT_PLAIN
 from quorumlog.wire.schema import Shape, Values
 
 Frame = list[Buffer]
@@ -39,6 +43,11 @@ def decode_request(api: Api, cursor: Cursor, fixed: RequestHeader) -> Asked:
     """
     shape = api.request_shape(fixed.version)
     header = read_rest(cursor, fixed, shape.flexible)
+    if api.plain is not None and fixed.version >= api.plain.oldest:
+        try:
+            return Asked(api, header, api.plain.read_request(cursor.data, cursor.position, fixed.version))
+        except NOT_PLAIN:
+            pass  # and only the request's way by the schema says what is wrong with it, if anything is
     values = shape.read(cursor)
     return Asked(api, header, api.read_request(values, fixed.version))
 
@@ -54,6 +63,14 @@ def read_whole(cursor: Cursor, shape: Shape) -> Values:
 def encode_response(asked: Asked, response: Any) -> Frame:
     api, version = asked.api, asked.header.version
     shape = api.response_shape(version)
+    if api.plain is not None and version >= api.plain.oldest:
+        try:
+            parts = Parts()
+            write_response_header(parts, asked.header, shape.flexible)
+            api.plain.write_response(parts, response, version)
+            return parts.frame()
+        except NOT_PLAIN:
+            pass
     if response.error_code and not shape.has("error_code") and type(asked.request) in REFUSALS:
         response = REFUSALS[type(asked.request)](asked.request, response.error_code, response.error_message)
     return encode_values(asked.header, shape, api.write_response(response, asked.request, version))
@@ -68,6 +85,14 @@ def encode_values(header: RequestHeader, shape: Shape, values: Values) -> Frame:
 
 def encode_request(api: Api, header: RequestHeader, request: Any) -> Frame:
     shape = api.request_shape(header.version)
+    if api.plain is not None and header.version >= api.plain.oldest:
+        try:
+            parts = Parts()
+            write_request_header(parts, header, shape.flexible)
+            api.plain.write_request(parts, request, header.version)
+            return parts.frame()
+        except NOT_PLAIN:
+            pass
     return encode_request_values(header, shape, api.write_request(request, header.version))
 
 
@@ -81,6 +106,13 @@ def encode_request_values(header: RequestHeader, shape: Shape, values: Values) -
 def decode_response(asked: Asked, frame: memoryview) -> Any:
     """Raises Malformed; the correlation id has been looked at before."""
     api, version = asked.api, asked.header.version
+    if api.plain is not None and version >= api.plain.oldest:
+        try:
+            cursor = Cursor(frame)
+            read_response_header(cursor, api.key, flexible=True)
+            return api.plain.read_response(frame, cursor.position, asked.request, version)
+        except NOT_PLAIN:
+            pass
     values = decode_response_values(asked.header, api.response_shape(version), frame)
     return api.read_response(values, asked.request, version)
 

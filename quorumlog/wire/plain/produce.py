@@ -1,0 +1,159 @@
+"""Plain Produce, versions 9 to 13: no transaction in requests, no refused batch and no other leader in answers."""
+
+from __future__ import annotations
+
+import struct
+
+from quorumlog.ids import ZERO_UUID
+from quorumlog.messages.produce import (
+    ProducePartition,
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+    ProduceTopic,
+    ProduceTopicResponse,
+)
+from quorumlog.wire.convert.produce import FIRST_WITH_TOPIC_IDS
+from quorumlog.wire.cursor import MAX_ELEMENTS
+from quorumlog.wire.parts import Parts, write_uvarint
+from quorumlog.wire.plain.form import Plain, Unusual, count, no_tags, text, uvarint, write_text
+
+OLDEST = 9
+_REQUEST = struct.Struct(">Bhi")  # no transactional id, acks, timeout
+_INDEX = struct.Struct(">iB")  # and the first byte of the records' length
+_INDEX_ALONE = struct.Struct(">i")
+_THROTTLE = struct.Struct(">iB")  # and tags
+_ANSWER = struct.Struct(">ihqqqBBB")  # a partition of an answer, its record errors (1: none), error text, tags
+_UUID_BYTES = 16
+
+
+def read_request(data: memoryview, position: int, version: int) -> ProduceRequest:
+    transactional, acks, timeout_ms = _REQUEST.unpack_from(data, position)
+    if transactional:
+        raise Unusual
+    left, position = count(data, position + _REQUEST.size)
+    elements = left
+    topics = []
+    while left:
+        left -= 1
+        name, topic_id = "", b""
+        if version >= FIRST_WITH_TOPIC_IDS:
+            topic_id = bytes(data[position : position + _UUID_BYTES])
+            position += _UUID_BYTES
+        else:
+            name, position = text(data, position)
+        in_topic, position = count(data, position)
+        elements += in_topic
+        if elements > MAX_ELEMENTS:
+            raise Unusual
+        partitions, position = _read_partitions(data, position, in_topic)
+        topics.append(ProduceTopic(name=name, topic_id=topic_id, partitions=partitions))
+        position = no_tags(data, position)
+    no_tags(data, position)
+    return ProduceRequest(acks=acks, timeout_ms=timeout_ms, topics=tuple(topics), transactional_id=None)
+
+
+def _read_partitions(data: memoryview, position: int, left: int) -> tuple[tuple[ProducePartition, ...], int]:
+    partitions = []
+    while left:
+        left -= 1
+        index, size = _INDEX.unpack_from(data, position)
+        position += 5
+        if size > 0x7F:
+            size, position = uvarint(data, position - 1)
+        if size > 1:
+            end = position + size - 1
+            partitions.append(ProducePartition(index=index, records=data[position:end]))
+            position = end
+        else:
+            partitions.append(ProducePartition(index=index, records=b""))
+        position = no_tags(data, position)
+    return tuple(partitions), position
+
+
+def write_request(parts: Parts, request: ProduceRequest, version: int) -> None:
+    if request.transactional_id is not None:
+        raise Unusual
+    tail = parts.tail
+    tail += _REQUEST.pack(0, request.acks, request.timeout_ms)
+    write_uvarint(tail, len(request.topics) + 1)
+    for topic in request.topics:
+        if version >= FIRST_WITH_TOPIC_IDS:
+            parts.tail += topic.topic_id or ZERO_UUID
+        else:
+            write_text(parts.tail, topic.name)
+        write_uvarint(parts.tail, len(topic.partitions) + 1)
+        for partition in topic.partitions:
+            tail = parts.tail
+            tail += _INDEX_ALONE.pack(partition.index)
+            write_uvarint(tail, len(partition.records) + 1)
+            parts.attach(partition.records)
+            parts.tail.append(0)
+        parts.tail.append(0)
+    parts.tail.append(0)
+
+
+def read_response(data: memoryview, position: int, request: ProduceRequest, version: int) -> ProduceResponse:
+    """From version 13 on an answer has no names: those of the request are put back."""
+    left, position = count(data, position)
+    elements = left
+    topics = []
+    while left:
+        left -= 1
+        name, topic_id = "", b""
+        if version >= FIRST_WITH_TOPIC_IDS:
+            topic_id = bytes(data[position : position + _UUID_BYTES])
+            position += _UUID_BYTES
+            name = _name_of(request, topic_id)
+        else:
+            name, position = text(data, position)
+        in_topic, position = count(data, position)
+        elements += in_topic
+        if elements > MAX_ELEMENTS:
+            raise Unusual
+        end = position + in_topic * _ANSWER.size
+        partitions = [_partition(*fields) for fields in _ANSWER.iter_unpack(data[position:end])]
+        topics.append(ProduceTopicResponse(name=name, topic_id=topic_id, partitions=tuple(partitions)))
+        position = no_tags(data, end)
+    throttle_time_ms, tags = _THROTTLE.unpack_from(data, position)
+    if tags or position + _THROTTLE.size != len(data):
+        raise Unusual
+    return ProduceResponse(topics=tuple(topics), throttle_time_ms=throttle_time_ms)
+
+
+def _name_of(request: ProduceRequest, topic_id: bytes) -> str:
+    """Of the last topic with this id, should there be two."""
+    return next((topic.name for topic in reversed(request.topics) if topic.topic_id == topic_id), "")
+
+
+def _partition(
+    index: int, code: int, base: int, time_ms: int, start: int, errors: int, error_text: int, tags: int
+) -> ProducePartitionResponse:
+    if errors != 1 or error_text or tags:
+        raise Unusual
+    return ProducePartitionResponse(
+        index=index, error_code=code, base_offset=base, log_append_time_ms=time_ms, log_start_offset=start
+    )
+
+
+def write_response(parts: Parts, response: ProduceResponse, version: int) -> None:
+    if response.error_code or response.node_endpoints:
+        raise Unusual
+    tail = parts.tail
+    write_uvarint(tail, len(response.topics) + 1)
+    for topic in response.topics:
+        if version >= FIRST_WITH_TOPIC_IDS:
+            tail += topic.topic_id or ZERO_UUID
+        else:
+            write_text(tail, topic.name)
+        write_uvarint(tail, len(topic.partitions) + 1)
+        for partition in topic.partitions:
+            if partition.error_code:
+                raise Unusual
+            offset, time_ms, start = partition.base_offset, partition.log_append_time_ms, partition.log_start_offset
+            tail += _ANSWER.pack(partition.index, 0, offset, time_ms, start, 1, 0, 0)
+        tail.append(0)
+    tail += _THROTTLE.pack(response.throttle_time_ms, 0)
+
+
+PRODUCE = Plain(OLDEST, read_request, write_request, read_response, write_response)

@@ -1,0 +1,276 @@
+"""The short cuts of Produce and Fetch beside the schema's walk: the same bytes, messages and refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quorumlog.messages import common, fetch, produce
+from quorumlog.wire.apis import BY_REQUEST, Api
+from quorumlog.wire.codec import Asked, Frame, decode_request, decode_response, encode_request, encode_response
+from quorumlog.wire.cursor import MAX_ELEMENTS, Cursor
+from quorumlog.wire.header import RequestHeader, read_fixed
+from quorumlog.wire.malformed import Malformed
+from quorumlog.wire.parts import LENGTH_BYTES
+from quorumlog.wire.plain.form import NOT_PLAIN, UVARINT_MAX_BITS, uvarint
+
+APIS = (BY_REQUEST[produce.ProduceRequest], BY_REQUEST[fetch.FetchRequest])
+SHORT_CUTS = [
+    (api, version) for api in APIS if api.plain is not None for version in range(api.plain.oldest, api.newest + 1)
+]
+NAMES = [f"{api.schema}-{version}" for api, version in SHORT_CUTS]
+
+INT16, INT32, INT64 = (st.integers(-(2**bits), 2**bits - 1) for bits in (15, 31, 63))
+IDS = st.sampled_from([b"a" * 16, b"b" * 16, b""])
+TEXTS = st.text(max_size=4) | st.just("long" * 60)
+RECORDS = st.binary(max_size=9) | st.sampled_from([bytes(200), bytes(5_000), bytes(20_000)])
+CODES = st.sampled_from([0, 0, 0, 3, 6, -1])
+LEADERS = st.none() | st.none() | st.builds(common.CurrentLeader, leader_id=INT32, leader_epoch=INT32)
+ENDPOINTS = st.just(()) | st.just((common.NodeEndpoint(node_id=1, host="h", port=2),))
+
+
+def many(of: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(of, max_size=3).map(tuple)
+
+
+def topics(kind: Any, partitions: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return many(st.builds(kind, name=TEXTS, topic_id=IDS, partitions=many(partitions)))
+
+
+PRODUCE_REQUESTS = st.builds(
+    produce.ProduceRequest,
+    acks=INT16,
+    timeout_ms=INT32,
+    topics=topics(produce.ProduceTopic, st.builds(produce.ProducePartition, index=INT32, records=RECORDS)),
+    transactional_id=st.none() | st.none() | TEXTS,
+)
+PRODUCE_RESPONSES = st.builds(
+    produce.ProduceResponse,
+    error_code=st.just(0),
+    topics=topics(
+        produce.ProduceTopicResponse,
+        st.builds(
+            produce.ProducePartitionResponse,
+            index=INT32,
+            error_code=CODES,
+            error_message=TEXTS,
+            base_offset=INT64,
+            log_append_time_ms=INT64,
+            log_start_offset=INT64,
+            current_leader=LEADERS,
+        ),
+    ),
+    throttle_time_ms=INT32,
+    node_endpoints=ENDPOINTS,
+)
+FETCH_REQUESTS = st.builds(
+    fetch.FetchRequest,
+    max_wait_ms=INT32,
+    min_bytes=INT32,
+    max_bytes=INT32,
+    topics=topics(
+        fetch.FetchTopic,
+        st.builds(
+            fetch.FetchPartition,
+            index=INT32,
+            fetch_offset=INT64,
+            max_bytes=INT32,
+            current_leader_epoch=INT32,
+            last_fetched_epoch=INT32,
+            log_start_offset=INT64,
+        ),
+    ),
+    replica=st.none() | st.builds(fetch.ReplicaState, replica_id=INT32, broker_epoch=INT64),
+    isolation_level=st.integers(0, 1),
+    session_id=INT32,
+    session_epoch=INT32,
+    forgotten=st.just(()) | st.just((fetch.ForgottenTopic(topic_id=b"a" * 16, name="a", partitions=(3, 4)),)),
+    rack=TEXTS,
+)
+FETCH_RESPONSES = st.builds(
+    fetch.FetchResponse,
+    error_code=CODES,
+    topics=topics(
+        fetch.FetchTopicResponse,
+        st.builds(
+            fetch.FetchPartitionResponse,
+            index=INT32,
+            error_code=CODES,
+            high_watermark=INT64,
+            last_stable_offset=INT64,
+            log_start_offset=INT64,
+            diverging_epoch=st.none() | st.builds(common.EpochEndOffset, epoch=INT32, end_offset=INT64),
+            current_leader=LEADERS,
+            records=RECORDS,
+            aborted_transactions=st.just(()) | st.just((fetch.AbortedTransaction(producer_id=4, first_offset=5),)),
+            preferred_read_replica=INT32,
+        ),
+    ),
+    session_id=INT32,
+    throttle_time_ms=INT32,
+    node_endpoints=ENDPOINTS,
+)
+MESSAGES = {
+    "produce": st.tuples(PRODUCE_REQUESTS, PRODUCE_RESPONSES),
+    "fetch": st.tuples(FETCH_REQUESTS, FETCH_RESPONSES),
+}
+
+
+def walk_of(api: Api) -> Api:
+    return replace(api, plain=None)
+
+
+def header_of(api: Api, version: int) -> RequestHeader:
+    return RequestHeader(api.key, version, 7, "client")
+
+
+def body(frame: Frame) -> bytes:
+    return b"".join(frame)[LENGTH_BYTES:]
+
+
+def request_from(api: Api, data: bytes) -> Any:
+    """The request, or None for what is malformed."""
+    cursor = Cursor(memoryview(data))
+    try:
+        return decode_request(api, cursor, read_fixed(cursor)).request
+    except Malformed:
+        return None
+
+
+def response_from(api: Api, request: Any, version: int, data: bytes) -> Any:
+    try:
+        return decode_response(Asked(api, header_of(api, version), request), memoryview(data))
+    except Malformed:
+        return None
+
+
+@pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_bytes_and_messages_are_those_of_the_walk(api: Api, version: int, data: st.DataObject) -> None:
+    request, response = data.draw(MESSAGES[api.schema])
+    walk, header = walk_of(api), header_of(api, version)
+    asked = body(encode_request(api, header, request))
+    assert asked == body(encode_request(walk, header, request))
+    assert request_from(api, asked) == request_from(walk, asked)
+    answer = body(encode_response(Asked(api, header, request), response))
+    assert answer == body(encode_response(Asked(walk, header, request), response))
+    assert response_from(api, request, version, answer) == response_from(walk, request, version, answer)
+
+
+@pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_damage_is_judged_as_the_walk_judges_it(api: Api, version: int, data: st.DataObject) -> None:
+    """One byte is another, or the end is missing, or there is more."""
+    request, response = data.draw(MESSAGES[api.schema])
+    header = header_of(api, version)
+    asked = bytearray(body(encode_request(api, header, request)))
+    answer = bytearray(body(encode_response(Asked(api, header, request), response)))
+    for whole in (asked, answer):
+        place = data.draw(st.integers(8, max(8, min(len(whole) - 1, 300))))
+        change = data.draw(st.sampled_from(["flip", "cut", "more"]))
+        if change == "flip" and place < len(whole):
+            whole[place] = data.draw(st.sampled_from([0, 1, 2, 0x7F, 0x80, 0xFF]) | st.integers(0, 255))
+        elif change == "cut":
+            del whole[place:]
+        else:
+            whole += b"\0"
+    assert request_from(api, bytes(asked)) == request_from(walk_of(api), bytes(asked))
+    read = response_from(api, request, version, bytes(answer))
+    assert read == response_from(walk_of(api), request, version, bytes(answer))
+
+
+ORDINARY_PRODUCE = produce.ProduceRequest(
+    acks=-1,
+    timeout_ms=5,
+    topics=(
+        produce.ProduceTopic(
+            name="a",
+            topic_id=b"a" * 16,
+            partitions=tuple(produce.ProducePartition(index=index, records=bytes(16_384)) for index in range(200)),
+        ),
+    ),
+)
+ORDINARY_FETCH = fetch.FetchRequest(
+    max_wait_ms=5,
+    min_bytes=1,
+    max_bytes=9,
+    topics=(
+        fetch.FetchTopic(
+            topic_id=b"a" * 16,
+            name="a",
+            partitions=(fetch.FetchPartition(index=1, fetch_offset=7, max_bytes=5),) * 200,
+        ),
+    ),
+    replica=fetch.ReplicaState(replica_id=2, broker_epoch=8),
+    session_id=4,
+    session_epoch=5,
+)
+PRODUCED = produce.ProduceResponse(
+    topics=(
+        produce.ProduceTopicResponse(
+            name="a",
+            topic_id=b"a" * 16,
+            partitions=(produce.ProducePartitionResponse(index=1, base_offset=7, log_start_offset=0),) * 200,
+        ),
+    )
+)
+FETCHED = fetch.FetchResponse(
+    topics=(
+        fetch.FetchTopicResponse(
+            topic_id=b"a" * 16,
+            name="a",
+            partitions=(
+                fetch.FetchPartitionResponse(index=1, high_watermark=9, records=bytes(16_384)),
+                fetch.FetchPartitionResponse(index=2, high_watermark=9, error_code=6),
+            ),
+        ),
+    )
+)
+ORDINARY = {"produce": (ORDINARY_PRODUCE, PRODUCED), "fetch": (ORDINARY_FETCH, FETCHED)}
+
+
+def without_walk(api: Api) -> Api:
+    """The API as it is, but fails where the schema's walk is taken."""
+
+    def taken(*_arguments: Any) -> Any:
+        pytest.fail("the walk was taken")
+
+    return replace(api, read_request=taken, write_request=taken, read_response=taken, write_response=taken)
+
+
+@pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
+def test_what_is_ordinary_takes_the_short_cut(api: Api, version: int) -> None:
+    request, response = ORDINARY[api.schema]
+    plain, header = without_walk(api), header_of(api, version)
+    cursor = Cursor(memoryview(body(encode_request(plain, header, request))))
+    asked = decode_request(plain, cursor, read_fixed(cursor))
+    answer = body(encode_response(asked, response))
+    decode_response(Asked(plain, header, request), memoryview(answer))
+
+
+@pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
+def test_short_cuts_are_of_flexible_versions(api: Api, version: int) -> None:
+    assert api.request_shape(version).flexible and api.response_shape(version).flexible
+
+
+def test_no_message_has_more_elements_than_the_walk_allows() -> None:
+    """Each topic has less than all may have together; an element of an answer is 33 bytes."""
+    api = APIS[0]
+    in_topic = MAX_ELEMENTS // 2
+    topic = bytes(16) + b"\xa1\x8d\x06" + (bytes(30) + b"\1\0\0") * in_topic + b"\0"
+    for count, fits in ((1, True), (2, False)):
+        data = bytes([0, 0, 0, 7, 0, count + 1]) + topic * count + bytes(5)
+        assert (response_from(api, ORDINARY_PRODUCE, 13, data) is not None) is fits
+
+
+def test_varints_end() -> None:
+    assert uvarint(memoryview(b"\xff\xff\xff\x7f"), 0) == (2**UVARINT_MAX_BITS - 1, 4)
+    for data in (b"\xff\xff\xff\xff\x01", b"\xff\xff", b""):
+        with pytest.raises(NOT_PLAIN):
+            uvarint(memoryview(data), 0)
