@@ -1,172 +1,207 @@
-"""Any bytes at a whole node's lane: `python -m tests.scenarios.node_fuzz [COUNT] [SEED]`, and 20,000 in the suite.
+"""Any bytes at a whole node: `./dev fuzz`; 20,000 inputs in the suite.
 
-The inputs of tests/wire/fuzz.py, made of requests that name a topic which is there, so that they come as far as the
-handlers, the log, and the controller behind it. What has to hold besides: no handler fails unexpectedly (that would
-end the process), nothing that is stored or set changes, and the node is well afterwards.
+Inputs go to the lane (tests/wire/fuzz.py), some to the door of gRPC, some over a socket of the node's own listener;
+they are made of requests that name topics which are there, so that they come as far as the handlers, the log, and the
+controller behind it. What has to hold besides: no handler fails unexpectedly (that would end the process), what is
+stored and set for a topic that no input may change stays as it is, the node answers and takes records on another
+connection, its memory does not grow, and it starts again with what it has stored. Each input is made of its seed.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import argparse
+import asyncio
+import random
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from quorumlog.messages.admin import (
-    AlterableConfig,
-    AlterConfigsResource,
-    CreatePartitionsRequest,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-    DescribeLogDirsRequest,
-    DescribeTopicPartitionsRequest,
-    IncrementalAlterConfigsRequest,
-    LogDirsTopic,
-    PartitionCursor,
-    PartitionsOfTopic,
-)
-from quorumlog.messages.cluster import (
-    ConfigResource,
-    CreatableTopic,
-    CreateTopicsRequest,
-    DeleteTopicsRequest,
-    DescribeConfigsRequest,
-    MetadataRequest,
-    TopicQuery,
-)
-from quorumlog.messages.fetch import (
-    EpochPartition,
-    EpochTopic,
-    FetchPartition,
-    FetchRequest,
-    FetchTopic,
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-    OffsetForLeaderEpochRequest,
-)
-from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
+from quorumlog.errors import ApiError
+from quorumlog.messages.cluster import MetadataRequest, TopicQuery
 from quorumlog.rpc.transport import Connection
-from quorumlog.wire.apis import BY_REQUEST
-from quorumlog.wire.parts import LENGTH_BYTES, Parts
-from tests.scenarios.one_node import BATCH, CALL_MS, LANE, NO_TOPICS_BY_ACCIDENT, RealNode, append, make_topic
-from tests.wire.fuzz import SEEDS, Bodies, Fuzz, fuzz
+from tests.scenarios.fuzz_requests import SCRATCH, TOPIC, Ids, bodies_of, configs_of, offsets_of, requests
+from tests.scenarios.grpc_door import GrpcDoor
+from tests.scenarios.memory_peak import forget_peak, peak_bytes
+from tests.scenarios.one_node import CALL_MS, LANE, NO_TOPICS_BY_ACCIDENT, READY_LIMIT_S, RealNode, make_topic
+from tests.wire.fuzz import Fuzz, quiet
 
-TOPIC, NOT_THERE = "fuzz", "nope"
-TOPIC_RESOURCE = 2
 PATIENCE_S = 0.02
-DAMAGED = BATCH[:17] + bytes([BATCH[17] ^ 1]) + BATCH[18:]  # by its checksum, which no chance will mend
+AT_ONCE = 100  # inputs, each on a connection of its own
+GRPC_PART, SOCKET_PART = 0.1, 0.005  # of the inputs
+LOOKED_AT_EVERY = 1_000  # inputs: how far a finding that needs several may lie before where it shows
+WARM_INPUTS = 5_000  # until everything that is loaded once has been
+MAX_GROWTH_BYTES = 128 * 1024 * 1024  # since then
+MAX_GROWTH_AT_ONCE_BYTES = 64 * 1024 * 1024
+PROGRESS_S = 10.0
+INPUTS = 1_000_000
 
 
 class NodeFuzz:
-    """One node with one topic of one partition, and what was there before the first input."""
+    """One node with two topics of one partition: what no input may change, and what any may."""
 
     def __init__(self, folder: Path) -> None:
         self.at = RealNode(folder, NO_TOPICS_BY_ACCIDENT)
         self._connection = self.at.connect(LANE)
-        self.topic_id = self.at.do(make_topic(self._connection, TOPIC))
+        ids = Ids(
+            topic=self.at.do(make_topic(self._connection, TOPIC)),
+            scratch=self.at.do(make_topic(self._connection, SCRATCH)),
+        )
         self._before = self.at.do(_state(self._connection))
+        self._fuzz = self.at.do(_made(lambda: Fuzz(self._handle, bodies_of(ids), PATIENCE_S)))
+        self.tally = self._fuzz.tally
+        self._grpc = GrpcDoor(self._handle, self._fuzz.on_crash, self.tally, requests(ids), PATIENCE_S)
+        self._warm_bytes: int | None = None
 
-    def run(self, count: int, first_seed: int) -> int:
-        """How many inputs were answered. Raises AssertionError."""
+    def run(self, count: int, first_seed: int, progress: Callable[[], None] = lambda: None) -> None:
+        """Raises AssertionError, which says how to repeat it."""
+        with quiet():
+            for begin in range(first_seed, first_seed + count, LOOKED_AT_EVERY):
+                end = min(begin + LOOKED_AT_EVERY, first_seed + count)
+                try:
+                    self.at.do(self._piece(begin, end))
+                    self._look()
+                except BaseException as error:
+                    error.add_note(f"repeat it: ./dev fuzz --seed {begin} --inputs {end - begin}")
+                    raise
+                progress()
 
-        async def handle(context: Any, request: Any) -> Any:
-            return await self.at.node._handle_client(context, request)
-
-        async def scenario() -> int:
-            return await fuzz(Fuzz(handle, bodies_of(self.topic_id), PATIENCE_S), count, first_seed)
-
-        answered = self.at.do(scenario())
-        assert self.at.crashes == [], self.at.crashes[0]
-        assert self.at.node.ready and self.at.node.fatal is None
-        after = self.at.do(_state(self._connection))
-        assert after == self._before, f"it was {self._before}, it is {after}"
-        assert self.at.do(append(self._connection, TOPIC)) == 0
-        return answered
+    def restart(self) -> None:
+        """Start again with what all those inputs have left. Raises AssertionError."""
+        self.at.do(self._connection.close())
+        self.at.restart()
+        self._connection = self.at.connect(LANE)
+        self.at.do(self._until_led())
+        self._look()
 
     def close(self) -> None:
+        self.at.do(self._fuzz.close())
         self.at.do(self._connection.close())
         self.at.close()
 
+    async def _handle(self, context: Any, request: Any) -> Any:
+        try:
+            response = await self.at.node._handle_client(context, request)
+        except ApiError as error:
+            self.tally.codes[type(request).__name__.replace("Request", "Response")].add(int(error.code))
+            raise
+        if response is not None:
+            self.tally.told(response)
+        return response
 
-async def _state(connection: Connection) -> list[Any]:
-    """What no bad input may change: topics, settings, and where the log begins and ends."""
-    topics = await connection.call(MetadataRequest(all_topics=True, allow_auto_topic_creation=False), CALL_MS)
-    configs = await connection.call(_configs_of(TOPIC), CALL_MS)
-    ends = [await connection.call(_offsets_of(timestamp_ms), CALL_MS) for timestamp_ms in (-1, -2)]
-    return [topics.topics, configs.results, [end.topics for end in ends]]
+    async def _piece(self, begin: int, end: int) -> None:
+        for first in range(begin, end, AT_ONCE):
+            seeds = range(first, min(first + AT_ONCE, end))
+            name = f"seeds {seeds[0]} to {seeds[-1]}"
+            before = forget_peak()
+            with self._fuzz.harmless(name):
+                for task in [asyncio.ensure_future(self._one(seed)) for seed in seeds]:
+                    await task
+            assert self.at.crashes == [], f"{name}: {self.at.crashes[0]}"
+            assert self.at.node.fatal is None, f"{name}: {self.at.node.fatal}"
+            grown = peak_bytes() - before
+            assert grown <= MAX_GROWTH_AT_ONCE_BYTES, f"{name}: {grown} bytes"
+
+    async def _one(self, seed: int) -> None:
+        rng = random.Random(-1 - seed)  # other numbers than those of which the input is made
+        if rng.random() < GRPC_PART:
+            await self._grpc.one(rng)
+            return
+        data = await self._fuzz.one(seed)
+        if rng.random() < SOCKET_PART:
+            await self._by_socket(data)
+
+    async def _by_socket(self, data: bytes) -> None:
+        address = self.at.node.addresses[LANE]
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                writer.write(data)
+                writer.write_eof()
+                await reader.read(-1)
+        except (TimeoutError, ConnectionError):
+            pass
+        finally:
+            writer.transport.abort()
+        self.tally.sockets += 1
+
+    async def _until_led(self) -> None:
+        async with asyncio.timeout(READY_LIMIT_S):
+            while (await _state(self._connection))["log end"] != self._before["log end"]:  # noqa: ASYNC110 - a question
+                await asyncio.sleep(0.02)
+
+    def _look(self) -> None:
+        """Is the node as it was, and well?"""
+        assert self.at.crashes == [], self.at.crashes[0]
+        assert self.at.node.ready and self.at.node.fatal is None
+        after = self.at.do(_state(self._connection))
+        changed = {name: (self._before.get(name), after.get(name)) for name in {**self._before, **after}}
+        changed = {name: (before, now) for name, (before, now) in changed.items() if before != now}
+        assert not changed, f"before and now: {changed}"
+        held = forget_peak()
+        if self._warm_bytes is None and self.tally.inputs >= WARM_INPUTS:
+            self._warm_bytes = held
+        grown = held - (self._warm_bytes or held)
+        assert grown <= MAX_GROWTH_BYTES, f"{grown} bytes more than after {WARM_INPUTS} inputs"
 
 
-def _configs_of(name: str) -> DescribeConfigsRequest:
-    return DescribeConfigsRequest(resources=(ConfigResource(resource_type=TOPIC_RESOURCE, resource_name=name),))
+async def _made(make: Callable[[], Fuzz]) -> Fuzz:
+    return make()
 
 
-def _offsets_of(timestamp_ms: int) -> ListOffsetsRequest:
-    asked = ListOffsetsPartition(index=0, timestamp_ms=timestamp_ms)
-    return ListOffsetsRequest(topics=(ListOffsetsTopic(name=TOPIC, partitions=(asked,)),))
-
-
-def bodies_of(topic_id: bytes) -> Bodies:
-    """Bodies to be damaged, of every API and version: almost empty ones, and ones that mean something."""
-    found = {key: list(bodies) for key, bodies in SEEDS.items()}
-    for request in _requests(topic_id):
-        api = BY_REQUEST[type(request)]
-        for version in range(api.oldest, api.version_for(request, api.newest) + 1):
-            parts = Parts()
-            api.request_shape(version).write(parts, api.write_request(request, version))
-            found[api.key, version].append(b"".join(parts.frame())[LENGTH_BYTES:])
+async def _state(connection: Connection) -> dict[str, Any]:
+    """What no bad input may change of TOPIC: its partitions, its settings, and where its log begins and ends."""
+    asked = MetadataRequest(all_topics=False, topics=(TopicQuery(name=TOPIC),), allow_auto_topic_creation=False)
+    (topic,) = (await connection.call(asked, CALL_MS)).topics
+    (described,) = (await connection.call(configs_of(TOPIC), CALL_MS)).results
+    found: dict[str, Any] = {"error": topic.error_code, "id": topic.topic_id, "partitions": len(topic.partitions)}
+    found |= {config.name: (config.value, config.source) for config in described.configs}
+    for name, timestamp_ms in (("log start", -2), ("log end", -1)):
+        (end,) = (await connection.call(offsets_of(TOPIC, timestamp_ms), CALL_MS)).topics
+        found[name] = (end.partitions[0].error_code, end.partitions[0].offset)
     return found
 
 
-def _requests(topic_id: bytes) -> list[Any]:
-    """Reads of what is there, and changes that are refused however they are damaged: of what is not there, or again."""
-    wanted = FetchPartition(index=0, fetch_offset=0, max_bytes=1 << 20)
-    fetch = FetchRequest(
-        max_wait_ms=5,
-        min_bytes=1,
-        max_bytes=1 << 20,
-        topics=(FetchTopic(topic_id=topic_id, name=TOPIC, partitions=(wanted,)),),
-    )
-    produce = ProduceRequest(
-        acks=-1,
-        timeout_ms=5,
-        topics=(ProduceTopic(name=TOPIC, partitions=(ProducePartition(index=0, records=DAMAGED),)),),
-    )
-    config = AlterableConfig(name="retention.ms", value="1")
-    alter = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=NOT_THERE, configs=(config,))
-    records = DeleteRecordsTopic(name=NOT_THERE, partitions=(DeleteRecordsPartition(index=0, offset=-1),))
-    epochs = EpochTopic(name=TOPIC, partitions=(EpochPartition(index=0, leader_epoch=0),))
-    return [
-        fetch,
-        dataclasses.replace(fetch, session_id=0, session_epoch=0),
-        produce,
-        dataclasses.replace(produce, topics=(dataclasses.replace(produce.topics[0], topic_id=topic_id),)),
-        _offsets_of(-1),
-        _offsets_of(1_700_000_000_000),
-        _configs_of(TOPIC),
-        OffsetForLeaderEpochRequest(topics=(epochs,)),
-        MetadataRequest(all_topics=False, topics=(TopicQuery(name=TOPIC),)),
-        DescribeTopicPartitionsRequest(topics=(TOPIC,), cursor=PartitionCursor(topic_name=TOPIC, partition_index=0)),
-        DescribeLogDirsRequest(all_topics=False, topics=(LogDirsTopic(name=TOPIC, partitions=(0,)),)),
-        CreateTopicsRequest(topics=(CreatableTopic(name=TOPIC),), timeout_ms=5, validate_only=True),
-        DeleteTopicsRequest(topics=(TopicQuery(name=NOT_THERE),), timeout_ms=5),
-        CreatePartitionsRequest(topics=(PartitionsOfTopic(name=NOT_THERE, count=2),), timeout_ms=5),
-        IncrementalAlterConfigsRequest(resources=(alter,), validate_only=True),
-        DeleteRecordsRequest(topics=(records,), timeout_ms=5),
-    ]
+class Progress:
+    """A line now and then: inputs done, how fast, what was covered."""
+
+    def __init__(self, fuzzing: NodeFuzz, count: int) -> None:
+        self._fuzzing, self._count = fuzzing, count
+        self._began_s = self._told_s = time.monotonic()
+
+    def __call__(self) -> None:
+        now_s = time.monotonic()
+        if now_s - self._told_s >= PROGRESS_S:
+            self._told_s = now_s
+            tally = self._fuzzing.tally
+            rate = tally.inputs / (now_s - self._began_s)
+            print(f"{tally.inputs:,} of {self._count:,} inputs, {rate:,.0f}/s; {tally.line()}", flush=True)
+
+    @property
+    def took_s(self) -> float:
+        return time.monotonic() - self._began_s
 
 
 def main() -> None:
-    given = [int(text) for text in sys.argv[1:]]
-    count, seed = (*given, *(1_000_000, 1)[len(given) :])
+    parser = argparse.ArgumentParser(prog="./dev fuzz", description="Bad input of every kind at one whole node.")
+    parser.add_argument("--inputs", type=int, default=INPUTS, help="how many (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the first one; each has its own (default: %(default)s)")
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         fuzzing = NodeFuzz(Path(folder))
+        progress = Progress(fuzzing, given.inputs)
         try:
-            print(f"{fuzzing.run(count, seed)} of {count} inputs were answered; none did harm")
+            fuzzing.run(given.inputs, given.seed, progress)
+            fuzzing.restart()
         finally:
             fuzzing.close()
+    print(*fuzzing.tally.report(), sep="\n")
+    short = fuzzing.tally.shortfalls()
+    if short:
+        sys.exit("not enough of: " + "; ".join(short))
+    print(f"none did harm; the node started again with what they left; {progress.took_s:.0f} s")
 
 
 if __name__ == "__main__":

@@ -86,6 +86,11 @@ class RealNode:
         transport = GrpcTransport() if wire == GRPC else WireTransport()
         return transport.connect(self.node.addresses[wire], internal=False, client_id="tester")
 
+    def restart(self) -> None:
+        """In order, with what lies on its disk."""
+        self.do(self.node.stop())
+        self.node = self.do(self._start())
+
     def close(self) -> None:
         self.do(self.node.stop())
         self.loop.close()

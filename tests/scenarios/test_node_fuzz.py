@@ -1,4 +1,4 @@
-"""20,000 inputs at the lane of a whole node; `python -m tests.scenarios.node_fuzz` takes as many as one likes."""
+"""20,000 inputs at a whole node; `./dev fuzz` takes as many as one likes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ COUNT = 20_000
 def test_any_bytes_harm_no_node(tmp_path: Path) -> None:
     fuzzing = NodeFuzz(tmp_path)
     try:
-        assert fuzzing.run(COUNT, first_seed=1) > COUNT // 10
+        fuzzing.run(COUNT, first_seed=1)
+        fuzzing.restart()
     finally:
         fuzzing.close()
+    assert fuzzing.tally.shortfalls() == []

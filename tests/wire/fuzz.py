@@ -1,9 +1,9 @@
 """Any bytes at the lane's front door: 20,000 inputs in the suite, as many as one likes by tests/scenarios/node_fuzz.py.
 
-An input is a sequence of frames, valid ones of every API and version with bytes changed, cut, doubled or swapped, or
-no frames at all, read in pieces of any size by a connection of its own. What has to hold: nothing but the connection
-suffers, no handler's task is left, what the node counts is zero again, and no input makes more objects than a small
-factor of its size. One failure prints the seed that repeats it.
+An input is a sequence of frames, right or damaged (frames.py, damage.py), read in pieces of any size by a connection
+of its own. What has to hold: nothing but the connection suffers, no handler's task is left, what the node counts is
+zero again, no input takes long, and none makes more objects than a small factor of its size. One failure prints the
+seed that repeats it.
 """
 
 from __future__ import annotations
@@ -11,36 +11,32 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import struct
+import time
 import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
 from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener
 from quorumlog.wire import sasl
-from quorumlog.wire.apis import APIS, BY_REQUEST
+from quorumlog.wire.answering import Slot
+from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.codec import Asked
 from quorumlog.wire.framing import SCRATCH_BYTES
 from quorumlog.wire.limits import NodeBytes, WireLimits
-from quorumlog.wire.parts import LENGTH_BYTES, Parts
 from quorumlog.wire.served import ServedConnection
 from quorumlog.wire.server import Serving
+from tests.wire.frames import Bodies, a_frame, seeds
+from tests.wire.tally import Tally
 
 IDENTITY = Identity(cluster_id="c1", node_id=1, incarnation_id=b"i" * 16, secret=b"s" * 32)
-SPOKEN = [(api.key, api.oldest, api.newest) for api in APIS] + [(18, 0, 4), (17, 0, 1), (36, 0, 2)]
-INTERESTING = (
-    b"\0",
-    b"\xff",
-    b"\x7f\xff\xff\xff",
-    b"\x80\0\0\0",
-    b"\xff\xff\xff\xff\x0f",
-    b"\xff\xff",
-    b"\x01",
-    b"\x02",
-)
 MAX_FACTOR = 200  # bytes of memory for a byte of input
 MIN_ALLOWANCE = 2_000_000
-PATIENT_PART = 0.02
+MAX_INPUT_S = 2.0  # of this thread's processor time; what an API's newest version is made of is loaded in it
+PATIENT_PART = 0.6
+INTERNAL_PART = 0.1  # of the inputs: at the door of nodes
 
 
 class DeadTransport(asyncio.Transport):
@@ -83,66 +79,30 @@ async def _handler(_context: Any, request: Any) -> Any:
     return BY_REQUEST[type(request)].method.response()
 
 
-Bodies = dict[tuple[int, int], list[bytes]]  # by API and version
+class Watched(ServedConnection):
+    """Counts what comes to a handler."""
+
+    def __init__(self, serving: Serving, tally: Tally, made: list[str]) -> None:
+        super().__init__(serving)
+        self._tally, self._made = tally, made
+
+    async def _answer(self, slot: Slot, asked: Asked) -> None:
+        number = asked.header.correlation_id
+        if 0 <= number < len(self._made):
+            self._tally.begun[self._made[number]] += 1
+        self._tally.handled[asked.api.key, asked.header.version] += 1
+        await super()._answer(slot, asked)
 
 
-def a_frame(rng: random.Random, bodies: Bodies) -> bytes:
-    """Of a random API and version, empty or damaged."""
-    key, oldest, newest = rng.choice(SPOKEN)
-    version = rng.randint(oldest, newest)
-    header = struct.pack(">hhih", key, version, rng.randrange(2**31), 2) + b"me"
-    body = rng.choice(bodies.get((key, version), [b""])) if rng.random() < 0.8 else rng.randbytes(rng.randrange(60))
-    frame = bytearray(header + (b"\0" if rng.random() < 0.6 else b"") + body)
-    for _ in range(rng.choice((0, 1, 1, 2, 5))):
-        _damage(frame, rng)
-    size = len(frame) if rng.random() < 0.97 else rng.choice((-1, 0, 2**31 - 1, len(frame) + 1, max(1, len(frame) - 1)))
-    return struct.pack(">i", size) + bytes(frame)
-
-
-def _damage(frame: bytearray, rng: random.Random) -> None:
-    at = rng.randrange(len(frame) + 1)
-    match rng.randrange(5):
-        case 0:
-            frame[at : at + 1] = rng.choice(INTERESTING)
-        case 1:
-            del frame[at : at + rng.randrange(8)]
-        case 2:
-            frame[at:at] = frame[at : at + rng.randrange(64)] * rng.randrange(1, 9)
-        case 3:
-            frame[at : at + 4] = rng.choice(INTERESTING)
-        case _:
-            frame[at:at] = rng.randbytes(rng.randrange(16))
-
-
-def _seeds() -> Bodies:
-    """Bodies that are right, to be damaged: each field at its default, and once with one element in each list."""
-    found: Bodies = {}
-    for api in APIS:
-        for version in range(api.oldest, api.newest + 1):
-            shape = api.request_shape(version)
-            parts = Parts()
-            shape.write(parts, {})
-            found[api.key, version] = [b"".join(parts.frame())[LENGTH_BYTES:]]
-            for step in shape.steps:
-                many: dict[str, Any] = {getattr(step, "name", ""): [{}]}
-                parts = Parts()
-                try:
-                    shape.write(parts, many)
-                except (AttributeError, TypeError, struct.error):
-                    continue  # not a list of structs
-                found[api.key, version].append(b"".join(parts.frame())[LENGTH_BYTES:])
-    return found
-
-
-SEEDS = _seeds()
+SEEDS = seeds()
 
 
 class Fuzz:
-    """handler: what is behind the door of clients. patience_s: how long one input in fifty waits for its answers."""
+    """handler: what is behind the door of clients. patience_s: how long six inputs in ten wait for its answers."""
 
     def __init__(self, handler: Handler = _handler, bodies: Bodies = SEEDS, patience_s: float = 0) -> None:
         self.crashes: list[str] = []
-        self.served = 0
+        self.tally = Tally()
         listeners = [
             Listener(name="F", address=Address("h", 1), internal=internal, lane=True) for internal in (False, True)
         ]
@@ -155,29 +115,32 @@ class Fuzz:
                     listener=listener,
                     identity=IDENTITY,
                     handler=_handler if listener.internal else handler,  # who has the secret may do harm
-                    on_crash=self._on_crash,
+                    on_crash=self.on_crash,
                 ),
                 limits=limits,
                 node_bytes=self.node_bytes,
                 scratch=memoryview(bytearray(SCRATCH_BYTES)),
                 serves=None,
                 grpc_address=lambda: None,
-                on_crash=self._on_crash,
+                on_crash=self.on_crash,
             )
             for listener in listeners
         ]
 
-    def _on_crash(self, name: str, error: BaseException) -> None:
+    def on_crash(self, name: str, error: BaseException) -> None:
         self.crashes.append(f"{name}: {error!r}")
 
-    async def one(self, seed: int) -> int:
-        """Feed one input; gives its size."""
+    async def one(self, seed: int) -> bytes:
+        """Feed one input, and give it."""
         rng = random.Random(seed)
-        serving = self.servings[rng.random() < 0.3]
-        data = b"".join(a_frame(rng, self._bodies) for _ in range(rng.randrange(1, 5)))
+        serving = self.servings[rng.random() < INTERNAL_PART]
+        frames = [a_frame(rng, self._bodies, number) for number in range(rng.randrange(1, 5))]
+        data = b"".join(frame.data for frame in frames)
         if serving.dispatch.listener.internal and rng.random() < 0.5:
             data = b"".join(sasl.ask_authenticate(1, IDENTITY)) + data
-        connection, transport = ServedConnection(serving), DeadTransport()
+        kinds = [frame.kind for frame in frames]
+        self.tally.made.update(kinds)
+        connection, transport = Watched(serving, self.tally, kinds), DeadTransport()
         connection.connection_made(transport)
         position = 0
         while position < len(data) and not transport.closed:
@@ -192,35 +155,46 @@ class Fuzz:
         if rng.random() < PATIENT_PART:
             await self._until_answered(connection)
         connection.connection_lost(None)
-        self.served += transport.written > 0
-        return len(data)
+        self.tally.inputs += 1
+        self.tally.answered += transport.written > 0
+        return data
 
     async def _until_answered(self, connection: ServedConnection) -> None:
         until_s = asyncio.get_running_loop().time() + self._patience_s
         while not connection.idle and asyncio.get_running_loop().time() < until_s:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.0005)
 
-    async def run(self, count: int, first_seed: int) -> None:
-        """Raises AssertionError, naming the seed."""
-        for seed in range(first_seed, first_seed + count):
-            tracemalloc.reset_peak()
-            before = tracemalloc.get_traced_memory()[0]
-            size = await self.one(seed)
-            peak = tracemalloc.get_traced_memory()[1] - before
-            assert not self.crashes, f"seed {seed}: {self.crashes}"
-            assert (self.node_bytes.used_bytes, self.node_bytes.granted_bytes) == (0, 0), f"seed {seed}"
-            assert peak <= MIN_ALLOWANCE + MAX_FACTOR * size, f"seed {seed}: {peak} bytes of memory for {size}"
+    async def checked(self, seed: int) -> None:
+        """As `one`, within its memory. Raises AssertionError, naming the seed."""
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        with self.harmless(f"seed {seed}"):
+            data = await self.one(seed)
+        peak = tracemalloc.get_traced_memory()[1] - before
+        assert peak <= MIN_ALLOWANCE + MAX_FACTOR * len(data), f"seed {seed}: {peak} bytes of memory for {len(data)}"
+
+    @contextmanager
+    def harmless(self, name: str) -> Iterator[None]:
+        """Around one input, or several at once. Raises AssertionError."""
+        began_s = time.thread_time()
+        yield
+        took_s = time.thread_time() - began_s
+        assert not self.crashes, f"{name}: {self.crashes}"
+        assert (self.node_bytes.used_bytes, self.node_bytes.granted_bytes) == (0, 0), name
+        assert took_s <= MAX_INPUT_S, f"{name}: {took_s:.1f} s"
+
+    async def close(self) -> None:
         for serving in self.servings:
             await serving.nursery.close()
 
 
-async def fuzz(fuzz: Fuzz, count: int, first_seed: int) -> int:
-    """How many inputs were answered at all: a fuzz that is always turned away at the door finds nothing."""
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the log line that every closed connection is worth."""
     log = logging.getLogger("quorumlog.wire")
     before = log.level
     log.setLevel(logging.ERROR)
     try:
-        await fuzz.run(count, first_seed)
-        return fuzz.served
+        yield
     finally:
         log.setLevel(before)
