@@ -106,7 +106,7 @@ class Follower:
         self._step(replica, LogAdvanced(end_offset, min(synced_end, end_offset)))
 
     def _moved(self, position: FetchPosition, log: Log) -> None:
-        assert log.synced_end == log.end_offset or not log.config.durable, "acknowledged before it was on disk"
+        assert log.is_acknowledgeable, "acknowledged before it was on disk"
         position.offset, position.last_epoch, position.log_start = log.end_offset, log.last_epoch, log.start_offset
         position.progressed()
 

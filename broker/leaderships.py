@@ -121,6 +121,6 @@ def _make_ready(replica: Replica, epoch: Epoch, leads: bool) -> _Ready:
     else:
         epoch_start = -1
         log.truncate_to(log.end_offset)  # forgets a leadership of ours without records: `last_epoch` is of a record
-    if log.config.durable:
+    if log.must_sync:
         log.sync()  # a follower's first fetch acknowledges all that the log holds
     return _Ready(log, log.start_offset, log.end_offset, log.synced_end, epoch_start)

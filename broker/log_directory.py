@@ -17,12 +17,15 @@ from storage.batch import StoredBatch
 from storage.checkpoint import RecoveryPoints
 from storage.disk import Disk
 from storage.log import Log, LogClosed
+from storage.log_config import NEVER
 from storage.log_starts import LogStarts
 from storage.worker import Answer, Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, DirectoryOffline, Job, Outcome, TruncateJob
 
 T = TypeVar("T")
 Told = Callable[[Exception | None], None]  # None: it went well
+
+MAX_FLUSH_MS = 3_600_000  # of `flush.ms`: sooner is allowed, and a timer holds its log, which may be deleted meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,7 @@ class DirectoryQueue:
         self.directory = directory
         self.failed = not directory.online
         self._on_failed = on_failed
+        self._sync_timers: dict[Log, asyncio.TimerHandle] = {}
         self.log_starts = LogStarts(directory.disk, directory.path)  # used in the worker's turns only
 
     @property
@@ -63,6 +67,8 @@ class DirectoryQueue:
         """
         on_written = None if written is None else self._told(written)
         self._submit(AppendJob(log, batches), on_written, self._told(synced))
+        if log.config.flush_ms < NEVER and not log.config.durable:
+            self._sync_later(log)
 
     def truncate(self, log: Log, offset: int, *, told: Told) -> None:
         """Durable when told."""
@@ -79,6 +85,20 @@ class DirectoryQueue:
                 failed(outcome.error)
 
         self._submit(CallJob(work), answered, None)
+
+    def _sync_later(self, log: Log) -> None:
+        """`flush.ms`: at the latest so long after the first append that is not synced. One timer for each log."""
+        if log not in self._sync_timers:
+            delay_s = min(log.config.flush_ms, MAX_FLUSH_MS) / 1000
+            self._sync_timers[log] = asyncio.get_running_loop().call_later(delay_s, self._sync_now, log)
+
+    def _sync_now(self, log: Log) -> None:
+        del self._sync_timers[log]
+        try:
+            self._submit(CallJob(log.ask_sync, (log,)), None, self._told(lambda _: None))
+        except ApiError:
+            if not self.failed:
+                self._sync_later(log)  # a full queue
 
     async def settle(self, work: Callable[[], T]) -> T:
         """`call`, awaited. Raises what `work` raises, DirectoryOffline, or ApiError."""

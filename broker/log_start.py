@@ -30,7 +30,7 @@ def begin_inside(replica: Replica, log: Log, batches: Sequence[StoredBatch]) -> 
     log.truncate_fully(batches[0].base_offset)
     log.append(batches)
     log.advance_start(start)
-    if log.config.durable:
+    if log.must_sync:
         log.sync()
 
 

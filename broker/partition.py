@@ -46,6 +46,7 @@ from broker.partition_events import (
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, NO_NODE, BrokerEpoch, Epoch, NodeId, Offset
 from storage.commit_rule import high_watermark
+from storage.log_config import NEVER
 
 REVERT = frozenset({ErrorCode.INELIGIBLE_REPLICA})
 AWAIT_METADATA = frozenset(
@@ -70,11 +71,17 @@ class Partition:
     """Invariants (`check_invariants`): log_start <= high_watermark <= end_offset; synced_end <= end_offset; the epochs
     and, within one leadership, the high watermark never fall; a leader is in its own ISR; one proposal in flight."""
 
-    def __init__(self, node_id: NodeId, *, min_isr: int, durable: bool, lag_time_max_ms: int) -> None:
-        """min_isr: the topic's `min.insync.replicas`; above the replica count it means all of them."""
+    def __init__(
+        self, node_id: NodeId, *, min_isr: int, durable: bool, flush_messages: int = NEVER, lag_time_max_ms: int
+    ) -> None:
+        """min_isr: the topic's `min.insync.replicas`; above the replica count it means all of them.
+
+        durable, flush_messages: see `counted_end`.
+        """
         self.node_id = node_id
         self.min_isr = min_isr
         self.durable = durable
+        self.flush_messages = flush_messages
         self._lag_time_max_ms = lag_time_max_ms
         self.role = Role.OFFLINE
         self.failed = False
@@ -107,8 +114,14 @@ class Partition:
 
     @property
     def counted_end(self) -> Offset:
-        """How far this replica counts for the high watermark, and may acknowledge."""
-        return self.synced_end if self.durable else self.end_offset
+        """How far this replica counts for the high watermark, and may acknowledge.
+
+        Only what is synced, unless the topic is not `durable`; then also what is not, while it is fewer than
+        `flush_messages` records: with more, a sync is under way, and this waits for it.
+        """
+        if self.durable or self.end_offset - self.synced_end >= self.flush_messages:
+            return self.synced_end
+        return self.end_offset
 
     @property
     def effective_min_isr(self) -> int:
@@ -150,6 +163,7 @@ class Partition:
                 return [*self._advance_high_watermark(now_ms), *self._tell_low_watermark()]
             case SettingsChanged():
                 self.min_isr, self.durable = event.min_isr, event.durable
+                self.flush_messages = event.flush_messages
                 return self._advance_high_watermark(now_ms)
             case IsrAnswered():
                 return self._on_isr_answered(event, now_ms)

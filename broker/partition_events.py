@@ -12,6 +12,7 @@ from typing import NamedTuple
 from broker.isr_state import Isr
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, Epoch, NodeId, Offset
+from storage.log_config import NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +102,11 @@ class BrokersChanged:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """durable: the topic's `durability` is `synced`, so that only synced ends count."""
+    """durable: the topic's `durability` is `synced`, so that only synced ends count. flush_messages: the topic's."""
 
     min_isr: int
     durable: bool
+    flush_messages: int = NEVER
 
 
 @dataclass(frozen=True, slots=True)

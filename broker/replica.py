@@ -72,6 +72,8 @@ def log_config(config: TopicConfig) -> LogConfig:
         segment_bytes=config.segment_bytes,
         index_interval_bytes=max(1, config.index_interval_bytes),
         durable=config.synced,
+        flush_messages=config.flush_messages,
+        flush_ms=config.flush_ms,
         remembers_producers=True,
     )
 

@@ -320,6 +320,7 @@ class ReplicaManager:
             self._node_id,
             min_isr=config.min_insync_replicas,
             durable=config.synced,
+            flush_messages=config.flush_messages,
             lag_time_max_ms=self._config.replica_lag_time_max_ms,
         )
         replica = Replica(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from broker.leaderships import RETRY_MS
 from broker.log_directory import DirectoryQueue
-from broker.partition_events import SettingsChanged
+from broker.partition_events import LogAdvanced, SettingsChanged
 from broker.registry import Registry
 from broker.replica import Replica, Step, log_config
 from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -45,13 +45,22 @@ class TopicSettings:
     def _tell_log(self, replica: Replica, queue: DirectoryQueue, config: TopicConfig) -> None:
         def change() -> None:
             if replica.opened is not None:
-                replica.opened.config = log_config(config)
-                if config.synced:
-                    replica.opened.sync()
+                taken = log_config(config)
+                if taken.ever_syncs:
+                    replica.opened.sync()  # what was appended under looser settings; first, for the loop looks at both
+                replica.opened.config = taken
 
-        settings = SettingsChanged(min_isr=config.min_insync_replicas, durable=config.synced)
+        def changed() -> None:
+            if replica.log is not None:
+                end_offset = replica.log.end_offset
+                self._step(replica, LogAdvanced(end_offset, min(replica.log.synced_end, end_offset)))
+            self._step(replica, settings)
+
+        settings = SettingsChanged(
+            min_isr=config.min_insync_replicas, durable=config.synced, flush_messages=config.flush_messages
+        )
         try:
-            queue.call(change, done=lambda _: self._step(replica, settings), failed=lambda _: None)
+            queue.call(change, done=lambda _: changed(), failed=lambda _: None)
         except ApiError:
             if not queue.failed:  # its queue is full
                 asyncio.get_running_loop().call_later(RETRY_MS / 1000, self._tell_log, replica, queue, config)

@@ -74,6 +74,7 @@ class Log:
         self._unsynced: list[Segment] = []  # written since their last sync, in order
         self._names_unsynced = False
         self._epochs_unsynced = False
+        self._sync_asked = False
         self._changing = _Changing(path)
 
     @classmethod
@@ -116,6 +117,12 @@ class Log:
         """The first failed write or sync, after which the log takes no changes."""
         return self._changing.failure
 
+    @property
+    def is_acknowledgeable(self) -> bool:
+        """True where everything published is synced, or need not be: then its end may be told as this replica's."""
+        unsynced = self.end_offset - self.synced_end
+        return unsynced <= 0 or (not self.config.durable and unsynced < self.config.flush_messages)
+
     def locate(self, offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool = True) -> FileRange:
         """`read` without the bytes: where they are. For who sends them straight from the file."""
         return self._view.locate(offset, max_bytes, upper_bound, min_one_batch)
@@ -136,6 +143,18 @@ class Log:
     def is_dirty(self) -> bool:
         """True if `sync` has something to do."""
         return bool(self._unsynced) or self._names_unsynced or self._epochs_unsynced
+
+    @property
+    def must_sync(self) -> bool:
+        """True if the turn that made it dirty ends with a sync: what was appended may not be acknowledged before.
+
+        With `durability=replicated` that is so once `flush.messages` records are not synced, as Kafka has it.
+        """
+        return self.config.durable or self._sync_asked or not self.is_acknowledgeable
+
+    def ask_sync(self) -> None:
+        """Of the turn's end, whatever the config says."""
+        self._sync_asked = True
 
     def check(self, batches: Sequence[StoredBatch], end_offset: Offset, last_epoch: Epoch) -> tuple[Offset, Epoch]:
         """(end offset, last epoch) after appending to a log that ends so. Raises UnexpectedAppend; changes nothing."""
@@ -181,6 +200,7 @@ class Log:
                 self.producers.sync()
             self._sync_names()
             self.synced_end = end
+            self._sync_asked = False
         return end
 
     def truncate_to(self, offset: Offset) -> Offset:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from storage.offset_index import MAX_POSITION
 
 MIN_SEGMENT_BYTES = 256
+NEVER = (1 << 63) - 1  # of records or milliseconds: the largest that can be set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,8 +17,16 @@ class LogConfig:
     segment_bytes: int = 1 << 30  # segment.bytes: a new segment begins when the next batch would exceed it
     index_interval_bytes: int = 4096  # index.interval.bytes
     durable: bool = True  # durability=synced; False is durability=replicated, Kafka's page-cache rule (DESIGN §6)
+    flush_messages: int = NEVER  # flush.messages: so many records are not acknowledged before they are synced
+    flush_ms: int = NEVER  # flush.ms: the longest that an append waits for its sync; whoever has a clock asks for it
     remembers_producers: bool = False  # so that a repeated batch is known (storage/producer_state.py)
 
     def __post_init__(self) -> None:
         assert MIN_SEGMENT_BYTES <= self.segment_bytes <= MAX_POSITION, self.segment_bytes
         assert self.index_interval_bytes >= 1
+        assert self.flush_messages >= 1 and self.flush_ms >= 0
+
+    @property
+    def ever_syncs(self) -> bool:
+        """False: the page cache alone decides when an append reaches the disk."""
+        return self.durable or self.flush_messages < NEVER or self.flush_ms < NEVER

@@ -137,7 +137,7 @@ class DirectoryWriter:
         run: performs the syncs, each of another log, and returns when all have ended.
         """
         if self._offline is None:
-            logs = [log for log in self._dirty if log.config.durable and log.failure is None]
+            logs = [log for log in self._dirty if log.must_sync and log.failure is None]
             if len(logs) > 1:
                 for log in logs:
                     log.begin_sync()

@@ -254,10 +254,11 @@ class ReplicaCluster:
         node = self.nodes[follower]
         assert isinstance(target.topic, bytes)
         replica = node.replicas.replicas.get((target.topic, target.partition.index)) if node.loop.alive else None
-        if replica is None or replica.log is None or not replica.config.synced:
+        if replica is None or replica.log is None:
             return
         if replica.core.leader_epoch == target.partition.current_leader_epoch:
-            assert target.partition.fetch_offset <= replica.log.synced_end, (follower, target)
+            unsynced = target.partition.fetch_offset - replica.log.synced_end
+            assert unsynced < (1 if replica.config.synced else replica.config.flush_messages), (follower, target)
 
     # --- metadata ---
 

@@ -328,6 +328,30 @@ def test_the_page_cache_counts_where_the_topic_says_so() -> None:
     assert driver.step(SettingsChanged(min_isr=1, durable=False)) == [HighWatermarkMoved(5)]
 
 
+@pytest.mark.parametrize(
+    ("flush_messages", "end", "synced", "counted"),
+    [(1, 5, 5, 5), (1, 5, 4, 4), (3, 5, 3, 5), (3, 5, 2, 2), (3, 5, 0, 0)],
+)
+def test_the_page_cache_counts_until_a_sync_is_due(flush_messages: int, end: int, synced: int, counted: int) -> None:
+    driver = Driver()
+    driver.lead(isr=(ME, A))
+    driver.step(SettingsChanged(min_isr=1, durable=False, flush_messages=flush_messages))
+    driver.append(end, synced=synced)
+    driver.fetch(A, end)
+    assert (driver.core.counted_end, driver.core.high_watermark) == (counted, counted)
+
+
+def test_what_was_counted_stays_committed_while_a_sync_is_due() -> None:
+    driver = Driver()
+    driver.lead(isr=(ME, A))
+    driver.step(SettingsChanged(min_isr=1, durable=False, flush_messages=3))
+    driver.append(2, synced=0)
+    assert driver.fetch(A, 2) == [HighWatermarkMoved(2)]
+    driver.append(4, synced=0)
+    assert driver.fetch(A, 4) == [] and driver.core.high_watermark == 2
+    assert driver.append(4, synced=4) == [HighWatermarkMoved(4)]
+
+
 def test_a_follower_holds_its_high_watermark_below_its_own_end() -> None:
     driver = Driver()
     assert driver.metadata(leader=A, isr=(A,)) == [Follow(A, 5)]
