@@ -97,8 +97,7 @@ class SourceSession:
             if position is not None and (taken_back or not ready):
                 kept[key] = None
         if len(self._told) == len(forgotten) and not named:
-            self.lost()
-            return None
+            return self._ask_for_all(positions, now_ms, broker_epoch)
         self._touched = kept
         for key in forgotten:
             del self._told[key]
