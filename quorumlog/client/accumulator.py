@@ -26,9 +26,9 @@ from quorumlog.records import (
     NO_SEQUENCE,
     Buffer,
     Codec,
-    Record,
+    Row,
     UnsealedBatch,
-    encode_batch,
+    lay_out_rows,
 )
 
 RECORD_OVERHEAD = 24  # upper bound of a record's bytes beside key, value and headers
@@ -49,8 +49,8 @@ class Batch:
     number: Number = NO_NUMBER
     size_bytes: int = BATCH_OVERHEAD  # upper bound before encoding
     count: int = 0
-    records: list[tuple[int, bytes | None, bytes | None, Headers]] = field(default_factory=list)
-    columns: UnsealedBatch | None = None  # in place of `records`
+    records: list[Row] = field(default_factory=list)
+    unsealed: UnsealedBatch | None = None  # made of the records, or of columns in their place
     encoded: Buffer | None = None
     encoded_as: Number = NO_NUMBER
     attempts: int = 0
@@ -73,26 +73,15 @@ class Batch:
     @property
     def is_closed(self) -> bool:
         """True where it takes no more records."""
-        return self.columns is not None or self.encoded is not None or self.attempts > 0
+        return self.unsealed is not None or self.attempts > 0
 
     def encode(self, codec: Codec) -> Buffer:
         """The batch as bytes, made once for each number. Offsets are relative to 0: the leader sets the base."""
+        if self.unsealed is None:
+            self.unsealed = lay_out_rows(self.records, codec)
         if self.encoded is None or self.encoded_as != self.number:
-            self.encoded = self._records_as_bytes(codec) if self.columns is None else self.columns.seal(*self.number)
-            self.encoded_as = self.number
+            self.encoded, self.encoded_as = self.unsealed.seal(*self.number), self.number
         return self.encoded
-
-    def _records_as_bytes(self, codec: Codec) -> bytes:
-        return encode_batch(
-            [
-                Record(offset=i, timestamp_ms=ts, key=key, value=value, headers=headers)
-                for i, (ts, key, value, headers) in enumerate(self.records)
-            ],
-            codec=codec,
-            producer_id=self.number.producer_id,
-            producer_epoch=self.number.epoch,
-            base_sequence=self.number.base_sequence,
-        )
 
 
 @dataclass(slots=True)
@@ -142,12 +131,15 @@ class Accumulator:
         value: bytes | None,
         headers: Headers,
         *,
+        size: int,
         now_ms: int,
         on_done: Callable[[Batch], None],
     ) -> tuple[Batch, int, bool]:
-        """Queue a record. Gives its batch, its place in it, and whether the batch is new (then `on_done` is kept)."""
-        size = record_bytes(key, value, headers)
-        queue = self._queues.setdefault((topic, partition), _Queue())
+        """Queue a record. Gives its batch, its place in it, and whether the batch is new (then `on_done` is kept).
+
+        size: `record_bytes` of it.
+        """
+        queue = self._queue(topic, partition)
         batch = queue.waiting[-1] if queue.waiting else None
         new = batch is None or batch.is_closed or batch.size_bytes + size > self._batch_size
         if batch is None or new:
@@ -158,15 +150,15 @@ class Accumulator:
         self.buffered_bytes += size
         return batch, batch.count - 1, new
 
-    def append_columns(
-        self, topic: str, partition: int, columns: UnsealedBatch, *, now_ms: int, on_done: Callable[[Batch], None]
+    def append_unsealed(
+        self, topic: str, partition: int, unsealed: UnsealedBatch, *, now_ms: int, on_done: Callable[[Batch], None]
     ) -> Batch:
         """Queue a batch whose records are bytes already; nothing is added to it."""
-        queue = self._queues.setdefault((topic, partition), _Queue())
+        queue = self._queue(topic, partition)
         batch = self._begin(queue, topic, partition, now_ms, on_done)
-        batch.columns, batch.count = columns, columns.count
-        self.buffered_bytes += len(columns.buffer) - batch.size_bytes
-        batch.size_bytes = len(columns.buffer)
+        batch.unsealed, batch.count = unsealed, unsealed.count
+        self.buffered_bytes += len(unsealed.buffer) - batch.size_bytes
+        batch.size_bytes = len(unsealed.buffer)
         return batch
 
     @property
@@ -278,6 +270,12 @@ class Accumulator:
             assert self.identity is not None
             queue.numbering = Numbering(self.identity)
         return queue.numbering
+
+    def _queue(self, topic: str, partition: int) -> _Queue:
+        queue = self._queues.get((topic, partition))
+        if queue is None:
+            queue = self._queues[topic, partition] = _Queue()
+        return queue
 
     def _begin(self, queue: _Queue, topic: str, partition: int, now_ms: int, on_done: Callable[[Batch], None]) -> Batch:
         batch = Batch(topic, partition, now_ms, on_done, place=queue.begun)

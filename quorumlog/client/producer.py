@@ -131,7 +131,15 @@ class AsyncProducer:
             self._check_partition(topic, partition, count)
         when_ms = self._clock.wall_ms() if timestamp_ms is None else timestamp_ms
         batch, index, new = self._accumulator.append(
-            topic, partition, when_ms, key, value, headers, now_ms=self._clock.now_ms(), on_done=self._batch_done
+            topic,
+            partition,
+            when_ms,
+            key,
+            value,
+            headers,
+            size=size,
+            now_ms=self._clock.now_ms(),
+            on_done=self._batch_done,
         )
         if new:
             self._fates[batch] = BatchFate(asyncio.get_running_loop())
@@ -163,7 +171,7 @@ class AsyncProducer:
         parts: list[tuple[BatchFate, Any]] = []
         for unsealed, places in columns.encode(rows, self.options.batch_size, self.options.compression_type):
             await self._wait_for_room(len(unsealed.buffer))
-            batch = self._accumulator.append_columns(
+            batch = self._accumulator.append_unsealed(
                 topic, partition, unsealed, now_ms=self._clock.now_ms(), on_done=self._batch_done
             )
             fate = self._fates[batch] = BatchFate(asyncio.get_running_loop())

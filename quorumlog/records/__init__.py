@@ -30,6 +30,7 @@ from quorumlog.records.partitioner import murmur2, partition_for_key
 from quorumlog.records.plain import decode_batch, encode_batch
 from quorumlog.records.produced import validate_produced
 from quorumlog.records.record import Record, RecordHeaders
+from quorumlog.records.rows import Row, lay_out_rows
 from quorumlog.records.unsealed import UnsealedBatch
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "CorruptRecords",
     "Record",
     "RecordHeaders",
+    "Row",
     "TruncatedRecords",
     "UnsealedBatch",
     "crc32c",
@@ -54,6 +56,7 @@ __all__ = [
     "encode_batch",
     "headers",
     "iter_headers",
+    "lay_out_rows",
     "murmur2",
     "parse_header",
     "partition_for_key",

@@ -99,9 +99,14 @@ def _check_order(records: Sequence[Record], base_offset: Offset, last_offset_del
 def _check_timestamps(records: Sequence[Record]) -> int:
     """The first record's timestamp, -1 without records."""
     for record in records:
-        if not NO_TIMESTAMP <= record.timestamp_ms <= MAX_TIMESTAMP_MS:
-            raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"timestamp {record.timestamp_ms} ms")
+        check_timestamps(record.timestamp_ms, record.timestamp_ms)
     return records[0].timestamp_ms if records else NO_TIMESTAMP
+
+
+def check_timestamps(lowest: int, highest: int) -> None:
+    """Raises ApiError INVALID_TIMESTAMP unless all between them may be a record's."""
+    if lowest < NO_TIMESTAMP or highest > MAX_TIMESTAMP_MS:
+        raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"timestamps from {lowest} to {highest} ms")
 
 
 def records_payload(

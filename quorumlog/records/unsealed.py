@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quorumlog.ids import NO_EPOCH, Epoch
-from quorumlog.records.batch import BATCH_OVERHEAD, header_bytes
+from quorumlog.records.batch import BATCH_OVERHEAD, Codec, header_bytes
+from quorumlog.records.compression import compress
 
 
 @dataclass(slots=True)
@@ -48,3 +49,10 @@ class UnsealedBatch:
             count=self.count,
         )
         return batch
+
+
+def compressed(codec: Codec, batch: memoryview) -> memoryview:
+    """BATCH_OVERHEAD bytes of room and the records behind them, as this codec stores them."""
+    if codec == Codec.NONE:
+        return batch
+    return memoryview(bytearray(BATCH_OVERHEAD) + compress(codec, batch[BATCH_OVERHEAD:]))

@@ -20,7 +20,9 @@ def add(
     accumulator: Accumulator, value: bytes, *, partition: int = 0, now_ms: int = 0, ended: list[Batch] | None = None
 ) -> Batch:
     done = (ended if ended is not None else []).append
-    batch, _, _ = accumulator.append("t", partition, 7, None, value, (), now_ms=now_ms, on_done=done)
+    batch, _, _ = accumulator.append(
+        "t", partition, 7, None, value, (), size=record_bytes(None, value, ()), now_ms=now_ms, on_done=done
+    )
     return batch
 
 

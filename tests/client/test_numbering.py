@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from quorumlog.client.accumulator import Accumulator, Batch, record_bytes
 from quorumlog.client.numbering import MAX_PRODUCER_EPOCH, Identity, Number, Numbering
 from quorumlog.errors import ApiError
-from quorumlog.records import BATCH_OVERHEAD, Codec, decode_batch, headers
+from quorumlog.records import BATCH_OVERHEAD, Buffer, Codec, decode_batch, headers
 from storage.producer_state import ProducerStates, check
 
 KEY = ("t", 0)
@@ -27,7 +27,7 @@ class Broker:
     values: list[int] = field(default_factory=list)
     states: ProducerStates = field(default_factory=ProducerStates)
 
-    def take(self, data: bytes) -> int:
+    def take(self, data: Buffer) -> int:
         """The base offset. Raises ApiError."""
         (header,) = headers(data)
         repeated = check(self.states.entries.get(header.producer_id), header)
@@ -49,14 +49,16 @@ class World:
         )
         self.accumulator.identity = Identity(7, 0)
         self.broker = Broker()
-        self.under_way: list[tuple[Batch, bytes]] = []
-        self.stragglers: list[bytes] = []
+        self.under_way: list[tuple[Batch, Buffer]] = []
+        self.stragglers: list[Buffer] = []
         self.ended: list[Batch] = []
         self.written = 0
 
     def append(self) -> None:
         for _ in range(2):
-            self.accumulator.append(*KEY, 7, None, b"%0100d" % self.written, (), now_ms=0, on_done=self.ended.append)
+            self.accumulator.append(
+                *KEY, 7, None, b"%0100d" % self.written, (), size=124, now_ms=0, on_done=self.ended.append
+            )
             self.written += 1
 
     def send(self) -> None:
@@ -126,7 +128,7 @@ def make(**limits: int) -> Accumulator:
 
 def fill(accumulator: Accumulator, batches: int) -> None:
     for _ in range(2 * batches):
-        accumulator.append(*KEY, 7, None, bytes(100), (), now_ms=0, on_done=lambda _: None)
+        accumulator.append(*KEY, 7, None, bytes(100), (), size=124, now_ms=0, on_done=lambda _: None)
 
 
 def take_all(accumulator: Accumulator) -> list[Batch]:
@@ -161,7 +163,7 @@ def test_a_batch_that_still_grows_does_not_follow_one_that_is_under_way() -> Non
     accumulator = make()
     fill(accumulator, 3)
     accumulator.delivered(take_all(accumulator)[0], 0)
-    accumulator.append(*KEY, 7, None, b"more", (), now_ms=0, on_done=lambda _: None)
+    accumulator.append(*KEY, 7, None, b"more", (), size=28, now_ms=0, on_done=lambda _: None)
     taken = take_all(accumulator)
     assert [batch.count for batch in taken] == [2, 2]
     accumulator.delivered(taken[0], 0)

@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from record_strategies import records as drawn_records
 
-from quorumlog.records import Codec, UnsealedBatch, headers, verify_crc
+from quorumlog.records import Codec, Record, UnsealedBatch, encode_batch, headers, lay_out_rows, verify_crc
 from quorumlog.records.columnar import encode_columns, lay_out
 
 NOW_MS = 1_700_000_000_000
@@ -32,6 +33,18 @@ def test_a_batch_sealed_late_is_the_batch_encoded_at_once(
     for batch, want in zip(laid_out(values, codec), wanted, strict=True):
         assert batch.seal(producer_id, epoch, sequence) == want.data
         sequence = (sequence + batch.count) % 2**31
+
+
+@given(drawn_records(gaps=False), st.sampled_from(Codec), numbers)
+def test_rows_sealed_are_the_batch_of_their_records(
+    records: list[Record], codec: Codec, number: tuple[int, int, int]
+) -> None:
+    rows = [(record.timestamp_ms, record.key, record.value, record.headers) for record in records]
+    producer_id, epoch, sequence = number
+    want = encode_batch(
+        records, codec=codec, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence, base_offset=0
+    )
+    assert lay_out_rows(rows, codec).seal(*number) == want
 
 
 @given(st.lists(numbers, min_size=2, max_size=4))

@@ -9,12 +9,11 @@ import numpy as np
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch
-from quorumlog.records.batch import BATCH_OVERHEAD, NO_PRODUCER, NO_SEQUENCE, NO_TIMESTAMP, Codec
+from quorumlog.records.batch import BATCH_OVERHEAD, NO_PRODUCER, NO_SEQUENCE, Codec
 from quorumlog.records.columnar.arrow import BytesArray, as_column, as_headers, as_numbers
 from quorumlog.records.columnar.encode_kernels import fill, plan
-from quorumlog.records.compression import compress
-from quorumlog.records.plain import MAX_TIMESTAMP_MS, attributes_of
-from quorumlog.records.unsealed import UnsealedBatch
+from quorumlog.records.plain import attributes_of, check_timestamps
+from quorumlog.records.unsealed import UnsealedBatch, compressed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,27 +88,20 @@ def lay_out(
     assert all(len(column) == rows for column in (keys, values, headers) if column is not None)
     timestamps = as_numbers(timestamps_ms, rows)
     assert len(timestamps) == rows
-    _check_timestamps(timestamps)
+    if rows:
+        check_timestamps(int(timestamps.min()), int(timestamps.max()))
     columns = (as_column(keys), as_column(values), timestamps, *as_headers(headers))
     layout = _plan(columns, rows, max_batch_bytes)
     attributes = attributes_of(codec, transactional=transactional)
     for batch in range(layout.batches):
         first, end = layout.rows(batch)
         yield UnsealedBatch(
-            _compressed(codec, _filled(columns, layout, batch)),
+            compressed(codec, _filled(columns, layout, batch)),
             count=end - first,
             attributes=attributes,
             base_timestamp=int(timestamps[first]),
             max_timestamp=int(layout.largest_timestamps[batch]),
         )
-
-
-def _check_timestamps(timestamps: Numbers) -> None:
-    if len(timestamps) == 0:
-        return
-    lowest, highest = int(timestamps.min()), int(timestamps.max())
-    if lowest < NO_TIMESTAMP or highest > MAX_TIMESTAMP_MS:
-        raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"timestamps from {lowest} to {highest} ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +136,3 @@ def _filled(columns: _Columns, layout: _Layout, batch: int) -> memoryview:
     written = fill(*columns, layout.body_bytes, first, end, buffer[BATCH_OVERHEAD:])
     assert written == size, f"planned {size} bytes, wrote {written}"
     return memoryview(buffer.data)
-
-
-def _compressed(codec: Codec, batch: memoryview) -> memoryview:
-    """The same room, and the records behind it as this codec stores them."""
-    if codec == Codec.NONE:
-        return batch
-    return memoryview(bytearray(bytes(BATCH_OVERHEAD)) + compress(codec, batch[BATCH_OVERHEAD:]))
