@@ -7,13 +7,13 @@ says where the next one begins; a topic that was deleted meanwhile is skipped.
 from __future__ import annotations
 
 from broker.authorized_operations import ON_TOPIC
+from broker.described_partition import described
 from broker.endpoints import live_brokers
 from broker.handlers.limits import check_topic_count
 from broker.services import Services
 from quorum.metadata.image import Image, TopicImage
-from quorum.metadata.registration import PartitionRegistration
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import NO_NODE, NodeId
+from quorumlog.ids import NodeId
 from quorumlog.messages.admin import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -81,20 +81,5 @@ def _description(topic: TopicImage, first: int, limit: int, live: list[NodeId]) 
         topic_id=topic.id,
         is_internal=topic.name.startswith("__"),
         authorized_operations=ON_TOPIC,
-        partitions=tuple(_partition(index, partition, live) for index, partition in shown),
-    )
-
-
-def _partition(index: int, partition: PartitionRegistration, live: list[NodeId]) -> PartitionDescription:
-    leader = partition.leader if partition.leader in live else NO_NODE
-    return PartitionDescription(
-        error_code=ErrorCode.NONE if leader != NO_NODE else ErrorCode.LEADER_NOT_AVAILABLE,
-        index=index,
-        leader_id=leader,
-        leader_epoch=partition.leader_epoch,
-        replicas=partition.replicas,
-        isr=partition.isr,
-        eligible_leader_replicas=partition.eligible_leader_replicas,
-        last_known_elr=partition.last_known_elr,
-        offline_replicas=tuple(replica for replica in partition.replicas if replica not in live),
+        partitions=tuple(described(PartitionDescription, index, partition, live) for index, partition in shown),
     )

@@ -8,13 +8,13 @@ which makes clients ask again. Leaders that are not alive are told as none.
 from __future__ import annotations
 
 from broker.authorized_operations import on_cluster, on_topic
+from broker.described_partition import described
 from broker.endpoints import client_endpoints, endpoint_for, live_brokers
 from broker.forwarding import forward
 from broker.handlers.limits import check_topic_count
 from broker.own_change import until_image
 from broker.services import Services
 from quorum.metadata.image import Image, TopicImage
-from quorum.metadata.registration import PartitionRegistration
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.messages.cluster import (
@@ -145,20 +145,7 @@ def _topic(topic: TopicImage, live: list[NodeId], operations: int) -> TopicMetad
         topic_id=topic.id,
         is_internal=topic.name.startswith("__"),
         authorized_operations=operations,
-        partitions=tuple(_partition(index, partition, live) for index, partition in topic.sorted_partitions()),
-    )
-
-
-def _partition(index: int, partition: PartitionRegistration, live: list[NodeId]) -> PartitionMetadata:
-    leader = partition.leader if partition.leader in live else NO_NODE
-    return PartitionMetadata(
-        error_code=ErrorCode.NONE if leader != NO_NODE else ErrorCode.LEADER_NOT_AVAILABLE,
-        index=index,
-        leader_id=leader,
-        leader_epoch=partition.leader_epoch,
-        replicas=partition.replicas,
-        isr=partition.isr,
-        offline_replicas=tuple(replica for replica in partition.replicas if replica not in live),
-        eligible_leader_replicas=partition.eligible_leader_replicas,
-        last_known_elr=partition.last_known_elr,
+        partitions=tuple(
+            described(PartitionMetadata, index, partition, live) for index, partition in topic.sorted_partitions()
+        ),
     )
