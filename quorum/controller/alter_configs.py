@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: settings of topics and of brokers, one key at a time (KIP-339).
+"""IncrementalAlterConfigs: settings of topics and of brokers, one key at a time (KIP-339), or all of a resource.
 
 Each resource is changed whole or refused by itself. A change of `min.insync.replicas` or of unclean elections concerns
 partitions too: an ISR that has become large enough needs no ELR any more (KRAFT 2.8), and one without a leader may get
@@ -70,7 +70,8 @@ def _alter(draft: Draft, asked: AlterConfigsResource) -> None:
     before: Mapping[str, str] = image.configs.get(resource, {})
     is_topic = asked.resource_type == TOPIC_RESOURCE
     inherited = image.topic_config(asked.resource_name) if is_topic else {}
-    after = changed_values(before, inherited, asked.configs, _as_named if is_topic else topic_name_of)
+    kept = {} if asked.replace else before
+    after = changed_values(kept, inherited, asked.configs, _as_named if is_topic else topic_name_of)
     validate_all(after)
     if not is_topic:
         _check_min_isr(asked.resource_name, before, after)

@@ -60,11 +60,15 @@ class IncrementalAlterConfigsRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class AlterConfigsResource:
-    """resource_type: 2: topic; 4: broker, of which the empty name is the default for all (Kafka's numbers)."""
+    """resource_type: 2: topic; 4: broker, of which the empty name is the default for all (Kafka's numbers).
+    replace: What is set and not named here is taken back: Kafka's AlterConfigs, beside which this one is the
+    newer.
+    """
 
     resource_type: int
     resource_name: str
     configs: tuple[AlterableConfig, ...] = ()
+    replace: bool = False
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -155,6 +155,14 @@ def _rows() -> Iterator[Api]:
     yield _api(22, "init_producer_id", produce.InitProducerIdRequest, (0, 6))
     yield _api(23, "offset_for_leader_epoch", fetch.OffsetForLeaderEpochRequest, (2, 4))
     yield _api(32, "describe_configs", cluster.DescribeConfigsRequest, (1, 4))
+    # The older of two ways to one message; `BY_REQUEST` has the newer one, which follows.
+    yield _api(
+        33,
+        "alter_configs",
+        admin.IncrementalAlterConfigsRequest,
+        (0, 2),
+        read=to_admin.read_alter_configs_request,
+    )
     yield _api(
         35,
         "describe_log_dirs",

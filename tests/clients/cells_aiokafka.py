@@ -108,10 +108,21 @@ async def describe_configs(place: Place) -> None:
 
 
 async def replace_configs(place: Place) -> None:
-    """AlterConfigs, which Kafka 4 still has and we do not."""
-    resource = ConfigResource(ConfigResourceType.TOPIC, place.topic, {"retention.ms": "3600007"})
+    """What the second request does not name is taken back."""
     async with admin(place) as client:
-        await refused_in_time(client.alter_configs([resource]))
+        for key, value in (("retention.ms", "3600007"), ("segment.ms", "3600009")):
+            await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, place.topic, {key: value})])
+            await _until_told(client, place, value)
+
+
+async def _until_told(client: Any, place: Place, value: str) -> None:
+    """Of the two values this one alone; the broker that is asked follows."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        found = str(await client.describe_configs([ConfigResource(ConfigResourceType.TOPIC, place.topic)]))
+        if [told for told in ("3600007", "3600009") if told in found] == [value]:
+            return
+        assert time.monotonic() < deadline
 
 
 async def produce_defaults(place: Place) -> None:

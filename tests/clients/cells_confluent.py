@@ -110,6 +110,16 @@ def describe_configs(place: Place) -> None:
     assert found["retention.ms"].is_default
 
 
+def replace_configs(place: Place) -> None:
+    """By AlterConfigs, which is deprecated. What the second request does not name is taken back."""
+    client = admin(place)
+    for key in ("retention.ms", "segment.ms"):
+        done(client.alter_configs([topic_resource(place, set_config={key: "3600007"})]))
+        deadline = time.monotonic() + TIMEOUT_S
+        while [name for name, told in settings(place).items() if told.value == "3600007"] != [key]:
+            assert time.monotonic() < deadline  # the broker that is asked follows
+
+
 def alter_configs(place: Place) -> None:
     entry = ConfigEntry("retention.ms", "3600000", incremental_operation=AlterConfigOpType.SET)
     client = admin(place)
@@ -245,6 +255,7 @@ CONFLUENT = Client(
         matrix.ADD_PARTITIONS: add_partitions,
         matrix.DESCRIBE_CONFIGS: describe_configs,
         matrix.ALTER_CONFIGS: alter_configs,
+        matrix.REPLACE_CONFIGS: replace_configs,
         matrix.PRODUCE: produce_defaults,
         matrix.IDEMPOTENT: idempotent,
         matrix.NO_ACKS: no_acks,

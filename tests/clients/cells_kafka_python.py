@@ -103,6 +103,16 @@ def describe_configs(place: Place) -> None:
         assert "min.insync.replicas" in settings_text(client, place)
 
 
+def replace_configs(place: Place) -> None:
+    """The client itself fills in what was set before; so nothing is taken back."""
+    with admin(place) as client:
+        resource = ConfigResource(ConfigResourceType.TOPIC, place.topic, {"retention.ms": "3600007"})
+        client.alter_configs([resource], incremental=False)
+        deadline = time.monotonic() + TIMEOUT_S
+        while "3600007" not in settings_text(client, place):
+            assert time.monotonic() < deadline
+
+
 def alter_configs(place: Place) -> None:
     with admin(place) as client:
         client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, place.topic, {"retention.ms": "3600007"})])
@@ -241,6 +251,7 @@ KAFKA_PYTHON = Client(
         matrix.ADD_PARTITIONS: add_partitions,
         matrix.DESCRIBE_CONFIGS: describe_configs,
         matrix.ALTER_CONFIGS: alter_configs,
+        matrix.REPLACE_CONFIGS: replace_configs,
         matrix.PRODUCE: produce_defaults,
         matrix.IDEMPOTENT: produce_defaults,
         matrix.NO_ACKS: no_acks,

@@ -46,7 +46,7 @@ from quorumlog.messages.fetch import (
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.records.batch import CRC_POSITION, CRC_START
 from quorumlog.records.plain import encode_batch
-from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.apis import APIS
 from quorumlog.wire.parts import LENGTH_BYTES, Parts
 from tests.wire.frames import BATCH, RECORDS, Bodies
 from tests.wire.fuzz import SEEDS
@@ -71,11 +71,11 @@ def bodies_of(ids: Ids) -> Bodies:
     """Bodies to be damaged, of every API and version: almost empty ones, full ones, and ones that mean something."""
     found = {key: list(bodies) for key, bodies in SEEDS.items()}
     for request in requests(ids):
-        api = BY_REQUEST[type(request)]
-        for version in range(api.oldest, api.version_for(request, api.newest) + 1):
-            parts, shape = Parts(), api.request_shape(version)
-            shape.write(parts, api.write_request(request, version))
-            found[api.key, version].append(Body(b"".join(parts.frame())[LENGTH_BYTES:], shape))
+        for api in (api for api in APIS if api.method.request is type(request)):
+            for version in range(api.oldest, api.version_for(request, api.newest) + 1):
+                parts, shape = Parts(), api.request_shape(version)
+                shape.write(parts, api.write_request(request, version))
+                found[api.key, version].append(Body(b"".join(parts.frame())[LENGTH_BYTES:], shape))
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages import admin, cluster, common, fetch, produce, quorum
-from quorumlog.wire.apis import APIS, BY_REQUEST, Api
+from quorumlog.wire.apis import APIS, BY_KEY, BY_REQUEST, Api
 from quorumlog.wire.codec import Asked, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.header import RequestHeader, read_fixed
@@ -179,3 +179,14 @@ def test_a_topic_without_an_id_has_the_zero_id_on_the_wire() -> None:
     api = BY_REQUEST[fetch.FetchRequest]
     assert api.version_for(request, 18) == 12
     assert through(api, request, 18).request.topics[0].topic_id == ZERO_UUID
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_alter_configs_replaces_what_is_set(version: int) -> None:
+    resource = {"resource_type": 2, "resource_name": "a", "configs": [{"name": "x", "value": "1"}]}
+    api = BY_KEY[33]
+    request = api.read_request({"resources": [resource], "validate_only": True}, version)
+    wanted = admin.AlterConfigsResource(
+        resource_type=2, resource_name="a", configs=(admin.AlterableConfig(name="x", value="1"),), replace=True
+    )
+    assert request == admin.IncrementalAlterConfigsRequest(resources=(wanted,), validate_only=True)

@@ -196,6 +196,7 @@ def fill_AlterConfigsResource(m: AlterConfigsResource, p: pb.AlterConfigsResourc
     p.resource_name = m.resource_name
     for x_configs in m.configs:
         fill_AlterableConfig(x_configs, p.configs.add())
+    p.replace = m.replace
 
 
 def read_AlterConfigsResource(p: pb.AlterConfigsResource) -> AlterConfigsResource:
@@ -203,6 +204,7 @@ def read_AlterConfigsResource(p: pb.AlterConfigsResource) -> AlterConfigsResourc
         resource_type=p.resource_type,
         resource_name=p.resource_name,
         configs=tuple([read_AlterableConfig(x) for x in p.configs]),
+        replace=p.replace,
     )
 
 

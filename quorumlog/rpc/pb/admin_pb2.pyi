@@ -191,9 +191,14 @@ class AlterConfigsResource(_message.Message):
     RESOURCE_TYPE_FIELD_NUMBER: _builtins.int
     RESOURCE_NAME_FIELD_NUMBER: _builtins.int
     CONFIGS_FIELD_NUMBER: _builtins.int
+    REPLACE_FIELD_NUMBER: _builtins.int
     resource_type: _builtins.int
     """2: topic; 4: broker, of which the empty name is the default for all (Kafka's numbers)."""
     resource_name: _builtins.str
+    replace: _builtins.bool
+    """What is set and not named here is taken back: Kafka's AlterConfigs, beside which this one is the newer.
+    default: False
+    """
     @_builtins.property
     def configs(self) -> _containers.RepeatedCompositeFieldContainer[Global___AlterableConfig]: ...
     def __init__(
@@ -202,10 +207,11 @@ class AlterConfigsResource(_message.Message):
         resource_type: _builtins.int = ...,
         resource_name: _builtins.str = ...,
         configs: _abc.Iterable[Global___AlterableConfig] | None = ...,
+        replace: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["configs", b"configs", "resource_name", b"resource_name", "resource_type", b"resource_type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["configs", b"configs", "replace", b"replace", "resource_name", b"resource_name", "resource_type", b"resource_type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions, DescribeLogDirs and FindCoordinator, where Kafka's form is not ours."""
+"""AlterConfigs, DescribeTopicPartitions, DescribeLogDirs and FindCoordinator, where Kafka's form is not ours."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from quorumlog.messages.admin import (
     DescribeTopicPartitionsRequest,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
+    IncrementalAlterConfigsRequest,
     LogDirsTopic,
     PartitionCursor,
 )
@@ -26,6 +27,15 @@ def read_topic_partitions_request(values: Values, _version: int) -> DescribeTopi
 
 def write_topic_partitions_request(request: DescribeTopicPartitionsRequest, _version: int) -> Values:
     return {**to_values(request), "topics": [{"name": name} for name in request.topics]}
+
+
+def read_alter_configs_request(values: Values, _version: int) -> IncrementalAlterConfigsRequest:
+    """AlterConfigs: what is set is all that shall be set."""
+    replaced = [{**resource, "replace": True} for resource in values["resources"]]
+    request: IncrementalAlterConfigsRequest = from_values(
+        IncrementalAlterConfigsRequest, {**values, "resources": replaced}
+    )
+    return request
 
 
 def read_log_dirs_request(values: Values, _version: int) -> DescribeLogDirsRequest:

@@ -185,3 +185,22 @@ def test_operations_agree_with_a_dumber_model(changes: dict[str, tuple[int, str]
     }[operation]
     got = after.get("cleanup.policy")
     assert (None if got is None else {word for word in got.split(",") if word}) == want
+
+
+def test_what_a_replacing_request_does_not_name_is_taken_back() -> None:
+    world = topic_world()
+    configs = (AlterableConfig(name="segment.ms", value="7"),)
+    resource = AlterConfigsResource(resource_type=TOPIC, resource_name="t", configs=configs, replace=True)
+    checked = world.ask(IncrementalAlterConfigsRequest(resources=(resource,), validate_only=True)).results[0]
+    assert checked.error_code == 0 and dict(world.tip.configs[TOPIC, "t"]) == {"retention.ms": "5"}
+    assert world.ask(IncrementalAlterConfigsRequest(resources=(resource,))).results[0].error_code == 0
+    assert dict(world.tip.configs[TOPIC, "t"]) == {"segment.ms": "7"}
+
+
+def test_a_replacing_request_takes_back_no_min_isr_of_all_brokers() -> None:
+    world = topic_world()
+    resource = AlterConfigsResource(resource_type=BROKER, resource_name="", replace=True)
+    before = world.tip.configs.get((BROKER, ""), {})
+    result = world.ask(IncrementalAlterConfigsRequest(resources=(resource,))).results[0]
+    assert world.tip.configs.get((BROKER, ""), {}) == before
+    assert (result.error_code == ErrorCode.INVALID_CONFIG) is ("min.insync.replicas" in before)
