@@ -8,8 +8,7 @@ it is the only way to tell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.buffer import Buffer
@@ -25,16 +24,14 @@ from quorumlog.rpc.transport import Handler, Identity, Listener
 FAILED = "the server failed; its log says why"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """data: None: nothing is sent. last: the stream that the request came by cannot go on."""
 
     data: bytes | None
     last: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """An answer before it is encoded. message: None: nothing is sent. last: as in `Answer`."""
 
     message: Any

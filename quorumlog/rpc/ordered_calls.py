@@ -8,46 +8,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any
 
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.rpc.calls import Call
+from quorumlog.rpc.timed_call import TimedCall
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown, RpcError
 
 MAX_UNSENT_CALLS = 10_000
 MAX_UNSENT_BYTES = 256 * 1024 * 1024  # a single larger request is still let in
 
 
-class OrderedCall:
-    """One call on its way. `result` ends exactly once: by its answer, its deadline or the stream's end."""
+class OrderedCall(TimedCall):
+    """data: the encoded request. size_bytes: its size, also when it is forgotten."""
+
+    __slots__ = ("data", "size_bytes")
 
     def __init__(self, name: str, data: bytes, answered: bool, timeout_ms: int) -> None:
-        loop = asyncio.get_running_loop()
-        self.data, self.size_bytes, self.answered, self.sent = data, len(data), answered, False
-        self.result: asyncio.Future[Any] = loop.create_future()
-        self._name, self._timeout_ms = name, timeout_ms
-        self._timer = loop.call_later(timeout_ms / 1000, self._on_deadline)
+        super().__init__(name, answered, timeout_ms)
+        self.data, self.size_bytes = data, len(data)
 
-    async def wait(self) -> Any:
-        return await self.result
-
-    def succeed(self, response: Any) -> None:
-        self._end()
-        if not self.result.done():
-            self.result.set_result(response)
-
-    def fail(self, error: RpcError) -> None:
-        self._end()
-        if not self.result.done():
-            self.result.set_exception(error)
-
-    def _end(self) -> None:
-        self._timer.cancel()
-        self.data = b""  # a call that keeps its place after its time keeps no memory
-
-    def _on_deadline(self) -> None:
-        text = f"{self._name}: no answer within {self._timeout_ms} ms"
-        self.fail(OutcomeUnknown(text) if self.sent else NotDelivered(f"{text}; it was not sent"))
+    def forget_request(self) -> None:
+        self.data = b""
 
 
 class OrderedCalls:

@@ -5,8 +5,7 @@ Where an API has a short cut for plain messages, that is tried first; whatever i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from quorumlog.messages.buffer import Buffer
 from quorumlog.wire.apis import Api
@@ -27,8 +26,7 @@ from quorumlog.wire.schema import Shape, Values
 Frame = list[Buffer]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A request as it came: what is needed to answer it."""
 
     api: Api

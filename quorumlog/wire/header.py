@@ -7,7 +7,7 @@ and the answer to ApiVersions has header 0 always, so that a client can read it 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.parts import Parts
@@ -18,8 +18,7 @@ API_VERSIONS_KEY = 18
 _read_client_id, _write_client_id = text(SHORT, nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHeader:
+class RequestHeader(NamedTuple):
     api_key: int
     version: int
     correlation_id: int

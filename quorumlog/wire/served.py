@@ -160,7 +160,8 @@ class ServedConnection(asyncio.BufferedProtocol):
         slot = self._begin_slot(frame, type(asked.request) in ORDERED)
         if isinstance(asked.request, FetchRequest):
             slot.granted_bytes = self._serving.node_bytes.grant(asked.request.max_bytes)
-            asked = Asked(asked.api, asked.header, replace(asked.request, max_bytes=slot.granted_bytes))
+            if slot.granted_bytes != asked.request.max_bytes:
+                asked = Asked(asked.api, asked.header, replace(asked.request, max_bytes=slot.granted_bytes))
         name = f"{asked.api.method.name} from {asked.header.client_id or 'a peer'}"
         slot.task = self._serving.nursery.start(self._answer(slot, asked), name)
 
