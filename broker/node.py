@@ -6,7 +6,7 @@ directories and the quorum itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -164,12 +164,12 @@ class Broker:
         await self.channel.close()
         return clean
 
-    async def handle(self, context: Context, request: Any) -> Any:
-        """The answer to one request of a client or of another broker; None for none. Raises ApiError."""
+    def handle(self, context: Context, request: Any) -> Awaitable[Any]:
+        """Awaited, the answer to one request of a client or of another broker; None for none. Raises ApiError."""
         handler = HANDLERS.get(type(request))
         if handler is None:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"brokers do not serve {type(request).__name__}")
-        return await handler(self._services, context, request)
+        return handler(self._services, context, request)
 
     def _on_metadata(self, delta: Delta, image: Image) -> None:
         self.replicas.apply(delta, image)

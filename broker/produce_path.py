@@ -16,7 +16,7 @@ from broker.partition_events import LogAdvanced
 from broker.purgatory import Reason, Waiter
 from broker.reconciler import PartitionKey
 from broker.replica import Replica, Step
-from broker.tail import TailBatch, frame_bytes
+from broker.tail import frame_bytes
 from broker.waiting import WaitingRooms
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
@@ -29,7 +29,7 @@ from storage.batch import StoredBatch, stamped_batches
 from storage.log import Log
 from storage.producer_state import Remembered
 
-ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
+ACKS_NONE, ACKS_LEADER, ACKS_ALL = ACKS = 0, 1, -1
 NO_TIMESTAMP = -1
 
 
@@ -82,10 +82,10 @@ class ProducePath:
         """See `ReplicaManager.append`."""
         log = replica.leading()
         assert replica.queue is not None
-        if acks not in (ACKS_NONE, ACKS_LEADER, ACKS_ALL):
+        if acks not in ACKS:
             raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}, only -1, 0 and 1 mean something")
-        if acks == ACKS_ALL:
-            _require_min_isr(replica, ErrorCode.NOT_ENOUGH_REPLICAS)
+        if acks == ACKS_ALL and (fault := _min_isr_fault(replica, ErrorCode.NOT_ENOUGH_REPLICAS)):
+            raise fault
         found = validate_produced(records, replica.config.max_message_bytes)
         _refuse_what_no_produce_holds(found)
         repeated = replica.sequences.check(log, found)
@@ -197,7 +197,7 @@ class _Append:
         assert self.replica.log is not None
         self.replica.sequences.written(self.replica.log, self.batches)
         if self.batches and self._still_leads():
-            _remember(self.replica, self.batches)
+            self.replica.tail.put(self.batches, frame_bytes(self.batches[0].parts[-1]))
         self.batches = ()
         self.path.advance(self.replica)
 
@@ -223,11 +223,7 @@ class _Append:
     def _committed(self) -> ApiError | None:
         if not self._still_leads():
             return self._not_leader()
-        try:
-            _require_min_isr(self.replica, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-        except ApiError as error:
-            return error
-        return None
+        return _min_isr_fault(self.replica, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
     def _settle(self, error: ApiError | None) -> None:
         if self.waiter is not None:
@@ -248,11 +244,12 @@ class _Append:
         return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, text)
 
 
-def _require_min_isr(replica: Replica, code: ErrorCode) -> None:
+def _min_isr_fault(replica: Replica, code: ErrorCode) -> ApiError | None:
     core = replica.core
-    if core.under_min_isr:
-        text = f"{replica.name}: {len(core.isr_state.isr)} in sync, min.insync.replicas is {core.effective_min_isr}"
-        raise ApiError(code, text)
+    if not core.under_min_isr:
+        return None
+    text = f"{replica.name}: {len(core.isr_state.isr)} in sync, min.insync.replicas is {core.effective_min_isr}"
+    return ApiError(code, text)
 
 
 def _refuse_what_no_produce_holds(found: Sequence[BatchHeader]) -> None:
@@ -266,10 +263,3 @@ def _refuse_what_no_produce_holds(found: Sequence[BatchHeader]) -> None:
 
 def _uses_append_time(config: TopicConfig) -> bool:
     return config.message_timestamp_type == "LogAppendTime"
-
-
-def _remember(replica: Replica, batches: Sequence[StoredBatch]) -> None:
-    replica.tail.put(
-        [TailBatch(batch.base_offset, batch.next_offset, batch.size, batch.parts) for batch in batches],
-        frame_bytes(batches[0].parts[-1]),
-    )

@@ -32,12 +32,13 @@ class ProducerSequences:
         Raises ApiError: OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH; INVALID_RECORD for a numbered batch in
         company, of which one might be a repetition and another not.
         """
-        if all(header.producer_id == NO_PRODUCER for header in found):
-            return None
-        if len(found) > 1:
+        if len(found) == 1:
+            header = found[0]
+            return None if header.producer_id == NO_PRODUCER else check(self._entry(log, header.producer_id), header)
+        if any(header.producer_id != NO_PRODUCER for header in found):
             text = f"{len(found)} batches for one partition; a producer that numbers its batches sends one at a time"
             raise ApiError(ErrorCode.INVALID_RECORD, text)
-        return check(self._entry(log, found[0].producer_id), found[0])
+        return None
 
     def queued(self, log: Log, batches: Sequence[StoredBatch]) -> None:
         """They wait to be written, and will be, unless the directory fails."""

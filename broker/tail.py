@@ -12,21 +12,12 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import NamedTuple
 
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
+from storage.batch import StoredBatch
 
 COPY_BELOW_SHARE = 4  # a chunk smaller than its frame divided by this is copied
-
-
-class TailBatch(NamedTuple):
-    """One stored batch: `parts` one after the other are its bytes. next_offset: exclusive."""
-
-    base_offset: Offset
-    next_offset: Offset
-    size_bytes: int
-    parts: tuple[Buffer, ...]
 
 
 @dataclass(slots=True)
@@ -34,7 +25,7 @@ class _Chunk:
     """What one append brought: its batches share a frame."""
 
     owner: Tail
-    batches: tuple[TailBatch, ...]
+    batches: tuple[StoredBatch, ...]
     charged_bytes: int
     dropped: bool = False
 
@@ -69,7 +60,7 @@ class Tail:
     def __init__(self, budget: TailBudget) -> None:
         self._budget = budget
         self._chunks: deque[_Chunk] = deque()
-        self._batches: list[TailBatch] = []  # of all chunks, in order; the first `_gone` have been dropped
+        self._batches: list[StoredBatch] = []  # of all chunks, in order; the first `_gone` have been dropped
         self._gone = 0
 
     @property
@@ -80,7 +71,7 @@ class Tail:
     def end_offset(self) -> Offset:
         return self._batches[-1].next_offset if self._gone < len(self._batches) else -1
 
-    def put(self, batches: Sequence[TailBatch], frame_bytes: int) -> None:
+    def put(self, batches: Sequence[StoredBatch], frame_bytes: int) -> None:
         """Batches that are in the log now. frame_bytes: size of the memory that their parts are views of.
 
         A gap before them (what lies between was written while nobody put it here) drops all that was held.
@@ -88,7 +79,7 @@ class Tail:
         assert batches
         if self._chunks and self.end_offset != batches[0].base_offset:
             self.clear()
-        size_bytes = sum([batch.size_bytes for batch in batches])
+        size_bytes = sum([batch.size for batch in batches])
         if size_bytes * COPY_BELOW_SHARE < frame_bytes:
             batches = [_copied(batch) for batch in batches]
             frame_bytes = size_bytes
@@ -110,10 +101,10 @@ class Tail:
         taken_bytes = 0
         while index < len(self._batches):
             batch = self._batches[index]
-            if batch.next_offset > upper_bound or (parts and taken_bytes + batch.size_bytes > max_bytes):
+            if batch.next_offset > upper_bound or (parts and taken_bytes + batch.size > max_bytes):
                 break
             parts.extend(batch.parts)
-            taken_bytes += batch.size_bytes
+            taken_bytes += batch.size
             index += 1
         return parts
 
@@ -138,7 +129,7 @@ class Tail:
             self._batches[self._gone - count : self._gone] = [_DROPPED] * count  # let go of the memory
 
 
-_DROPPED = TailBatch(-1, -1, 0, ())
+_DROPPED = StoredBatch((), 0, -1, -1, -1, -1)
 
 
 def frame_bytes(buffer: Buffer) -> int:
@@ -148,5 +139,5 @@ def frame_bytes(buffer: Buffer) -> int:
     return len(buffer)
 
 
-def _copied(batch: TailBatch) -> TailBatch:
-    return TailBatch(batch.base_offset, batch.next_offset, batch.size_bytes, (b"".join(batch.parts),))
+def _copied(batch: StoredBatch) -> StoredBatch:
+    return batch._replace(parts=(b"".join(batch.parts),))

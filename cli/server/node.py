@@ -8,7 +8,7 @@ only after a clean stop, the markers that say so.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from broker.lifecycle import LifecycleState
@@ -176,9 +176,9 @@ class Node:
             self._servers.append(server)
             self.addresses[listener.name] = server.listener.address
 
-    async def _handle_client(self, context: Context, request: Any) -> Any:
+    def _handle_client(self, context: Context, request: Any) -> Awaitable[Any]:
         assert self.broker is not None
-        return await self.broker.handle(context, request)
+        return self.broker.handle(context, request)
 
     def _endpoints(self) -> list[Endpoint]:
         """Every listener as others should reach it, with the port that is really used."""

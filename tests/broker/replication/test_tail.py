@@ -3,11 +3,16 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.tail import Tail, TailBatch, TailBudget, frame_bytes
+from broker.tail import Tail, TailBudget, frame_bytes
+from storage.batch import StoredBatch
 
 
-def batch(base: int, count: int, size: int) -> TailBatch:
-    return TailBatch(base, base + count, size, (bytes([base % 256]) * size,))
+def batch(base: int, count: int, size: int) -> StoredBatch:
+    return stored(base, count, bytes([base % 256]) * size)
+
+
+def stored(base: int, count: int, part: bytes | memoryview) -> StoredBatch:
+    return StoredBatch((part,), len(part), base, base + count - 1, leader_epoch=0, max_timestamp=0)
 
 
 def test_a_reader_at_the_end_gets_whole_batches_below_the_bound() -> None:
@@ -47,9 +52,9 @@ def test_a_small_view_of_a_large_frame_is_copied_and_a_large_one_charged_whole()
     tail = Tail(budget)
     frame = bytes(1000)
     small, large = memoryview(frame)[:100], memoryview(frame)[:500]
-    tail.put([TailBatch(0, 1, 100, (small,))], frame_bytes(small))
+    tail.put([stored(0, 1, small)], frame_bytes(small))
     assert budget.charged_bytes == 100
-    tail.put([TailBatch(1, 2, 500, (large,))], frame_bytes(large))
+    tail.put([stored(1, 1, large)], frame_bytes(large))
     assert budget.charged_bytes == 1100
 
 
@@ -58,18 +63,18 @@ def test_a_small_view_of_a_large_frame_is_copied_and_a_large_one_charged_whole()
 def test_what_is_held_is_the_newest_and_within_the_budget(puts: list[tuple[int, int, int]], limit: int) -> None:
     budget = TailBudget(limit)
     tails = [Tail(budget), Tail(budget)]
-    logs: list[list[TailBatch]] = [[], []]
-    arrived: list[tuple[int, TailBatch]] = []
+    logs: list[list[StoredBatch]] = [[], []]
+    arrived: list[tuple[int, StoredBatch]] = []
     for which, count, size in puts:
         new = batch(logs[which][-1].next_offset if logs[which] else 0, count, size)
         logs[which].append(new)
         arrived.append((which, new))
         tails[which].put([new], size)
         assert budget.charged_bytes <= limit
-    kept: list[list[TailBatch]] = [[], []]
+    kept: list[list[StoredBatch]] = [[], []]
     room = limit
     for which, one in reversed(arrived):
-        room -= one.size_bytes
+        room -= one.size
         if room < 0:
             break
         kept[which].insert(0, one)
