@@ -12,7 +12,7 @@ from broker.producer_sequences import ProducerSequences
 from broker.reconciler import PartitionKey
 from broker.tail import Tail
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import Epoch, Offset, Uuid, show_uuid
+from quorumlog.ids import Epoch, NodeId, Offset, Uuid, show_uuid
 from quorumlog.messages.common import CurrentLeader
 from quorumlog.topic_config import TopicConfig
 from storage.log import Log
@@ -65,6 +65,16 @@ class Replica:
 
 
 Step = Callable[[Replica, Event], None]  # the manager's: steps the core and performs its effects
+
+
+def new_core(node_id: NodeId, config: TopicConfig, lag_time_max_ms: int) -> Partition:
+    return Partition(
+        node_id,
+        min_isr=config.min_insync_replicas,
+        durable=config.synced,
+        flush_messages=config.flush_messages,
+        lag_time_max_ms=lag_time_max_ms,
+    )
 
 
 def log_config(config: TopicConfig) -> LogConfig:

@@ -24,7 +24,6 @@ from broker.leaderships import Leaderships
 from broker.list_offsets import list_offset
 from broker.log_directory import DirectoryQueue, LogDirectory
 from broker.opening import Opening
-from broker.partition import Partition
 from broker.partition_events import (
     BrokersChanged,
     Effect,
@@ -46,7 +45,7 @@ from broker.partition_store import PartitionStore
 from broker.produce_path import AppendResult, ProducePath
 from broker.reconciler import PartitionKey, Placed, changes_of, strays
 from broker.registry import Registry
-from broker.replica import Replica
+from broker.replica import Replica, new_core
 from broker.replication_config import ReplicationConfig
 from broker.tail import Tail, TailBudget
 from broker.topic_settings import TopicSettings
@@ -316,17 +315,10 @@ class ReplicaManager:
     def _new_replica(self, placed: Placed) -> Replica:
         config = self._settings.of(placed.topic)
         assigned = placed.registration.directory(self._node_id)
-        core = Partition(
-            self._node_id,
-            min_isr=config.min_insync_replicas,
-            durable=config.synced,
-            flush_messages=config.flush_messages,
-            lag_time_max_ms=self._config.replica_lag_time_max_ms,
-        )
         replica = Replica(
             topic=placed.topic,
             key=placed.key,
-            core=core,
+            core=new_core(self._node_id, config, self._config.replica_lag_time_max_ms),
             config=config,
             tail=Tail(self._tail_budget),
             queue=self._store.place(placed.key, assigned, self._registry.replicas.values()),
