@@ -25,7 +25,7 @@ from quorumlog.client.options import ConsumerOptions, parse_options
 from quorumlog.clock import Clock
 from quorumlog.ids import Offset
 from quorumlog.nursery import Nursery
-from quorumlog.records import RecordHeaders, decode_batch, headers
+from quorumlog.records import RecordHeaders, decode_fields, headers
 from quorumlog.rpc.transport import Transport
 
 Start = int | str  # an offset, "earliest", "latest", or "@<ms since 1970>"
@@ -193,11 +193,11 @@ def decode_chunk(chunk: Chunk) -> list[ConsumedRecord]:
     for header in headers(chunk.records, partial_tail=True):
         if header.is_control or header.next_offset <= chunk.first_offset or header.base_offset >= chunk.stop_offset:
             continue
-        for r in decode_batch(chunk.records, header):
-            if chunk.first_offset <= r.offset < chunk.stop_offset:
-                found.append(
-                    ConsumedRecord(chunk.topic, chunk.partition, r.offset, r.timestamp_ms, r.key, r.value, r.headers)
-                )
+        found += [
+            ConsumedRecord(chunk.topic, chunk.partition, *fields)
+            for fields in decode_fields(chunk.records, header)
+            if chunk.first_offset <= fields[0] < chunk.stop_offset
+        ]
     return found
 
 

@@ -22,7 +22,7 @@ from quorumlog.records.batch import (
 )
 from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, BadCompression, compress, decompress
 from quorumlog.records.corrupt import CorruptRecords
-from quorumlog.records.record import Record, read_record, write_record
+from quorumlog.records.record import Fields, Record, read_record, write_record
 from quorumlog.records.varint import Malformed
 
 if TYPE_CHECKING:
@@ -134,26 +134,33 @@ def decode_batch(
 
     Total: any bytes give records or CorruptRecords. The checksum is the caller's to verify (`verify_crc`).
     """
+    return [Record(*fields) for fields in decode_fields(buf, header, max_decompressed_bytes=max_decompressed_bytes)]
+
+
+def decode_fields(
+    buf: Buffer, header: BatchHeader, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+) -> list[Fields]:
+    """`decode_batch` for who makes something else of the fields."""
     assert header.end <= len(buf), "a header of another buffer"
     payload = bytes(records_payload(buf, header, max_decompressed_bytes))
     try:
-        records = _read_records(payload, header)
+        found = _read_records(payload, header)
     except Malformed as error:
         raise CorruptRecords(header.position, str(error)) from error
     if not header.is_log_append_time:
-        return records
-    return [Record(r.offset, header.max_timestamp, r.key, r.value, r.headers) for r in records]
+        return found
+    return [(offset, header.max_timestamp, key, value, headers) for offset, _, key, value, headers in found]
 
 
-def _read_records(payload: bytes, header: BatchHeader) -> list[Record]:
-    records: list[Record] = []
+def _read_records(payload: bytes, header: BatchHeader) -> list[Fields]:
+    found: list[Fields] = []
     position, previous = 0, header.base_offset - 1
     for _ in range(header.count):
-        record, position = read_record(payload, position, header.base_offset, header.base_timestamp)
-        if not previous < record.offset <= header.last_offset:
-            raise Malformed(f"offset {record.offset} after {previous}, the batch ends at {header.last_offset}")
-        previous = record.offset
-        records.append(record)
+        fields, position = read_record(payload, position, header.base_offset, header.base_timestamp)
+        if not previous < fields[0] <= header.last_offset:
+            raise Malformed(f"offset {fields[0]} after {previous}, the batch ends at {header.last_offset}")
+        previous = fields[0]
+        found.append(fields)
     if position != len(payload):
         raise Malformed(f"{len(payload) - position} bytes after the last record")
-    return records
+    return found

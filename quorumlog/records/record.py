@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from quorumlog.ids import Offset
 from quorumlog.records.varint import VARLONG_BYTES, Malformed, read_varint, write_varint
 
 if TYPE_CHECKING:
-    from quorumlog.ids import Offset
     from quorumlog.records.buffers import Buffer
 
 RecordHeaders = tuple[tuple[str, bytes | None], ...]
+Fields = tuple[Offset, int, bytes | None, bytes | None, RecordHeaders]  # a Record's, in its order
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,8 @@ def _length(count: int) -> bytes:
 _NULL = _length(-1)
 
 
-def read_record(data: Buffer, position: int, base_offset: Offset, base_timestamp: int) -> tuple[Record, int]:
-    """(record, position after it). Raises Malformed for bytes that are no record, and never reads past its length."""
+def read_record(data: Buffer, position: int, base_offset: Offset, base_timestamp: int) -> tuple[Fields, int]:
+    """(fields, position after it). Raises Malformed for bytes that are no record, and never reads past its length."""
     length, position = read_varint(data, position, len(data))
     end = position + length
     if length < 1 or end > len(data):
@@ -95,7 +96,7 @@ def read_record(data: Buffer, position: int, base_offset: Offset, base_timestamp
     timestamp = base_timestamp + timestamp_delta
     if not -(2**63) <= timestamp < 2**63:
         raise Malformed("a timestamp beyond 64 bits")
-    return Record(base_offset + offset_delta, timestamp, key, value, headers), position
+    return (base_offset + offset_delta, timestamp, key, value, headers), position
 
 
 def _read_bytes(data: Buffer, position: int, end: int) -> tuple[bytes | None, int]:
