@@ -1,8 +1,8 @@
 """A batch whose records lie in place and whose header is still to come.
 
 An idempotent producer learns a batch's number when it sends it, long after its columns became bytes. Sealing it then,
-in place, spares the second checksum and the copy that a new header in front of a finished batch cost: of 100-byte
-records an encoded batch took 79 ns each and 55 more for its number, now 25 in all.
+in place, spares the second checksum and the copy that a new header in front of a finished batch cost: 100-byte records,
+held until they were acknowledged, took 79 ns each to encode and 55 more for their number, now 67 in all.
 """
 
 from __future__ import annotations
