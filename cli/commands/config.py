@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from cli.errors import CliError, Exit
 from cli.output import Format, OutputOption
 
 if TYPE_CHECKING:
+    from quorumlog.client.config_change import ConfigChange
     from quorumlog.messages.cluster import DescribedConfig
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="See and change the settings of topics and brokers.")
@@ -61,7 +63,10 @@ def get(
 @app.command("set")
 def set_values(
     name: NameArgument,
-    values: Annotated[list[str], typer.Argument(metavar="KEY=VALUE…")],
+    values: Annotated[
+        list[str],
+        typer.Argument(metavar="KEY=VALUE…", help="KEY+=WORD and KEY-=WORD put words into a list and take them out."),
+    ],
     entity: EntityOption = Entity.TOPIC,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Let the controller check it, and change nothing.")
@@ -72,13 +77,14 @@ def set_values(
     output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Set settings; those that are not named stay as they are."""
-    changes: dict[str, str | None] = {**keys_and_values(values)}
+    given = keys_and_values(values)
+    changes = _changes(given)
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
         cluster.admin.alter_configs(
             _resource_name(entity, name), changes, resource_type=RESOURCE_TYPES[entity], validate_only=dry_run
         )
-    _show_changed(entity, name, changes, "would set" if dry_run else "set")
+    _show_changed(entity, name, given, "would set" if dry_run else "set")
 
 
 @app.command()
@@ -95,13 +101,26 @@ def unset(
     output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Take settings back: what all brokers, the file or the default say counts again."""
-    changes: dict[str, str | None] = dict.fromkeys(keys)
+    changes: dict[str, ConfigChange] = dict.fromkeys(keys)
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
         cluster.admin.alter_configs(
             _resource_name(entity, name), changes, resource_type=RESOURCE_TYPES[entity], validate_only=dry_run
         )
-    _show_changed(entity, name, changes, "would take back" if dry_run else "took back")
+    _show_changed(entity, name, dict.fromkeys(keys), "would take back" if dry_run else "took back")
+
+
+def _changes(given: Mapping[str, str]) -> dict[str, ConfigChange]:
+    """given: the values by their keys, with a `+` or `-` behind a key. Raises CliError(USAGE) for a key given twice."""
+    from quorumlog.client.config_change import Append, Subtract
+
+    changes: dict[str, ConfigChange] = {}
+    for told, value in given.items():
+        key = told.rstrip("+-").rstrip()
+        if key in changes:
+            raise CliError(Exit.USAGE, f"{key} is given twice")
+        changes[key] = Append(value) if told.endswith("+") else Subtract(value) if told.endswith("-") else value
+    return changes
 
 
 def _resource_name(entity: Entity, name: str) -> str:
@@ -117,9 +136,9 @@ def _row(config: DescribedConfig) -> dict[str, Any]:
     }
 
 
-def _show_changed(entity: Entity, name: str, changes: dict[str, str | None], verb: str) -> None:
+def _show_changed(entity: Entity, name: str, changes: Mapping[str, str | None], verb: str) -> None:
     if output.is_json():
-        output.show_json({"entity_type": entity, "name": name, "changes": changes})
+        output.show_json({"entity_type": entity, "name": name, "changes": dict(changes)})
         return
     shown = ", ".join(key if value is None else f"{key}={value}" for key, value in changes.items())
     output.say(f"{verb} {shown} of {entity} {name}")

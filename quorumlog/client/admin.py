@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from quorumlog.client.change import Change
+from quorumlog.client.config_change import ConfigChange, alterable
 from quorumlog.client.delete_records import delete_records
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.fetch_position import TopicPartition
@@ -19,7 +20,6 @@ from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.admin import (
-    AlterableConfig,
     AlterConfigsResource,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -56,7 +56,6 @@ from quorumlog.rpc.transport import Transport
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
-SET, DELETE = 0, 1  # Kafka's numbers of operations on a setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,19 +186,16 @@ class AsyncAdmin:
     async def alter_configs(
         self,
         name: str,
-        changes: Mapping[str, str | None],
+        changes: Mapping[str, ConfigChange],
         *,
         resource_type: int = TOPIC_RESOURCE,
         validate_only: bool = False,
     ) -> None:
-        """Set these settings, None: back to the default; the others stay. name: as in `describe_configs`.
+        """Change these settings, None: back to the default; the others stay. name: as in `describe_configs`.
 
         Raises RequestFailed: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, BROKER_ID_NOT_REGISTERED.
         """
-        configs = tuple(
-            AlterableConfig(name=key, operation=DELETE if value is None else SET, value=value)
-            for key, value in changes.items()
-        )
+        configs = tuple(alterable(key, change) for key, change in changes.items())
         resource = AlterConfigsResource(resource_type=resource_type, resource_name=name, configs=configs)
         request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
         response: IncrementalAlterConfigsResponse = await Change(self._link, request).carry_out()

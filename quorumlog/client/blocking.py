@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from quorumlog.client import edge
 from quorumlog.client.admin import TOPIC_RESOURCE, AsyncAdmin, NewTopic
+from quorumlog.client.config_change import ConfigChange
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord, Start
 from quorumlog.client.delivery import DeliveredRange, Delivery, RecordMetadata
 from quorumlog.client.fetch_position import Chunk, TopicPartition
@@ -29,7 +30,8 @@ from quorumlog.messages.admin import LogDirDescription
 from quorumlog.messages.cluster import ConfigDescription, CreateTopicResult, DescribeClusterResponse, TopicMetadata
 from quorumlog.messages.quorum import DescribeQuorumResponse
 
-HANDOVER_LIMIT = 20_000  # records between the caller's thread and the loop
+HANDOVER_LIMIT = 20_000  # records between the callers' threads and the loop
+HANDOVER_RECORDS = 100  # that the loop takes at once: more would keep a caller waiting, fewer cost a lock each
 Self = TypeVar("Self", bound="_Blocking")
 
 
@@ -91,8 +93,8 @@ class Producer(_Blocking):
     def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
         super().__init__(lambda: edge.producer(dict(config or {}), **options))
         self._queue: deque[tuple[SendFuture, tuple[Any, ...]]] = deque()
-        self._room = threading.Semaphore(HANDOVER_LIMIT)
         self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
         self._scheduled = False
         self._draining: asyncio.Task[None] | None = None
         self._unseen: Exception | None = None
@@ -112,8 +114,9 @@ class Producer(_Blocking):
         timestamp_ms: int | None = None,
     ) -> SendFuture:
         future = SendFuture(self)
-        self._room.acquire()
         with self._lock:
+            while len(self._queue) >= HANDOVER_LIMIT:
+                self._room.wait()
             self._queue.append((future, (topic, value, key, headers, partition, timestamp_ms)))
             wake = not self._scheduled
             self._scheduled = True
@@ -165,20 +168,24 @@ class Producer(_Blocking):
         self._draining = self._thread.loop.create_task(self._drain(), name="producer handover")
 
     async def _drain(self) -> None:
-        while True:
-            with self._lock:
-                if not self._queue:
-                    self._scheduled = False
-                    self._draining = None
-                    return
-                future, arguments = self._queue.popleft()
-            try:
-                future._delivery = await self._client.send(*arguments)
-            except Exception as error:  # belongs to the one record, not to the loop
-                future._failure = error
-                self._unseen = self._unseen or error
-            future._handed = True
-            self._room.release()
+        while taken := self._take():
+            for future, arguments in taken:
+                try:
+                    future._delivery = await self._client.send(*arguments)
+                except Exception as error:  # belongs to the one record, not to the loop
+                    future._failure = error
+                    self._unseen = self._unseen or error
+                future._handed = True
+
+    def _take(self) -> list[tuple[SendFuture, tuple[Any, ...]]]:
+        """The oldest of what is queued. None of it: the next `send` starts another task."""
+        with self._lock:
+            taken = [self._queue.popleft() for _ in range(min(len(self._queue), HANDOVER_RECORDS))]
+            if not taken:
+                self._scheduled = False
+                self._draining = None
+            self._room.notify_all()
+        return taken
 
 
 class Consumer(_Blocking):
@@ -266,7 +273,7 @@ class Admin(_Blocking):
     def alter_configs(
         self,
         name: str,
-        changes: Mapping[str, str | None],
+        changes: Mapping[str, ConfigChange],
         *,
         resource_type: int = TOPIC_RESOURCE,
         validate_only: bool = False,

@@ -188,6 +188,15 @@ def test_the_commands(nodes: LocalCluster, capsys: pytest.CaptureFixture[str]) -
         10,
         "the settings",
     )
+    for word, policy in (("+=compact", "delete,compact"), ("-=delete", "compact")):
+        run("config", "set", "commands", f"cleanup.policy{word}")
+        wait_until(
+            lambda policy=policy: run("config", "get", "commands", "cleanup.policy")[0]["value"] == policy,
+            10,
+            "the list",
+        )
+    assert main(["config", "set", "commands", "flush.ms=5", "flush.ms+=6", "-b", nodes.bootstrap_servers]) == 2
+    run("config", "unset", "commands", "cleanup.policy")
     run("config", "set", "default", "--entity-type", "broker", "log.retention.ms=9")
     wait_until(
         lambda: run("config", "get", "1", "log.retention.ms", "--entity-type", "broker")[0]["value"] == "9",
