@@ -97,6 +97,8 @@ class FetchSession:
             else:
                 self.changed(key)
                 known.wanted = partition
+                if self.of_replica:
+                    known.high_watermark = -1  # it may have moved by a cut, without taking what it was told
         for key in forgotten:
             self._partitions.pop(key, None)
             self._unsettled.pop(key, None)

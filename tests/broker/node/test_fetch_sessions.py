@@ -179,6 +179,15 @@ def test_a_followers_request_counts_for_its_settled_partitions() -> None:
     assert heard(sessions) == {0: 40, 1: 30}, "who has more to read counts by what it says itself"
 
 
+@pytest.mark.parametrize("of_replica", [True, False])
+def test_a_follower_that_moves_is_told_the_high_watermark_again(of_replica: bool) -> None:
+    """It cut its log, say, on an answer whose high watermark it could not take yet."""
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=((T, 0),), of_replica=of_replica))
+    asked = request(session_id, 1, wanted=((T, 0),), offset=3, of_replica=of_replica)
+    assert len(turn(sessions, asked)[1]) == of_replica
+
+
 def test_a_session_belongs_to_one_epoch_of_its_broker() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0),), of_replica=True))
