@@ -1,0 +1,93 @@
+"""Records cross from callers' threads to the loop: each once, in its thread's order, however little room there is."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from quorumlog.client import blocking, edge
+
+
+class Acknowledged:
+    """What `send` gives: awaited, how many there were by then."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __await__(self) -> Generator[Any, None, int]:
+        yield from ()
+        return self.number
+
+
+class Sent:
+    """What an asynchronous producer got. Every value of b"bad" is refused."""
+
+    def __init__(self) -> None:
+        self.values: list[bytes] = []
+
+    async def send(self, _topic: str, value: bytes, *_: Any) -> Any:
+        await asyncio.sleep(0)
+        if value == b"bad":
+            raise ValueError("bad")
+        self.values.append(value)
+        return Acknowledged(len(self.values))
+
+    async def flush(self) -> None:
+        """Nothing waits here."""
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
+    client = Sent()
+    monkeypatch.setattr(edge, "producer", lambda *_args, **_options: client)
+    return client
+
+
+@pytest.mark.parametrize(("limit", "at_once"), [(1, 1), (3, 100), (100, 7)])
+def test_records_of_several_threads_arrive_once_and_in_order(
+    sent: Sent, monkeypatch: pytest.MonkeyPatch, limit: int, at_once: int
+) -> None:
+    monkeypatch.setattr(blocking, "HANDOVER_LIMIT", limit)
+    monkeypatch.setattr(blocking, "HANDOVER_RECORDS", at_once)
+    producer = blocking.Producer()
+
+    def send(name: bytes) -> None:
+        for number in range(200):
+            producer.send("t", b"%s %d" % (name, number))
+
+    threads = [threading.Thread(target=send, args=(name,)) for name in (b"a", b"b", b"c")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    producer.flush(30)
+    for name in (b"a", b"b", b"c"):
+        assert [v for v in sent.values if v.startswith(name)] == [b"%s %d" % (name, n) for n in range(200)]
+    producer.close()
+
+
+def test_a_refused_record_fails_alone(sent: Sent) -> None:
+    producer = blocking.Producer()
+    futures = [producer.send("t", value) for value in (b"1", b"bad", b"2")]
+    first: Any = futures[0].result(30)
+    assert first == 1
+    with pytest.raises(ValueError, match="bad"):
+        futures[1].result(30)
+    producer.close()  # the failure was looked at
+    assert sent.values == [b"1", b"2"]
+
+
+def test_close_raises_a_failure_that_nobody_looked_at(sent: Sent) -> None:
+    producer = blocking.Producer()
+    producer.send("t", b"bad")
+    with pytest.raises(ValueError, match="bad"):
+        producer.close()
+    assert sent.values == []
