@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from broker.fetch_look import Allowance, Look, bound_of, position_fault, records_of, told_of
 from broker.fetch_session import NEVER_MS, FetchSession
 from broker.fetch_sessions import FetchTurn
 from broker.partition_events import FollowerFetched, FollowerHeard
@@ -24,12 +25,8 @@ from broker.waiting import WaitingRooms
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
-from quorumlog.messages.buffer import Buffer
-from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
 from storage.disk import DiskError
-from storage.fetch_rule import Diverging, OutOfRange, fetch_answer
-from storage.log import Log
 from storage.log_view import OffsetOutOfRange
 from storage.segment import CorruptBatch
 
@@ -40,48 +37,6 @@ class FetchTarget:
 
     topic: Uuid | str
     partition: FetchPartition
-
-
-@dataclass(slots=True)
-class _Look:
-    """What one look at one partition has found.
-
-    answer: without records where they have to be read from the disk first. final: there is nothing to wait for.
-    bound: exclusive end of what could be read at this look.
-    """
-
-    answer: FetchPartitionResponse
-    final: bool = False
-    replica: Replica | None = None
-    epoch: Epoch = NO_EPOCH
-    bound: Offset = 0
-    cold_bytes: int = 0  # > 0: read so many from the disk
-
-    @property
-    def size_bytes(self) -> int:
-        return len(self.answer.records)
-
-    def is_behind(self, wanted: FetchPartition) -> bool:
-        """There was more to be read, whether or not it was given."""
-        return self.replica is None or wanted.fetch_offset < self.bound
-
-
-@dataclass(slots=True)
-class _Allowance:
-    """What is left of a fetch's `max_bytes`. The first batch is given whatever is left."""
-
-    left_bytes: int
-    given_any: bool = False
-
-    def of(self, partition: FetchPartition) -> int:
-        """Bytes that this partition may have; 0: none, not even one batch."""
-        if self.given_any and self.left_bytes <= 0:
-            return 0
-        return max(1, min(self.left_bytes, partition.max_bytes))
-
-    def take(self, size_bytes: int) -> None:
-        self.left_bytes -= size_bytes
-        self.given_any = self.given_any or size_bytes > 0
 
 
 class FetchPath:
@@ -145,7 +100,7 @@ class FetchPath:
                 log = found.leading(target.partition.current_leader_epoch)
             except ApiError:
                 continue  # the look that follows says so
-            if _position_fault(log, target.partition) is None:
+            if position_fault(log, target.partition) is None:
                 wanted = target.partition
                 heard_ms = NEVER_MS if session is None else session.take_heard_ms(found.key)
                 if heard_ms != NEVER_MS:
@@ -157,7 +112,7 @@ class FetchPath:
                     ),
                 )
 
-    def _look(self, target: FetchTarget, replica: ReplicaState | None, allowance: _Allowance) -> _Look:
+    def _look(self, target: FetchTarget, replica: ReplicaState | None, allowance: Allowance) -> Look:
         wanted = target.partition
         try:
             found = self._registry.find(target.topic, wanted.index)
@@ -165,29 +120,29 @@ class FetchPath:
             _require_replica(found, replica)
         except ApiError as error:
             return self._refused(target, error)
-        fault = _position_fault(log, wanted)
+        fault = position_fault(log, wanted)
         if fault is not None:
-            return _Look(_told_of(fault, found, log, wanted.index), final=True)
-        return _records_of(found, log, wanted, replica, allowance)
+            return Look(told_of(fault, found, log, wanted.index), final=True)
+        return records_of(found, log, wanted, replica, allowance)
 
-    def _refused(self, target: FetchTarget, error: ApiError) -> _Look:
+    def _refused(self, target: FetchTarget, error: ApiError) -> Look:
         leader = self._registry.current_leader(target.topic, target.partition.index)
         answer = FetchPartitionResponse(index=target.partition.index, error_code=error.code, current_leader=leader)
-        return _Look(answer, final=True)
+        return Look(answer, final=True)
 
     # --- all of them ---
 
     async def _look_at_all(
         self, targets: Sequence[FetchTarget], replica: ReplicaState | None, max_bytes: int
-    ) -> list[_Look]:
-        allowance = _Allowance(max_bytes)
+    ) -> list[Look]:
+        allowance = Allowance(max_bytes)
         looks = [self._look(target, replica, allowance) for target in targets]
         for look, target in zip(looks, targets, strict=True):
             if look.cold_bytes:
                 await self._read_from_disk(look, target.partition.fetch_offset)
         return looks
 
-    async def _read_from_disk(self, look: _Look, offset: Offset) -> None:
+    async def _read_from_disk(self, look: Look, offset: Offset) -> None:
         found = look.replica
         assert found is not None and found.log is not None and found.queue is not None
         log, max_bytes, bound = found.log, look.cold_bytes, look.bound
@@ -203,16 +158,16 @@ class FetchPath:
         else:
             look.answer = replace(look.answer, records=piece.data)
 
-    def _fail(self, look: _Look, code: ErrorCode) -> None:
+    def _fail(self, look: Look, code: ErrorCode) -> None:
         assert look.replica is not None
         look.answer = FetchPartitionResponse(
             index=look.answer.index, error_code=code, current_leader=look.replica.current_leader
         )
         look.final = True
 
-    async def _wait(self, looks: Sequence[_Look], replica: ReplicaState | None, left_ms: int) -> None:
+    async def _wait(self, looks: Sequence[Look], replica: ReplicaState | None, left_ms: int) -> None:
         """Until any of the logs has more than was seen, or something else happened to one."""
-        if any(look.replica is not None and _bound(look.replica, replica) > look.bound for look in looks):
+        if any(look.replica is not None and bound_of(look.replica, replica) > look.bound for look in looks):
             return  # while the disk was read
         wanted: dict[PartitionKey, Offset] = {
             look.replica.key: look.bound + 1 for look in looks if look.replica is not None
@@ -266,59 +221,3 @@ def _require_replica(found: Replica, replica: ReplicaState | None) -> None:
     if replica is not None and replica.replica_id not in found.core.replicas:
         text = f"broker {replica.replica_id} is no replica of {found.name}"
         raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, text)
-
-
-def _position_fault(log: Log, wanted: FetchPartition) -> Diverging | OutOfRange | None:
-    answer = fetch_answer(
-        log_start=log.start_offset,
-        log_end=log.end_offset,
-        epochs=log.epochs,
-        fetch_offset=wanted.fetch_offset,
-        last_fetched_epoch=wanted.last_fetched_epoch,
-    )
-    return answer if isinstance(answer, Diverging | OutOfRange) else None
-
-
-def _told_of(fault: Diverging | OutOfRange, found: Replica, log: Log, index: int) -> FetchPartitionResponse:
-    if isinstance(fault, OutOfRange):
-        return FetchPartitionResponse(
-            index=index, error_code=ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=log.start_offset
-        )
-    diverging = EpochEndOffset(epoch=fault.epoch, end_offset=fault.end_offset)
-    return replace(_empty(found, log, index), diverging_epoch=diverging)
-
-
-def _records_of(
-    found: Replica, log: Log, wanted: FetchPartition, replica: ReplicaState | None, allowance: _Allowance
-) -> _Look:
-    bound = _bound(found, replica)
-    look = _Look(_empty(found, log, wanted.index), replica=found, epoch=found.core.leader_epoch, bound=bound)
-    look.final = replica is not None and 0 <= wanted.log_start_offset < log.start_offset  # records were deleted
-    allowed_bytes = allowance.of(wanted)
-    if wanted.fetch_offset >= bound or allowed_bytes == 0:
-        return look
-    parts = found.tail.read(wanted.fetch_offset, allowed_bytes, bound)
-    if parts is None:
-        look.cold_bytes = allowed_bytes
-        allowance.take(allowed_bytes)
-    else:
-        look.answer = replace(look.answer, records=_joined(parts))
-        allowance.take(look.size_bytes)
-    return look
-
-
-def _bound(found: Replica, replica: ReplicaState | None) -> Offset:
-    return found.core.high_watermark if replica is None else found.core.end_offset
-
-
-def _empty(found: Replica, log: Log, index: int) -> FetchPartitionResponse:
-    return FetchPartitionResponse(
-        index=index,
-        high_watermark=found.core.high_watermark,
-        last_stable_offset=found.core.high_watermark,
-        log_start_offset=log.start_offset,
-    )
-
-
-def _joined(parts: Sequence[Buffer]) -> Buffer:
-    return parts[0] if len(parts) == 1 else b"".join(parts)
