@@ -149,7 +149,7 @@ def response_from(api: Api, request: Any, version: int, data: bytes) -> Any:
 
 
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_bytes_and_messages_are_those_of_the_walk(api: Api, version: int, data: st.DataObject) -> None:
     request, response = data.draw(MESSAGES[api.schema])
@@ -163,7 +163,7 @@ def test_bytes_and_messages_are_those_of_the_walk(api: Api, version: int, data: 
 
 
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_damage_is_judged_as_the_walk_judges_it(api: Api, version: int, data: st.DataObject) -> None:
     """One byte is another, or the end is missing, or there is more."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 
-from quorumlog.ids import ZERO_UUID
 from quorumlog.messages.fetch import (
     FetchPartition,
     FetchPartitionResponse,
@@ -17,7 +16,17 @@ from quorumlog.messages.fetch import (
 from quorumlog.wire.convert.fetch import FIRST_WITH_REPLICA_STATE, FIRST_WITH_TOPIC_IDS, NO_REPLICA
 from quorumlog.wire.cursor import MAX_ELEMENTS
 from quorumlog.wire.parts import Parts, write_uvarint
-from quorumlog.wire.plain.form import Plain, Unusual, count, no_tags, text, uvarint, write_text
+from quorumlog.wire.plain.form import (
+    Plain,
+    Unusual,
+    count,
+    no_tags,
+    text,
+    topic_head,
+    uvarint,
+    write_text,
+    write_topic_head,
+)
 
 OLDEST = 12
 _REPLICA_ID = struct.Struct(">i")
@@ -27,7 +36,6 @@ _REPLICA = struct.Struct(">BBBiqB")  # one tag, of number 1, of 13 bytes: the id
 _REPLICA_HEAD = (1, 1, 13)
 _ANSWER = struct.Struct(">ihi")
 _PARTITION = struct.Struct(">ihqqqBi")  # a partition of an answer up to its records; aborted transactions: 0 or 1, none
-_UUID_BYTES = 16
 
 
 def read_request(data: memoryview, position: int, version: int) -> FetchRequest:
@@ -65,18 +73,11 @@ def _read_replica(data: memoryview, position: int, version: int) -> ReplicaState
 
 
 def _read_topics(data: memoryview, position: int, version: int) -> tuple[tuple[FetchTopic, ...], int]:
-    left, position = count(data, position)
-    elements = left
+    topic_count, position = count(data, position)
+    elements, by_id = topic_count, version >= FIRST_WITH_TOPIC_IDS
     topics = []
-    while left:
-        left -= 1
-        name, topic_id = "", b""
-        if version >= FIRST_WITH_TOPIC_IDS:
-            topic_id = bytes(data[position : position + _UUID_BYTES])
-            position += _UUID_BYTES
-        else:
-            name, position = text(data, position)
-        in_topic, position = count(data, position)
+    for _ in range(topic_count):
+        name, topic_id, in_topic, position = topic_head(data, position, by_id)
         elements += in_topic
         if elements > MAX_ELEMENTS:
             raise Unusual
@@ -116,11 +117,7 @@ def write_request(parts: Parts, request: FetchRequest, version: int) -> None:
     )
     write_uvarint(tail, len(request.topics) + 1)
     for topic in request.topics:
-        if version >= FIRST_WITH_TOPIC_IDS:
-            tail += topic.topic_id or ZERO_UUID
-        else:
-            write_text(tail, topic.name)
-        write_uvarint(tail, len(topic.partitions) + 1)
+        write_topic_head(tail, topic, by_id=version >= FIRST_WITH_TOPIC_IDS)
         for asked in topic.partitions:
             epoch, fetched_epoch, start = asked.current_leader_epoch, asked.last_fetched_epoch, asked.log_start_offset
             tail += _ASKED.pack(asked.index, epoch, asked.fetch_offset, fetched_epoch, start, asked.max_bytes, 0)
@@ -136,20 +133,13 @@ def write_request(parts: Parts, request: FetchRequest, version: int) -> None:
 def read_response(data: memoryview, position: int, request: FetchRequest, version: int) -> FetchResponse:
     """From version 13 on an answer has no names: those of the request are put back."""
     throttle_time_ms, error_code, session_id = _ANSWER.unpack_from(data, position)
-    left, position = count(data, position + _ANSWER.size)
-    elements = left
-    names = {topic.topic_id: topic.name for topic in request.topics} if version >= FIRST_WITH_TOPIC_IDS else {}
+    topic_count, position = count(data, position + _ANSWER.size)
+    elements, by_id = topic_count, version >= FIRST_WITH_TOPIC_IDS
+    names = {topic.topic_id: topic.name for topic in request.topics} if by_id else {}
     topics = []
-    while left:
-        left -= 1
-        name, topic_id = "", b""
-        if version >= FIRST_WITH_TOPIC_IDS:
-            topic_id = bytes(data[position : position + _UUID_BYTES])
-            position += _UUID_BYTES
-            name = names.get(topic_id, "")
-        else:
-            name, position = text(data, position)
-        in_topic, position = count(data, position)
+    for _ in range(topic_count):
+        name, topic_id, in_topic, position = topic_head(data, position, by_id)
+        name = names.get(topic_id, "") if by_id else name
         elements += in_topic
         if elements > MAX_ELEMENTS:
             raise Unusual
@@ -163,10 +153,11 @@ def read_response(data: memoryview, position: int, request: FetchRequest, versio
     )
 
 
-def _read_partitions(data: memoryview, position: int, left: int) -> tuple[tuple[FetchPartitionResponse, ...], int]:
+def _read_partitions(
+    data: memoryview, position: int, partition_count: int
+) -> tuple[tuple[FetchPartitionResponse, ...], int]:
     partitions = []
-    while left:
-        left -= 1
+    for _ in range(partition_count):
         index, code, watermark, stable, start, aborted, preferred = _PARTITION.unpack_from(data, position)
         size, position = uvarint(data, position + _PARTITION.size)
         if aborted > 1:
@@ -193,11 +184,7 @@ def write_response(parts: Parts, response: FetchResponse, version: int) -> None:
     parts.tail += _ANSWER.pack(response.throttle_time_ms, response.error_code, response.session_id)
     write_uvarint(parts.tail, len(response.topics) + 1)
     for topic in response.topics:
-        if version >= FIRST_WITH_TOPIC_IDS:
-            parts.tail += topic.topic_id or ZERO_UUID
-        else:
-            write_text(parts.tail, topic.name)
-        write_uvarint(parts.tail, len(topic.partitions) + 1)
+        write_topic_head(parts.tail, topic, by_id=version >= FIRST_WITH_TOPIC_IDS)
         for partition in topic.partitions:
             _write_partition(parts, partition)
         parts.tail.append(0)

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from quorumlog.ids import ZERO_UUID
 from quorumlog.wire.cursor import MAX_ELEMENTS
 from quorumlog.wire.parts import Parts, write_uvarint
 
+UUID_BYTES = 16
 UVARINT_MAX_BITS = 28  # in four bytes: more than a frame may have
+
+
+class Topic(Protocol):
+    """What the topics of all four messages have in common."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def topic_id(self) -> bytes: ...
+    @property
+    def partitions(self) -> tuple[Any, ...]: ...
 
 
 class Unusual(Exception):
@@ -70,11 +83,31 @@ def text(data: memoryview, position: int) -> tuple[str, int]:
     return str(data[position:end], "utf-8"), end
 
 
+def topic_head(data: memoryview, position: int, by_id: bool) -> tuple[str, bytes, int, int]:
+    """A topic's name or id (the other is empty), how many partitions it has, and the position of the first."""
+    name, topic_id = "", b""
+    if by_id:
+        topic_id = bytes(data[position : position + UUID_BYTES])
+        position += UUID_BYTES
+    else:
+        name, position = text(data, position)
+    partitions, position = count(data, position)
+    return name, topic_id, partitions, position
+
+
 def no_tags(data: memoryview, position: int) -> int:
     """The position behind the empty list of tags that stands there."""
     if data[position]:
         raise Unusual
     return position + 1
+
+
+def write_topic_head(out: bytearray, topic: Topic, by_id: bool) -> None:
+    if by_id:
+        out += topic.topic_id or ZERO_UUID
+    else:
+        write_text(out, topic.name)
+    write_uvarint(out, len(topic.partitions) + 1)
 
 
 def write_text(out: bytearray, value: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 
-from quorumlog.ids import ZERO_UUID
 from quorumlog.messages.produce import (
     ProducePartition,
     ProducePartitionResponse,
@@ -16,7 +15,7 @@ from quorumlog.messages.produce import (
 from quorumlog.wire.convert.produce import FIRST_WITH_TOPIC_IDS
 from quorumlog.wire.cursor import MAX_ELEMENTS
 from quorumlog.wire.parts import Parts, write_uvarint
-from quorumlog.wire.plain.form import Plain, Unusual, count, no_tags, text, uvarint, write_text
+from quorumlog.wire.plain.form import Plain, Unusual, count, no_tags, topic_head, uvarint, write_topic_head
 
 OLDEST = 9
 _REQUEST = struct.Struct(">Bhi")  # no transactional id, acks, timeout
@@ -24,25 +23,17 @@ _INDEX = struct.Struct(">iB")  # and the first byte of the records' length
 _INDEX_ALONE = struct.Struct(">i")
 _THROTTLE = struct.Struct(">iB")  # and tags
 _ANSWER = struct.Struct(">ihqqqBBB")  # a partition of an answer, its record errors (1: none), error text, tags
-_UUID_BYTES = 16
 
 
 def read_request(data: memoryview, position: int, version: int) -> ProduceRequest:
     transactional, acks, timeout_ms = _REQUEST.unpack_from(data, position)
     if transactional:
         raise Unusual
-    left, position = count(data, position + _REQUEST.size)
-    elements = left
+    topic_count, position = count(data, position + _REQUEST.size)
+    elements, by_id = topic_count, version >= FIRST_WITH_TOPIC_IDS
     topics = []
-    while left:
-        left -= 1
-        name, topic_id = "", b""
-        if version >= FIRST_WITH_TOPIC_IDS:
-            topic_id = bytes(data[position : position + _UUID_BYTES])
-            position += _UUID_BYTES
-        else:
-            name, position = text(data, position)
-        in_topic, position = count(data, position)
+    for _ in range(topic_count):
+        name, topic_id, in_topic, position = topic_head(data, position, by_id)
         elements += in_topic
         if elements > MAX_ELEMENTS:
             raise Unusual
@@ -53,10 +44,9 @@ def read_request(data: memoryview, position: int, version: int) -> ProduceReques
     return ProduceRequest(acks=acks, timeout_ms=timeout_ms, topics=tuple(topics), transactional_id=None)
 
 
-def _read_partitions(data: memoryview, position: int, left: int) -> tuple[tuple[ProducePartition, ...], int]:
+def _read_partitions(data: memoryview, position: int, partition_count: int) -> tuple[tuple[ProducePartition, ...], int]:
     partitions = []
-    while left:
-        left -= 1
+    for _ in range(partition_count):
         index, size = _INDEX.unpack_from(data, position)
         position += 5
         if size > 0x7F:
@@ -78,11 +68,7 @@ def write_request(parts: Parts, request: ProduceRequest, version: int) -> None:
     tail += _REQUEST.pack(0, request.acks, request.timeout_ms)
     write_uvarint(tail, len(request.topics) + 1)
     for topic in request.topics:
-        if version >= FIRST_WITH_TOPIC_IDS:
-            parts.tail += topic.topic_id or ZERO_UUID
-        else:
-            write_text(parts.tail, topic.name)
-        write_uvarint(parts.tail, len(topic.partitions) + 1)
+        write_topic_head(parts.tail, topic, by_id=version >= FIRST_WITH_TOPIC_IDS)
         for partition in topic.partitions:
             tail = parts.tail
             tail += _INDEX_ALONE.pack(partition.index)
@@ -95,19 +81,12 @@ def write_request(parts: Parts, request: ProduceRequest, version: int) -> None:
 
 def read_response(data: memoryview, position: int, request: ProduceRequest, version: int) -> ProduceResponse:
     """From version 13 on an answer has no names: those of the request are put back."""
-    left, position = count(data, position)
-    elements = left
+    topic_count, position = count(data, position)
+    elements, by_id = topic_count, version >= FIRST_WITH_TOPIC_IDS
     topics = []
-    while left:
-        left -= 1
-        name, topic_id = "", b""
-        if version >= FIRST_WITH_TOPIC_IDS:
-            topic_id = bytes(data[position : position + _UUID_BYTES])
-            position += _UUID_BYTES
-            name = _name_of(request, topic_id)
-        else:
-            name, position = text(data, position)
-        in_topic, position = count(data, position)
+    for _ in range(topic_count):
+        name, topic_id, in_topic, position = topic_head(data, position, by_id)
+        name = _name_of(request, topic_id) if by_id else name
         elements += in_topic
         if elements > MAX_ELEMENTS:
             raise Unusual
@@ -142,11 +121,7 @@ def write_response(parts: Parts, response: ProduceResponse, version: int) -> Non
     tail = parts.tail
     write_uvarint(tail, len(response.topics) + 1)
     for topic in response.topics:
-        if version >= FIRST_WITH_TOPIC_IDS:
-            tail += topic.topic_id or ZERO_UUID
-        else:
-            write_text(tail, topic.name)
-        write_uvarint(tail, len(topic.partitions) + 1)
+        write_topic_head(tail, topic, by_id=version >= FIRST_WITH_TOPIC_IDS)
         for partition in topic.partitions:
             if partition.error_code:
                 raise Unusual
