@@ -136,6 +136,8 @@ class DescribeQuorumResponse:
 class QuorumReplica:
     """since_fetch_ms: How long ago it fetched, and was last known to hold all; -1: never. Durations, since no two
     clocks agree.
+    last_fetch_wall_ms: The same as points in time (KIP-836), by the wall clock of the broker that answers a
+    client; -1: not known.
     """
 
     replica_id: int
@@ -143,6 +145,8 @@ class QuorumReplica:
     log_end_offset: int = -1
     since_fetch_ms: int = -1
     since_caught_up_ms: int = -1
+    last_fetch_wall_ms: int = -1
+    last_caught_up_wall_ms: int = -1
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -163,7 +163,9 @@ def test_what_a_follower_is_told_survives() -> None:
 
 
 def test_a_quorum_survives() -> None:
-    voter = quorum.QuorumReplica(replica_id=1, directory_id=ID, log_end_offset=9)
+    voter = quorum.QuorumReplica(
+        replica_id=1, directory_id=ID, log_end_offset=9, last_fetch_wall_ms=1_700_000_000_000, last_caught_up_wall_ms=7
+    )
     node = quorum.QuorumNode(node_id=1, endpoints=(common.Endpoint(name="INTERNAL", host="h", port=5),))
     response = quorum.DescribeQuorumResponse(
         leader_id=1, leader_epoch=4, high_watermark=9, voters=(voter,), observers=(), nodes=(node,)

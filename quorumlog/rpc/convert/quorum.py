@@ -371,6 +371,8 @@ def fill_QuorumReplica(m: QuorumReplica, p: pb.QuorumReplica) -> None:
     p.log_end_offset = m.log_end_offset
     p.since_fetch_ms = m.since_fetch_ms
     p.since_caught_up_ms = m.since_caught_up_ms
+    p.last_fetch_wall_ms = m.last_fetch_wall_ms
+    p.last_caught_up_wall_ms = m.last_caught_up_wall_ms
 
 
 def read_QuorumReplica(p: pb.QuorumReplica) -> QuorumReplica:
@@ -380,6 +382,8 @@ def read_QuorumReplica(p: pb.QuorumReplica) -> QuorumReplica:
         log_end_offset=p.log_end_offset,
         since_fetch_ms=p.since_fetch_ms,
         since_caught_up_ms=p.since_caught_up_ms,
+        last_fetch_wall_ms=p.last_fetch_wall_ms,
+        last_caught_up_wall_ms=p.last_caught_up_wall_ms,
     )
 
 

@@ -440,6 +440,8 @@ class QuorumReplica(_message.Message):
     LOG_END_OFFSET_FIELD_NUMBER: _builtins.int
     SINCE_FETCH_MS_FIELD_NUMBER: _builtins.int
     SINCE_CAUGHT_UP_MS_FIELD_NUMBER: _builtins.int
+    LAST_FETCH_WALL_MS_FIELD_NUMBER: _builtins.int
+    LAST_CAUGHT_UP_WALL_MS_FIELD_NUMBER: _builtins.int
     replica_id: _builtins.int
     directory_id: _builtins.bytes
     """default: b"" """
@@ -451,6 +453,12 @@ class QuorumReplica(_message.Message):
     """
     since_caught_up_ms: _builtins.int
     """default: -1"""
+    last_fetch_wall_ms: _builtins.int
+    """The same as points in time (KIP-836), by the wall clock of the broker that answers a client; -1: not known.
+    default: -1
+    """
+    last_caught_up_wall_ms: _builtins.int
+    """default: -1"""
     def __init__(
         self,
         *,
@@ -459,10 +467,12 @@ class QuorumReplica(_message.Message):
         log_end_offset: _builtins.int = ...,
         since_fetch_ms: _builtins.int = ...,
         since_caught_up_ms: _builtins.int = ...,
+        last_fetch_wall_ms: _builtins.int = ...,
+        last_caught_up_wall_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory_id", b"directory_id", "log_end_offset", b"log_end_offset", "replica_id", b"replica_id", "since_caught_up_ms", b"since_caught_up_ms", "since_fetch_ms", b"since_fetch_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory_id", b"directory_id", "last_caught_up_wall_ms", b"last_caught_up_wall_ms", "last_fetch_wall_ms", b"last_fetch_wall_ms", "log_end_offset", b"log_end_offset", "replica_id", b"replica_id", "since_caught_up_ms", b"since_caught_up_ms", "since_fetch_ms", b"since_fetch_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -11,7 +11,7 @@ from quorumlog.messages.cluster import (
     TopicMetadata,
     TopicQuery,
 )
-from quorumlog.messages.quorum import DescribeQuorumRequest, DescribeQuorumResponse, QuorumReplica
+from quorumlog.messages.quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from quorumlog.wire.convert.mirror import from_values, to_values
 from quorumlog.wire.schema import Values
 
@@ -86,8 +86,8 @@ def write_quorum_response(response: DescribeQuorumResponse, _request: DescribeQu
         "leader_id": response.leader_id,
         "leader_epoch": response.leader_epoch,
         "high_watermark": response.high_watermark,
-        "current_voters": [_replica(replica) for replica in response.voters],
-        "observers": [_replica(replica) for replica in response.observers],
+        "current_voters": [to_values(replica) for replica in response.voters],
+        "observers": [to_values(replica) for replica in response.observers],
     }
     nodes = [
         {"node_id": node.node_id, "listeners": [to_values(endpoint) for endpoint in node.endpoints]}
@@ -96,11 +96,6 @@ def write_quorum_response(response: DescribeQuorumResponse, _request: DescribeQu
     topic = {"topic_name": METADATA_TOPIC, "partitions": [partition]}
     values: Values = {"error_code": response.error_code, "error_message": response.error_message or None}
     return {**values, "topics": [topic] if not response.error_code else [], "nodes": nodes}
-
-
-def _replica(replica: QuorumReplica) -> Values:
-    """We tell durations, Kafka points in time, which no two clocks agree on: they are told as unknown."""
-    return {**to_values(replica), "last_fetch_timestamp": -1, "last_caught_up_timestamp": -1}
 
 
 def read_quorum_response(values: Values, _request: DescribeQuorumRequest, _version: int) -> DescribeQuorumResponse:

@@ -40,7 +40,11 @@ OF_TYPE: Mapping[type, Names] = {
     cluster.DescribedConfig: {"source": ("config_source",)},
     cluster.ClusterBroker: {"node_id": ("broker_id",), "fenced": ("is_fenced",)},
     quorum.DescribeQuorumResponse: {"voters": ("current_voters",)},
-    quorum.QuorumReplica: {"directory_id": ("replica_directory_id",)},
+    quorum.QuorumReplica: {
+        "directory_id": ("replica_directory_id",),
+        "last_fetch_wall_ms": ("last_fetch_timestamp",),
+        "last_caught_up_wall_ms": ("last_caught_up_timestamp",),
+    },
     quorum.QuorumNode: {"endpoints": ("listeners",)},
     admin.AlterableConfig: {"operation": ("config_operation",)},
     admin.IncrementalAlterConfigsResponse: {"results": ("responses",)},

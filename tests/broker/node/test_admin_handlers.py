@@ -56,6 +56,7 @@ from quorumlog.messages.fetch import (
 )
 from quorumlog.messages.metadata_records import ConfigRecord, RemoveTopicRecord
 from quorumlog.messages.produce import InitProducerIdRequest
+from quorumlog.messages.quorum import DescribeQuorumRequest, DescribeQuorumResponse, QuorumReplica
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
 TOPIC, BROKER = 2, 4
@@ -95,6 +96,19 @@ def test_changes_go_to_the_controller(request_: Any, answer: Any) -> None:
     assert ask(fakes, request_) is answer and fakes.controller.calls == [request_]
     assert refused(fakes, request_) is ErrorCode.NOT_CONTROLLER
     assert refused(fakes, request_) is ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_a_quorums_durations_are_told_as_points_in_time_too() -> None:
+    fakes = Fakes()
+    now_ms = fakes.services().clock.wall_ms()
+    seen = QuorumReplica(replica_id=2, since_fetch_ms=5, since_caught_up_ms=9)
+    never = QuorumReplica(replica_id=3)
+    fakes.controller.answers = [DescribeQuorumResponse(voters=(seen,), observers=(never,))]
+    found = ask(fakes, DescribeQuorumRequest())
+    assert found.voters == (
+        dataclasses.replace(seen, last_fetch_wall_ms=now_ms - 5, last_caught_up_wall_ms=now_ms - 9),
+    )
+    assert found.observers == (never,)
 
 
 NEW = uuid(3000)
