@@ -89,8 +89,8 @@ def page(clients: Mapping[str, Client], tools: Mapping[str, Tool], ran: Ran) -> 
     lines = [
         "# Kafka clients",
         "",
-        "Written by `./dev test clients`, which runs every cell against three nodes with their default settings. A cell",
-        "holds the version that ran. `refused`: not there yet; the client gets a clear error within",
+        "Written by `./dev test clients`, which runs every cell against three nodes with their default settings. A",
+        "cell holds the version that ran. `refused`: not there yet; the client gets a clear error within",
         f"{REFUSAL_S:g} s and can be closed. `-`: the client does not offer it. `not run`: the machine that ran the",
         "tests had no such client.",
         "",
