@@ -81,8 +81,16 @@ _KEYS = (
         "What an acknowledged write is: on disk on every in-sync replica, or (Kafka's rule) in their page caches.",
     ),
     _whole("file.delete.delay.ms", 60_000, 0, MAX_LONG, "Wait between setting a file aside and removing it."),
-    _whole("flush.messages", MAX_LONG, 1, MAX_LONG, "With `durability=replicated`: so many records are acknowledged only after a sync."),
-    _whole("flush.ms", MAX_LONG, 0, MAX_LONG, "With `durability=replicated`: sync at the latest so long after an append."),
+    _whole(
+        "flush.messages",
+        MAX_LONG,
+        1,
+        MAX_LONG,
+        "With `durability=replicated`: so many records are acknowledged only after a sync.",
+    ),
+    _whole(
+        "flush.ms", MAX_LONG, 0, MAX_LONG, "With `durability=replicated`: sync at the latest so long after an append."
+    ),
     _whole("index.interval.bytes", 4_096, 0, MAX_INT, "Bytes of log between two entries of the offset index."),
     _whole("internal.segment.bytes", 0, 0, MAX_INT, "For tests: a size below the limit of `segment.bytes`; 0: off."),
     _whole("max.compaction.lag.ms", MAX_LONG, 1, MAX_LONG, "Longest time that a record may stay uncompacted."),
