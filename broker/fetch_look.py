@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from broker.replica import Replica
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
-from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.buffer import Pieces
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
 from storage.fetch_rule import Diverging, OutOfRange, fetch_answer
@@ -91,7 +90,7 @@ def records_of(
         look.cold_bytes = allowed_bytes
         allowance.take(allowed_bytes)
     else:
-        look.answer = replace(look.answer, records=_joined(parts))
+        look.answer = replace(look.answer, records=Pieces(parts))
         allowance.take(look.size_bytes)
     return look
 
@@ -107,7 +106,3 @@ def _empty(found: Replica, log: Log, index: int) -> FetchPartitionResponse:
         last_stable_offset=found.core.high_watermark,
         log_start_offset=log.start_offset,
     )
-
-
-def _joined(parts: Sequence[Buffer]) -> Buffer:
-    return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -20,7 +20,7 @@ from broker.replication_config import ReplicationConfig
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, Offset
-from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.buffer import Buffer, whole
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import FetchPartitionResponse
 from quorumlog.records import CorruptRecords
@@ -76,7 +76,7 @@ class Follower:
     def _append(self, replica: Replica, position: FetchPosition, answer: FetchPartitionResponse, done: Done) -> None:
         log, queue = _log_of(replica), replica.queue
         assert queue is not None
-        batches = verified_batches(answer.records, position.leader_epoch)
+        batches = verified_batches(whole(answer.records), position.leader_epoch)
         if batches and batches[0].base_offset < position.offset == log.start_offset == log.end_offset:
             self._begin_inside(replica, position, batches, done)
             return

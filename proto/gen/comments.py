@@ -5,6 +5,7 @@ marker ends one, and what follows is prose again:
 
     // required              a message field that must be present: decoding raises DecodeError without it
     // buffer                a bytes field that may also hold a bytearray or a memoryview
+    // pieces                a buffer that may also hold Pieces
     // default: -1; none     the constructor's default, a Python literal or a member of the field's enum
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-FLAG = re.compile(r"(required|buffer)\s*(?:[;:,.]|$|(?=\b(?:required|buffer|default)\b))\s*")
+FLAG = re.compile(r"(required|buffer|pieces)\s*(?:[;:,.]|$|(?=\b(?:required|buffer|pieces|default)\b))\s*")
 DEFAULT = re.compile(
     r"""default:\s*(?P<value>-?\d[\d_]*(?:\.\d+)?(?:[eE]-?\d+)?|b?"[^"]*"|b?'[^']*'|\(\)|[A-Za-z_]\w*)\s*(?:[;,.]|$)\s*"""
 )
@@ -26,6 +27,7 @@ class Comment:
     doc: str = ""
     required: bool = False
     buffer: bool = False
+    pieces: bool = False
     default: str | None = None
 
 
@@ -44,7 +46,13 @@ def parse_comment(*texts: str) -> Comment:
             rest = rest[match.end() :]
         if rest.strip() or not line.strip():
             prose.append(rest)
-    return Comment(doc=_dedent(prose), required="required" in flags, buffer="buffer" in flags, default=default)
+    return Comment(
+        doc=_dedent(prose),
+        required="required" in flags,
+        buffer="buffer" in flags or "pieces" in flags,
+        pieces="pieces" in flags,
+        default=default,
+    )
 
 
 def _dedent(lines: list[str]) -> str:

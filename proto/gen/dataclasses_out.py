@@ -15,7 +15,8 @@ def render(file: File) -> str:
     if file.enums:
         parts.append("from enum import IntEnum\n")
     if any(field.comment.buffer for field in fields):
-        parts.append("from quorumlog.messages.buffer import Buffer\n")
+        names = "Buffer, Pieces" if any(field.comment.pieces for field in fields) else "Buffer"
+        parts.append(f"from quorumlog.messages.buffer import {names}\n")
     if file.messages:
         parts.append("from quorumlog.messages.message import message\n")
     parts.append(imports(f"{file.root}.messages", used_elsewhere(file)))
@@ -49,7 +50,9 @@ def _hang(doc: str) -> str:
 
 def annotation(field: Field) -> str:
     """The field's type in Python."""
-    name = field.foreign.python if field.foreign else "Buffer" if field.comment.buffer else str(field.scalar)
+    name = field.foreign.python if field.foreign else str(field.scalar)
+    if field.comment.buffer:
+        name = "Buffer | Pieces" if field.comment.pieces else "Buffer"
     if field.repeated:
         return f"tuple[{name}, ...]"
     if field.optional or (field.message is not None and not field.comment.required):

@@ -12,6 +12,7 @@ from quorumlog.client.offsets import EARLIEST, LATEST, resolve_offsets
 from quorumlog.client.options import ConsumerOptions
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, NodeId, Offset
+from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import (
     FetchPartition,
     FetchPartitionResponse,
@@ -190,7 +191,7 @@ class FetchLoop:
         if self.positions.get(position.key) is not position:
             return  # assigned anew meanwhile
         try:
-            chunk = position.received(answer.records, answer.high_watermark, check_crcs=self._options.check_crcs)
+            chunk = position.received(whole(answer.records), answer.high_watermark, check_crcs=self._options.check_crcs)
         except CorruptRecords as error:
             self.fail(RequestFailed(ErrorCode.CORRUPT_MESSAGE, f"{position.topic}-{position.partition}: {error}"))
             return

@@ -5,7 +5,7 @@ Written by `./dev proto` from proto/quorumlog/v1/fetch.proto; edit that instead.
 
 from __future__ import annotations
 
-from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.buffer import Buffer, Pieces
 from quorumlog.messages.common import CurrentLeader, EpochEndOffset, NodeEndpoint
 from quorumlog.messages.message import message
 
@@ -104,7 +104,7 @@ class FetchPartitionResponse:
     log_start_offset: int = -1
     diverging_epoch: EpochEndOffset | None = None
     current_leader: CurrentLeader | None = None
-    records: Buffer = b""
+    records: Buffer | Pieces = b""
     aborted_transactions: tuple[AbortedTransaction, ...] = ()
     preferred_read_replica: int = -1
 

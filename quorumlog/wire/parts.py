@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.buffer import Buffer, Pieces
 
 COPY_BELOW_BYTES = 4_096  # a copy of so little costs less than one more buffer in the list
 LENGTH_BYTES = 4
@@ -21,7 +21,14 @@ class Parts:
         self._done_bytes = 0
         self.tail = bytearray(LENGTH_BYTES)  # the frame's length goes there at the end
 
-    def attach(self, data: Buffer) -> None:
+    def attach(self, data: Buffer | Pieces) -> None:
+        if isinstance(data, Pieces):
+            for buffer in data.buffers:
+                self._attach(buffer)
+        else:
+            self._attach(data)
+
+    def _attach(self, data: Buffer) -> None:
         if len(data) < COPY_BELOW_BYTES:
             self.tail += data
             return

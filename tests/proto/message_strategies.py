@@ -15,7 +15,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from hypothesis import strategies as st
 
 import quorumlog.rpc.pb as pb_package
-from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.buffer import Buffer, Pieces
 
 F = FieldDescriptor
 RANGES = {
@@ -81,8 +81,9 @@ def _one_of_each_oneof(descriptor: Descriptor) -> Callable[[Any], Any]:
 
 def _field(hint: Any, field: FieldDescriptor, depth: int) -> st.SearchStrategy[Any]:
     if hint == Buffer:
-        data = st.binary(max_size=20)
-        return data | data.map(bytearray) | data.map(memoryview)
+        return _buffers()
+    if hint == Buffer | Pieces:
+        return _buffers() | st.lists(_buffers(), max_size=3).map(Pieces)
     if typing.get_origin(hint) is tuple:
         return st.lists(_single(typing.get_args(hint)[0], field, depth), max_size=2).map(tuple)
     if isinstance(hint, types.UnionType):
@@ -91,6 +92,11 @@ def _field(hint: Any, field: FieldDescriptor, depth: int) -> st.SearchStrategy[A
             return st.none()
         return st.none() | _single(single, field, depth)
     return _single(hint, field, depth)
+
+
+def _buffers() -> st.SearchStrategy[Buffer]:
+    data = st.binary(max_size=20)
+    return data | data.map(bytearray) | data.map(memoryview)
 
 
 def _single(hint: Any, field: FieldDescriptor, depth: int) -> st.SearchStrategy[Any]:

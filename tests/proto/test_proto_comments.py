@@ -18,6 +18,7 @@ CASES = [
     ("required", [" required\n"], Comment(required=True)),
     ("required, then prose", ["", " required: the voter\n"], Comment(required=True, doc="the voter")),
     ("two markers", ["", ' buffer default: b""\n'], Comment(buffer=True, default='b""')),
+    ("pieces are a buffer", [" pieces\n"], Comment(buffer=True, pieces=True)),
     ("a sentence about what is required", [" required-th largest offset\n"], Comment(doc="required-th largest offset")),
     ("a word that begins like a marker", [" buffered bytes\n"], Comment(doc="buffered bytes")),
     ("marker inside a sentence", [" is required; always\n"], Comment(doc="is required; always")),

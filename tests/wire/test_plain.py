@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorumlog.messages import common, fetch, produce
+from quorumlog.messages.buffer import Pieces
 from quorumlog.wire.apis import BY_REQUEST, Api
 from quorumlog.wire.codec import Asked, Frame, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import MAX_ELEMENTS, Cursor
@@ -28,6 +29,7 @@ INT16, INT32, INT64 = (st.integers(-(2**bits), 2**bits - 1) for bits in (15, 31,
 IDS = st.sampled_from([b"a" * 16, b"b" * 16, b""])
 TEXTS = st.text(max_size=4) | st.just("long" * 60)
 RECORDS = st.binary(max_size=9) | st.sampled_from([bytes(200), bytes(5_000), bytes(20_000)])
+READ = RECORDS | st.lists(RECORDS, max_size=3).map(Pieces)
 CODES = st.sampled_from([0, 0, 0, 3, 6, -1])
 LEADERS = st.none() | st.none() | st.builds(common.CurrentLeader, leader_id=INT32, leader_epoch=INT32)
 ENDPOINTS = st.just(()) | st.just((common.NodeEndpoint(node_id=1, host="h", port=2),))
@@ -105,7 +107,7 @@ FETCH_RESPONSES = st.builds(
             log_start_offset=INT64,
             diverging_epoch=st.none() | st.builds(common.EpochEndOffset, epoch=INT32, end_offset=INT64),
             current_leader=LEADERS,
-            records=RECORDS,
+            records=READ,
             aborted_transactions=st.just(()) | st.just((fetch.AbortedTransaction(producer_id=4, first_offset=5),)),
             preferred_read_replica=INT32,
         ),
@@ -252,6 +254,17 @@ def test_what_is_ordinary_takes_the_short_cut(api: Api, version: int) -> None:
     asked = decode_request(plain, cursor, read_fixed(cursor))
     answer = body(encode_response(asked, response))
     decode_response(Asked(plain, header, request), memoryview(answer))
+
+
+@pytest.mark.parametrize("version", [12, APIS[1].newest])
+def test_records_leave_uncopied_in_the_pieces_that_they_lie_in(version: int) -> None:
+    stamps, views = [bytes([7]) * 17, bytes([8]) * 17], [memoryview(bytes(16_384)), memoryview(bytes(8_192))]
+    records = Pieces([stamps[0], views[0], stamps[1], views[1]])
+    partition = fetch.FetchPartitionResponse(index=1, records=records)
+    response = fetch.FetchResponse(topics=(fetch.FetchTopicResponse(topic_id=b"a" * 16, partitions=(partition,)),))
+    frame = encode_response(Asked(APIS[1], header_of(APIS[1], version), ORDINARY_FETCH), response)
+    assert [buffer for buffer in frame if any(buffer is view for view in views)] == views
+    assert b"".join(records.buffers) in b"".join(frame)
 
 
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)

@@ -300,7 +300,7 @@ class FetchPartitionResponse(_message.Message):
     """default: -1"""
     records: _builtins.bytes
     """Whole batches, format v2; the first may begin below the fetch offset.
-    buffer default: b""
+    pieces default: b""
     """
     preferred_read_replica: _builtins.int
     """default: -1"""
