@@ -46,8 +46,11 @@ def java_produce(
     return float(_last(r"([\d.]+) records/sec", said))
 
 
-def java_latency(kafka: Kafka, servers: str, topic: str, rate: int, seconds: float, record_bytes: int) -> Latency:
-    said = _java_producer(kafka, servers, topic, int(rate * seconds), record_bytes, BATCHED, rate, rate)
+def java_latency(
+    kafka: Kafka, servers: str, topic: str, rate: int, seconds: float, record_bytes: int, linger_ms: int
+) -> Latency:
+    settings = {**BATCHED, "linger.ms": str(linger_ms)}
+    said = _java_producer(kafka, servers, topic, int(rate * seconds), record_bytes, settings, rate, rate)
     return Latency(float(_last(r"(\d+) ms 50th", said)), float(_last(r"(\d+) ms 99th", said)))
 
 

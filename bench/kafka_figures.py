@@ -22,6 +22,7 @@ from bench.subject import Subject
 PARTITIONS = 6
 KIB, SMALL = 1024, 100  # bytes of a record
 RATES = (2_000, 20_000)  # records per second, where latency is measured
+LINGERS_MS = (5, 0)  # of the client: its default, of which a record waits half, and none
 MANY_PARTITIONS = (100, 1_000)
 FLOOR_IN_FLIGHT = 5  # batches of one log under way, as our producer has
 
@@ -106,10 +107,11 @@ def _same_clients(kafka: Kafka, peer: Peer, size: Size, parts: Sequence[str], fi
 
 def _latency(kafka: Kafka, servers: str, size: Size, figures: Figures) -> None:
     for rate in RATES:
-        with clients.new_topic(servers, PARTITIONS) as topic:
-            found = clients.java_latency(kafka, servers, topic, rate, size.latency_s, KIB)
-        figures[f"p50 {rate}"].append(found.p50)
-        figures[f"p99 {rate}"].append(found.p99)
+        for linger_ms in LINGERS_MS:
+            with clients.new_topic(servers, PARTITIONS) as topic:
+                found = clients.java_latency(kafka, servers, topic, rate, size.latency_s, KIB, linger_ms)
+            figures[f"p50 {rate} {linger_ms}"].append(found.p50)
+            figures[f"p99 {rate} {linger_ms}"].append(found.p99)
 
 
 async def _own_client(peer: OurPeer, size: Size, folder: Path, figures: Figures) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from bench.kafka_figures import KIB, RATES, Figures
+from bench.kafka_figures import KIB, LINGERS_MS, RATES, Figures
 from bench.machine import MEGABYTE
 from bench.report import Row
 
@@ -89,11 +89,12 @@ def _latency(theirs: Figures, ours: Figures) -> list[Row]:
 
     return [
         row
+        for linger_ms in LINGERS_MS
         for rate in RATES
         for part in ("p50", "p99")
         for row in beside(
-            f"{part}, 1 KiB at {rate:,}/s, Java", "ms", told(theirs[f"{part} {rate}"]), told(ours[f"{part} {rate}"]),
-            0.5, at_least=False,
+            f"{part}, 1 KiB at {rate:,}/s, Java, linger {linger_ms} ms", "ms",
+            told(theirs[f"{part} {rate} {linger_ms}"]), told(ours[f"{part} {rate} {linger_ms}"]), 0.5, at_least=False,
         )
     ]  # fmt: skip
 
