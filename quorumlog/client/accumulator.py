@@ -234,9 +234,12 @@ class Accumulator:
                 batch = queue.waiting.popleft()
                 self._end(batch, error(batch))
 
-    def fail_all(self, error: Callable[[Batch], Exception]) -> None:
-        """End every waiting batch: the producer is being closed."""
+    def fail_all(self, error: Callable[[Batch], Exception], *, under_way: bool = False) -> None:
+        """End every waiting batch. under_way: those, too: nobody will hear any more what became of them."""
         for queue in self._queues.values():
+            for batch in list(queue.under_way) if under_way else ():
+                batch.unknown_outcomes += 1
+                self.failed(batch, error(batch))
             while queue.waiting:
                 batch = queue.waiting.popleft()
                 self._end(batch, error(batch))

@@ -25,7 +25,8 @@ from quorumlog.client.delivery import DeliveredRange, Delivery, RecordMetadata
 from quorumlog.client.fetch_position import Chunk, TopicPartition
 from quorumlog.client.loop_thread import loop_thread
 from quorumlog.client.offsets import FoundOffset
-from quorumlog.client.producer import HeadersLike, ProducerStats
+from quorumlog.client.producer import ProducerStats
+from quorumlog.client.record_parts import HeadersLike
 from quorumlog.messages.admin import LogDirDescription
 from quorumlog.messages.cluster import ConfigDescription, CreateTopicResult, DescribeClusterResponse, TopicMetadata
 from quorumlog.messages.quorum import DescribeQuorumResponse

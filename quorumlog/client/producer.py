@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from quorumlog.client.link import Link
 from quorumlog.client.numbering import MAX_IN_FLIGHT
 from quorumlog.client.options import ProducerOptions, parse_options
 from quorumlog.client.partitioning import StickyPartitioner
+from quorumlog.client.record_parts import HeadersLike, header_pairs, raw_bytes, right_time
 from quorumlog.client.sender import Sender
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
@@ -33,8 +34,6 @@ from quorumlog.rpc.transport import Transport
 
 if TYPE_CHECKING:
     from quorumlog.client.arrow_split import ArrowColumns
-
-HeadersLike = Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]]
 
 
 class ProducerStats:
@@ -81,6 +80,7 @@ class AsyncProducer:
         self._unseen_error: Exception | None = None
         self._started = False
         self._closed = False
+        self._failure: ClientClosed | None = None  # a bug of ours, after which nothing is sent
         self._arrow_turn = 0
 
     async def __aenter__(self) -> AsyncProducer:
@@ -100,16 +100,22 @@ class AsyncProducer:
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Delivery:
-        """Queue one record. Raises RecordTooLarge, BufferExhausted, Unavailable, RequestFailed (no such partition)."""
+        """Queue one record. What is wrong with it is told here, and harms no other.
+
+        Raises RecordTooLarge, BufferExhausted, Unavailable, RequestFailed (no such partition, no such time), TypeError,
+        UnicodeEncodeError.
+        """
         self._begin()
-        raw_key = key.encode() if isinstance(key, str) else key
-        raw_value = value.encode() if isinstance(value, str) else value
+        raw_key, raw_value = raw_bytes(key, "key"), raw_bytes(value, "value")
         pairs = header_pairs(headers) if headers else ()
+        if timestamp_ms is not None:
+            timestamp_ms = right_time(timestamp_ms)
         size = record_bytes(raw_key, raw_value, pairs)
         if size + BATCH_OVERHEAD > self.options.max_request_size:
             raise RecordTooLarge(f"a record of {size} bytes; max_request_size is {self.options.max_request_size}")
         if topic not in self._link.cache.topics:
             await self._link.topic_ready(topic, self.options.max_block_ms)
+            self._begin()
         if not self._accumulator.has_room(size):
             await self._wait_for_room(size)
         return self._queue(topic, raw_key, raw_value, pairs, partition, timestamp_ms, size)
@@ -156,6 +162,7 @@ class AsyncProducer:
 
         self._begin()
         await self._link.topic_ready(topic, self.options.max_block_ms)
+        self._begin()
         count = self._link.cache.topics[topic].partition_count
         given = ArrowColumns.of(columns, default_timestamp_ms=self._clock.wall_ms())
         parts: list[tuple[BatchFate, Any]] = []
@@ -201,12 +208,14 @@ class AsyncProducer:
         finally:
             self._closed = True
             await self._nursery.close()
-            self._accumulator.fail_all(lambda batch: ClientClosed("the producer was closed"))
+            self._accumulator.fail_all(lambda batch: ClientClosed("the producer was closed"), under_way=True)
             await self._link.close()
         if raise_errors and self._unseen_error is not None:
             raise self._unseen_error
 
     def _begin(self) -> None:
+        if self._failure is not None:
+            raise self._failure
         if self._closed:
             raise ClientClosed("the producer is closed")
         if not self._started:
@@ -232,8 +241,7 @@ class AsyncProducer:
             raise BufferExhausted(
                 f"buffer_memory ({self.options.buffer_memory} bytes) stayed full for {self.options.max_block_ms} ms"
             ) from error
-        if self._closed:
-            raise ClientClosed("the producer was closed")
+        self._begin()
 
     def _batch_done(self, batch: Batch) -> None:
         fate = self._fates.pop(batch, None)
@@ -251,22 +259,7 @@ class AsyncProducer:
 
     def _crashed(self, name: str, error: BaseException) -> None:
         """A bug of ours: nothing may hang on it."""
-        self._closed = True
         failure = ClientClosed(f"the producer's {name} failed: {error!r}")
         failure.__cause__ = error
-        self._accumulator.fail_all(lambda batch: failure)
-
-
-def header_pairs(headers: HeadersLike) -> Headers:
-    """Headers as pairs of text and bytes. Raises TypeError that names the item that is neither."""
-    items = headers.items() if isinstance(headers, Mapping) else headers
-    pairs: list[tuple[str, bytes | None]] = []
-    for place, item in enumerate(items):
-        try:
-            name, content = item
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"header {place} is {item!r}, not a pair of name and bytes") from error
-        if not isinstance(name, str) or not isinstance(content, bytes | str | None):
-            raise TypeError(f"header {place} is {item!r}: the name must be str, the content bytes, str or None")
-        pairs.append((name, content.encode() if isinstance(content, str) else content))
-    return tuple(pairs)
+        self._failure = self._failure or failure
+        self._accumulator.fail_all(lambda batch: failure, under_way=True)

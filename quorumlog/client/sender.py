@@ -161,9 +161,9 @@ class Sender:
         try:
             response = await self._link.call_node(node_id, request)
         except RpcError as error:
-            self._lost(batches, error)
+            self._lost(_open(batches), error)
         else:
-            self._answered(batches, response)
+            self._answered(_open(batches), response)
         finally:
             self._in_flight[node_id] -= 1
             self._wake.set()
@@ -275,3 +275,8 @@ class Sender:
     def _led(self, topic: str) -> bool:
         known = self._link.cache.topics.get(topic)
         return known is not None and all(leader.leader_id != NO_NODE for leader in known.partitions.values())
+
+
+def _open(batches: list[Batch]) -> list[Batch]:
+    """Those that have not ended: a producer that fails does not wait for answers."""
+    return [batch for batch in batches if not batch.done]

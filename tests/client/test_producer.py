@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from fake_cluster import FakeCluster, TestClock
 
+from quorumlog.client.accumulator import Batch
 from quorumlog.client.errors import (
     BufferExhausted,
     ClientClosed,
@@ -20,9 +21,16 @@ from quorumlog.client.errors import (
     RequestFailed,
     Unavailable,
 )
-from quorumlog.client.producer import AsyncProducer, header_pairs
+from quorumlog.client.producer import AsyncProducer
+from quorumlog.client.record_parts import header_pairs
 from quorumlog.errors import ErrorCode
-from quorumlog.messages.produce import ProducePartitionResponse, ProduceRequest, ProduceResponse, ProduceTopicResponse
+from quorumlog.messages.produce import (
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+    ProduceTopicResponse,
+)
+from quorumlog.records import Codec
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
 
@@ -213,6 +221,88 @@ def test_bad_sends_are_refused_and_store_nothing() -> None:
 
     run(scenario())
     assert all(not cluster.values("t", partition) for partition in range(3))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"timestamp_ms": -2}, RequestFailed),
+        ({"timestamp_ms": 2**63 - 1}, RequestFailed),
+        ({"timestamp_ms": 1.5}, TypeError),
+        ({"value": {"a": 1}}, TypeError),
+        ({"key": [1]}, TypeError),
+        ({"headers": {"\ud800": b""}}, UnicodeEncodeError),
+    ],
+    ids=str,
+)
+def test_a_record_that_cannot_be_written_harms_no_other(wrong: dict[str, Any], error: type[Exception]) -> None:
+    cluster = FakeCluster()
+
+    async def scenario() -> None:
+        async with make(cluster) as producer:
+            before = await producer.send("t", b"1", partition=0)
+            with pytest.raises(error):
+                await producer.send("t", **{"value": b"v", "partition": 0, **wrong})
+            after = await producer.send("t", b"2", partition=0)
+            assert ((await before).offset, (await after).offset) == (0, 1)
+
+    run(scenario())
+
+
+def test_bytes_that_change_after_send_are_sent_as_they_were() -> None:
+    cluster = FakeCluster()
+
+    async def scenario() -> None:
+        value: Any = bytearray(b"then")
+        async with make(cluster) as producer:
+            await producer.send("t", value, partition=0)
+            value[:] = b"late"
+
+    run(scenario())
+    assert cluster.values("t", 0) == [b"then"]
+
+
+@pytest.mark.parametrize("looked_at", [True, False])
+def test_after_a_bug_of_ours_nothing_hangs_and_somebody_is_told(
+    monkeypatch: pytest.MonkeyPatch, looked_at: bool
+) -> None:
+    """One batch is on its way, one cannot be made into bytes."""
+    cluster, encode = FakeCluster(), Batch.encode
+
+    def encode_or_fail(batch: Batch, codec: Codec) -> Any:
+        if batch.partition == 1:
+            raise KeyError("ours")
+        return encode(batch, codec)
+
+    monkeypatch.setattr(Batch, "encode", encode_or_fail)
+
+    async def scenario() -> None:
+        producer, came, gate, answer = make(cluster), asyncio.Event(), asyncio.Event(), cluster.answer
+
+        async def held(node: int, request: Any) -> Any:
+            if isinstance(request, ProduceRequest):
+                came.set()
+                await gate.wait()
+            return await answer(node, request)
+
+        monkeypatch.setattr(cluster, "answer", held)
+        deliveries = [await producer.send("t", b"v", partition=0)]
+        await came.wait()
+        deliveries += [await producer.send("t", b"v", partition=1)]
+        await producer.flush()
+        with pytest.raises(ClientClosed, match="ours"):
+            await producer.send("t", b"v")
+        for delivery in deliveries if looked_at else ():
+            with pytest.raises(ClientClosed, match="ours"):
+                await delivery
+        gate.set()
+        if looked_at:
+            await producer.close(raise_errors=False)
+        else:
+            with pytest.raises(ClientClosed, match="ours"):
+                await producer.close()
+
+    run(scenario())
 
 
 def test_without_acks_nobody_says_where() -> None:
