@@ -148,14 +148,17 @@ class ProducePath:
     # --- what `_Append` tells ---
 
     def advance(self, replica: Replica) -> None:
-        """Whatever the log holds now: this append's bytes, and those of others that went with it."""
+        """Whatever the log holds now: this append's bytes, and those of others that went with it.
+
+        Nobody else may tell a leader's core of a new end: who waits for that would not hear of it any more.
+        """
         log = replica.log
         assert log is not None
         synced_end = log.synced_end  # before the end, which the writer may be moving
         end_offset = log.end_offset
         core = replica.core
         if core.synced_end == synced_end and core.end_offset == end_offset:
-            return  # another append of the same turn has said so
+            return  # another answer of the same turn has said so
         self._step(replica, LogAdvanced(end_offset, min(synced_end, end_offset)))
         if core.is_leader:
             self._rooms.ends.reached(replica.key, core.end_offset)

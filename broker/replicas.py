@@ -116,9 +116,11 @@ class ReplicaManager:
             any(not directory.online for directory in directories),
             rng,
         )
-        self._settings = TopicSettings(node_id, self._registry, self._step, config.topic_defaults)
         self._delete = DeletePath(self._registry, self._rooms, self._step)
         self._produce = ProducePath(clock, self._rooms, self._step)
+        self._settings = TopicSettings(
+            node_id, self._registry, self._step, self._produce.advance, config.topic_defaults
+        )
         self._fetch = FetchPath(clock, self._registry, self._rooms, self._step)
         self._proposals = IsrProposals(
             node_id=node_id, controller=controller, broker_epoch=broker_epoch, retry_ms=config.alter_partition_retry_ms

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from broker.leaderships import RETRY_MS
 from broker.log_directory import DirectoryQueue
-from broker.partition_events import LogAdvanced, SettingsChanged
+from broker.partition_events import SettingsChanged
 from broker.registry import Registry
 from broker.replica import Replica, Step, log_config
 from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -17,12 +17,23 @@ from quorumlog.topic_config import TopicConfig
 
 
 class TopicSettings:
-    """defaults: set for all topics by this broker's file."""
+    """advance: tells a replica's core, and who waits for it, how far its log has come.
 
-    def __init__(self, node_id: NodeId, registry: Registry, step: Step, defaults: Mapping[str, str]) -> None:
+    defaults: set for all topics by this broker's file.
+    """
+
+    def __init__(
+        self,
+        node_id: NodeId,
+        registry: Registry,
+        step: Step,
+        advance: Callable[[Replica], None],
+        defaults: Mapping[str, str],
+    ) -> None:
         self._node_id = node_id
         self._registry = registry
         self._step = step
+        self._advance = advance
         self._defaults = defaults
 
     def of(self, topic: str) -> TopicConfig:
@@ -52,8 +63,7 @@ class TopicSettings:
 
         def changed() -> None:
             if replica.log is not None:
-                end_offset = replica.log.end_offset
-                self._step(replica, LogAdvanced(end_offset, min(replica.log.synced_end, end_offset)))
+                self._advance(replica)
             self._step(replica, settings)
 
         settings = SettingsChanged(

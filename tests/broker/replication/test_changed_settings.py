@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
+from jepsen.sim.scheduler import NS_PER_MS
 from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorumlog.messages.metadata_records import ConfigRecord
 
@@ -45,3 +46,14 @@ def test_partitions_and_logs_hear_of_what_an_acknowledgement_means() -> None:
     replica = cluster.nodes[1].replicas.replicas[TOPIC_ID, 0]
     assert (replica.core.durable, replica.core.min_isr) == (False, 2)
     assert replica.log is not None and not replica.log.config.durable
+
+
+def test_followers_hear_at_once_of_an_append_that_is_written_with_a_change() -> None:
+    cluster = ReplicaCluster()
+    cluster.create_topic(durability="replicated")
+    cluster.wait_led(1)
+    cluster.run_for(100)
+    cluster.commit(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name="segment.bytes", value="2000000"))
+    begun_ns = cluster.scheduler.now_ns
+    cluster.produce(1, "a")
+    assert cluster.scheduler.now_ns - begun_ns < 10 * NS_PER_MS
