@@ -26,6 +26,7 @@ T = TypeVar("T")
 Told = Callable[[Exception | None], None]  # None: it went well
 
 MAX_FLUSH_MS = 3_600_000  # of `flush.ms`: sooner is allowed, and a timer holds its log, which may be deleted meanwhile
+FLUSH_RETRY_MS = 100  # where the queue was full; not `flush.ms`, which may be 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ class DirectoryQueue:
         on_written = None if written is None else self._told(written)
         self._submit(AppendJob(log, batches), on_written, self._told(synced))
         if log.config.flush_ms < NEVER and not log.config.durable:
-            self._sync_later(log)
+            self._sync_later(log, min(log.config.flush_ms, MAX_FLUSH_MS))
 
     def truncate(self, log: Log, offset: int, *, told: Told) -> None:
         """Durable when told."""
@@ -86,19 +87,22 @@ class DirectoryQueue:
 
         self._submit(CallJob(work), answered, None)
 
-    def _sync_later(self, log: Log) -> None:
+    def _sync_later(self, log: Log, delay_ms: int) -> None:
         """`flush.ms`: at the latest so long after the first append that is not synced. One timer for each log."""
         if log not in self._sync_timers:
-            delay_s = min(log.config.flush_ms, MAX_FLUSH_MS) / 1000
-            self._sync_timers[log] = asyncio.get_running_loop().call_later(delay_s, self._sync_now, log)
+            loop = asyncio.get_running_loop()
+            self._sync_timers[log] = loop.call_later(delay_ms / 1000, self._sync_now, log)
 
     def _sync_now(self, log: Log) -> None:
         del self._sync_timers[log]
+        if self.failed:
+            return
         try:
-            self._submit(CallJob(log.ask_sync, (log,)), None, self._told(lambda _: None))
-        except ApiError:
-            if not self.failed:
-                self._sync_later(log)  # a full queue
+            self.directory.worker.submit(CallJob(log.ask_sync, (log,)), None, self._told(lambda _: None))
+        except WorkerFull:
+            self._sync_later(log, FLUSH_RETRY_MS)
+        except WorkerClosed:
+            pass  # closing a log syncs it
 
     async def settle(self, work: Callable[[], T]) -> T:
         """`call`, awaited. Raises what `work` raises, DirectoryOffline, or ApiError."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
+from broker.log_directory import FLUSH_RETRY_MS
 from quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog.messages.metadata_records import ConfigRecord
 from storage.log import Log
+from storage.worker import Answer, WorkerFull
+from storage.writer import CallJob, Job
 
 NODES = (1, 2, 3)
 
@@ -101,3 +106,45 @@ def test_a_deleted_topic_is_not_synced_any_more() -> None:
     cluster.delete_topic()
     cluster.run_for(5_000)
     assert [node.failed for node in cluster.nodes.values()] == [[], [], []]
+
+
+def test_a_stopped_directory_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = led(flush_ms="20")
+    asked = _syncs_asked_for(cluster, monkeypatch)
+    cluster.produce(1, "a")
+    _worker(cluster).close()
+    cluster.run_for(5_000)
+    assert len(asked) == 1
+
+
+def test_a_full_queue_is_asked_again_but_not_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = led(flush_ms="0")
+    asked = _syncs_asked_for(cluster, monkeypatch, refused=3)
+    cluster.produce(1, "a")
+    cluster.run_for(2 * FLUSH_RETRY_MS + 50)
+    assert (len(asked), synced(cluster)[0]) == (3, 0)
+    cluster.run_for(FLUSH_RETRY_MS)
+    assert (len(asked), synced(cluster)[0]) == (4, 1)
+
+
+def _worker(cluster: ReplicaCluster) -> Any:
+    queue = cluster.nodes[1].replicas.replicas[TOPIC_ID, 0].queue
+    assert queue is not None
+    return queue.directory.worker
+
+
+def _syncs_asked_for(cluster: ReplicaCluster, monkeypatch: pytest.MonkeyPatch, refused: int = 0) -> list[Job]:
+    """By the leader, of its worker, from now on. refused: how many of them meet a full queue, the first ones."""
+    worker = _worker(cluster)
+    asked: list[Job] = []
+    submit = worker.submit
+
+    def counted(job: Job, on_written: Answer | None, on_synced: Answer | None) -> None:
+        if isinstance(job, CallJob) and job.logs:
+            asked.append(job)
+            if len(asked) <= refused:
+                raise WorkerFull(worker.path, "jobs", 1)
+        submit(job, on_written, on_synced)
+
+    monkeypatch.setattr(worker, "submit", counted)
+    return asked
