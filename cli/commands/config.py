@@ -116,7 +116,7 @@ def _changes(given: Mapping[str, str]) -> dict[str, ConfigChange]:
 
     changes: dict[str, ConfigChange] = {}
     for told, value in given.items():
-        key = told.rstrip("+-").rstrip()
+        key = told[:-1].rstrip() if told.endswith(("+", "-")) else told
         if key in changes:
             raise CliError(Exit.USAGE, f"{key} is given twice")
         changes[key] = Append(value) if told.endswith("+") else Subtract(value) if told.endswith("-") else value

@@ -1,0 +1,28 @@
+"""`config set`: a value, or words put into a list and taken out of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from cli.commands.config import _changes
+from cli.commands.config_values import keys_and_values
+from cli.errors import CliError
+from quorumlog.client.config_change import Append, ConfigChange, Subtract
+
+CASES: list[tuple[str, str, ConfigChange]] = [
+    ("k=v", "k", "v"),
+    ("k+=v", "k", Append("v")),
+    ("k -= v,w", "k", Subtract("v,w")),
+    ("k=a+=b", "k", "a+=b"),
+    ("k+-=v", "k+", Subtract("v")),  # no setting has such a name: the controller says so
+]
+
+
+@pytest.mark.parametrize(("text", "key", "change"), CASES, ids=[text for text, _, _ in CASES])
+def test_what_is_asked_of_a_setting(text: str, key: str, change: ConfigChange) -> None:
+    assert _changes(keys_and_values([text])) == {key: change}
+
+
+def test_a_setting_is_changed_once() -> None:
+    with pytest.raises(CliError, match="k is given twice"):
+        _changes(keys_and_values(["k=v", "k+=w"]))
