@@ -35,6 +35,7 @@ RIGHT = "right"
 UNKNOWN_API, UNKNOWN_VERSION, HEADER = "unknown API", "unknown version", "damaged header"
 WRONG_SIZE, STOPS = "wrong size of the frame", "stops in a frame"
 KINDS = (RIGHT, UNKNOWN_API, UNKNOWN_VERSION, HEADER, WRONG_SIZE, STOPS, *OF_BODIES)
+UNSERVED = (-1, 4, 9, 12, 24, 26, 34, 52, 1000, 32767, -32768)  # API keys
 CHOICES = (*OF_BODIES, *["number at an edge"] * 5, *["sealed records"] * 5)  # what comes furthest, more often
 RIGHT_PART, FRAME_PART = 0.25, 0.12  # of all frames; what is damaged behind the header is the rest
 NO_NAME = "x"  # of nothing that is there
@@ -69,7 +70,7 @@ def a_frame(rng: random.Random, bodies: Bodies, number: int) -> Made:
 def _bad_frame(rng: random.Random, key: int, version: int, number: int, flexible: bool, body: bytes) -> Made:
     kind = rng.choice((UNKNOWN_API, UNKNOWN_VERSION, HEADER, WRONG_SIZE, STOPS))
     if kind == UNKNOWN_API:
-        key = rng.choice((-1, 4, 9, 12, 24, 26, 33, 52, 1000, 32767, -32768))
+        key = rng.choice(UNSERVED)
     elif kind == UNKNOWN_VERSION:
         version = rng.choice((-1, -32768, 32767, version + 20, 1000))
     data = _framed(key, version, number, flexible, body)

@@ -12,7 +12,7 @@ from quorumlog.wire.apis import APIS
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.malformed import Malformed
 from tests.wire.damage import OF_BODIES, huge_count, past_the_end, sealed_records, truncated
-from tests.wire.frames import BATCH, body_of, seeds
+from tests.wire.frames import BATCH, SPOKEN, UNSERVED, body_of, seeds
 from tests.wire.fuzz import Fuzz, quiet
 from tests.wire.places import Body, Kind
 
@@ -55,6 +55,10 @@ def test_sealed_records_differ_and_can_be_read() -> None:
 def test_each_kind_of_damage_has_a_place_somewhere() -> None:
     for name, damage in OF_BODIES.items():
         assert any(damage(random.Random(1), body) is not None for body in FULL.values()), name
+
+
+def test_what_goes_for_an_unknown_api_is_none_that_is_served() -> None:
+    assert [key for key, _, _ in SPOKEN if key in UNSERVED] == []
 
 
 async def _fails(_context: Any, request: Any) -> Any:
