@@ -97,6 +97,8 @@ class Producer(_Blocking):
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
         self._scheduled = False
+        self._queued = self._handed = 0  # records so far: by the callers, and to the asynchronous producer
+        self._moved = asyncio.Event()  # set whenever `_handed` has grown
         self._draining: asyncio.Task[None] | None = None
         self._unseen: Exception | None = None
 
@@ -119,6 +121,7 @@ class Producer(_Blocking):
             while len(self._queue) >= HANDOVER_LIMIT:
                 self._room.wait()
             self._queue.append((future, (topic, value, key, headers, partition, timestamp_ms)))
+            self._queued += 1
             wake = not self._scheduled
             self._scheduled = True
         if wake:
@@ -153,12 +156,11 @@ class Producer(_Blocking):
         await self._client.flush()
 
     async def _handed_over(self) -> None:
-        """Until what was queued by now is with the asynchronous producer."""
-        if self._draining is not None:
-            await asyncio.shield(self._draining)
-        elif self._queue:
-            await asyncio.sleep(0)
-            await self._handed_over()
+        """Until what was queued by now is with the asynchronous producer, whatever others queue meanwhile."""
+        until = self._queued
+        while self._handed < until:
+            self._moved.clear()
+            await self._moved.wait()
 
     def _forget_failure(self, error: Exception) -> None:
         if self._unseen is error:
@@ -177,6 +179,8 @@ class Producer(_Blocking):
                     future._failure = error
                     self._unseen = self._unseen or error
                 future._handed = True
+                self._handed += 1
+                self._moved.set()
 
     def _take(self) -> list[tuple[SendFuture, tuple[Any, ...]]]:
         """The oldest of what is queued. None of it: the next `send` starts another task."""

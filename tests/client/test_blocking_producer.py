@@ -91,3 +91,26 @@ def test_close_raises_a_failure_that_nobody_looked_at(sent: Sent) -> None:
     with pytest.raises(ValueError, match="bad"):
         producer.close()
     assert sent.values == []
+
+
+def test_who_waits_for_its_own_records_does_not_wait_for_those_of_others(sent: Sent) -> None:
+    """Another thread sends without an end."""
+    producer, stop, begun = blocking.Producer(), threading.Event(), threading.Event()
+
+    def send() -> None:
+        while not stop.is_set():
+            producer.send("t", b"theirs")
+            begun.set()
+
+    other = threading.Thread(target=send)
+    other.start()
+    try:
+        assert begun.wait(30)
+        future = producer.send("t", b"mine")
+        assert future.result(30)
+        assert b"mine" in sent.values
+        producer.flush(30)
+    finally:
+        stop.set()
+        other.join(30)
+    producer.close()
