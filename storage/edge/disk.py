@@ -54,6 +54,7 @@ class RealFile:
     def __init__(self, path: str, fd: int) -> None:
         self._path = path
         self._fd = fd
+        self._lost_errno = 0  # of a write-back that failed; the sync tells it
 
     def pread(self, position: int, length: int) -> bytes:
         with _AsDiskError(self._path, "read"):
@@ -89,10 +90,12 @@ class RealFile:
         return written
 
     def begin_sync(self) -> None:
-        begin_writeback(self._fd)
+        self._lost_errno = self._lost_errno or begin_writeback(self._fd)
 
     def sync(self) -> None:
         with _AsDiskError(self._path, "sync"):
+            if self._lost_errno:
+                raise OSError(self._lost_errno, os.strerror(self._lost_errno))
             _sync_fd(self._fd)
 
     def truncate(self, size: int) -> None:

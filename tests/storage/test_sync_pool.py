@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -61,7 +65,7 @@ def test_a_few_syncs_take_no_thread(pool: SyncPool) -> None:
 
 @pytest.mark.parametrize("begin", [writeback.begin_writeback, writeback._find(), writeback._nothing])
 def test_a_begun_file_is_what_it_was(
-    begin: Callable[[int], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    begin: Callable[[int], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storage.edge.disk.begin_writeback", begin)
     file = RealDisk().open(f"{tmp_path}/a", create=True)
@@ -74,11 +78,31 @@ def test_a_begun_file_is_what_it_was(
     file.begin_sync()  # says nothing, as a hint does
 
 
+def test_what_was_lost_at_the_beginning_fails_every_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = RealDisk().open(f"{tmp_path}/a", create=True)
+    for error in (errno.EIO, 0):  # no later success makes it good
+        monkeypatch.setattr("storage.edge.disk.begin_writeback", lambda _fd, error=error: error)
+        file.begin_sync()
+        with pytest.raises(DiskError):
+            file.sync()
+
+
+@pytest.mark.parametrize(("error", "told"), [(errno.EIO, errno.EIO), (errno.ENOSPC, errno.ENOSPC), (errno.ESPIPE, 0)])
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux's system call")
+def test_which_errors_of_the_call_are_told(error: int, told: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_what: int) -> int:
+        ctypes.set_errno(error)
+        return -1
+
+    monkeypatch.setattr("ctypes.CDLL", lambda _name, use_errno: SimpleNamespace(sync_file_range=fails))
+    assert writeback._find()(3) == told
+
+
 @pytest.mark.parametrize("error", [OSError, AttributeError])
 def test_nothing_is_begun_where_the_library_has_no_such_call(
     error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(name: None) -> None:
+    def fails(_name: None, use_errno: bool) -> None:
         raise error
 
     monkeypatch.setattr("ctypes.CDLL", fails)
