@@ -83,10 +83,11 @@ def read_response(data: memoryview, position: int, request: ProduceRequest, vers
     """From version 13 on an answer has no names: those of the request are put back."""
     topic_count, position = count(data, position)
     elements, by_id = topic_count, version >= FIRST_WITH_TOPIC_IDS
+    names = {topic.topic_id: topic.name for topic in request.topics} if by_id else {}
     topics = []
     for _ in range(topic_count):
         name, topic_id, in_topic, position = topic_head(data, position, by_id)
-        name = _name_of(request, topic_id) if by_id else name
+        name = names.get(topic_id, "") if by_id else name
         elements += in_topic
         if elements > MAX_ELEMENTS:
             raise Unusual
@@ -98,11 +99,6 @@ def read_response(data: memoryview, position: int, request: ProduceRequest, vers
     if tags or position + _THROTTLE.size != len(data):
         raise Unusual
     return ProduceResponse(topics=tuple(topics), throttle_time_ms=throttle_time_ms)
-
-
-def _name_of(request: ProduceRequest, topic_id: bytes) -> str:
-    """Of the last topic with this id, should there be two."""
-    return next((topic.name for topic in reversed(request.topics) if topic.topic_id == topic_id), "")
 
 
 def _partition(
