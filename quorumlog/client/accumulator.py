@@ -51,7 +51,7 @@ class Batch:
     number: Number = NO_NUMBER
     size_bytes: int = BATCH_OVERHEAD  # upper bound before encoding
     count: int = 0
-    records: list[Row] = field(default_factory=list)
+    records: list[Row] = field(default_factory=list)  # until they are laid out: nobody holds them twice
     unsealed: UnsealedBatch | None = None  # made of the records, or of columns in their place
     encoded: Buffer | None = None
     encoded_as: Number = NO_NUMBER
@@ -80,7 +80,7 @@ class Batch:
     def encode(self, codec: Codec) -> Buffer:
         """The batch as bytes, made once for each number. Offsets are relative to 0: the leader sets the base."""
         if self.unsealed is None:
-            self.unsealed = lay_out_rows(self.records, codec)
+            self.unsealed, self.records = lay_out_rows(self.records, codec), []
         if self.encoded is None or self.encoded_as != self.number:
             self.encoded, self.encoded_as = self.unsealed.seal(*self.number), self.number
         return self.encoded

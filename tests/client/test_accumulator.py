@@ -62,6 +62,7 @@ def test_a_retried_batch_is_sent_as_it_was() -> None:
     accumulator.retry(batch, 0)
     assert add(accumulator, b"b") is not batch
     assert batch.encode(Codec.NONE) is data
+    assert (batch.records, batch.count) == ([], 1), "held once"
 
 
 def test_what_is_too_old_is_given_up_once() -> None:
