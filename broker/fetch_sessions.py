@@ -8,7 +8,8 @@ The table of KIP-227, by (session id, session epoch) of the request:
 
 A new session takes the place of one that was not used for `evict_ms`; else of the smallest that is older than
 `evict_ms` and smaller than itself, where followers' sessions count as larger than any consumer's. Pure: sessions are
-few (`slots`), so the victim is searched for.
+few (`slots`), so the victim is searched for. Who left without a word must not stay for ever: every event of a partition
+is told to all sessions that hold it, so a session that was not used for `IDLE_MS` ends with the next fetch of anybody.
 
 A follower's session belongs to one broker epoch: in another epoch it is not found, so that every partition is named,
 and acknowledged, anew (KIP-903).
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 SLOTS_DEFAULT = 1_000  # max.incremental.fetch.session.cache.slots
 EVICT_MS = 120_000  # a session that was used within this time gives way to nobody smaller
+IDLE_MS = 600_000  # longer than a request may wait (`limits.max_wait_ms`), for it uses its session when it comes
 MAX_SESSION_ID = 2**31 - 1
 
 
@@ -94,6 +96,7 @@ class FetchSessions:
 
     def begin(self, request: FetchRequest, now_ms: int) -> FetchTurn:
         """Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR."""
+        self._end_idle(now_ms)
         if request.session_epoch in (FULL_EPOCH, FINAL_EPOCH):
             self._end_session(self._own(request))
             begins = request.session_epoch == FULL_EPOCH
@@ -223,15 +226,19 @@ class FetchSessions:
     def _make_room(self, size: int, of_replica: bool, now_ms: int) -> bool:
         if len(self._sessions) < self._slots:
             return True
-        victim = self._stale(now_ms) or self._smaller(size, of_replica, now_ms)
+        victim = self._unused_for(self._evict_ms, now_ms) or self._smaller(size, of_replica, now_ms)
         if victim is None:
             return False
         self._end_session(victim)
         return True
 
-    def _stale(self, now_ms: int) -> FetchSession | None:
+    def _end_idle(self, now_ms: int) -> None:
+        while session := self._unused_for(IDLE_MS, now_ms):
+            self._end_session(session)
+
+    def _unused_for(self, span_ms: int, now_ms: int) -> FetchSession | None:
         oldest = next(iter(self._sessions.values()), None)
-        return oldest if oldest is not None and now_ms - oldest.used_ms > self._evict_ms else None
+        return oldest if oldest is not None and now_ms - oldest.used_ms > span_ms else None
 
     def _smaller(self, size: int, of_replica: bool, now_ms: int) -> FetchSession | None:
         old = [session for session in self._sessions.values() if now_ms - session.created_ms > self._evict_ms]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.fetch_session import MAX_EPOCH, Answered, Key, next_epoch
-from broker.fetch_sessions import EVICT_MS, FetchSessions, FetchTurn
+from broker.fetch_sessions import EVICT_MS, IDLE_MS, FetchSessions, FetchTurn
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import (
@@ -294,6 +294,19 @@ def test_an_old_and_smaller_session_gives_way(
     turn(sessions, request(first, 1, of_replica=first_of_replica), now_ms=EVICT_MS)
     second, _ = turn(sessions, request(wanted=wide(width), of_replica=of_replica), now_ms=EVICT_MS + 1)
     assert (second > 0) is gives_way
+
+
+@pytest.mark.parametrize("of_replica", [False, True])
+def test_who_left_without_a_word_is_not_kept_for_ever(of_replica: bool) -> None:
+    sessions = make(slots=9)
+    gone, _ = turn(sessions, request(wanted=wide(3), of_replica=of_replica), now_ms=0)
+    stays, _ = turn(sessions, request(wanted=wide(1)), now_ms=0)
+    turn(sessions, request(stays, 1), now_ms=IDLE_MS)
+    assert len(sessions) == 2
+    turn(sessions, request(stays, 2), now_ms=IDLE_MS + 1)
+    assert len(sessions) == 1
+    assert list(sessions._holders) == [(T, 0)], "nothing is told to it any more"
+    assert refused(sessions, request(gone, 1, of_replica=of_replica)) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
 # A reader that merges what it is told knows what a full fetch would tell.
