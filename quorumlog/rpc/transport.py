@@ -1,6 +1,6 @@
 """The seam between whoever speaks (handlers, clients, fetchers, the quorum) and the wire they speak by.
 
-Everyone above this seam sees frozen dataclasses of `quorumlog.messages` and never knows which wire is below: gRPC,
+Everyone above this seam sees the dataclasses of `quorumlog.messages` and never knows which wire is below: gRPC,
 the data lane (quorumlog/wire), or the simulated network. What the seam promises:
 
 1. `Connection.call` puts the request into the connection before its first suspension, so calls made one after the
