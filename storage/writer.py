@@ -141,9 +141,9 @@ class DirectoryWriter:
             if len(logs) > 1:
                 for log in logs:
                     log.begin_sync()
-            for outcome in run([log.sync_unless_closed for log in logs]):
-                if isinstance(outcome, DiskError | AssertionError):
-                    self.take_offline(outcome)
+            for error in run([log.sync_unless_closed for log in logs]):
+                if error is not None:  # of any kind: the turn must not be told as durable
+                    self.take_offline(error)
                     break
         self._dirty.clear()
         outcomes, self._waiting = self._waiting, []

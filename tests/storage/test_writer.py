@@ -121,6 +121,18 @@ def test_the_first_disk_error_takes_the_directory_offline_for_good(kind: str) ->
     assert "log-dirs online" in str(writer.offline)
 
 
+def test_a_sync_that_ends_in_any_error_is_no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, a, b = two_logs()
+    writer = DirectoryWriter("/data")
+    writer.write_phase([AppendJob(a, [batch(0, [b"1"])]), AppendJob(b, [batch(0, [b"2"])])])
+
+    def fails() -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(b, "sync", fails)
+    assert [type(outcome.error) for outcome in writer.sync_phase()] == [DirectoryOffline] * 2
+
+
 def test_a_log_closed_in_its_turn_is_durable() -> None:
     _, a, _ = two_logs()
     writer = DirectoryWriter("/data")
