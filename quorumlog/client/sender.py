@@ -253,7 +253,7 @@ class Sender:
             self._wake.set()
 
     def _refresh_soon(self, topics: list[str]) -> None:
-        if not self._refreshing:
+        if topics and not self._refreshing:
             self._refreshing = True
             self._nursery.start(self._refresh(list(dict.fromkeys(topics))), "producer metadata")
 
