@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quorumlog.client.errors import ConfigError
+from quorumlog.client.record_parts import right_time
 from quorumlog.records import Codec, UnsealedBatch
 from quorumlog.records.columnar import lay_out, partition_keys
 
@@ -33,7 +34,8 @@ class ArrowColumns:
 
     @classmethod
     def of(cls, table: Any, *, default_timestamp_ms: int) -> ArrowColumns:
-        """Raises ConfigError for a table that is none, or has a column with another meaning."""
+        """Raises ConfigError for a table that is none, or has a column with another meaning; RequestFailed for a time
+        that no record may have."""
         if not isinstance(table, pa.Table | pa.RecordBatch):
             raise ConfigError(f"send_arrow takes a pyarrow Table or RecordBatch, not {type(table).__name__}")
         strange = [name for name in table.schema.names if name not in COLUMNS]
@@ -137,5 +139,8 @@ def _timestamps(table: Any, default_ms: int) -> Any:
         return np.full(table.num_rows, default_ms, dtype=np.int64)
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("ms")).cast(pa.int64())
-    filled = pc.fill_null(column, default_ms)
-    return filled.to_numpy(zero_copy_only=False).astype(np.int64)
+    filled = pc.fill_null(column, default_ms).to_numpy(zero_copy_only=False).astype(np.int64)
+    if len(filled):
+        right_time(filled.min())
+        right_time(filled.max())
+    return filled

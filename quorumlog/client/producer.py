@@ -167,8 +167,10 @@ class AsyncProducer:
         given = ArrowColumns.of(columns, default_timestamp_ms=self._clock.wall_ms())
         parts: list[tuple[BatchFate, Any]] = []
         self._arrow_turn += 1
-        for target, rows in split(given, count, partition, self._arrow_turn):
-            self._check_partition(topic, target, count)
+        shares = list(split(given, count, partition, self._arrow_turn))
+        for target, _ in shares:
+            self._check_partition(topic, target, count)  # all of them before anything is queued
+        for target, rows in shares:
             parts.extend(await self._queue_rows(topic, target, given, rows))
         return ArrowDelivery(parts)
 

@@ -340,6 +340,20 @@ def test_arrow_rows_arrive_once_each_and_are_accounted_for(keyed: bool) -> None:
     assert sum(counts) == rows and min(counts) > 0
 
 
+@pytest.mark.parametrize("wrong", [{"partition": [0, 3]}, {"partition": [0, 1], "timestamp": [1, -2]}], ids=str)
+def test_of_a_table_that_is_refused_nothing_is_stored(wrong: dict[str, list[int]]) -> None:
+    """The first row has nothing wrong."""
+    cluster = FakeCluster()
+
+    async def scenario() -> None:
+        async with make(cluster) as producer:
+            with pytest.raises(RequestFailed):
+                await producer.send_arrow("t", pa.table({"value": [b"a", b"b"], **wrong}))
+
+    run(scenario())
+    assert cluster.values("t", 0) == []
+
+
 def test_arrow_and_plain_agree_on_the_partition_of_a_key() -> None:
     keys = [f"key-{i}" for i in range(50)]
     plain, arrow = FakeCluster(), FakeCluster()
