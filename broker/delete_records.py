@@ -37,6 +37,10 @@ class DeletePath:
             if not answered.done():
                 _answer(answered, replica, reason)
 
+        def moved(start: Offset) -> None:
+            self._step(replica, LogStartMoved(start))
+            self._rooms.ends.state_changed(replica.key)  # followers that wait for records hear of the start now
+
         def failed(error: Exception | None) -> None:
             self._rooms.starts.cancel(waiter)
             if not answered.done():
@@ -45,13 +49,8 @@ class DeletePath:
         if target <= replica.core.low_watermark:
             answered.set_result(replica.core.low_watermark)
             return answered
-        queue.call(
-            lambda: raise_start(replica, log, target),
-            done=lambda start: self._step(replica, LogStartMoved(start)),
-            failed=failed,
-        )
+        queue.call(lambda: raise_start(replica, log, target), done=moved, failed=failed)
         waiter = self._rooms.starts.watch([(replica.key, target)], timeout_ms, woken)
-        self._rooms.ends.state_changed(replica.key)  # followers that wait for records hear of the start now
         return answered
 
 

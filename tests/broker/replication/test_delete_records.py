@@ -63,6 +63,17 @@ def test_records_are_gone_from_every_replica_when_the_answer_comes() -> None:
     assert cluster.fetch(1, 2).log_start_offset == 2
 
 
+def test_followers_are_told_once_the_leader_has_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = filled("a", "b", "c", "d")
+    node, began_ns = cluster.nodes[1], cluster.scheduler.now_ns
+    queue = node.replicas.replicas[TOPIC_ID, 0].queue
+    assert queue is not None
+    submit = queue.directory.worker.submit
+    monkeypatch.setattr(queue.directory.worker, "submit", lambda *job: node.loop.call_later(0.02, submit, *job))
+    assert delete(cluster, 2) == 2
+    assert (cluster.scheduler.now_ns - began_ns) / 1e6 < 100, "not with their next fetch"
+
+
 def test_all_that_is_committed() -> None:
     cluster = filled("a", "b", "c")
     assert delete(cluster, -1) == 3
