@@ -178,7 +178,6 @@ class FetchPath:
         """Until something has changed in the session since its last look."""
         if session.has_news:
             return  # while the disk was read
-
         await self._wait_in_room((), replica, left_ms, session)
 
     async def _wait_in_room(
