@@ -54,11 +54,12 @@ class FetchPath:
         max_wait_ms: int,
         min_bytes: int,
         max_bytes: int,
+        ended: FetchSession | None = None,
     ) -> list[FetchPartitionResponse]:
         """See `ReplicaManager.fetch`."""
         deadline_ms = self._clock.now_ms() + max_wait_ms
         if replica is not None:
-            self._acknowledge(targets, replica)
+            self._acknowledge(targets, replica, ended)
         while True:
             looks = await self._look_at_all(targets, replica, max_bytes)
             enough = sum(look.size_bytes for look in looks) >= min_bytes or any(look.final for look in looks)
@@ -91,9 +92,8 @@ class FetchPath:
 
     # --- one partition ---
 
-    def _acknowledge(
-        self, targets: Sequence[FetchTarget], replica: ReplicaState, session: FetchSession | None = None
-    ) -> None:
+    def _acknowledge(self, targets: Sequence[FetchTarget], replica: ReplicaState, session: FetchSession | None) -> None:
+        """session: in which these partitions were fetched until now, perhaps without being named."""
         for target in targets:
             try:
                 found = self._registry.find(target.topic, target.partition.index)

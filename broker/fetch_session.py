@@ -149,16 +149,21 @@ class FetchSession:
     def heard(self) -> Iterator[tuple[Key, FetchPartition, int]]:
         """Of each partition, from where and when it was last fetched as a settled one."""
         for key, known in self._partitions.items():
-            settled = key not in self._unsettled and key not in self._looked_at
-            at_ms = self.used_ms if settled else known.heard_ms
+            at_ms = self._heard_ms(key, known)
             if at_ms != NEVER_MS:
                 yield key, known.wanted, at_ms
 
     def take_heard_ms(self, key: Key) -> int:
-        """Of an unsettled partition, once: when it was last fetched as a settled one; NEVER_MS: told already."""
-        known = self._partitions[key]
-        heard_ms, known.heard_ms = known.heard_ms, NEVER_MS
+        """When it was last fetched as a settled one; NEVER_MS: not since it was taken, or it is not of this session."""
+        known = self._partitions.get(key)
+        if known is None:
+            return NEVER_MS
+        heard_ms = self._heard_ms(key, known)
+        known.heard_ms = NEVER_MS
         return heard_ms
+
+    def _heard_ms(self, key: Key, known: _Known) -> int:
+        return known.heard_ms if key in self._unsettled or key in self._looked_at else self.used_ms
 
     # --- what is told ---
 

@@ -56,7 +56,7 @@ class FetchTurn:
     """One request: what to look at.
 
     named: what it names, or all that a session by name holds. whole: exactly what the request names is answered.
-    begins: the answer may begin a session.
+    begins: the answer may begin a session. ended: the one that it names and that is over with it.
     """
 
     named: tuple[Wanted, ...]
@@ -65,6 +65,7 @@ class FetchTurn:
     session: FetchSession | None = None
     epoch: int = FINAL_EPOCH  # of the session, after this request
     begins: bool = False
+    ended: FetchSession | None = None
 
     @property
     def incremental(self) -> FetchSession | None:
@@ -98,9 +99,9 @@ class FetchSessions:
         """Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR."""
         self._end_idle(now_ms)
         if request.session_epoch in (FULL_EPOCH, FINAL_EPOCH):
-            self._end_session(self._own(request))
-            begins = request.session_epoch == FULL_EPOCH
-            return FetchTurn(tuple(wanted_of(request)), request.replica, whole=True, begins=begins)
+            ended, begins = self._own(request), request.session_epoch == FULL_EPOCH
+            self._end_session(ended)
+            return FetchTurn(tuple(wanted_of(request)), request.replica, whole=True, begins=begins, ended=ended)
         session = self._next_of(request)
         named, forgotten = wanted_of(request), forgotten_of(request)
         session.update(named, forgotten)

@@ -46,6 +46,11 @@ class Replica:
         return f"{self.topic}-{self.key[1]}"
 
     @property
+    def can_be_opened(self) -> bool:
+        """It has a directory that takes changes."""
+        return self.queue is not None and not self.queue.failed
+
+    @property
     def current_leader(self) -> CurrentLeader:
         return CurrentLeader(leader_id=self.core.leader, leader_epoch=self.core.leader_epoch)
 

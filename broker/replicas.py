@@ -16,6 +16,7 @@ from broker.delete_records import DeletePath
 from broker.directory_report import report_directories
 from broker.epoch_ends import end_of_epoch
 from broker.fetch_path import FetchPath, FetchTarget
+from broker.fetch_session import FetchSession
 from broker.fetch_sessions import FetchSessions, FetchTurn
 from broker.fetcher_pool import FetcherPool
 from broker.follower import Follower
@@ -174,14 +175,15 @@ class ReplicaManager:
         max_wait_ms: int,
         min_bytes: int,
         max_bytes: int,
+        ended: FetchSession | None = None,
     ) -> list[FetchPartitionResponse]:
         """One answer per target, in their order; an error concerns its partition alone.
 
         replica: set by a following broker (internal listener only); its fetch offsets acknowledge what lies below them.
-        Waits up to max_wait_ms while fewer than min_bytes are there and nothing has an error to tell.
+        ended: its session until now. Waits up to max_wait_ms while fewer than min_bytes are there and all is well.
         """
         return await self._fetch.fetch(
-            targets, replica=replica, max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=max_bytes
+            targets, replica=replica, max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=max_bytes, ended=ended
         )
 
     async def fetch_changed(
@@ -295,7 +297,7 @@ class ReplicaManager:
         if any(self._is_elsewhere(placed.key) for placed in (*changes.leaders, *changes.followers)):
             self._on_assignments_changed()
         if is_first:
-            self.opening.expect(key for key, replica in self._registry.replicas.items() if _can_be_opened(replica))
+            self.opening.expect(key for key, replica in self._registry.replicas.items() if replica.can_be_opened)
 
     def _place(self, placed: Placed) -> None:
         replica = self._registry.replicas.get(placed.key)
@@ -393,7 +395,3 @@ class ReplicaManager:
 
 
 _QUIET = (FollowerFetched, FollowerHeard, Tick)  # without effects they change nothing that a fetch is answered
-
-
-def _can_be_opened(replica: Replica) -> bool:
-    return replica.queue is not None and not replica.queue.failed

@@ -50,6 +50,7 @@ async def _answers(
         max_wait_ms=max_wait_ms,
         min_bytes=request.min_bytes,
         max_bytes=max_bytes,
+        ended=turn.ended,
     )
     return answers, None
 

@@ -164,6 +164,7 @@ class FakeReplicas:
         max_wait_ms: int,
         min_bytes: int,
         max_bytes: int,
+        ended: object = None,
     ) -> list[FetchPartitionResponse]:
         self.fetched.append({"replica": replica, "max_wait_ms": max_wait_ms, "max_bytes": max_bytes})
         return [

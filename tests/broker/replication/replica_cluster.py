@@ -164,7 +164,7 @@ class Node:
             if turn.incremental is not None:
                 answers, behind = await self.replicas.fetch_changed(turn, **limits)
             else:
-                answers = await self.replicas.fetch(targets, replica=request.replica, **limits)
+                answers = await self.replicas.fetch(targets, replica=request.replica, ended=turn.ended, **limits)
             session_id, told = self.sessions.end(turn, answers, clock.now_ms(), behind)
         except ApiError as error:
             return FetchResponse(error_code=error.code)
