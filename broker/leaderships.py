@@ -6,7 +6,6 @@ epoch that is over is told to the core, which ignores it; its successor has queu
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -15,12 +14,9 @@ from broker.partition_files import open_log
 from broker.reconciler import PartitionKey
 from broker.registry import Registry
 from broker.replica import Replica, Step, log_config
-from quorumlog.errors import ApiError
 from quorumlog.ids import Epoch, Offset
 from storage.checkpoint import TopicPartition
 from storage.log import Log
-
-RETRY_MS = 50  # where the worker's queue is full
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +57,11 @@ class Leaderships:
         queue = replica.queue
         if self._closed or queue is None or replica.core.leader_epoch != epoch or not self._is_current(replica):
             return
-        try:
-            queue.call(
-                lambda: _make_ready(replica, epoch, leads),
-                done=lambda ready: self._ready(replica, epoch, ready),
-                failed=lambda _error: self._settled(replica.key),  # the directory has told whom it concerns
-            )
-        except ApiError:
-            if not queue.failed:
-                asyncio.get_running_loop().call_later(RETRY_MS / 1000, self.prepare, replica, epoch, leads)
+        queue.call_gently(
+            lambda: _make_ready(replica, epoch, leads),
+            done=lambda ready: self._ready(replica, epoch, ready),
+            failed=lambda _error: self._settled(replica.key),  # the directory has told whom it concerns
+        )
 
     def _ready(self, replica: Replica, epoch: Epoch, ready: _Ready) -> None:
         if not self._is_current(replica):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from broker.gentle_calls import GentleCalls
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Uuid
 from storage.batch import StoredBatch
@@ -54,6 +55,7 @@ class DirectoryQueue:
         self.directory = directory
         self.failed = not directory.online
         self._on_failed = on_failed
+        self._gentle = GentleCalls(self.call, lambda: self.failed)
         self._sync_timers: dict[Log, asyncio.TimerHandle] = {}
         self.log_starts = LogStarts(directory.disk, directory.path)  # used in the worker's turns only
 
@@ -103,6 +105,14 @@ class DirectoryQueue:
             self._sync_later(log, FLUSH_RETRY_MS)
         except WorkerClosed:
             pass  # closing a log syncs it
+
+    def call_gently(self, work: Callable[[], T], *, done: Callable[[T], None], failed: Told) -> None:
+        """`call` for what comes by the thousand (`gentle_calls.py`). Never refused: `failed` is told what is wrong."""
+        self._gentle.add(work, done, failed)
+
+    def hurry(self) -> None:
+        """From now on gentle calls are in the queue before what is called behind them. Before the last call of all."""
+        self._gentle.hurry()
 
     async def settle(self, work: Callable[[], T]) -> T:
         """`call`, awaited. Raises what `work` raises, DirectoryOffline, or ApiError."""

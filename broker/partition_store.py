@@ -113,18 +113,14 @@ class PartitionStore:
             directory.recovery_points.forget((topic, index))
             queue.log_starts.forget((topic, index))
 
-        try:
-            queue.call(move, done=_ignore, failed=_ignore)
-        except ApiError:
-            pass
+        queue.call_gently(move, done=_ignore, failed=_ignore)
         return name
 
     def _remove(self, queue: DirectoryQueue, name: str) -> None:
         directory = queue.directory
-        try:
-            queue.call(lambda: remove(directory.disk, directory.path, name), done=_ignore, failed=_ignore)
-        except ApiError:
-            pass  # a leftover for the next start
+        queue.call_gently(  # what fails is a leftover for the next start
+            lambda: remove(directory.disk, directory.path, name), done=_ignore, failed=_ignore
+        )
 
     # --- checkpoints ---
 
@@ -147,6 +143,7 @@ class PartitionStore:
             handle.cancel()
         clean = not self._any_offline
         for queue, held in self._by_queue(replicas):
+            queue.hurry()
             try:
                 await queue.settle(partial(_close, queue, held))
             except (ApiError, DirectoryOffline):

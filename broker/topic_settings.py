@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 
-from broker.leaderships import RETRY_MS
 from broker.log_directory import DirectoryQueue
 from broker.partition_events import SettingsChanged
 from broker.registry import Registry
 from broker.replica import Replica, Step, log_config
 from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
-from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
 from quorumlog.topic_config import TopicConfig
 
@@ -69,8 +66,4 @@ class TopicSettings:
         settings = SettingsChanged(
             min_isr=config.min_insync_replicas, durable=config.synced, flush_messages=config.flush_messages
         )
-        try:
-            queue.call(change, done=lambda _: changed(), failed=lambda _: None)
-        except ApiError:
-            if not queue.failed:  # its queue is full
-                asyncio.get_running_loop().call_later(RETRY_MS / 1000, self._tell_log, replica, queue, config)
+        queue.call_gently(change, done=lambda _: changed(), failed=lambda _: None)
