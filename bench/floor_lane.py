@@ -96,7 +96,7 @@ class Served(Frames):
     def begin(self, frame: memoryview) -> None:
         kind = bytes(frame[:1])
         if kind == PRODUCE:
-            self._log = self._node.logs[frame[1]]
+            self._log = self._node.logs[int.from_bytes(frame[1:], "big")]
         self.taken = {PRODUCE: self._produce, FETCH: self._fetch, READING: self._read}[kind]
 
     def _produce(self, frame: memoryview) -> None:

@@ -11,6 +11,8 @@ from bench.floor import NODES
 from bench.floor_client import FloorClient
 from bench.floor_lane import PRODUCE, READING, Caller, connect
 
+LOG_BYTES = 4  # of a log's number
+
 
 class LaneFloorClient(FloorClient):
     """A connection per log and purpose, made when it is first used."""
@@ -25,7 +27,7 @@ class LaneFloorClient(FloorClient):
             stream.close()
 
     def _method(self, kind: str, number: int, name: str) -> Any:
-        first = PRODUCE + bytes([number]) if name == "produce" else READING
+        first = PRODUCE + number.to_bytes(LOG_BYTES, "big") if name == "produce" else READING
         found = self._streams.get((name, number))
         if found is None:
             found = self._streams[name, number] = Stream(self._ports[number % NODES], first)
