@@ -20,6 +20,7 @@ from quorumlog.client import edge
 from quorumlog.client.arrow_split import ArrowColumns, split
 from quorumlog.client.delivery import ArrowDelivery
 
+WARM_BATCH_BYTES = 1 << 20
 SLICE_ROWS = 1_000
 SLICES_UNDER_WAY = 6
 DELIVERY_TIMEOUT_MS = 120_000
@@ -53,8 +54,8 @@ class Loaded:
 def warm_up(flights: Flights) -> None:
     """Compile the columnar codec now: on a machine's first run that takes seconds, which are not the cluster's."""
     columns = ArrowColumns.of(flights.records.slice(0, SLICE_ROWS), default_timestamp_ms=0)
-    for _, rows in split(columns, partitions=2, fixed=None, turn=0):
-        for _ in columns.encode(rows, 1 << 20, "none"):
+    for _, rows in split(columns, partitions=2, fixed=None, turn=0, batch_bytes=WARM_BATCH_BYTES):
+        for _ in columns.encode(rows, WARM_BATCH_BYTES, "none"):
             pass
 
 

@@ -19,6 +19,7 @@ from quorumlog.records import Codec, UnsealedBatch
 from quorumlog.records.columnar import lay_out, partition_keys
 
 Rows = Any  # a slice with both ends, or a numpy array of row numbers
+MIN_SHARES = 16  # of one table without keys: into fewer partitions only where there are fewer
 COLUMNS = ("key", "value", "headers", "timestamp", "partition")
 
 
@@ -74,26 +75,31 @@ def _some(column: Any, rows: Rows) -> Any:
     return column.slice(rows.start, rows.stop - rows.start) if isinstance(rows, slice) else column.take(rows)
 
 
-def split(columns: ArrowColumns, partitions: int, fixed: int | None, turn: int) -> Iterator[tuple[int, Rows]]:
+def split(
+    columns: ArrowColumns, partitions: int, fixed: int | None, turn: int, batch_bytes: int
+) -> Iterator[tuple[int, Rows]]:
     """(partition, its rows in order) for every partition that gets rows.
 
     fixed: the partition that the caller named for all. turn: which call this is, so that rows without a key go round.
+    batch_bytes: what a partition should get at once, where there are too many of them for all to get some: of 1,000
+    equal ranges each would be a few rows, and a batch of its own.
     """
     rows = len(columns.values)
     if fixed is not None or (partitions == 1 and columns.partitions is None):
         yield (fixed or 0), slice(0, rows)
     elif columns.partitions is None and columns.keys is None:
-        yield from _shares(rows, partitions, turn)
+        shares = min(partitions, max(MIN_SHARES, columns.values.nbytes // batch_bytes))
+        yield from _shares(rows, shares, partitions, turn if shares == partitions else turn * shares)
     else:
         yield from _groups(_targets(columns, partitions, turn, rows))
 
 
-def _shares(rows: int, partitions: int, turn: int) -> Iterator[tuple[int, slice]]:
-    """Equal ranges, the first one for partition `turn`."""
-    for share in range(partitions):
-        start, stop = (-(-rows * number // partitions) for number in (share, share + 1))
+def _shares(rows: int, shares: int, partitions: int, first: int) -> Iterator[tuple[int, slice]]:
+    """Equal ranges for as many partitions, one after the other, from `first` on."""
+    for share in range(shares):
+        start, stop = (-(-rows * number // shares) for number in (share, share + 1))
         if start < stop:
-            yield (share + turn) % partitions, slice(start, stop)
+            yield (share + first) % partitions, slice(start, stop)
 
 
 def _groups(targets: Any) -> Iterator[tuple[int, Any]]:

@@ -156,7 +156,8 @@ class AsyncProducer:
         """Queue the rows of a pyarrow Table or RecordBatch: `value`, and where there are any `key`, `headers` and
         `timestamp` (ms or a timestamp type) and `partition`.
 
-        Rows with a key go by its hash, others in equal shares by turns. Rows of one partition keep their order.
+        Rows with a key go by its hash, others in equal ranges by turns: to all partitions, or in a topic of many to
+        some of them at a time. Rows of one partition keep their order.
         """
         from quorumlog.client.arrow_split import ArrowColumns, split  # pyarrow, numpy and numba: only who asks
 
@@ -167,7 +168,7 @@ class AsyncProducer:
         given = ArrowColumns.of(columns, default_timestamp_ms=self._clock.wall_ms())
         parts: list[tuple[BatchFate, Any]] = []
         self._arrow_turn += 1
-        shares = list(split(given, count, partition, self._arrow_turn))
+        shares = list(split(given, count, partition, self._arrow_turn, self.options.batch_size))
         for target, _ in shares:
             self._check_partition(topic, target, count)  # all of them before anything is queued
         for target, rows in shares:

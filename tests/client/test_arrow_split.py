@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.client.arrow_split import ArrowColumns, split
+from quorumlog.client.arrow_split import MIN_SHARES, ArrowColumns, split
 from quorumlog.records import decode_batch, headers
+
+BATCH_BYTES = 200
 
 
 def columns_of(rows: int, **more: list[Any]) -> ArrowColumns:
@@ -21,8 +23,8 @@ def columns_of(rows: int, **more: list[Any]) -> ArrowColumns:
 def placed(columns: ArrowColumns, partitions: int, fixed: int | None, turn: int) -> dict[int, list[int]]:
     """The row numbers of each partition as its batches hold them; `places` have to say the same."""
     found: dict[int, list[int]] = {}
-    for partition, rows in split(columns, partitions, fixed, turn):
-        for unsealed, places in columns.encode(rows, 200, "none"):
+    for partition, rows in split(columns, partitions, fixed, turn, BATCH_BYTES):
+        for unsealed, places in columns.encode(rows, BATCH_BYTES, "none"):
             data = unsealed.seal(1, 0, 0)
             (header,) = headers(data)
             values = [int(record.value or b"") for record in decode_batch(data, header)]
@@ -37,6 +39,16 @@ def test_rows_without_keys_go_in_equal_ranges_by_turns(rows: int, partitions: in
     for row in range(rows):
         wanted.setdefault((row * partitions // rows + turn) % partitions, []).append(row)
     assert placed(columns_of(rows), partitions, None, turn) == wanted
+
+
+@pytest.mark.parametrize("rows", [100, 4_000])
+def test_a_topic_of_many_partitions_gets_batches_not_single_rows(rows: int) -> None:
+    columns = columns_of(rows)
+    turns = [list(split(columns, 1_000, None, turn, BATCH_BYTES)) for turn in range(3)]
+    assert [partition for turn in turns for partition, _ in turn] == list(range(3 * len(turns[0])))
+    assert len(turns[0]) == max(MIN_SHARES, columns.values.nbytes // BATCH_BYTES) < 1_000
+    for turn in turns:
+        assert [row for _, share in turn for row in range(share.start, share.stop)] == list(range(rows))
 
 
 @given(st.lists(st.integers(0, 3), max_size=50))
