@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from broker.fetch_look import Allowance, Look, bound_of, position_fault, records_of, told_of
-from broker.fetch_session import NEVER_MS, FetchSession
+from broker.fetch_session import NOT_HEARD_MS, FetchSession
 from broker.fetch_sessions import FetchTurn
 from broker.partition_events import FollowerFetched, FollowerHeard
 from broker.purgatory import Reason
@@ -102,8 +102,8 @@ class FetchPath:
                 continue  # the look that follows says so
             if position_fault(log, target.partition) is None:
                 wanted = target.partition
-                heard_ms = NEVER_MS if session is None else session.take_heard_ms(found.key)
-                if heard_ms != NEVER_MS:
+                heard_ms = NOT_HEARD_MS if session is None else session.take_heard_ms(found.key)
+                if heard_ms != NOT_HEARD_MS:
                     self._step(found, FollowerHeard(replica.replica_id, replica.broker_epoch, heard_ms))
                 self._step(
                     found,

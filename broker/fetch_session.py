@@ -22,7 +22,7 @@ FULL_EPOCH, FINAL_EPOCH = 0, -1  # of a request: begin a session; no session, an
 NO_SESSION = 0
 MAX_EPOCH = 2**31 - 1
 MAX_PARTITIONS = 100_000  # of one session
-NEVER_MS = -1
+NOT_HEARD_MS = -1
 
 Topic = Uuid | str
 Key = tuple[Topic, int]
@@ -39,13 +39,13 @@ def next_epoch(epoch: int) -> int:
 class _Known:
     """What the reader asks of one partition, and what it knows: -1 nothing.
 
-    heard_ms: the last request at which it was settled, if it has not been since; NEVER_MS once that was taken.
+    heard_ms: the last request at which it was settled, if it has not been since; NOT_HEARD_MS once that was taken.
     """
 
     wanted: FetchPartition
     high_watermark: Offset = -1
     log_start: Offset = -1
-    heard_ms: int = NEVER_MS
+    heard_ms: int = NOT_HEARD_MS
 
 
 @dataclass(slots=True, eq=False)
@@ -150,16 +150,16 @@ class FetchSession:
         """Of each partition, from where and when it was last fetched as a settled one."""
         for key, known in self._partitions.items():
             at_ms = self._heard_ms(key, known)
-            if at_ms != NEVER_MS:
+            if at_ms != NOT_HEARD_MS:
                 yield key, known.wanted, at_ms
 
     def take_heard_ms(self, key: Key) -> int:
-        """When it was last fetched as a settled one; NEVER_MS: not since it was taken, or it is not of this session."""
+        """When it was last fetched as a settled one; NOT_HEARD_MS: not since it was taken, or not in this session."""
         known = self._partitions.get(key)
         if known is None:
-            return NEVER_MS
+            return NOT_HEARD_MS
         heard_ms = self._heard_ms(key, known)
-        known.heard_ms = NEVER_MS
+        known.heard_ms = NOT_HEARD_MS
         return heard_ms
 
     def _heard_ms(self, key: Key, known: _Known) -> int:

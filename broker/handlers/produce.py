@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Sequence
 
 from broker.endpoints import leader_endpoints
 from broker.handlers.limits import check_topic_count
-from broker.replicas import AppendResult
+from broker.produce_path import ACKS, AppendResult
 from broker.services import Services
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import CurrentLeader
@@ -25,7 +25,6 @@ from quorumlog.messages.produce import (
 )
 from quorumlog.rpc.transport import Context
 
-ACKS = (0, 1, -1)
 _Append = Awaitable[AppendResult] | ApiError
 
 

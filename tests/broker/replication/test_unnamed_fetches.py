@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from broker.fetch_session import NEVER_MS
+from broker.fetch_session import NOT_HEARD_MS
 from broker.fetch_sessions import FetchSessions, FetchTurn
 from broker.follower_progress import FollowerProgress
 from broker.isr_state import Committed
@@ -193,8 +193,8 @@ class World:
         assert self.turn is not None
         session = self.turn.incremental or self.turn.ended
         for partition in wanted:
-            heard_ms = NEVER_MS if session is None else session.take_heard_ms((TOPIC, partition.index))
-            if heard_ms != NEVER_MS:
+            heard_ms = NOT_HEARD_MS if session is None else session.take_heard_ms((TOPIC, partition.index))
+            if heard_ms != NOT_HEARD_MS:
                 self.sparing.step(partition.index, FollowerHeard(A, 20, heard_ms), self.now_ms)
             assert partition.fetch_offset == self.offsets[partition.index], "acknowledged what it has"
             self.sparing.step(partition.index, FollowerFetched(A, 20, partition.fetch_offset), self.now_ms)
