@@ -108,6 +108,7 @@ def _make_ready(replica: Replica, epoch: Epoch, leads: bool) -> _Ready:
             directory.clean,
         )
         replica.opened = log
+    log.has_readers = leads
     if leads:
         epoch_start = log.begin_epoch(epoch)
     else:

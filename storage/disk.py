@@ -61,8 +61,11 @@ class File(Protocol):
         """`length` bytes from `position`; fewer only where the file ends."""
         ...
 
-    def pwritev(self, buffers: Sequence[Buffer], position: int) -> int:
-        """Write the buffers one after the other from `position`; returns how many bytes were written, maybe fewer."""
+    def pwritev(self, buffers: Sequence[Buffer], position: int, *, read_soon: bool = True) -> int:
+        """Write the buffers one after the other from `position`; returns how many bytes were written, maybe fewer.
+
+        read_soon: False is a hint that the machine need not keep them in memory once they are on disk.
+        """
         ...
 
     def begin_sync(self) -> None:
@@ -140,12 +143,12 @@ class Disk(Protocol):
         ...
 
 
-def write_fully(file: File, path: str, buffers: Sequence[Buffer], position: int) -> int:
+def write_fully(file: File, path: str, buffers: Sequence[Buffer], position: int, *, read_soon: bool = True) -> int:
     """Write all buffers from `position`, or raise. Returns the bytes written. A short write is a DiskError."""
     wanted = sum(len(buffer) for buffer in buffers)
     if wanted == 0:
         return 0
-    written = file.pwritev(buffers, position)
+    written = file.pwritev(buffers, position, read_soon=read_soon)
     if written != wanted:
         raise DiskError(path, "write", errno_names.ENOSPC, f"short write: {written} of {wanted} bytes")
     return written

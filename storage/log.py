@@ -69,6 +69,7 @@ class Log:
         self.recovery = loaded.recovery  # what opening found
         self.producers = loaded.producers  # None where none are remembered
         self.synced_end: Offset = loaded.end_offset  # exclusive; everything before it is on disk
+        self.has_readers = True  # False: a follower's copy, which need not stay in the machine's memory
         self._disk = disk
         self._view = view_of(path, loaded.segments, loaded.segments[0].base_offset, loaded.end_offset)
         self._unsynced: list[Segment] = []  # written since their last sync, in order
@@ -318,7 +319,8 @@ class Log:
         active = self._active
         if active not in self._unsynced:
             self._unsynced.append(active)
-        position = active.append([part for batch in run for part in batch.parts])
+        parts = [part for batch in run for part in batch.parts]
+        position = active.append(parts, read_soon=self.has_readers or not self.config.durable)
         for batch in run:
             active.note(position, batch.last_offset)
             position += batch.size

@@ -81,10 +81,10 @@ class Segment:
             end <= segment_bytes or (start == 0 and end <= MAX_POSITION)
         )
 
-    def append(self, buffers: Sequence[Buffer]) -> int:
-        """One vectored write at the end. Returns the position where it began."""
+    def append(self, buffers: Sequence[Buffer], *, read_soon: bool = True) -> int:
+        """One vectored write at the end. Returns the position where it began. read_soon: see `File.pwritev`."""
         position = self.size
-        self._size = position + write_fully(self.file, self.path, buffers, position)
+        self._size = position + write_fully(self.file, self.path, buffers, position, read_soon=read_soon)
         return position
 
     def note(self, position: int, last_offset: Offset) -> None:

@@ -249,7 +249,7 @@ class SimFile:
         self._disk._end("pread", self._path, data)
         return data
 
-    def pwritev(self, buffers: Sequence[Buffer], position: int) -> int:
+    def pwritev(self, buffers: Sequence[Buffer], position: int, *, read_soon: bool = True) -> int:
         data = b"".join(buffers)
         fault = self._begin("pwritev", len(data))
         written = self._room(len(data))

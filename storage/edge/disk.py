@@ -12,9 +12,10 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, Lock
+from storage.edge.uncached import UNCACHED_FROM_BYTES, UncachedWrites
 from storage.edge.writeback import begin_writeback
 
 _IOV_MAX = os.sysconf("SC_IOV_MAX")
@@ -48,12 +49,31 @@ def _sync_fd(fd: int) -> None:
         os.fsync(fd)
 
 
+def _are_many_bytes(buffers: Sequence[Buffer]) -> bool:
+    return sum(map(len, buffers)) >= UNCACHED_FROM_BYTES
+
+
+def _write_in_chunks(
+    write: Callable[[int, Sequence[Buffer], int], int], fd: int, buffers: Sequence[Buffer], position: int
+) -> int:
+    """More buffers than one system call takes. Ends with the first one that wrote less than it was given."""
+    written = 0
+    for start in range(0, len(buffers), _IOV_MAX):
+        chunk = buffers[start : start + _IOV_MAX]
+        count = write(fd, chunk, position + written)
+        written += count
+        if count < sum(len(buffer) for buffer in chunk):
+            break
+    return written
+
+
 class RealFile:
     """A file descriptor. Dropped by its last user, it closes itself: a reader never meets a reused descriptor."""
 
     def __init__(self, path: str, fd: int) -> None:
         self._path = path
         self._fd = fd
+        self._uncached = UncachedWrites()
         self._lost_errno = 0  # of a write-back that failed; the sync tells it
 
     def pread(self, position: int, length: int) -> bytes:
@@ -72,22 +92,12 @@ class RealFile:
             done += len(data)
         return b"".join(pieces)
 
-    def pwritev(self, buffers: Sequence[Buffer], position: int) -> int:
+    def pwritev(self, buffers: Sequence[Buffer], position: int, *, read_soon: bool = True) -> int:
+        write = os.pwritev if read_soon or not _are_many_bytes(buffers) else self._uncached.write
         with _AsDiskError(self._path, "write"):
             if len(buffers) <= _IOV_MAX:
-                return os.pwritev(self._fd, buffers, position)
-            return self._write_in_chunks(buffers, position)
-
-    def _write_in_chunks(self, buffers: Sequence[Buffer], position: int) -> int:
-        """More buffers than one system call takes. Ends with the first one that wrote less than it was given."""
-        written = 0
-        for start in range(0, len(buffers), _IOV_MAX):
-            chunk = buffers[start : start + _IOV_MAX]
-            count = os.pwritev(self._fd, chunk, position + written)
-            written += count
-            if count < sum(len(buffer) for buffer in chunk):
-                break
-        return written
+                return write(self._fd, buffers, position)
+            return _write_in_chunks(write, self._fd, buffers, position)
 
     def begin_sync(self) -> None:
         self._lost_errno = self._lost_errno or begin_writeback(self._fd)
@@ -97,6 +107,7 @@ class RealFile:
             if self._lost_errno:
                 raise OSError(self._lost_errno, os.strerror(self._lost_errno))
             _sync_fd(self._fd)
+        self._uncached.synced(self._fd)
 
     def truncate(self, size: int) -> None:
         with _AsDiskError(self._path, "truncate"):

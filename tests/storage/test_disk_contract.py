@@ -12,6 +12,7 @@ from jepsen.sim.disk import SimDisk
 from storage.atomic import remove_durably, write_atomically
 from storage.disk import DirectoryLocked, Disk, DiskError, FileMissing, name_of, parent_of, write_fully
 from storage.edge.disk import RealDisk
+from storage.edge.uncached import UNCACHED_FROM_BYTES
 
 
 def _sim(tmp_path: Path) -> tuple[Disk, str]:
@@ -46,6 +47,22 @@ def test_written_bytes_are_read_back(place: tuple[Disk, str]) -> None:
     file.close()
     file.close()
     assert disk.read_bytes(f"{root}/a") == b"hello world"
+
+
+@pytest.mark.parametrize("size", [10, UNCACHED_FROM_BYTES, 3 * UNCACHED_FROM_BYTES + 7])
+@pytest.mark.parametrize("count", [1, 5000])
+def test_what_is_not_read_soon_is_read_back_all_the_same(place: tuple[Disk, str], size: int, count: int) -> None:
+    disk, root = place
+    file = disk.open(f"{root}/log", create=True)
+    content = bytes(range(256)) * (size // 256 + 1)
+    pieces = [content[:size]] if count == 1 else [content[at * 7 % 256 :][:20] for at in range(count)]
+    wanted = b"".join(pieces)
+    assert file.pwritev(pieces, 0, read_soon=False) == len(wanted)
+    assert file.pread(0, len(wanted)) == wanted
+    file.sync()
+    assert file.pwritev([b"more"], len(wanted), read_soon=False) == 4
+    file.sync()
+    assert file.pread(0, len(wanted) + 9) == wanted + b"more"
 
 
 def test_a_write_beyond_the_end_leaves_zeroes_before_it(place: tuple[Disk, str]) -> None:
@@ -155,7 +172,7 @@ def test_atomic_replace(place: tuple[Disk, str]) -> None:
 
 def test_a_short_write_is_an_error() -> None:
     class Short:
-        def pwritev(self, buffers: object, position: int) -> int:
+        def pwritev(self, buffers: object, position: int, *, read_soon: bool = True) -> int:
             return 3
 
     with pytest.raises(DiskError, match=r"short write: 3 of 5 bytes\); free space"):

@@ -52,6 +52,7 @@ from quorumlog.nursery import Nursery
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.rpc.transport import Address, Context, Identity, Listener
 from storage.checkpoint import RecoveryPoints
+from storage.log import Log
 from storage.writer import DirectoryWriter
 
 T = TypeVar("T")
@@ -133,10 +134,14 @@ class Node:
     def tell(self, delta: Delta, image: Image) -> None:
         self.loop.deliver(self.replicas.apply, delta, image)
 
-    def log_values(self, topic_id: Uuid = TOPIC_ID, index: int = 0) -> list[str]:
-        """What is in this replica's log, committed or not."""
+    def log(self, topic_id: Uuid = TOPIC_ID, index: int = 0) -> Log:
         log = self.replicas.replicas[topic_id, index].log
         assert log is not None
+        return log
+
+    def log_values(self, topic_id: Uuid = TOPIC_ID, index: int = 0) -> list[str]:
+        """What is in this replica's log, committed or not."""
+        log = self.log(topic_id, index)
         values, offset = [], log.start_offset
         while offset < log.end_offset:
             data = log.read(offset, 1 << 20, upper_bound=log.end_offset).data

@@ -295,6 +295,21 @@ def test_a_new_leader_is_followed_at_once() -> None:
     assert cluster.scheduler.now_ns - before_ns < 100e6
 
 
+def test_only_the_leaders_log_has_readers_whoever_leads() -> None:
+    """A follower's writes need not stay in the machine's memory (storage/edge/uncached.py)."""
+    cluster = led_cluster()
+
+    def with_readers() -> list[int]:
+        return [number for number, node in cluster.nodes.items() if node.log().has_readers]
+
+    cluster.produce(1, "a")
+    assert with_readers() == [1]
+    cluster.elect(2, (2, 1, 3))
+    cluster.wait_led(2)
+    cluster.produce(2, "b")
+    assert with_readers() == [2]
+
+
 # --- processes, power, disks ---
 
 
