@@ -20,7 +20,7 @@ from quorum.controller.create_partitions import create_partitions
 from quorum.controller.create_topics import create_topics
 from quorum.controller.delete_topics import delete_topics
 from quorum.controller.fencing import fence
-from quorum.controller.heartbeat import heartbeat
+from quorum.controller.heartbeat import hear, heartbeat
 from quorum.controller.idle import Idle, write_no_op
 from quorum.controller.outcome import Draft, Outcome
 from quorum.controller.producer_ids import allocate_producer_ids
@@ -120,6 +120,10 @@ class Controller:
             case AllocateProducerIdsRequest():
                 return self._perform(lambda draft: allocate_producer_ids(draft, request))
 
+    def hear(self, heartbeat: BrokerHeartbeatRequest, now_ms: int) -> None:
+        """Of a heartbeat that is not performed. Raises ApiError."""
+        hear(self.tip, heartbeat, self.sessions, now_ms)
+
     def fence_broker(self, broker_id: NodeId) -> Outcome | None:
         """Because its session ended, or its death is proven. None: it is fenced already."""
         self.sessions.forget(broker_id)
@@ -160,7 +164,8 @@ class Controller:
 
     def _next_expiry(self) -> tuple[int, NodeId] | None:
         """(when, who) of the unfenced broker whose session ends first."""
-        return min(((self.sessions.expiry_ms(broker_id), broker_id) for broker_id in self.unfenced()), default=None)
+        expiries = ((self.sessions.expiry_ms(broker_id), broker_id) for broker_id in self.unfenced())
+        return min(((at_ms, broker_id) for at_ms, broker_id in expiries if at_ms is not None), default=None)
 
     def _register(self, request: RegisterBrokerRequest, next_offset: Offset, now_ms: int) -> Outcome:
         before = self.tip.brokers.get(request.broker_id)

@@ -57,10 +57,7 @@ def heartbeat(
     draft: Draft, request: BrokerHeartbeatRequest, *, sessions: Sessions, next_offset: Offset, now_ms: int
 ) -> BrokerHeartbeatResponse:
     """next_offset: where the operation's first record will be appended. Raises ApiError."""
-    broker = registered(draft.image, request.broker_id, request.broker_epoch)
-    if broker.incarnation_id != request.incarnation_id:
-        raise ApiError(ErrorCode.STALE_BROKER_EPOCH, f"broker {broker.broker_id} is another incarnation")
-    sessions.touch(broker.broker_id, request.current_metadata_offset, now_ms)
+    broker = hear(draft.image, request, sessions, now_ms)
     take_directories_offline(draft, broker.broker_id, request.offline_directories)
     now = state_of(broker)
     # The registration's own offset is the broker's epoch; an end is exclusive, so it must be above it.
@@ -84,6 +81,15 @@ def heartbeat(
         is_fenced=then in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW),
         should_shutdown=then is BrokerState.SHUTDOWN_NOW,
     )
+
+
+def hear(image: Image, request: BrokerHeartbeatRequest, sessions: Sessions, now_ms: int) -> BrokerRegistration:
+    """Whose heartbeat it is; its session begins anew with its arrival, whatever becomes of it. Raises ApiError."""
+    broker = registered(image, request.broker_id, request.broker_epoch)
+    if broker.incarnation_id != request.incarnation_id:
+        raise ApiError(ErrorCode.STALE_BROKER_EPOCH, f"broker {broker.broker_id} is another incarnation")
+    sessions.touch(broker.broker_id, request.current_metadata_offset, now_ms)
+    return broker
 
 
 def leads(image: Image, broker_id: NodeId) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from quorum.controller.alarm import Alarm
 from quorum.controller.commit_waiters import CommitWaiters
@@ -156,13 +156,33 @@ class ControllerService:
         if not self._core.active or self._stopped:
             raise self._not_controller()
         if len(self._waiters) >= MAX_WAITING_OPERATIONS:
-            raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"{len(self._waiters)} operations wait; nothing was written")
+            self._refuse(context, request)
         outcome = self._operate(context, request)
         self._append(outcome)
         self._reschedule()
         waiting = self._waiters.wait(self._core.tip.offset, outcome.response, self._timeout_ms(request))
         self._waiters.on_high_watermark(self._driver().high_watermark)
+        if isinstance(request, BrokerHeartbeatRequest) and not waiting.done():
+            self._keep_session(request.broker_id, waiting)
         return waiting
+
+    def _refuse(self, context: Context, request: ControllerRequest) -> NoReturn:
+        """Nothing is written, but a heartbeat is heard."""
+        if isinstance(request, BrokerHeartbeatRequest):
+            self._core.hear(request, self._clock.now_ms())
+            self._watch.on_heartbeat(context, request)
+        raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"{len(self._waiters)} operations wait; nothing was written")
+
+    def _keep_session(self, broker_id: NodeId, waiting: asyncio.Future[Any]) -> None:
+        """The broker's session does not end before its heartbeat is answered, or gives up."""
+        session = self._core.sessions.wait(broker_id)
+
+        def answered(_: object) -> None:
+            session.answered(self._clock.now_ms())
+            self._reschedule()
+
+        waiting.add_done_callback(answered)
+        self._reschedule()
 
     def _operate(self, context: Context, request: ControllerRequest) -> Outcome:
         try:

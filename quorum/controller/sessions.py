@@ -1,7 +1,9 @@
 """Who is alive, as far as heartbeats tell: the active controller's memory, in no log.
 
 A session is valid for `timeout_ms` after the broker's last heartbeat. On activation every unfenced broker begins a full
-one: the new controller has heard of nobody yet, and must not fence for that (ORACLES 3.11).
+one: the new controller has heard of nobody yet, and must not fence for that (ORACLES 3.11). A broker speaks again only
+when it was answered; so while its heartbeat waits here for a commit its session does not end, and counts from the
+answer. Else a disk that hangs for a session would have every broker fenced.
 """
 
 from __future__ import annotations
@@ -14,11 +16,20 @@ from quorumlog.ids import NodeId, Offset
 
 @dataclass(slots=True)
 class Session:
-    """metadata_end: exclusive end of the metadata that the broker has applied. shutdown_end: see `Sessions`."""
+    """metadata_end: exclusive end of the metadata that the broker has applied. shutdown_end: see `Sessions`.
+
+    unanswered: heartbeats that wait here.
+    """
 
     contact_ms: int
     metadata_end: Offset = 0
     shutdown_end: Offset | None = None
+    unanswered: int = 0
+
+    def answered(self, now_ms: int) -> None:
+        """One heartbeat waits no longer, however that went. Harmless when the session was forgotten meanwhile."""
+        self.unanswered -= 1
+        self.contact_ms = now_ms
 
 
 class Sessions:
@@ -42,17 +53,25 @@ class Sessions:
         session.contact_ms = now_ms
         session.metadata_end = metadata_end
 
+    def wait(self, broker_id: NodeId) -> Session:
+        """The heartbeat that was heard last waits for its answer: `answered` is to be told when that has gone."""
+        session = self._sessions[broker_id]
+        session.unanswered += 1
+        return session
+
     def forget(self, broker_id: NodeId) -> None:
         """The broker was fenced, or a new process took its place."""
         self._sessions.pop(broker_id, None)
 
     def is_valid(self, broker_id: NodeId, now_ms: int) -> bool:
         session = self._sessions.get(broker_id)
-        return session is not None and now_ms < session.contact_ms + self.timeout_ms
+        return session is not None and (session.unanswered > 0 or now_ms < session.contact_ms + self.timeout_ms)
 
-    def expiry_ms(self, broker_id: NodeId) -> int:
-        """When the session ends, exclusive; without a session: as soon as may be."""
+    def expiry_ms(self, broker_id: NodeId) -> int | None:
+        """When the session ends, exclusive; None: not before an answer; without a session: as soon as may be."""
         session = self._sessions.get(broker_id)
+        if session is not None and session.unanswered:
+            return None
         end_ms = 0 if session is None else session.contact_ms + self.timeout_ms
         return max(end_ms, self._held_until_ms)
 

@@ -374,6 +374,61 @@ def test_after_a_pause_heartbeats_that_wait_are_heard_before_anybody_is_fenced(l
     assert not leader.is_fenced(1)
 
 
+def test_a_broker_whose_heartbeat_waits_for_a_commit_is_alive(leader: Bench) -> None:
+    """Commits stall for longer than a session, and the broker asks again only when it has been answered."""
+    leader.start_broker(1)
+    leader.wait(SESSION_MS - 100)
+    leader.driver.auto_commit = False
+    writing = leader.start(leader.ask(topics("t", timeout_ms=60_000)))
+    waiting = leader.start(leader.ask(leader.heartbeat(1)))
+    leader.wait(SESSION_MS + 500)
+    assert not writing.done() and not waiting.done()
+    leader.do(leader.driver.commit)
+    leader.wait(SESSION_MS - 10)
+    assert not leader.run(waiting).is_fenced and not leader.is_fenced(1), "the next one comes after the answer"
+    leader.driver.auto_commit = True
+    leader.wait(20)
+    assert leader.is_fenced(1), "but it did not come"
+
+
+def test_a_heartbeat_waits_no_longer_than_any_commit_is_waited_for(leader: Bench) -> None:
+    leader.start_broker(1)
+    leader.driver.auto_commit = False
+    leader.start(leader.ask(topics("t", timeout_ms=60_000)))
+    waiting = leader.start(leader.ask(leader.heartbeat(1)))
+    leader.wait(leader.service.config.commit_timeout_ms + SESSION_MS - 10)
+    leader.do(leader.driver.commit)
+    assert refusal(leader, waiting).code is ErrorCode.REQUEST_TIMED_OUT and not leader.is_fenced(1)
+    leader.driver.auto_commit = True
+    leader.wait(20)
+    assert leader.is_fenced(1), "it was silent for a session"
+
+
+def test_a_dead_process_is_fenced_at_once_though_its_heartbeat_waits(leader: Bench) -> None:
+    stream = leader.start_broker(1)
+    leader.wait(10)
+    leader.driver.auto_commit = False
+    leader.start(leader.ask(topics("t")))
+    leader.start(leader.ask(leader.heartbeat(1), stream))
+    leader.transport.answer = lambda address: Refused()
+    leader.do(stream.close)
+    leader.wait(60)
+    leader.do(leader.driver.commit)
+    assert leader.is_fenced(1)
+    leader.driver.auto_commit = True
+    assert leader.run(leader.ask(registration(1, 1))).broker_epoch > 0, "the next process need not wait"
+
+
+def test_a_heartbeat_that_is_refused_for_want_of_room_is_heard(leader: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    leader.start_broker(1)
+    leader.wait(SESSION_MS - 100)
+    monkeypatch.setattr("quorum.controller.service.MAX_WAITING_OPERATIONS", 0)
+    assert refusal(leader, leader.ask(leader.heartbeat(1))).code is ErrorCode.REQUEST_TIMED_OUT
+    monkeypatch.undo()
+    leader.wait(SESSION_MS - 100)
+    assert not leader.is_fenced(1)
+
+
 def test_a_stopped_controller_answers_and_does_nothing(leader: Bench) -> None:
     leader.start_broker(1)
     leader.driver.auto_commit = False
