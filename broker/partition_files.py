@@ -14,7 +14,7 @@ from storage.disk import Disk, FileMissing
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.log_starts import LogStarts
-from storage.names import DELETE, BadDirectoryName, parse_directory, partition_directory
+from storage.names import DELETE, LOG_SUFFIX, BadDirectoryName, parse_directory, partition_directory
 from storage.partition_metadata import BadPartitionMetadata, read_topic_id, write_topic_id
 from storage.text_checkpoint import CorruptCheckpoint
 
@@ -92,14 +92,37 @@ def set_aside(disk: Disk, path: str, topic: str, index: int, name: str) -> None:
         pass
 
 
-def remove(disk: Disk, path: str, name: str) -> None:
-    """Delete a directory that was marked for it."""
+def removal_step(disk: Disk, path: str, name: str, step_bytes: int) -> bool:
+    """Free `step_bytes` of a directory that was marked for deletion, at most; True once it is gone.
+
+    Segments shrink from their end on: what a crash leaves is as good as what it found, to be removed.
+    """
     assert name.endswith(f"-{DELETE}"), f"{name} is not marked for deletion"
     try:
+        if not _free(disk, f"{path}/{name}", step_bytes):
+            return False
         disk.remove_tree(f"{path}/{name}")
         disk.sync_directory(path)
     except FileMissing:
         pass
+    return True
+
+
+def _free(disk: Disk, path: str, step_bytes: int) -> bool:
+    """True if no segment is left: then what remains is small."""
+    for name in disk.list(path):
+        if not name.endswith(LOG_SUFFIX):
+            continue
+        file = disk.open(f"{path}/{name}")
+        size = file.size()
+        if size > step_bytes:
+            file.truncate(size - step_bytes)
+            file.close()
+            return False
+        file.close()
+        disk.unlink(f"{path}/{name}")
+        step_bytes -= size
+    return True
 
 
 def _topic_id(disk: Disk, path: str) -> Uuid | None:

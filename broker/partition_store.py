@@ -6,14 +6,14 @@ keep their order.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from functools import partial
 from random import Random
 
 from broker.log_directory import DirectoryQueue
-from broker.partition_files import Holdings, look_through, remove, set_aside
+from broker.partition_files import Holdings, look_through, set_aside
 from broker.reconciler import PartitionKey, choose_directory
+from broker.removals import Removals
 from broker.replica import Replica
 from quorumlog.errors import ApiError
 from quorumlog.ids import UUID_BYTES, Offset, Uuid
@@ -35,7 +35,7 @@ class PartitionStore:
         self._rng = rng
         self._found: dict[PartitionKey, _Lies] = {}  # at start
         self._nobodys: list[_Lies] = []  # without a topic id, or there twice
-        self._removals: list[asyncio.TimerHandle] = []
+        self._removals = {queue.directory_id: Removals(queue) for queue in queues}
 
     async def look_through(self) -> None:
         """Before anything else. A directory that cannot be read fails, as at any other time."""
@@ -57,7 +57,7 @@ class PartitionStore:
         self._nobodys.extend((queue, topic, index) for topic, index in holdings.nameless)
         self.high_watermarks.update(holdings.high_watermarks)
         for name in holdings.leftovers:
-            self._remove(queue, name)
+            self._removals[queue.directory_id].now(name)
 
     # --- where a replica lies ---
 
@@ -95,10 +95,7 @@ class PartitionStore:
             return
         name = self._mark((replica.queue, replica.topic, replica.key[1]), mark, replica)
         if mark == DELETE:
-            delay_s = replica.config.file_delete_delay_ms / 1000
-            loop = asyncio.get_running_loop()
-            self._removals = [handle for handle in self._removals if handle.when() > loop.time()]
-            self._removals.append(loop.call_later(delay_s, self._remove, replica.queue, name))
+            self._removals[replica.queue.directory_id].later(name, replica.config.file_delete_delay_ms / 1000)
 
     def _mark(self, lies: _Lies, mark: str, replica: Replica | None) -> str:
         """Returns the new name. On a directory that is offline nothing happens: the next start looks at it again."""
@@ -115,12 +112,6 @@ class PartitionStore:
 
         queue.call_gently(move, done=_ignore, failed=_ignore)
         return name
-
-    def _remove(self, queue: DirectoryQueue, name: str) -> None:
-        directory = queue.directory
-        queue.call_gently(  # what fails is a leftover for the next start
-            lambda: remove(directory.disk, directory.path, name), done=_ignore, failed=_ignore
-        )
 
     # --- checkpoints ---
 
@@ -139,8 +130,8 @@ class PartitionStore:
 
     async def close(self, replicas: Iterable[Replica]) -> bool:
         """Sync and close every log, then write the checkpoints. True: every directory was left in order."""
-        for handle in self._removals:
-            handle.cancel()
+        for removals in self._removals.values():
+            removals.close()
         clean = not self._any_offline
         for queue, held in self._by_queue(replicas):
             queue.hurry()

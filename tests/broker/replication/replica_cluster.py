@@ -356,17 +356,24 @@ class ReplicaCluster:
 
     # --- clients ---
 
-    def produce(self, node_id: NodeId, *values: str, **options: int) -> int:
+    def produce(self, node_id: NodeId, *values: str, **options: Any) -> int:
         """Returns the base offset; raises ApiError."""
         return self.produce_batch(node_id, batch(*values), **options)
 
     def produce_batch(
-        self, node_id: NodeId, records: bytes, *, acks: int = -1, index: int = 0, timeout_ms: int = 5_000
+        self,
+        node_id: NodeId,
+        records: bytes,
+        *,
+        topic_id: Uuid = TOPIC_ID,
+        index: int = 0,
+        acks: int = -1,
+        timeout_ms: int = 5_000,
     ) -> int:
         node = self.nodes[node_id]
 
         async def append() -> int:
-            result = await node.replicas.append(TOPIC_ID, index, records, acks=acks, timeout_ms=timeout_ms)
+            result = await node.replicas.append(topic_id, index, records, acks=acks, timeout_ms=timeout_ms)
             return result.base_offset
 
         return node.run(append())

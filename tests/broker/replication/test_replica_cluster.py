@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch, fail_writes_of, values_of
 
+from broker import removals
 from broker.replicas import FetchTarget
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, ReplicaState
@@ -22,7 +23,7 @@ def led_cluster(**topic: object) -> ReplicaCluster:
 
 def refused(cluster: ReplicaCluster, node: int, **options: object) -> ErrorCode:
     with pytest.raises(ApiError) as caught:
-        cluster.produce(node, "x", **options)  # type: ignore[arg-type]
+        cluster.produce(node, "x", **options)
     return caught.value.code
 
 
@@ -384,6 +385,42 @@ def test_a_deleted_topic_frees_its_name_at_once_and_its_space_later() -> None:
     assert refused(cluster, 1) == ErrorCode.UNKNOWN_TOPIC_ID
     assert cluster.nodes[1].log_values(other) == []
     cluster.run_for(6_000)
+    assert not any(name.endswith("-delete") for name in disk.list("/d0"))
+
+
+def test_a_large_deleted_partition_is_freed_in_steps_that_let_others_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removals, "REMOVAL_STEP_BYTES", 100)
+    cluster = led_cluster(file_delete_delay_ms="1000")
+    disk = cluster.nodes[1].disk
+    cluster.produce(1, "x" * 1000)
+    cluster.delete_topic()
+    other = bytes([8]) * 16
+    cluster.create_topic(topic_id=other)
+    cluster.run_for(500)
+    seen: list[str] = []
+    disk.trace = lambda kind, path, _: seen.append(f"{kind} {'gone' if '-delete' in path else 'kept'}")
+    cluster.run_for(500)
+    for number in range(5):
+        cluster.produce(1, f"v{number}", topic_id=other)
+        cluster.run_for(removals.REMOVAL_PAUSE_MS)
+    cluster.run_for(2_000)
+    assert seen.count("truncate gone") >= 10, "not in steps"
+    first, last = seen.index("truncate gone"), len(seen) - 1 - seen[::-1].index("truncate gone")
+    assert "sync kept" in seen[first:last], "nobody else was let in"
+    assert not any(name.endswith("-delete") for name in disk.list("/d0"))
+
+
+def test_what_was_not_removed_at_a_stop_is_removed_after_the_next_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removals, "REMOVAL_STEP_BYTES", 100)
+    cluster = led_cluster(file_delete_delay_ms="0")
+    disk = cluster.nodes[3].disk
+    cluster.produce(1, "x" * 5000)
+    cluster.delete_topic()
+    cluster.run_for(100)
+    cluster.kill(3)
+    assert any(name.endswith("-delete") for name in disk.list("/d0"))
+    cluster.start(3)
+    cluster.run_for(3_000)
     assert not any(name.endswith("-delete") for name in disk.list("/d0"))
 
 
