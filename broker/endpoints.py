@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from broker.services import Services
 from quorum.metadata.image import Image
 from quorum.metadata.registration import BrokerRegistration
-from quorumlog.ids import NodeId
+from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.messages.common import CurrentLeader, Endpoint, NodeEndpoint
 from quorumlog.rpc.transport import Context
 
@@ -29,6 +29,17 @@ def client_endpoints(services: Services, broker: BrokerRegistration) -> tuple[En
 def live_brokers(image: Image) -> list[BrokerRegistration]:
     """Registered and unfenced, by id."""
     return [broker for broker in image.sorted_brokers() if not broker.fenced]
+
+
+def controller_for_clients(services: Services, live: Sequence[BrokerRegistration]) -> NodeId:
+    """Whom clients send what is meant for the controller: this broker, which passes it on, or one that they can find.
+
+    live: the brokers in the answer. A controller that is not among them is one that clients cannot find.
+    """
+    if services.subscription.active_controller is None or not live:
+        return NO_NODE
+    ids = [broker.broker_id for broker in live]
+    return services.node_id if services.node_id in ids else ids[0]
 
 
 def leader_endpoints(

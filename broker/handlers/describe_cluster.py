@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from broker.authorized_operations import on_cluster
-from broker.endpoints import client_endpoints, endpoint_for
+from broker.endpoints import client_endpoints, controller_for_clients, endpoint_for, live_brokers
 from broker.services import Services
 from quorum.metadata.registration import BrokerRegistration
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import NO_NODE
 from quorumlog.messages.cluster import ClusterBroker, DescribeClusterRequest, DescribeClusterResponse
 from quorumlog.rpc.transport import Context
 
@@ -23,7 +22,7 @@ async def handle_describe_cluster(
     described = [_broker(services, context, broker) for broker in shown]
     return DescribeClusterResponse(
         cluster_id=services.cluster_id,
-        controller_id=services.node_id if services.subscription.active_controller is not None else NO_NODE,
+        controller_id=controller_for_clients(services, live_brokers(image)),
         brokers=tuple(broker for broker in described if broker is not None),
         metadata_offset=image.offset,
         state_hash=image.state_hash_bytes,

@@ -3,20 +3,23 @@
 A topic that does not exist is made where both the client and `auto.create.topics.enable` allow it: the active
 controller is asked, and the answer waits until the topic is in this broker's image, or says LEADER_NOT_AVAILABLE,
 which makes clients ask again. Leaders that are not alive are told as none.
+
+An answer without a single broker leads a client nowhere: librdkafka sat on one until its own request timed out, while
+the cluster that was just starting had long been there. So the answer waits a moment for the first broker that is alive.
 """
 
 from __future__ import annotations
 
 from broker.authorized_operations import on_cluster, on_topic
 from broker.described_partition import described
-from broker.endpoints import client_endpoints, endpoint_for, live_brokers
+from broker.endpoints import client_endpoints, controller_for_clients, endpoint_for, live_brokers
 from broker.forwarding import forward
 from broker.handlers.limits import check_topic_count
 from broker.own_change import until_image
 from broker.services import Services
 from quorum.metadata.image import Image, TopicImage
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import NO_NODE, NodeId
+from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import (
     BrokerMetadata,
     CreatableTopic,
@@ -32,10 +35,12 @@ from quorumlog.rpc.transport import Context
 from quorumlog.topic_name import validate_topic_name
 
 CREATE_TIMEOUT_MS = 5_000
+FIRST_BROKER_WAIT_MS = 2_000
 
 
 async def handle_metadata(services: Services, context: Context, request: MetadataRequest) -> MetadataResponse:
     check_topic_count(request.topics, services.limits)
+    await until_image(services, lambda image: bool(live_brokers(image)), FIRST_BROKER_WAIT_MS)
     image = services.caught_up_image()
     refused: dict[str, ApiError] = {}
     missing = _to_create(services, image, request)
@@ -46,7 +51,7 @@ async def handle_metadata(services: Services, context: Context, request: Metadat
     return MetadataResponse(
         brokers=tuple(_brokers(services, context, image)),
         cluster_id=services.cluster_id,
-        controller_id=services.node_id if services.subscription.active_controller is not None else NO_NODE,
+        controller_id=controller_for_clients(services, live),
         topics=tuple(_topics(image, request, refused, [broker.broker_id for broker in live])),
         metadata_offset=image.offset,
         cluster_authorized_operations=on_cluster(request.include_cluster_authorized_operations),

@@ -6,7 +6,18 @@ import asyncio
 from typing import Any
 
 import pytest
-from broker_fakes import INTERNAL, ORDERS, OUTSIDE, FakeContext, Fakes, image_of, topic_records, usual_image, uuid
+from broker_fakes import (
+    INTERNAL,
+    ORDERS,
+    OUTSIDE,
+    FakeContext,
+    Fakes,
+    broker_record,
+    image_of,
+    topic_records,
+    usual_image,
+    uuid,
+)
 
 from broker.handlers import HANDLERS
 from quorumlog.errors import ApiError, ErrorCode
@@ -199,6 +210,30 @@ def test_before_the_metadata_is_read_a_client_is_told_to_come_again() -> None:
     fakes.subscription.image = image_of([])
     with pytest.raises(ApiError, match="LEADER_NOT_AVAILABLE"):
         ask(fakes, MetadataRequest(all_topics=True))
+
+
+def test_metadata_waits_for_the_first_broker_that_is_alive() -> None:
+    fakes = Fakes()
+    fakes.subscription.image = image_of([])
+    fenced = image_of([broker_record(2, fenced=True)])
+    fakes.subscription.next_images += [fenced, image_of([broker_record(3)], fenced)]
+    response: MetadataResponse = ask(fakes, MetadataRequest(all_topics=True))
+    assert [broker.node_id for broker in response.brokers] == [3]
+
+
+@pytest.mark.parametrize(
+    ("live", "known", "told"), [((1, 2), True, 1), ((2, 3), True, 2), ((1, 2), False, -1), ((), True, -1)]
+)
+def test_the_controller_that_clients_are_told_of_is_one_they_can_find(
+    live: tuple[int, ...], known: bool, told: int
+) -> None:
+    """This broker (1) passes on what is meant for it; while it is fenced it is not among those in the answer."""
+    fakes = Fakes()
+    fakes.subscription.image = image_of([broker_record(number, fenced=number not in live) for number in (1, 2, 3)])
+    if not known:
+        fakes.subscription.active_controller = None
+    assert ask(fakes, MetadataRequest(all_topics=True)).controller_id == told
+    assert ask(fakes, DescribeClusterRequest()).controller_id == told
 
 
 def created(name: str, code: ErrorCode = ErrorCode.NONE) -> CreateTopicsResponse:
