@@ -17,7 +17,7 @@ class RaftConfig:
     retry_backoff_ms: int = 50  # after a failed or refused fetch, and between EndQuorumEpoch attempts
     rejected_retry_min_ms: int = 50  # a round of votes that cannot be won is tried again after rand(min..max)
     rejected_retry_max_ms: int = 200
-    rank_step_ms: int = 75  # survivor of rank k waits k steps plus jitter after a leader's proven death
+    rank_step_ms: int = 75  # rank k waits k steps plus jitter: after a leader's proven death, and at a first start
     rank_jitter_ms: int = 25
     election_backoff_max_ms: int = 1_000  # longest wait of a successor that the leader did not prefer
     max_parked_fetches: int = 1_000  # one more is answered at once, empty
@@ -47,7 +47,7 @@ class RaftConfig:
         return rng.randint(self.rejected_retry_min_ms, self.rejected_retry_max_ms)
 
     def draw_rank_delay_ms(self, rank: int, rng: Chance) -> int:
-        """rank: place among the survivors of a dead leader, 0 first."""
+        """rank: place among the voters, without a leader that is dead; 0 first."""
         assert rank >= 0
         return rank * self.rank_step_ms + rng.randint(0, self.rank_jitter_ms)
 

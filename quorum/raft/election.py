@@ -22,6 +22,18 @@ def start_election(core: Core, now_ms: int) -> None:
     _count(core, now_ms)
 
 
+def await_first_election(core: Core, now_ms: int) -> None:
+    """At start: where no epoch was ever heard of, no leader is waited for (docs/decisions/0007).
+
+    Voters that start together take turns by rank, as after a proven death. A voter that starts empty beside a leader
+    does no harm: whoever fetches from that one refuses the pre-vote.
+    """
+    role = core.role
+    assert isinstance(role, Unattached)
+    if role.election_at_ms is not None and core.epoch == 0:
+        role.election_at_ms = now_ms + core.config.draw_rank_delay_ms(core.voters.rank(core.node_id), core.rng)
+
+
 def resume_candidacy(core: Core, now_ms: int) -> None:
     """At start: this node has voted for itself in its epoch, and may have been promised votes already."""
     assert core.voted == core.key

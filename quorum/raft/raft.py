@@ -19,6 +19,7 @@ from quorum.raft.core import Core
 from quorum.raft.describe import describe
 from quorum.raft.effects import Effect
 from quorum.raft.election import (
+    await_first_election,
     doubt_leader,
     on_election_timer,
     on_vote_failed,
@@ -170,6 +171,7 @@ class Raft:
             core.become_follower(core.epoch, leader_id, now_ms)
         else:
             core.become_unattached(core.epoch, now_ms)
+            await_first_election(core, now_ms)
         core.tell_leader()
         if core.is_voter and len(core.voters) == 1 and isinstance(core.role, Unattached):
             start_election(core, now_ms)

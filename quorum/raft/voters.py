@@ -60,12 +60,12 @@ class VoterSet:
         """Smallest number of voters of which any two groups overlap."""
         return len(self.voters) // 2 + 1
 
-    def others(self, node_id: NodeId) -> tuple[NodeId, ...]:
-        """Every voter but one, ascending."""
+    def others(self, node_id: NodeId | None) -> tuple[NodeId, ...]:
+        """Every voter but one, ascending; all of them but None."""
         return tuple(voter.node_id for voter in self.voters if voter.node_id != node_id)
 
-    def rank(self, node_id: NodeId, without: NodeId) -> int:
-        """Place of a voter among those that are left when `without` is gone."""
+    def rank(self, node_id: NodeId, without: NodeId | None = None) -> int:
+        """Place of a voter among all, or among those that are left when `without` is gone; 0 first."""
         return self.others(without).index(node_id)
 
     def directory_of(self, node_id: NodeId) -> Uuid:

@@ -21,6 +21,33 @@ def test_a_fresh_quorum_elects_and_commits(voters: int, observers: int) -> None:
     assert len(cluster.committed) == 4
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_fresh_quorum_has_a_leader_within_its_first_moments(seed: int) -> None:
+    """Its voters come one after the other, as processes do, and none waits for a leader that never was."""
+    cluster = Cluster(seed)
+    for node_id in cluster.rng.sample(range(3), 3):
+        cluster.start(node_id)
+        cluster.run(cluster.rng.randint(0, 50))
+    assert cluster.run(300, until=lambda: cluster.leader is not None)
+    assert cluster.run(1_000, until=cluster.everyone_agrees)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_voter_that_starts_empty_beside_a_leader_raises_no_epoch(seed: int) -> None:
+    """It may stand before it has heard of the leader; whoever fetches from that one refuses."""
+    cluster = Cluster(seed)
+    late = cluster.rng.randrange(3)
+    for node_id in range(3):
+        if node_id != late:
+            cluster.start(node_id)
+    cluster.run(3_000)
+    assert cluster.leader is not None and cluster.leader.raft is not None
+    epoch = cluster.leader.raft.epoch
+    cluster.start(late)
+    assert cluster.run(2_000, until=cluster.everyone_agrees)
+    assert cluster.leader.raft.epoch == epoch
+
+
 def test_a_single_voter_leads_at_once() -> None:
     cluster = Cluster(seed=1, voters=1)
     cluster.start_all()

@@ -66,6 +66,26 @@ def test_start(saved: QuorumState, epochs: tuple[EpochStart, ...], role: Role, e
     assert (role_of(raft), raft.epoch) == (role, epoch)
 
 
+# Which voter waits how long where it starts as unattached: by rank, or as long as a leader may take to be heard of.
+NEVER_LED = [(node_id, QuorumState(), (), (node_id * 75, node_id * 75 + 25)) for node_id in range(3)]
+MAY_BE_LED = [
+    (0, QuorumState(epoch=1), (), (500, 1_000)),
+    (0, QuorumState(epoch=1, voted=OTHER), (), (500, 1_000)),
+    (0, QuorumState(), (EpochStart(4, 0),), (500, 1_000)),
+]
+
+
+@pytest.mark.parametrize(("node_id", "saved", "epochs", "within_ms"), [*NEVER_LED, *MAY_BE_LED])
+def test_first_election(
+    node_id: int, saved: QuorumState, epochs: tuple[EpochStart, ...], within_ms: tuple[int, int]
+) -> None:
+    """Where no epoch was ever heard of, there is no leader to wait for."""
+    raft = make_raft(node_id, saved=saved, epochs=epochs, end=5 if epochs else 0)
+    raft.step(Started(), 7_000)
+    assert isinstance(raft.core.role, Unattached) and raft.core.role.election_at_ms is not None
+    assert within_ms[0] <= raft.core.role.election_at_ms - 7_000 <= within_ms[1]
+
+
 def test_an_observer_starts_no_candidacy_whatever_was_saved() -> None:
     for saved in (QuorumState(epoch=3, voted=VoterKey(7, bytes([7]) * 16)), QuorumState(epoch=3, leader_id=7)):
         raft = make_raft(7, saved=saved)
