@@ -98,9 +98,9 @@ class Driver:
         recovery_points: RecoveryPoints | None = None,
         clean: bool = False,
     ) -> None:
-        """directory_id: of the worker's directory, which holds the metadata log.
+        """directory_id: of the log directory that the metadata log lies in. worker: of the metadata log's directory.
 
-        recovery_points: of that directory, the same object that its writer has; None: keep none.
+        recovery_points: the same object that the worker's writer has; None: keep none.
         clean: as for `Log.open`.
         """
         self._key = VoterKey(node_id, directory_id)
@@ -184,15 +184,14 @@ class Driver:
         )
         self._tell(Started())
 
-    async def stop(self, graceful: bool = True) -> None:
-        """graceful: hand leadership over, then sync and close the log."""
+    async def stop(self, graceful: bool = True) -> bool:
+        """graceful: hand leadership over first. True: the log was open, and is synced and closed now."""
         if self._raft is not None and graceful and not self._stopped:
             await self._hand_over()
         was_stopped, self._stopped = self._stopped, True
         self._end(ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"node {self.node_id} is shutting down"))
         await self._peers.close()
-        if graceful and not was_stopped and self._raft is not None and self._directory.worker.offline is None:
-            await self._closed()
+        return not was_stopped and self._raft is not None and await self._close_log()
 
     async def handle(self, context: Context, request: Any) -> Any:
         """Answer a request of the quorum: Vote, BeginQuorumEpoch, EndQuorumEpoch, QuorumFetch, DescribeQuorum."""
@@ -337,13 +336,14 @@ class Driver:
         except TimeoutError:
             pass  # the disk holds the queue: the others will find out
 
-    async def _closed(self) -> None:
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async def _close_log(self) -> bool:
+        """False: recovery will do."""
+        done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         try:
-            self._log.close(lambda: settle(done, None))
+            self._log.close(lambda outcome: settle(done, outcome))
         except (WorkerFull, WorkerClosed):
-            return  # recovery will do
-        await done
+            return False
+        return (await done).error is None
 
     def _fail(self, error: Exception) -> None:
         """Say nothing more to anyone, and let the node stop."""

@@ -1,4 +1,8 @@
-"""What the quorum keeps on disk: its log and its `quorum-state`, both touched on the directory's writer thread only."""
+"""What the quorum keeps on disk: its log, `quorum-state` and recovery point, in the metadata log's own directory.
+
+All are touched by one writer, which the quorum has for itself: a thousand partitions that are opened, or a slow turn of
+their syncs, must not stand between a vote or a commit and the disk.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
+from quorum.metadata_log import METADATA_PARTITION
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, QuorumState, read_quorum_state, write_quorum_state
 from storage.checkpoint import RecoveryPoints
 from storage.disk import Disk
@@ -21,7 +25,9 @@ METADATA_LOG = LogConfig(segment_bytes=64 << 20)  # about what an unclean start 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataDirectory:
-    """worker: of the log directory. recovery_points: of the same; None: an unclean start reads the whole log."""
+    """worker: of the metadata log's directory (its path). recovery_points: of the same writer; None: keep none, then
+    an unclean start reads the whole log.
+    """
 
     worker: Worker
     disk: Disk
@@ -48,16 +54,12 @@ class MetadataDirectory:
         self.worker.submit(job, on_done, _ignore)
 
     @property
-    def _path(self) -> str:
-        return f"{self.worker.path}/{METADATA_DIRECTORY}"
-
-    @property
     def _state_path(self) -> str:
-        return f"{self._path}/{QUORUM_STATE_NAME}"
+        return f"{self.worker.path}/{QUORUM_STATE_NAME}"
 
     def _open(self) -> tuple[Log, QuorumState]:
         point = 0 if self.recovery_points is None else self.recovery_points.get(METADATA_PARTITION)
-        log = Log.open(self.disk, self._path, self.log_config, recovery_point=point, clean=self.clean)
+        log = Log.open(self.disk, self.worker.path, self.log_config, recovery_point=point, clean=self.clean)
         return log, read_quorum_state(self.disk, self._state_path)
 
 

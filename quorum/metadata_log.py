@@ -1,7 +1,7 @@
 """The metadata log, `__cluster_metadata-0`: what the quorum's core asks for, done on the storage engine.
 
-Written by the directory's worker like every other log; the newest batches stay in memory, so that a follower that is
-close and the node's own listeners are served without touching the disk or a thread.
+Written by a worker like every other log, which is the quorum's own; the newest batches stay in memory, so that a
+follower that is close and the node's own listeners are served without touching the disk or a thread.
 """
 
 from __future__ import annotations
@@ -135,9 +135,9 @@ class MetadataLog:
             lambda outcome: self._tell(outcome, lambda: callback(outcome.value.data)),
         )
 
-    def close(self, on_done: Callable[[], None]) -> None:
-        """Sync and close, after everything that is queued. Raises WorkerFull."""
-        self._worker.submit(CallJob(self._close), lambda _: None, lambda _: on_done())
+    def close(self, on_done: Callable[[Outcome], None]) -> None:
+        """Sync and close, after everything that is queued. Raises WorkerFull, WorkerClosed."""
+        self._worker.submit(CallJob(self._close), None, on_done)
 
     def _synced(self, end_offset: Offset, on_synced: OnEnd) -> None:
         on_synced(end_offset)

@@ -3,6 +3,9 @@
 `recovery-point-offset-checkpoint`: everything before this offset was synced once, so an unclean start reads only what
 follows. It must never be too high: it is lowered on disk before a log is truncated below it, because the bytes written
 there next are not synced yet. `replication-offset-checkpoint`: high watermarks, a hint that may be too low.
+
+Whoever writes a log keeps its points: those of the partitions lie in the log directory, that of the metadata log, which
+has a writer of its own, in a file of the same name beside its segments.
 """
 
 from __future__ import annotations
@@ -53,7 +56,9 @@ def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, Offset
 
 
 class RecoveryPoints:
-    """The recovery points of one directory and what of them is on disk. Used by the directory's writer only.
+    """The recovery points of one writer's logs and what of them is on disk. Used by that writer only.
+
+    directory: where their file lies.
 
     An unreadable file counts as empty: every log is then recovered from its start, which is slow and right.
     """

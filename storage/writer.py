@@ -6,9 +6,11 @@ durable when the sync phase after its write phase returned, for its bytes were w
 (RELIABILITY 6.1.6).
 
 Rules: the first DiskError takes the directory offline for good: everything of this turn that is not yet durable fails,
-and all that comes later (DESIGN §6). Apart from that no job fails another one.
+and all that comes later (DESIGN §6). Apart from that no job fails another one. Where a directory has two writers, one
+of the partitions and one of the metadata log, they write different files and share one `Standing`: a failure that one
+of them meets is the end of both.
 
-Runs on the directory's writer thread, or in the simulation; knows neither.
+Runs on a writer thread, or in the simulation; knows neither.
 """
 
 from __future__ import annotations
@@ -35,6 +37,24 @@ class DirectoryOffline(Exception):
             "repair it, then restart the node or bring it back with `quorumlog log-dirs online`"
         )
         self.path, self.cause = path, cause
+
+
+class Standing:
+    """Whether a log directory may still be written to: one for all its writers, on whatever threads they are.
+
+    Offline is for good, and the first cause is kept: `setdefault` is one step, whoever else asks at that moment.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._failures: dict[str, DirectoryOffline] = {}  # one at most, by the path
+
+    @property
+    def offline(self) -> DirectoryOffline | None:
+        return self._failures.get(self._path)
+
+    def take_offline(self, cause: BaseException) -> DirectoryOffline:
+        return self._failures.setdefault(self._path, DirectoryOffline(self._path, cause))
 
 
 class AppendJob(NamedTuple):
@@ -97,25 +117,24 @@ def ended(sync: Callable[[], None]) -> Exception | None:
 
 
 class DirectoryWriter:
-    """One directory's turns. `write_phase` and `sync_phase` alternate."""
+    """The turns of one directory, or of the logs in it that are this writer's. The two phases alternate.
 
-    def __init__(self, path: str, recovery_points: RecoveryPoints | None = None) -> None:
+    recovery_points: of its logs, nobody else's. standing: of the log directory, shared with its other writer.
+    """
+
+    def __init__(
+        self, path: str, recovery_points: RecoveryPoints | None = None, standing: Standing | None = None
+    ) -> None:
         self.path = path
         self._recovery_points = recovery_points
-        self._offline: DirectoryOffline | None = None
+        self._standing = standing or Standing(path)
         self._dirty: dict[Log, None] = {}  # in the order in which they became so
         self._waiting: list[Outcome] = []  # of the turn's jobs, until their sync
 
     @property
     def offline(self) -> DirectoryOffline | None:
         """Set from the first failure on."""
-        return self._offline
-
-    def take_offline(self, cause: BaseException) -> DirectoryOffline:
-        """Accept nothing more. The first cause is kept."""
-        if self._offline is None:
-            self._offline = DirectoryOffline(self.path, cause)
-        return self._offline
+        return self._standing.offline
 
     def write_phase(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Perform the jobs. Returns their outcomes, in order: what a reader may see from now on."""
@@ -136,29 +155,31 @@ class DirectoryWriter:
 
         run: performs the syncs, each of another log, and returns when all have ended.
         """
-        if self._offline is None:
+        if self.offline is None:
             logs = [log for log in self._dirty if log.must_sync and log.failure is None]
             if len(logs) > 1:
                 for log in logs:
                     log.begin_sync()
             for error in run([log.sync_unless_closed for log in logs]):
                 if error is not None:  # of any kind: the turn must not be told as durable
-                    self.take_offline(error)
+                    self._standing.take_offline(error)
                     break
         self._dirty.clear()
         outcomes, self._waiting = self._waiting, []
-        if self._offline is None:
+        offline = self.offline
+        if offline is None:
             return outcomes
-        return [outcome if outcome.error else Outcome(error=self._offline) for outcome in outcomes]
+        return [outcome if outcome.error else Outcome(error=offline) for outcome in outcomes]
 
     def attempt(self, change: Callable[..., Any], *what: Any) -> Outcome:
         """Run one change, unless offline. A DiskError takes the directory offline, and so does a fault of ours."""
-        if self._offline is not None:
-            return Outcome(error=self._offline)
+        offline = self.offline
+        if offline is not None:
+            return Outcome(error=offline)
         try:
             return Outcome(value=change(*what))
         except (DiskError, AssertionError) as error:
-            return Outcome(error=self.take_offline(error))
+            return Outcome(error=self._standing.take_offline(error))
         except Exception as error:
             return Outcome(error=error)
 

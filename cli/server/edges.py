@@ -10,15 +10,15 @@ from quorumlog.clock import Clock
 from quorumlog.ids import Uuid
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.transport import Identity, Transport
-from storage.checkpoint import RecoveryPoints
 from storage.disk import Disk
 from storage.worker import Worker
+from storage.writer import DirectoryWriter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edges:
     """transport: made once per node, with the identity that the directories gave it.
-    worker: the one that changes files below this directory (its path, and its recovery points), made once each.
+    worker: performs this writer's turns, away from the loop; made once for each.
     rng: a source of randomness for each concern, by its name.
     new_uuid: 16 random bytes.
     protect: let nobody but the owner read this file.
@@ -28,7 +28,7 @@ class Edges:
     clock: Clock
     disk: Disk
     transport: Callable[[Identity], Transport]
-    worker: Callable[[str, RecoveryPoints], Worker]
+    worker: Callable[[DirectoryWriter], Worker]
     rng: Callable[[str], Random]
     new_uuid: Callable[[], Uuid]
     protect: Callable[[str], None]

@@ -1,8 +1,8 @@
 """The composition root: a node of either role or both, made of production parts and the edges it is given.
 
 `build_node(config, edges)` serves a real process and the simulation alike. Order of start: directories, quorum,
-listeners, broker. Order of stop: broker (hands over and closes its logs), quorum, listeners, tasks, workers; last, and
-only after a clean stop, the markers that say so.
+listeners, broker. Order of stop: broker (hands over and closes its logs), quorum (does the same), listeners, tasks,
+workers; last, and only if all logs were recovered once and are closed now, the markers that say so.
 """
 
 from __future__ import annotations
@@ -73,16 +73,18 @@ class Node:
 
     async def stop(self, controlled: bool = True) -> None:
         """controlled: leadership is handed over first. Idempotent."""
-        clean = await self.broker.stop(controlled) if self.broker is not None else True
+        clean = self._recovered()
+        if self.broker is not None:
+            clean = await self.broker.stop(controlled) and clean
         if self.controller is not None:
             await self.controller.stop()
         if self.driver is not None:
-            await self.driver.stop(graceful=controlled)
+            clean = await self.driver.stop(graceful=controlled) and clean
         for server in self._servers:
             await server.close()
         await self._nursery.close()
         if self._workers is not None:
-            self._workers.close()
+            clean = self._workers.close() and clean
         self._release(clean)
 
     async def _start(self) -> None:
@@ -121,13 +123,13 @@ class Node:
             voters=voter_set(self.config),
             config=raft_config(self.config),
             transport=transport,
-            worker=workers.workers[self.config.metadata_log_dir],
+            worker=workers.quorum,
             disk=self.edges.disk,
             clock=self.edges.clock,
             rng=self.edges.rng("quorum"),
             nursery=self._nursery,
             listeners=listeners,
-            recovery_points=workers.recovery_points[self.config.metadata_log_dir],
+            recovery_points=workers.quorum_points,
             clean=directories.metadata.clean_shutdown is not None,
         )
         if self.controller is not None:
@@ -200,12 +202,21 @@ class Node:
         for callback in self._on_fatal:
             callback(reason)
 
+    def _recovered(self) -> bool:
+        """No log is left that this start found unclean and did not get to: the next one would trust a marker."""
+        if self._directories is None:
+            return False
+        if all(entry.clean_shutdown is not None for entry in self._directories.opened):
+            return True
+        return self.driver is not None and (self.broker is None or self.broker.replicas.opening.done)
+
     def _release(self, clean: bool) -> None:
+        """A broker that was not registered in this life leaves the epoch of its last one."""
         directories, self._directories = self._directories, None
         if directories is None:
             return
         epoch = self.broker.lifecycle.broker_epoch if self.broker is not None else -1
-        directories.close(epoch if clean else None)
+        directories.close(max(epoch, directories.previous_broker_epoch) if clean else None)
 
 
 def build_node(config: NodeConfig, edges: Edges) -> Node:

@@ -19,7 +19,6 @@ from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.routing import RoutingTransport
-from storage.checkpoint import RecoveryPoints
 from storage.edge.disk import RealDisk
 from storage.edge.worker import ThreadWorker
 from storage.worker import Worker
@@ -66,8 +65,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     def post(call: Callable[[], None]) -> None:
         loop.call_soon_threadsafe(call)
 
-    def worker(path: str, recovery_points: RecoveryPoints) -> Worker:
-        return ThreadWorker(DirectoryWriter(path, recovery_points), post)
+    def worker(writer: DirectoryWriter) -> Worker:
+        return ThreadWorker(writer, post)
 
     return Edges(
         clock=SystemClock(loop),

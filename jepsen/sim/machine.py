@@ -27,7 +27,6 @@ from jepsen.sim.worker import SimWorker
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.wire.routing import RoutingTransport
-from storage.checkpoint import RecoveryPoints
 from storage.worker import Worker
 from storage.writer import DirectoryWriter
 
@@ -184,8 +183,8 @@ class Machine:
         def on_crash(name: str, error: BaseException) -> None:
             self._ends(loop, f"{name}: {error!r}")
 
-        def worker(path: str, recovery_points: RecoveryPoints) -> Worker:
-            return SimWorker(self.disk, DirectoryWriter(path, recovery_points), call_later)
+        def worker(writer: DirectoryWriter) -> Worker:
+            return SimWorker(self.disk, writer, call_later)
 
         def call_later(delay_ns: int, event: Callable[[], None]) -> None:
             self._scheduler.call_later(delay_ns, lambda: loop.deliver(event))

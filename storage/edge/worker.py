@@ -1,8 +1,8 @@
-"""The real worker: one writer thread and a small pool of reader threads for one log directory.
+"""The real worker: one thread for one writer of a log directory, and a small pool of reader threads.
 
-Only the writer thread changes files; helpers carry out some of a turn's syncs where these are many. Answers go to
-the loop through `post` (`loop.call_soon_threadsafe`), a whole turn in one call. A sick disk blocks these threads and
-nothing else (DESIGN §5).
+Only the writer thread changes that writer's files; helpers carry out some of a turn's syncs where these are many.
+Answers go to the loop through `post` (`loop.call_soon_threadsafe`), a whole turn in one call. A sick disk blocks these
+threads and nothing else (DESIGN §5).
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from jepsen.sim.transport import SimTransport
 from jepsen.sim.worker import SimWorker
 from quorum.driver import Driver
 from quorum.metadata_directory import METADATA_LOG
+from quorum.metadata_log import METADATA_DIRECTORY
 from quorum.raft.voters import Voter, VoterSet
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
@@ -89,8 +90,9 @@ class Process:
         on_crash = lambda _, error: self.crashes.append(error)  # noqa: E731
         self.transport = SimTransport(world.network, name, self.loop, identity, on_crash=on_crash)
         self.disk = world.disks[node_id]
-        points = RecoveryPoints(self.disk, f"/{name}")
-        self.worker = SimWorker(self.disk, DirectoryWriter(f"/{name}", points), self.loop.deliver_later)
+        path = log_path(node_id)
+        points = RecoveryPoints(self.disk, path)
+        self.worker = SimWorker(self.disk, DirectoryWriter(path, points), self.loop.deliver_later)
         self.recorder = Recorder()
         self.driver = Driver(
             node_id=node_id,
@@ -189,6 +191,10 @@ class World:
 
     def all_have(self, *values: bytes) -> Callable[[], bool]:
         return lambda: all(process.recorder.values == list(values) for process in self.running.values())
+
+
+def log_path(node_id: NodeId) -> str:
+    return f"/n{node_id}/{METADATA_DIRECTORY}"
 
 
 WORLDS: list[World] = []  # of the running test

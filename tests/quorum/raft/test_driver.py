@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from driver_world import WORLDS, World, outcome_of
+from driver_world import WORLDS, World, log_path, outcome_of
 
 from jepsen.sim.disk_faults import Fail
 from quorum.driver import NotLeader
@@ -257,7 +257,7 @@ def test_an_unclean_start_reads_the_newest_segment_and_not_the_whole_log() -> No
     world.run(50)
     log = process.driver._log._log
     assert len(log.segment_bases) > 3
-    noted = RecoveryPoints(world.disks[0], "/n0").get(METADATA_PARTITION)
+    noted = RecoveryPoints(world.disks[0], log_path(0)).get(METADATA_PARTITION)
     assert log.segment_bases[-3] <= noted <= log.synced_end
     assert 0 < log.recovery.scanned_bytes <= 2 * SMALL_SEGMENTS.segment_bytes
     assert not log.recovery.lost_below_recovery_point
@@ -268,7 +268,8 @@ def test_a_stop_in_order_notes_how_far_the_log_is_synced() -> None:
     assert world.run(5_000, until=world.has_leader)
     process = world.running[0]
     outcome_of(world, process, process.driver.stop())
-    assert RecoveryPoints(world.disks[0], "/n0").get(METADATA_PARTITION) == process.driver._log._log.end_offset > 0
+    noted = RecoveryPoints(world.disks[0], log_path(0)).get(METADATA_PARTITION)
+    assert noted == process.driver._log._log.end_offset > 0
 
 
 def test_a_truncation_lowers_the_recovery_point_first() -> None:
@@ -282,7 +283,7 @@ def test_a_truncation_lowers_the_recovery_point_first() -> None:
     for number in range(20):  # accepted by the leader alone, over several segments
         old.append(b"never %d" % number * 20)
     world.run(300)
-    points = RecoveryPoints(world.disks[old.driver.node_id], f"/n{old.driver.node_id}")
+    points = RecoveryPoints(world.disks[old.driver.node_id], log_path(old.driver.node_id))
     assert points.get(METADATA_PARTITION) > 5
     world.kill(old.driver.node_id)
     for node_id in others:
@@ -290,5 +291,5 @@ def test_a_truncation_lowers_the_recovery_point_first() -> None:
     assert world.run(5_000, until=world.has_leader)
     process = world.start(old.driver.node_id)
     assert world.run(5_000, until=lambda: process.recorder.end_offset > 0 and process.driver.end_offset < 15)
-    points = RecoveryPoints(world.disks[old.driver.node_id], f"/n{old.driver.node_id}")
+    points = RecoveryPoints(world.disks[old.driver.node_id], log_path(old.driver.node_id))
     assert points.get(METADATA_PARTITION) <= process.driver._log._log.synced_end

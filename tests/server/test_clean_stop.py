@@ -1,0 +1,97 @@
+"""When a stop leaves a clean-shutdown marker: whole nodes in the simulation, stopped at awkward moments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from jepsen.sim import graveyard
+from jepsen.sim.cluster import SimCluster
+from jepsen.sim.disk_faults import Fail
+from jepsen.sim.machine import Machine
+from jepsen.sim.scheduler import NS_PER_MS
+from jepsen.sim.settings import DATA, METADATA_LOG
+from quorum.metadata_log import METADATA_PARTITION
+from storage.checkpoint import RECOVERY_POINTS, read_offsets
+from storage.directory import CLEAN_SHUTDOWN
+
+MARKER = f"{DATA}/{CLEAN_SHUTDOWN}"
+
+
+@pytest.fixture
+def cluster() -> Iterator[SimCluster]:
+    made = SimCluster(seed=5)
+    made.start()
+    assert until(made, made.is_healthy)
+    yield made
+    for machine in made.machines.values():
+        if machine.loop is not None:
+            machine.loop.kill()
+    graveyard.empty()
+
+
+def until(cluster: SimCluster, reached: Callable[[], bool], within_ms: int = 30_000) -> bool:
+    until_ns = cluster.scheduler.now_ns + within_ms * NS_PER_MS
+    return cluster.scheduler.run_while(lambda: not reached(), until_ns)
+
+
+def stopped(cluster: SimCluster, machine: Machine) -> bool:
+    machine.stop()
+    return until(cluster, lambda: not machine.alive)
+
+
+def marker(machine: Machine) -> int | None:
+    """The broker epoch that the last stop left; None: it left no marker."""
+    if not machine.disk.exists(MARKER):
+        return None
+    return int(json.loads(machine.disk.read_bytes(MARKER))["brokerEpoch"])
+
+
+@pytest.mark.parametrize("host", ["b1", "c1"])
+def test_a_stop_in_order_leaves_it_and_the_quorums_recovery_point(cluster: SimCluster, host: str) -> None:
+    machine = cluster.machines[host]
+    assert machine.node is not None
+    broker, driver = machine.node.broker, machine.node.driver
+    assert driver is not None and stopped(cluster, machine)
+    assert marker(machine) == (-1 if broker is None else broker.lifecycle.broker_epoch)
+    points = read_offsets(machine.disk, f"{METADATA_LOG}/{RECOVERY_POINTS}")
+    assert points == {METADATA_PARTITION: driver.end_offset}
+    assert METADATA_PARTITION not in read_offsets(machine.disk, f"{DATA}/{RECOVERY_POINTS}")
+
+
+@pytest.mark.parametrize("host", ["b1", "c1"])
+def test_no_marker_if_the_quorum_could_not_close_its_log(cluster: SimCluster, host: str) -> None:
+    machine = cluster.machines[host]
+    machine.disk.faults = lambda operation: Fail() if operation.path.startswith(f"{METADATA_LOG}/recovery") else None
+    assert stopped(cluster, machine)
+    assert marker(machine) is None
+
+
+def opening(machine: Machine) -> bool:
+    return machine.node is not None and machine.node.broker is not None and machine.node.driver is not None
+
+
+def test_no_marker_if_logs_were_left_unrecovered(cluster: SimCluster) -> None:
+    """A stop right after an unclean start: what was not looked at yet may be torn."""
+    machine = cluster.machines["b1"]
+    machine.power_cut()
+    machine.start()
+    assert until(cluster, lambda: opening(machine))
+    assert machine.node is not None and machine.node.broker is not None
+    assert not machine.node.broker.replicas.opening.done
+    assert stopped(cluster, machine)
+    assert marker(machine) is None
+
+
+def test_the_marker_stays_if_nothing_came_of_a_start_after_a_clean_stop(cluster: SimCluster) -> None:
+    machine = cluster.machines["b1"]
+    assert stopped(cluster, machine)
+    epoch = marker(machine)
+    machine.start()
+    assert until(cluster, lambda: opening(machine) and machine.node.driver.end_offset > 0)  # type: ignore[union-attr]
+    assert machine.node is not None and machine.node.broker is not None
+    assert machine.node.broker.lifecycle.broker_epoch < 0
+    assert stopped(cluster, machine)
+    assert epoch is not None and marker(machine) == epoch
