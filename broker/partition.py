@@ -19,6 +19,7 @@ from enum import Enum
 from typing import assert_never
 
 from broker.follower_progress import UNKNOWN, FollowerProgress
+from broker.isr_agreement import IsrAgreement, Outcome
 from broker.isr_state import Committed, IsrState, PendingExpand, PendingShrink
 from broker.partition_events import (
     BrokersChanged,
@@ -43,22 +44,9 @@ from broker.partition_events import (
     TakeLeadership,
     Tick,
 )
-from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, NO_NODE, BrokerEpoch, Epoch, NodeId, Offset
 from storage.commit_rule import high_watermark
 from storage.log_config import NEVER
-
-REVERT = frozenset({ErrorCode.INELIGIBLE_REPLICA})
-AWAIT_METADATA = frozenset(
-    {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.INVALID_UPDATE_VERSION,
-        ErrorCode.INVALID_REQUEST,
-        ErrorCode.NEW_LEADER_ELECTED,
-    }
-)  # any other error: the same proposal again
 
 
 class Role(Enum):
@@ -69,7 +57,7 @@ class Role(Enum):
 
 class Partition:
     """Invariants (`check_invariants`): log_start <= high_watermark <= end_offset; synced_end <= end_offset; the epochs
-    and, within one leadership, the high watermark never fall; a leader is in its own ISR; one proposal in flight."""
+    and, within one leadership, the high watermark never fall; a leader is in its own ISR."""
 
     def __init__(
         self, node_id: NodeId, *, min_isr: int, durable: bool, flush_messages: int = NEVER, lag_time_max_ms: int
@@ -88,10 +76,9 @@ class Partition:
         self.ready = False  # LogReady has come for this leader epoch
         self.leader: NodeId = NO_NODE
         self.leader_epoch: Epoch = NO_EPOCH
-        self.partition_epoch = -1
         self.replicas: tuple[NodeId, ...] = ()
         self._others: tuple[NodeId, ...] = ()  # `replicas` without this one
-        self.isr_state: IsrState = Committed(())
+        self._agreement = IsrAgreement()
         self.log_start: Offset = 0
         self.end_offset: Offset = 0
         self.synced_end: Offset = 0
@@ -100,7 +87,6 @@ class Partition:
         self.followers: dict[NodeId, FollowerProgress] = {}  # of a leader, in the order of `replicas`
         self._eligible: Mapping[NodeId, BrokerEpoch] = {}
         self._opened = False
-        self._proposal: ProposeIsr | None = None  # in flight
         self._low_watermark_told: Offset = UNKNOWN
 
     @property
@@ -111,6 +97,14 @@ class Partition:
     @property
     def is_follower(self) -> bool:
         return self.role is Role.FOLLOWER and self.ready
+
+    @property
+    def isr_state(self) -> IsrState:
+        return self._agreement.state
+
+    @property
+    def partition_epoch(self) -> int:
+        return self._agreement.partition_epoch
 
     @property
     def counted_end(self) -> Offset:
@@ -129,7 +123,7 @@ class Partition:
 
     @property
     def under_min_isr(self) -> bool:
-        return len(self.isr_state.isr) < min(self.min_isr, len(self.replicas))
+        return len(self._agreement.state.isr) < min(self.min_isr, len(self.replicas))
 
     @property
     def offset_available(self) -> bool:
@@ -181,7 +175,7 @@ class Partition:
         self.leader, self.replicas = event.leader, event.replicas
         self._others = tuple(node for node in event.replicas if node != self.node_id)
         self.leader_epoch = event.leader_epoch
-        self._commit_isr(event.isr, event.partition_epoch)
+        self._agreement.commit(event.isr, event.partition_epoch)
         if self.failed:
             return []
         if new_epoch or self.role is Role.OFFLINE:
@@ -228,7 +222,7 @@ class Partition:
         was_leader = self.role is Role.LEADER
         self.role, self.ready, self.failed = Role.OFFLINE, False, True
         self.followers = {}
-        self.isr_state, self._proposal = Committed(self.isr_state.isr), None  # whatever is answered, we no longer ask
+        self._agreement.withdraw()
         return [LeadershipLost()] if was_leader else []
 
     # --- the log ---
@@ -259,7 +253,7 @@ class Partition:
 
         Waiting for a follower that has just caught up lets it join while records keep coming.
         """
-        maximal = self.isr_state.maximal
+        maximal = self._agreement.state.maximal
         return [self.counted_end] + [
             progress.end_offset
             for node, progress in self.followers.items()
@@ -331,31 +325,24 @@ class Partition:
         return end != UNKNOWN and end >= self.high_watermark and end >= self.epoch_start and self._is_eligible(node)
 
     def _expand(self, node: NodeId) -> list[Effect]:
-        if not isinstance(self.isr_state, Committed) or node in self.isr_state.isr or not self._may_join(node):
+        state = self._agreement.state
+        if not isinstance(state, Committed) or node in state.isr or not self._may_join(node):
             return []
-        self.isr_state = PendingExpand(self.isr_state.isr, node)
-        return [self._propose(self.isr_state)]
+        return [self._propose(PendingExpand(state.isr, node))]
 
     def _shrink(self, now_ms: int) -> list[Effect]:
-        if not self.is_leader or not isinstance(self.isr_state, Committed):
+        state = self._agreement.state
+        if not self.is_leader or not isinstance(state, Committed):
             return []
-        leaving = tuple(node for node in self.isr_state.isr if node != self.node_id and self._is_behind(node, now_ms))
-        if not leaving:
-            return []
-        self.isr_state = PendingShrink(self.isr_state.isr, leaving)
-        return [self._propose(self.isr_state)]
+        leaving = tuple(node for node in state.isr if node != self.node_id and self._is_behind(node, now_ms))
+        return [self._propose(PendingShrink(state.isr, leaving))] if leaving else []
 
     def _is_behind(self, node: NodeId, now_ms: int) -> bool:
         progress = self.followers.get(node)
         return progress is None or not progress.is_caught_up(self.end_offset, now_ms, self._lag_time_max_ms)
 
-    def _propose(self, pending: PendingExpand | PendingShrink) -> ProposeIsr:
-        assert self._proposal is None, "one change of the ISR at a time"
-        members = tuple((node, self._epoch_seen(node)) for node in pending.proposed)
-        self._proposal = ProposeIsr(
-            leader_epoch=self.leader_epoch, partition_epoch=self.partition_epoch, members=members
-        )
-        return self._proposal
+    def _propose(self, change: PendingExpand | PendingShrink) -> ProposeIsr:
+        return self._agreement.propose(change, self.leader_epoch, self._epoch_seen)
 
     def _epoch_seen(self, node: NodeId) -> BrokerEpoch:
         if node == self.node_id or node not in self.followers:
@@ -363,33 +350,19 @@ class Partition:
         return self.followers[node].broker_epoch
 
     def _on_isr_answered(self, event: IsrAnswered, now_ms: int) -> list[Effect]:
-        if event.proposal is not self._proposal:
-            return []  # metadata has overtaken the answer
-        if event.error is ErrorCode.NONE:
-            return self._on_isr_granted(event, now_ms)
-        if event.error in REVERT:
-            self._commit_isr(self.isr_state.isr, self.partition_epoch)
-            return self._advance_high_watermark(now_ms)
-        if event.error in AWAIT_METADATA:
-            return []  # a newer state is on its way; the proposal stays, so that nothing else is asked meanwhile
-        return [event.proposal]
-
-    def _on_isr_granted(self, event: IsrAnswered, now_ms: int) -> list[Effect]:
-        if event.leader_epoch != self.leader_epoch or event.partition_epoch < self.partition_epoch:
-            return []
-        self._commit_isr(event.isr, event.partition_epoch)
-        return self._advance_high_watermark(now_ms)
-
-    def _commit_isr(self, isr: tuple[NodeId, ...], partition_epoch: int) -> None:
-        self.isr_state = Committed(isr)
-        self.partition_epoch = partition_epoch
-        self._proposal = None
+        match self._agreement.answered(event, self.leader_epoch):
+            case Outcome.SETTLED:
+                return self._advance_high_watermark(now_ms)
+            case Outcome.ASK_AGAIN:
+                return [event.proposal]
+            case Outcome.STILL_PENDING:
+                return []
 
     def check_invariants(self) -> None:
         """After every step, in tests and in the simulation."""
         assert self.log_start <= self.high_watermark <= self.end_offset, vars(self)
         assert self.synced_end <= self.end_offset, vars(self)
-        assert (self._proposal is None) == isinstance(self.isr_state, Committed), vars(self)
+        self._agreement.check_invariants()
         if self.role is Role.LEADER:
             assert self.leader == self.node_id and self.node_id in self.isr_state.isr, vars(self)
             assert self.node_id in self.isr_state.maximal, vars(self)
