@@ -57,10 +57,13 @@ class DeathWatch:
                 self._suspicion.on_registered(target, now_ms)
         self._reschedule()
 
-    def on_active(self, unfenced: list[NodeId]) -> None:
-        """Streams that are open already were opened to somebody who answered NOT_CONTROLLER: they do not count."""
+    def on_active(self, unfenced: list[NodeId], former: NodeId | None) -> None:
+        """former: who was active before this node, as far as it knows.
+
+        Streams that are open already were opened to somebody who answered NOT_CONTROLLER: they do not count.
+        """
         self._streams.clear()
-        self._suspicion.on_active(unfenced, self._clock.now_ms())
+        self._suspicion.on_active(unfenced, former, self._clock.now_ms())
         self._reschedule()
 
     def on_inactive(self) -> None:

@@ -26,7 +26,7 @@ from quorum.metadata.loader import MetadataLoader
 from quorum.raft.events import NotLeader
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import Epoch, NodeId, Offset
+from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.admin import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -101,6 +101,7 @@ class ControllerService:
             config=config, clock=clock, transport=transport, nursery=nursery, on_proven_dead=self._on_proven_dead
         )
         self._stopped = False
+        self._former: NodeId | None = None  # the last other node that was active
         loader.subscribe(self._on_image)
 
     @property
@@ -132,7 +133,9 @@ class ControllerService:
         self._waiters.on_high_watermark(high_watermark)
 
     def on_leader_change(self, leader_id: NodeId, epoch: Epoch, endpoint: Endpoint | None) -> None:
-        """The loader remembers."""
+        """The loader remembers the active one."""
+        if leader_id not in (NO_NODE, self.node_id):
+            self._former = leader_id
 
     def on_claim(self, epoch: Epoch, end_offset: Offset) -> None:
         if self._stopped:
@@ -141,7 +144,7 @@ class ControllerService:
         assert image.offset == end_offset, f"claimed at {end_offset}, replayed to {image.offset}"
         _log.info("node %d is the active controller of epoch %d, from offset %d", self.node_id, epoch, end_offset)
         outcome = self._core.claim(image, epoch, self._clock.now_ms())
-        self._watch.on_active(self._core.unfenced())
+        self._watch.on_active(self._core.unfenced(), self._former)
         self._append_or_resign(outcome)
         self._reschedule()
 

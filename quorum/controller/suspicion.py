@@ -8,8 +8,9 @@ Proof of death is one of
   of whoever has the port now.
 
 Everything else (a time-out, no route, a paused process) proves nothing, and the session decides. A broker is
-*suspected* when its heartbeat stream broke, when it has not opened one 300 ms after this controller became active, or
-when another process wants its id; the suspicion ends with its next heartbeat, with the proof, or after one session.
+*suspected* when its heartbeat stream broke, when it has not opened one 300 ms after this controller became active (at
+once if it was active itself before, since that is over for a reason), or when another process wants its id; the
+suspicion ends with its next heartbeat, with the proof, or after one session.
 
 So that there is an address where it was reached, every controller, active or not, probes each registered incarnation
 until it has answered once. A broker that heartbeats after it was fenced by proof was fenced wrongly: the rule is
@@ -104,10 +105,10 @@ class Suspicion:
             self._off_until_ms[broker_id] = now_ms + self.session_timeout_ms
         self._clear(watch)
 
-    def on_active(self, unfenced: list[NodeId], now_ms: int) -> None:
-        """This controller became active: who opens no stream in time is suspected."""
+    def on_active(self, unfenced: list[NodeId], former: NodeId | None, now_ms: int) -> None:
+        """This controller became active: who opens no stream in time is suspected. former: who was active before."""
         for broker_id in unfenced:
-            self._suspect_at(broker_id, now_ms + STREAM_GRACE_MS)
+            self._suspect_at(broker_id, now_ms if broker_id == former else now_ms + STREAM_GRACE_MS)
 
     def on_inactive(self) -> None:
         """Another controller fences now. What was reached stays known."""

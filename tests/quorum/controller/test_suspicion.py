@@ -148,7 +148,7 @@ def test_on_activation_only_those_that_open_no_stream_are_probed() -> None:
     assert core.on_timer(0) == [Probe(targets[1]), Probe(targets[2])]
     for broker_id, target in targets.items():
         core.on_probed(target, Answered(broker_id, uuid(broker_id)), 0)
-    core.on_active([1, 2], 1_000)
+    core.on_active([1, 2], None, 1_000)
     core.on_heartbeat(1, uuid(1), 1_100)
     assert core.deadline_ms() == 1_300
     assert core.on_timer(1_299) == []
@@ -156,6 +156,22 @@ def test_on_activation_only_those_that_open_no_stream_are_probed() -> None:
     core.on_inactive()
     assert core.on_probed(targets[2], Refused(), 1_300) == []
     assert core.deadline_ms() is None
+
+
+def test_on_activation_the_former_leader_is_probed_at_once_and_fenced_by_proof_alone() -> None:
+    watched = Watched()
+    watched.core.on_active([1], 1, watched.now_ms)
+    assert watched.core.deadline_ms() == watched.now_ms
+    assert watched.probe(Refused()) == []
+    assert [type(effect) for effect in watched.probe(Refused())] == [ProvenDead]
+
+
+def test_a_former_leader_that_only_resigned_is_left_alone() -> None:
+    watched = Watched()
+    watched.core.on_active([1], 1, watched.now_ms)
+    assert watched.probe(ALIVE) == []
+    watched.core.on_heartbeat(1, uuid(1), watched.now_ms)
+    assert watched.core.deadline_ms() is None
 
 
 def test_a_new_incarnation_is_reached_ever_more_seldom_and_kept() -> None:
@@ -190,7 +206,7 @@ def take(step: str, watched: Watched) -> list[Effect]:
         case "heartbeat":
             watched.core.on_heartbeat(1, uuid(1), watched.now_ms)
         case "active":
-            watched.core.on_active([1], watched.now_ms)
+            watched.core.on_active([1], None, watched.now_ms)
         case "alive" | "silent" if watched.core.deadline_ms() is not None:
             return watched.probe(ALIVE if step == "alive" else SILENT)
     return []
