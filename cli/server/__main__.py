@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from cli.server.process import main
+from cli.server.lean_start import load_no_more_than_needed
+
+load_no_more_than_needed()
+
+from cli.server.process import main  # noqa: E402  # behind what decides how it loads
 
 sys.exit(main())

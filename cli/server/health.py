@@ -1,19 +1,12 @@
-"""What a node says of itself: alive and ready, over HTTP and as grpc.health.v1, and its numbers for Prometheus.
-
-Numbers are read when they are asked for; nothing is counted on the way of a request. Names: CLI.md 2.9.
-"""
+"""What a node says of itself: alive and ready, over HTTP and as grpc.health.v1; its numbers are in metrics.py."""
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import json
 import os
-from collections.abc import Iterator, Mapping
-
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.gc_collector import GCCollector
-from prometheus_client.process_collector import ProcessCollector
-from prometheus_client.registry import Collector
+from collections.abc import Mapping
 
 from cli.server.http_admin import Page, Route
 from cli.server.node import Node
@@ -22,21 +15,23 @@ from cli.server.watchdog import LoopWatchdog
 JSON_TYPE = "application/json"
 BROKER_SERVICES = ("quorumlog.Broker", "quorumlog.v1.Broker")
 CONTROLLER_SERVICES = ("quorumlog.Controller", "quorumlog.v1.Controller", "quorumlog.v1.Quorum")
-METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+METRICS = "cli.server.metrics"
 
 
 def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
-    registry = CollectorRegistry()
-    registry.register(NodeCollector(node, watchdog))
-    ProcessCollector(registry=registry)
-    GCCollector(registry=registry)
+    async def metrics() -> Page:
+        """The library behind it takes 40 ms to load, which no start should wait for; nor should the loop later."""
+        module = await asyncio.to_thread(importlib.import_module, METRICS)
+        page: Page = module.page(node, watchdog)
+        return page
+
     return {
         "/healthz": lambda: Page(503, f"{node.fatal}\n".encode()) if node.fatal else Page(200, b"alive\n"),
         "/readyz": lambda: Page(200, b"ready\n") if node.ready else Page(503, f"{why_not_ready(node)}\n".encode()),
         "/node": lambda: Page(
             200, json.dumps({"node_id": node.config.node_id, "pid": os.getpid()}).encode(), JSON_TYPE
         ),
-        "/metrics": lambda: Page(200, generate_latest(registry), METRICS_TYPE),
+        "/metrics": metrics,
     }
 
 
@@ -60,39 +55,3 @@ def why_not_ready(node: Node) -> str:
     recovering = f", {left} logs to open" if left else ""
     fenced = ", fenced" if node.broker.lifecycle.fenced else ""
     return f"broker is {node.broker.lifecycle.state.value}{recovering}{fenced}"
-
-
-class NodeCollector(Collector):
-    """One scrape's numbers."""
-
-    def __init__(self, node: Node, watchdog: LoopWatchdog) -> None:
-        self._node = node
-        self._watchdog = watchdog
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        yield _gauge("ready", "1 while the node serves.", self._node.ready)
-        yield _gauge("loop_max_stall_ms", "Longest time that the event loop was held up.", self._watchdog.max_stall_ms)
-        yield from self._of_quorum()
-        yield from self._of_broker()
-
-    def _of_quorum(self) -> Iterator[GaugeMetricFamily]:
-        driver, image = self._node.driver, self._node.loader.image
-        yield _gauge("metadata_last_applied_offset", "End of the applied metadata, exclusive.", image.offset)
-        yield _gauge("metadata_topics", "Topics in the applied metadata.", len(image.topics))
-        yield _gauge("metadata_brokers", "Registered brokers in the applied metadata.", len(image.brokers))
-        if driver is not None:
-            yield _gauge("raft_current_epoch", "Epoch of the quorum that this node knows.", driver.epoch)
-            yield _gauge("raft_is_leader", "1 on the quorum's leader.", driver.is_leader)
-            yield _gauge("raft_high_watermark", "End of what the quorum committed, exclusive.", driver.high_watermark)
-            yield _gauge("raft_log_end_offset", "End of this node's metadata log, exclusive.", driver.end_offset)
-
-    def _of_broker(self) -> Iterator[GaugeMetricFamily]:
-        broker = self._node.broker
-        if broker is not None:
-            yield _gauge("broker_epoch", "Epoch of this broker's registration.", broker.lifecycle.broker_epoch)
-            yield _gauge("broker_fenced", "1 while the controller fences this broker.", broker.lifecycle.fenced)
-            yield _gauge("broker_leader_count", "Partitions that this broker leads.", broker.replicas.leader_count())
-
-
-def _gauge(name: str, doc: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"quorumlog_{name}", doc, value=float(value))

@@ -7,7 +7,7 @@ changes anything goes through the cluster's own API.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from quorumlog.rpc.transport import Address
@@ -24,7 +24,7 @@ class Page:
     content_type: str = "text/plain; charset=utf-8"
 
 
-Route = Callable[[], Page]
+Route = Callable[[], Page | Awaitable[Page]]
 
 
 class HttpAdmin:
@@ -48,14 +48,15 @@ class HttpAdmin:
         try:
             async with asyncio.timeout(HEAD_TIMEOUT_S):
                 head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(_encode(self._page(head)))
+                page = self._page(head)
+                writer.write(_encode(page if isinstance(page, Page) else await page))
                 await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # a peer that does not finish its question gets no answer
         finally:
             writer.close()
 
-    def _page(self, head: bytes) -> Page:
+    def _page(self, head: bytes) -> Page | Awaitable[Page]:
         words = head.split(b"\r\n", 1)[0].split(b" ")
         if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
             return Page(400, b"not an HTTP/1 request\n")

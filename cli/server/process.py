@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import errno
-import gc
 import json
 import logging
 import os
@@ -25,6 +24,7 @@ from cli.server.directories import DirectoryProblem
 from cli.server.fail_stop import fail_stop, stop_on_loop_errors
 from cli.server.health import admin_routes, is_serving
 from cli.server.http_admin import HttpAdmin
+from cli.server.lean_start import loaded, started
 from cli.server.leaving import SIGNALS, deadline, leave_at_the_next_signal, stop_timeout_s
 from cli.server.logs import configure_logs
 from cli.server.node import Node, build_node
@@ -59,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     configure_logs(config.log_format, config.log_level, config.node_id)
     for warning in config.warnings:
         _log.warning(warning)
+    loaded()
     return asyncio.run(_run(config))
 
 
@@ -107,7 +108,7 @@ async def _run(config: NodeConfig) -> int:
     except Exception:
         _log.exception("cannot start")
         return EXIT_FAILED
-    _settle_garbage_collector()
+    started()
     nursery.start(watchdog.run(), "loop watchdog")
     nursery.start(_tell_when_ready(node), "ready line")
     reason = await _until_stopped(stop, node)
@@ -177,9 +178,3 @@ def _on_signal(number: signal.Signals, stop: asyncio.Future[str]) -> None:
     if not stop.done():
         stop.set_result(number.name)
         leave_at_the_next_signal()
-
-
-def _settle_garbage_collector() -> None:
-    """What was loaded stays: it need not be looked at again in each full collection (RELIABILITY 6.3, 23)."""
-    gc.collect()
-    gc.freeze()

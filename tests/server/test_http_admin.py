@@ -12,7 +12,8 @@ CASES = [
     ("a page", b"GET /hello HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK", b"hello"),
     ("with a query", b"GET /hello?a=b HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 200 OK", b"hello"),
     ("not ready", b"GET /busy HTTP/1.0\r\n\r\n", b"HTTP/1.1 503", b"later"),
-    ("no page", b"GET /nope HTTP/1.1\r\n\r\n", b"HTTP/1.1 404", b"there are /hello, /busy"),
+    ("a page that takes a while", b"GET /slow HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK", b"at last"),
+    ("no page", b"GET /nope HTTP/1.1\r\n\r\n", b"HTTP/1.1 404", b"there are /hello, /busy, /slow"),
     ("not a GET", b"POST /hello HTTP/1.1\r\n\r\n", b"HTTP/1.1 405", b""),
     ("not HTTP", b"hello\r\n\r\n", b"HTTP/1.1 400", b""),
     ("too long", b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n", b"", b""),
@@ -20,8 +21,13 @@ CASES = [
 ]
 
 
+async def slow() -> Page:
+    await asyncio.sleep(0)
+    return Page(200, b"at last")
+
+
 async def ask(sent: bytes) -> bytes:
-    admin = HttpAdmin({"/hello": lambda: Page(200, b"hello"), "/busy": lambda: Page(503, b"later")})
+    admin = HttpAdmin({"/hello": lambda: Page(200, b"hello"), "/busy": lambda: Page(503, b"later"), "/slow": slow})
     address = await admin.start("127.0.0.1", 0)
     reader, writer = await asyncio.open_connection(address.host, address.port)
     writer.write(sent)

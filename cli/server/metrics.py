@@ -1,0 +1,64 @@
+"""A node's numbers for Prometheus, loaded at the first scrape (health.py).
+
+Numbers are read when they are asked for; nothing is counted on the way of a request. Names: CLI.md 2.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from cli.server.http_admin import Page
+from cli.server.node import Node
+from cli.server.watchdog import LoopWatchdog
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def page(node: Node, watchdog: LoopWatchdog) -> Page:
+    registry = CollectorRegistry()
+    registry.register(NodeCollector(node, watchdog))
+    ProcessCollector(registry=registry)
+    GCCollector(registry=registry)
+    return Page(200, generate_latest(registry), CONTENT_TYPE)
+
+
+class NodeCollector(Collector):
+    """One scrape's numbers."""
+
+    def __init__(self, node: Node, watchdog: LoopWatchdog) -> None:
+        self._node = node
+        self._watchdog = watchdog
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        yield _gauge("ready", "1 while the node serves.", self._node.ready)
+        yield _gauge("loop_max_stall_ms", "Longest time that the event loop was held up.", self._watchdog.max_stall_ms)
+        yield from self._of_quorum()
+        yield from self._of_broker()
+
+    def _of_quorum(self) -> Iterator[GaugeMetricFamily]:
+        driver, image = self._node.driver, self._node.loader.image
+        yield _gauge("metadata_last_applied_offset", "End of the applied metadata, exclusive.", image.offset)
+        yield _gauge("metadata_topics", "Topics in the applied metadata.", len(image.topics))
+        yield _gauge("metadata_brokers", "Registered brokers in the applied metadata.", len(image.brokers))
+        if driver is not None:
+            yield _gauge("raft_current_epoch", "Epoch of the quorum that this node knows.", driver.epoch)
+            yield _gauge("raft_is_leader", "1 on the quorum's leader.", driver.is_leader)
+            yield _gauge("raft_high_watermark", "End of what the quorum committed, exclusive.", driver.high_watermark)
+            yield _gauge("raft_log_end_offset", "End of this node's metadata log, exclusive.", driver.end_offset)
+
+    def _of_broker(self) -> Iterator[GaugeMetricFamily]:
+        broker = self._node.broker
+        if broker is not None:
+            yield _gauge("broker_epoch", "Epoch of this broker's registration.", broker.lifecycle.broker_epoch)
+            yield _gauge("broker_fenced", "1 while the controller fences this broker.", broker.lifecycle.fenced)
+            yield _gauge("broker_leader_count", "Partitions that this broker leads.", broker.replicas.leader_count())
+
+
+def _gauge(name: str, doc: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"quorumlog_{name}", doc, value=float(value))
