@@ -3,8 +3,11 @@
 A round is one fetch for all partitions of the pair, then the appends of its answer in one turn of the directory's
 writer, then, once these are durable, the next round, whose offsets acknowledge them. Fetches belong to a session, so
 that a round names, and costs, what has moved (`source_session.py`). So a sick disk delays its own
-directory only, and a round takes along whatever came meanwhile. Partitions that are added while a fetch waits at the
-source cut it short: a new leader is asked at once.
+directory only, and a round takes along whatever came meanwhile. A partition that is added while a fetch waits at the
+source cuts it short: a new leader is asked at once. The request after that names all positions, so those that are added
+right behind (a new topic, the partitions of a leader that died) do not: for a while fetches wait for `GATHER_MS` only,
+and each names what came meanwhile. (1,000 partitions that were opened one by one, each of which had all before it named
+again, took three nodes 9 s of processor time.)
 
 What is told to the source is decided here, what becomes of the answer in `follower.py`.
 """
@@ -41,6 +44,9 @@ SESSION_ERRORS = frozenset(
         ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
     }
 )  # the next request begins another session, at once
+
+GATHER_MS = 20  # a fetch waits at the source for no longer while partitions are being added
+GATHER_FOR_MS = 500  # behind the last one
 
 
 class Source(Protocol):
@@ -86,7 +92,7 @@ class Fetcher:
         self._session = SourceSession()
         self._changed = asyncio.Event()  # something may be ready, or has been added
         self._added = False
-        self._call: asyncio.Task[FetchResponse | None] | None = None
+        self._gathers_until_ms = 0
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -95,6 +101,7 @@ class Fetcher:
         self._positions[position.key] = position
         self._session.touch(position.key)
         self._added = True
+        self._gathers_until_ms = self._clock.now_ms() + GATHER_FOR_MS
         self._changed.set()
 
     def remove(self, key: PartitionKey) -> None:
@@ -128,10 +135,11 @@ class Fetcher:
 
     async def _ask(self, ask: Ask) -> FetchResponse | None:
         """None where there is no answer to go by: an error on the way, or partitions were added."""
-        call = self._nursery.start(self._fetch(self._request(ask)), f"{self._name}:call")
+        gathers = self._clock.now_ms() < self._gathers_until_ms
+        call = self._nursery.start(self._fetch(self._request(ask, gathers)), f"{self._name}:call")
         call.add_done_callback(lambda _: self._changed.set())
         try:
-            while not call.done() and not self._added:
+            while not call.done() and (gathers or not self._added):
                 await self._changed.wait()
                 self._changed.clear()
         finally:
@@ -157,9 +165,10 @@ class Fetcher:
         except RpcError:
             return None
 
-    def _request(self, ask: Ask) -> FetchRequest:
+    def _request(self, ask: Ask, gathers: bool) -> FetchRequest:
+        """gathers: partitions are being added, and probably some more will be."""
         return FetchRequest(
-            max_wait_ms=self._longest_wait_ms() if ask.waits else 0,
+            max_wait_ms=self._longest_wait_ms(gathers) if ask.waits else 0,
             min_bytes=self._config.fetch_min_bytes,
             max_bytes=self._config.fetch_response_max_bytes,
             topics=self._topics(ask.named),
@@ -184,12 +193,12 @@ class Fetcher:
             )
         return tuple(FetchTopic(topic_id=topic, partitions=tuple(parts)) for topic, parts in topics.items())
 
-    def _longest_wait_ms(self) -> int:
-        """Not beyond the time when somebody who backs off now may ask again."""
+    def _longest_wait_ms(self, gathers: bool) -> int:
+        """Not beyond the time when somebody who backs off now, or was added meanwhile, may ask."""
         now_ms = self._clock.now_ms()
         touched = [self._positions[key] for key in self._session.touched if key in self._positions]
         waits_ms = [one.not_before_ms - now_ms for one in touched if one.not_before_ms > now_ms]
-        return min([self._config.fetch_wait_max_ms, *waits_ms])
+        return min([self._config.fetch_wait_max_ms, *([GATHER_MS] if gathers else []), *waits_ms])
 
     def _back_off_all(self) -> None:
         now_ms = self._clock.now_ms()

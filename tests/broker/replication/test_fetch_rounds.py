@@ -40,6 +40,31 @@ def test_idle_partitions_are_not_named() -> None:
         assert [cluster.core(node, number).high_watermark for node in (1, 2, 3)] == [1, 1, 1]
 
 
+def test_partitions_that_come_one_by_one_are_named_once_or_twice() -> None:
+    """Each cut the fetch before it short, and so had all before it named again: quadratic, 9 s for a topic of 1,000."""
+    cluster = wide_cluster()
+    for index in range(MANY):
+        cluster.elect(2, isr=(1, 2, 3), index=index)
+        cluster.run_for(5)
+    cluster.wait_led(2, MANY - 1)
+    cluster.run_for(100)
+    followers = 2
+    assert MANY * followers <= sum(cluster.nodes[2].requests) <= 2 * MANY * followers
+    for index in range(MANY):
+        cluster.produce(2, "a", index=index)
+        assert cluster.nodes[3].log_values(index=index) == ["a"]
+
+
+def test_a_partition_that_comes_to_a_waiting_fetcher_is_fetched_at_once() -> None:
+    cluster = wide_cluster()
+    cluster.elect(2, isr=(1, 2, 3), index=0)
+    cluster.run_for(2_000)  # the followers' fetches from 2 wait for long again
+    del cluster.nodes[2].requests[:]
+    cluster.elect(2, isr=(1, 2, 3), index=1)
+    cluster.run_for(20)
+    assert cluster.nodes[2].requests[:2] == [2, 2]
+
+
 def test_without_room_for_a_session_every_partition_is_named() -> None:
     cluster = wide_cluster(session_slots=0)
     cluster.produce(1, "a", index=3)
