@@ -21,12 +21,22 @@ from quorumlog.rpc.transport import Address, Connection, NotDelivered, RpcError,
 class SourceBroker:
     """Another broker's internal listener, wherever the metadata says that it is now."""
 
-    def __init__(self, broker_id: NodeId, registry: Registry, transport: Transport, config: ReplicationConfig) -> None:
+    def __init__(
+        self,
+        broker_id: NodeId,
+        registry: Registry,
+        transport: Transport,
+        config: ReplicationConfig,
+        on_lost: Callable[[NodeId], None],
+    ) -> None:
+        """on_lost: told of the broker once for each connection on which it had answered and which then failed."""
         self._broker_id = broker_id
+        self._on_lost = on_lost
         self._registry = registry
         self._transport = transport
         self._listener_names = (config.replication_listener_name, config.internal_listener_name)
         self._connection: Connection | None = None
+        self._answered = False  # on this connection
 
     async def fetch(self, request: FetchRequest, timeout_ms: int) -> FetchResponse:
         """See `fetcher.Source`. A connection that failed is not used again."""
@@ -38,12 +48,15 @@ class SourceBroker:
         try:
             response: FetchResponse = await self._connection.call(request, timeout_ms)
         except RpcError:
+            if self._answered:
+                self._on_lost(self._broker_id)
             await self.close()
             raise
+        self._answered = True
         return response
 
     async def close(self) -> None:
-        connection, self._connection = self._connection, None
+        connection, self._connection, self._answered = self._connection, None, False
         if connection is not None:
             await connection.close()
 
@@ -68,8 +81,11 @@ class FetcherPool:
         nursery: Nursery,
         config: ReplicationConfig,
         broker_epoch: Callable[[], BrokerEpoch],
+        on_source_lost: Callable[[NodeId], None],
     ) -> None:
+        """on_source_lost: see `SourceBroker`."""
         self._node_id = node_id
+        self._on_source_lost = on_source_lost
         self._registry = registry
         self._transport = transport
         self._sink = sink
@@ -126,7 +142,7 @@ class FetcherPool:
         return fetcher
 
     def _start(self, leader: NodeId, name: str) -> Fetcher:
-        source = SourceBroker(leader, self._registry, self._transport, self._config)
+        source = SourceBroker(leader, self._registry, self._transport, self._config, self._on_source_lost)
         fetcher = Fetcher(
             node_id=self._node_id,
             source=source,

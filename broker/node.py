@@ -15,6 +15,8 @@ from broker.controller_channel import ControllerChannel
 from broker.directory_assigner import DirectoryAssigner
 from broker.fetch_sessions import FetchSessions
 from broker.handlers import HANDLERS
+from broker.just_fenced import JustFenced
+from broker.leader_doubts import DoubtedLeaders, Doubts
 from broker.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
 from broker.lifecycle_shell import LifecycleShell
 from broker.producer_ids import ProducerIds
@@ -82,6 +84,8 @@ class Broker:
         self._subscription = subscription
         self._nursery = nursery
         self._on_fatal = on_fatal
+        self._clock = clock
+        self._just_fenced = JustFenced()
         self._endpoints: tuple[Endpoint, ...] = ()
         self.channel = ControllerChannel(
             subscription=subscription,
@@ -101,6 +105,15 @@ class Broker:
             on_fatal=on_fatal,
         )
         fetch_sessions = FetchSessions(rng("fetch sessions"), slots=config.limits.fetch_session_slots)
+        doubts = Doubts()
+        doubted = DoubtedLeaders(
+            doubts,
+            image=lambda: subscription.image,
+            internal_listener=config.internal_listener,
+            transport=transport,
+            clock=clock,
+            nursery=nursery,
+        )
         self.replicas = ReplicaManager(
             node_id=node_id,
             directories=directories,
@@ -115,6 +128,7 @@ class Broker:
             on_directory_failed=self._on_directory_failed,
             on_assignments_changed=self._wake_assigner,
             on_opened=self._on_logs_opened,
+            on_source_lost=doubted.on_lost,
         )
         self._assigner = DirectoryAssigner(
             node_id=node_id,
@@ -136,6 +150,8 @@ class Broker:
             client_listener=config.client_listener,
             internal_listener=config.internal_listener,
             replication_listener=config.replication_listener,
+            doubts=doubts,
+            just_fenced=self._just_fenced,
             topic_defaults=config.topic_defaults,
             settings=config.settings,
             limits=config.limits,
@@ -173,6 +189,7 @@ class Broker:
 
     def _on_metadata(self, delta: Delta, image: Image) -> None:
         self.replicas.apply(delta, image)
+        self._just_fenced.on_image(delta, image, self._clock.now_ms())
         self._assigner.wake()
         self.lifecycle.on_metadata(image.offset, ready=self.replicas.opening.done)
 

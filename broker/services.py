@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from broker.controller_channel import ControllerChannel
 from broker.fetch_sessions import SLOTS_DEFAULT, FetchSessions
+from broker.just_fenced import JustFenced
+from broker.leader_doubts import Doubts
 from broker.producer_ids import ProducerIds
 from broker.replicas import ReplicaManager
 from quorum.metadata.image import Image
@@ -50,6 +52,8 @@ class Services:
     settings: tuple[DescribedConfig, ...]
     limits: HandlerLimits = field(default_factory=HandlerLimits)
     replication_listener: str = ""  # another internal one; none where empty
+    doubts: Doubts = field(default_factory=Doubts)
+    just_fenced: JustFenced = field(default_factory=JustFenced)
 
     def caught_up_image(self) -> Image:
         """The metadata as it is; before its first publication a client is told to come again."""

@@ -2,7 +2,8 @@
 
 A topic that does not exist is made where both the client and `auto.create.topics.enable` allow it: the active
 controller is asked, and the answer waits until the topic is in this broker's image, or says LEADER_NOT_AVAILABLE,
-which makes clients ask again. Leaders that are not alive are told as none.
+which makes clients ask again. Leaders that are not alive are told as none. An answer that names a leader who may just
+have died waits a moment (`leader_doubts.py`), and one that has died keeps its address a moment (`just_fenced.py`).
 
 An answer without a single broker leads a client nowhere: librdkafka sat on one until its own request timed out, while
 the cluster that was just starting had long been there. So the answer waits a moment for the first broker that is alive.
@@ -15,11 +16,12 @@ from broker.described_partition import described
 from broker.endpoints import client_endpoints, controller_for_clients, endpoint_for, live_brokers
 from broker.forwarding import forward
 from broker.handlers.limits import check_topic_count
+from broker.leader_doubts import LOOK_AGAIN_MS, NOTICE_MS
 from broker.own_change import until_image
 from broker.services import Services
 from quorum.metadata.image import Image, TopicImage
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import NodeId
+from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.messages.cluster import (
     BrokerMetadata,
     CreatableTopic,
@@ -46,16 +48,31 @@ async def handle_metadata(services: Services, context: Context, request: Metadat
     missing = _to_create(services, image, request)
     if missing:
         refused = await _create(services, missing)
-        image = services.subscription.image
-    live = live_brokers(image)
+    image, topics = await _undoubted(services, request, refused)
     return MetadataResponse(
         brokers=tuple(_brokers(services, context, image)),
         cluster_id=services.cluster_id,
-        controller_id=controller_for_clients(services, live),
-        topics=tuple(_topics(image, request, refused, [broker.broker_id for broker in live])),
+        controller_id=controller_for_clients(services, live_brokers(image)),
+        topics=tuple(topics),
         metadata_offset=image.offset,
         cluster_authorized_operations=on_cluster(request.include_cluster_authorized_operations),
     )
+
+
+async def _undoubted(
+    services: Services, request: MetadataRequest, refused: dict[str, ApiError]
+) -> tuple[Image, list[TopicMetadata]]:
+    """As this broker knows them once no leader among them is doubted."""
+    noticed = False
+    while True:
+        image = services.subscription.image
+        topics = _topics(image, request, refused, [broker.broker_id for broker in live_brokers(image)])
+        others = {part.leader_id for topic in topics for part in topic.partitions} - {services.node_id, NO_NODE}
+        doubted_ms = services.doubts.left_ms(others, services.clock.now_ms())
+        if not others or (noticed and not doubted_ms):
+            return image, topics
+        await services.subscription.wait_for_offset(image.offset + 1, min(doubted_ms, LOOK_AGAIN_MS) or NOTICE_MS)
+        noticed = True
 
 
 def _to_create(services: Services, image: Image, request: MetadataRequest) -> list[str]:
@@ -95,7 +112,8 @@ async def _create(services: Services, names: list[str]) -> dict[str, ApiError]:
 
 def _brokers(services: Services, context: Context, image: Image) -> list[BrokerMetadata]:
     brokers = []
-    for broker in live_brokers(image):
+    told = [*live_brokers(image), *services.just_fenced.brokers(image, services.clock.now_ms())]
+    for broker in sorted(told, key=lambda broker: broker.broker_id):
         endpoint = endpoint_for(services, context, broker)
         if endpoint is not None:
             brokers.append(
