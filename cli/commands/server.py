@@ -46,7 +46,7 @@ def start(
 @config_app.command()
 def lint(config: FileOption, output_format: OutputOption = Format.TABLE) -> None:
     """Check a configuration as a whole; exit code 2 if a node would not start with it."""
-    from cli.server.process import read_config
+    from cli.server.config_file import read_config
 
     output.use(output_format)
     checked = read_config(str(config), (), os.environ)
@@ -61,7 +61,7 @@ def lint(config: FileOption, output_format: OutputOption = Format.TABLE) -> None
 @config_app.command("show")
 def show_config(config: FileOption, output_format: OutputOption = Format.TABLE) -> None:
     """Show every setting as the node would take it: file, environment and defaults together."""
-    from cli.server.process import read_config
+    from cli.server.config_file import read_config
 
     output.use(output_format)
     values = {name: _plain(value) for name, value in asdict(read_config(str(config), (), os.environ)).items()}

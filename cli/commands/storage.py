@@ -80,13 +80,13 @@ def info(config: ConfigsOption, output_format: OutputOption = Format.TABLE) -> N
 
 
 def _read(path: Path) -> NodeConfig:
-    from cli.server.process import read_config
+    from cli.server.config_file import read_config
 
     return read_config(str(path), (), os.environ)
 
 
 def _random_uuid() -> bytes:
-    from cli.server.real_edges import random_uuid
+    from cli.server.random_uuid import random_uuid
 
     return random_uuid()
 
@@ -112,7 +112,7 @@ def _secret(path: Path | None) -> str:
 
 def _format(config: NodeConfig, cluster_id: str, secret: str, ignore_formatted: bool) -> list[dict[str, Any]]:
     from cli.server.format import format_node
-    from cli.server.real_edges import random_uuid
+    from cli.server.random_uuid import random_uuid
     from storage.edge.disk import RealDisk
 
     done = format_node(

@@ -16,10 +16,11 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from cli.server.allocator import keep_freed_memory
-from cli.server.config import NodeConfig, flat_values, from_values, load
+from cli.server.config import NodeConfig
+from cli.server.config_file import read_config
 from cli.server.directories import DirectoryProblem
 from cli.server.fail_stop import fail_stop, stop_on_loop_errors
 from cli.server.health import admin_routes, is_serving
@@ -61,24 +62,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _log.warning(warning)
     loaded()
     return asyncio.run(_run(config))
-
-
-def read_config(path: str, changes: Sequence[str], environment: Mapping[str, str]) -> NodeConfig:
-    """The file, changed by the environment, changed by `KEY=VALUE` of the command line. Raises ConfigError."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
-    if not changes:
-        return load(path, text, environment)
-    values = flat_values(path, text, environment)
-    for change in changes:
-        key, found, value = change.partition("=")
-        if not found:
-            raise ConfigError(f"-X {change}: write KEY=VALUE")
-        values[key.strip()] = value.strip()
-    return from_values(values, f"{path} and -X")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -12,7 +12,7 @@ from broker.handlers import HANDLERS
 from cli.server.config import NodeConfig
 from cli.server.edges import Edges
 from cli.server.fail_stop import fail_stop
-from quorumlog.ids import Uuid
+from cli.server.random_uuid import random_uuid
 from quorumlog.rpc.grpc_options import GrpcOptions
 from quorumlog.rpc.grpc_standard import HealthSource, always_serving
 from quorumlog.rpc.grpc_transport import GrpcTransport
@@ -78,15 +78,3 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         protect=lambda path: os.chmod(path, _OWNER_ONLY),
         on_crash=fail_stop,
     )
-
-
-def random_uuid() -> Uuid:
-    """16 random bytes that are no reserved id (the first hundred) and do not print with a leading '-' (KRAFT 2.7)."""
-    while True:
-        value = os.urandom(16)
-        if value[0] >> 2 != _DASH and int.from_bytes(value) >= _RESERVED:
-            return value
-
-
-_DASH = 62  # the sextet that base64url prints as '-'
-_RESERVED = 100

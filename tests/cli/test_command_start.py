@@ -54,6 +54,33 @@ def test_help_loads_nothing_heavy() -> None:
     assert "3 cannot reach" in " ".join(done.stdout.replace("│", " ").split())
 
 
+OF_A_NODE = ("grpc", "google.protobuf", "kio", "asyncio", "broker", "quorum", "cli.server.process", "quorumlog.client")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["storage", "random-uuid"],
+        ["storage", "format", "-c", "server.properties"],
+        ["server", "config", "lint", "-c", "server.properties"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:3]),
+)
+def test_what_touches_files_only_loads_nothing_of_a_node(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "server.properties").write_text(
+        "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:9093\n"
+        "listeners=CLIENT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093\nlog.dirs=data\n"
+    )
+    program = (
+        f"import sys\nfrom cli.main import main\ncode = main({arguments!r})\n"
+        f"print([name for name in {OF_A_NODE} if name in sys.modules], file=sys.stderr)\nsys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr.splitlines()[-1:]) == (0, ["[]"]), done.stderr
+
+
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_every_verb_has_help(verb: object, capsys: pytest.CaptureFixture[str]) -> None:
     name, home = verb.name, verb.home  # type: ignore[attr-defined]

@@ -1,0 +1,19 @@
+"""Where new ids come from in a real process."""
+
+from __future__ import annotations
+
+import os
+
+from quorumlog.ids import Uuid
+
+
+def random_uuid() -> Uuid:
+    """16 random bytes that are no reserved id (the first hundred) and do not print with a leading '-' (KRAFT 2.7)."""
+    while True:
+        value = os.urandom(16)
+        if value[0] >> 2 != _DASH and int.from_bytes(value) >= _RESERVED:
+            return value
+
+
+_DASH = 62  # the sextet that base64url prints as '-'
+_RESERVED = 100
