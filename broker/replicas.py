@@ -1,7 +1,7 @@
 """All partitions of one broker: what handlers, the lifecycle and the metadata subscription may ask of them.
 
-The manager is a shell. What a partition may do is decided by `partition.py`; which partitions there shall be by
-`reconciler.py`; bytes go through the directories' workers. Everything here runs on the node's loop; nothing here
+The manager is a shell. What a partition may do is decided by `partition.py`; which partitions there are by
+`placements.py`; bytes go through the directories' workers. Everything here runs on the node's loop; nothing here
 touches a disk by itself.
 """
 
@@ -26,7 +26,6 @@ from broker.list_offsets import list_offset
 from broker.log_directory import DirectoryQueue, LogDirectory
 from broker.opening import Opening
 from broker.partition_events import (
-    BrokersChanged,
     Effect,
     Event,
     Follow,
@@ -37,18 +36,17 @@ from broker.partition_events import (
     LeadershipLost,
     LogFailed,
     LowWatermarkMoved,
-    MetadataChanged,
     ProposeIsr,
     TakeLeadership,
     Tick,
 )
 from broker.partition_store import PartitionStore
+from broker.placements import Placements
 from broker.produce_path import AppendResult, ProducePath
-from broker.reconciler import PartitionKey, Placed, changes_of, strays
+from broker.reconciler import PartitionKey
 from broker.registry import Registry
-from broker.replica import Replica, new_core
+from broker.replica import Replica
 from broker.replication_config import ReplicationConfig
-from broker.tail import Tail, TailBudget
 from broker.topic_settings import TopicSettings
 from broker.waiting import WaitingRooms
 from quorum.metadata.delta import Delta
@@ -67,7 +65,6 @@ from quorumlog.messages.fetch import (
 )
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
-from storage.names import DELETE, STRAY
 
 __all__ = ["AppendResult", "ControllerCalls", "FetchTarget", "LogDirectory", "ReplicaManager"]
 
@@ -103,13 +100,9 @@ class ReplicaManager:
         self._nursery = nursery
         self._config = config
         self._on_directory_failed = on_directory_failed
-        self._on_assignments_changed = on_assignments_changed
-        self._eligible: Mapping[NodeId, BrokerEpoch] = {}
-        self._applied = False
         self.opening = Opening(on_opened)
         self._closing = False
         self._tasks: list[asyncio.Task[None]] = []
-        self._tail_budget = TailBudget(config.tail_bytes)
         self._registry = Registry()
         self._sessions = fetch_sessions
         self._rooms = WaitingRooms(clock, fetch_sessions)
@@ -120,9 +113,6 @@ class ReplicaManager:
         )
         self._delete = DeletePath(self._registry, self._rooms, self._step)
         self._produce = ProducePath(clock, self._rooms, self._step)
-        self._settings = TopicSettings(
-            node_id, self._registry, self._step, self._produce.advance, config.topic_defaults
-        )
         self._fetch = FetchPath(clock, self._registry, self._rooms, self._step)
         self._proposals = IsrProposals(
             node_id=node_id, controller=controller, broker_epoch=broker_epoch, retry_ms=config.alter_partition_retry_ms
@@ -144,6 +134,17 @@ class ReplicaManager:
             high_watermarks=self._store.high_watermarks,
             follow=self._fetchers.follow,
             settled=self.opening.settled,
+        )
+        self._placements = Placements(
+            node_id,
+            self._registry,
+            self._store,
+            TopicSettings(node_id, self._registry, self._step, self._produce.advance, config.topic_defaults),
+            config,
+            self.opening,
+            step=self._step,
+            let_go=self._stop,
+            on_assignments_changed=on_assignments_changed,
         )
 
     async def start(self) -> None:
@@ -232,20 +233,11 @@ class ReplicaManager:
         """Every log directory, with what lies in it."""
         return await report_directories(self._directories, self._store, self._registry.replicas.values())
 
-    def _is_elsewhere(self, key: PartitionKey) -> bool:
-        replica = self._registry.replicas[key]
-        queue = replica.queue
-        return queue is not None and not queue.failed and queue.directory_id != replica.assigned
-
     # --- what the lifecycle asks ---
 
     def pending_assignments(self) -> list[DirectoryAssignment]:
         """Replicas whose directory is not the one that the metadata says, in order of topic id and index."""
-        return [
-            DirectoryAssignment(topic_id=key[0], index=key[1], directory_id=replica.queue.directory_id)
-            for key, replica in sorted(self._registry.replicas.items(), key=lambda item: item[0])
-            if replica.queue is not None and not replica.queue.failed and replica.queue.directory_id != replica.assigned
-        ]
+        return self._placements.pending_assignments()
 
     def leader_count(self) -> int:
         """Partitions that this broker leads now."""
@@ -277,78 +269,17 @@ class ReplicaManager:
 
     def apply(self, delta: Delta, image: Image) -> None:
         """A MetadataListener: follow the metadata. Logs are opened and leadership is taken up in the background."""
-        if self._closing:
-            return
-        self._registry.image = image
-        is_first, self._applied = not self._applied, True
-        if is_first:
-            self._store.set_strays_aside(strays(self._store.found, image, self._node_id))
-        changes = changes_of(delta, image, self._node_id)
-        for key in changes.deleted:
-            self._let_go(key, DELETE)
-        for key in changes.moved_away:
-            self._let_go(key, STRAY)
-        if changes.eligible is not None:
-            self._eligible = changes.eligible
-            for replica in self._registry.replicas.values():
-                self._step(replica, BrokersChanged(self._eligible))
-        for placed in (*changes.leaders, *changes.followers):
-            self._place(placed)
-        for topic in changes.reconfigured:
-            self._settings.changed(topic)
-        if any(self._is_elsewhere(placed.key) for placed in (*changes.leaders, *changes.followers)):
-            self._on_assignments_changed()
-        if is_first:
-            self.opening.expect(key for key, replica in self._registry.replicas.items() if replica.can_be_opened)
-
-    def _place(self, placed: Placed) -> None:
-        replica = self._registry.replicas.get(placed.key)
-        if replica is None or replica.queue is None:
-            replica = self._registry.replicas[placed.key] = self._new_replica(placed)
-        registration = placed.registration
-        replica.assigned = registration.directory(self._node_id)
-        self._step(
-            replica,
-            MetadataChanged(
-                leader=registration.leader,
-                leader_epoch=registration.leader_epoch,
-                partition_epoch=registration.partition_epoch,
-                replicas=registration.replicas,
-                isr=registration.isr,
-            ),
-        )
-
-    def _new_replica(self, placed: Placed) -> Replica:
-        config = self._settings.of(placed.topic)
-        assigned = placed.registration.directory(self._node_id)
-        replica = Replica(
-            topic=placed.topic,
-            key=placed.key,
-            core=new_core(self._node_id, config, self._config.replica_lag_time_max_ms),
-            config=config,
-            tail=Tail(self._tail_budget),
-            queue=self._store.place(placed.key, assigned, self._registry.replicas.values()),
-            assigned=assigned,
-        )
-        self._step(replica, BrokersChanged(self._eligible))
-        if replica.queue is None:
-            self._step(replica, LogFailed())
-        return replica
-
-    def _let_go(self, key: PartitionKey, mark: str) -> None:
-        replica = self._registry.replicas.pop(key, None)
-        if replica is None:
-            return
-        self._stop(replica)
-        self._store.let_go(replica, mark)
-        self._rooms.state_changed(key)
+        if not self._closing:
+            self._placements.apply(delta, image)
 
     def _stop(self, replica: Replica) -> None:
+        """It neither leads nor follows any more, and whoever waits at it is told so."""
         self._fetchers.unfollow(replica.key)
         self._proposals.forget(replica.key)
         self._step(replica, LogFailed())
         replica.tail.clear()
         self.opening.settled(replica.key)
+        self._rooms.state_changed(replica.key)
 
     # --- the cores ---
 
@@ -386,7 +317,6 @@ class ReplicaManager:
         for replica in list(self._registry.replicas.values()):
             if replica.queue is queue:
                 self._stop(replica)
-                self._rooms.state_changed(replica.key)
         self._on_directory_failed(queue.directory_id, error)
 
     # --- by time ---
