@@ -27,7 +27,7 @@ class DirectoryWorkers:
     """
 
     def __init__(self, config: NodeConfig, edges: Edges, directories: NodeDirectories) -> None:
-        """Raises DiskError."""
+        """Raises DiskError of the metadata directory, which must be in order."""
         self._config = config
         self._edges = edges
         self._directories = directories
@@ -35,7 +35,7 @@ class DirectoryWorkers:
         self._points[config.metadata_log_dir].forget(METADATA_PARTITION)  # of when it was written with the partitions
         standings = {path: Standing(path) for path in config.directories}
         path = f"{config.metadata_log_dir}/{METADATA_DIRECTORY}"
-        self.quorum_points = _recovery_points(edges.disk, path)
+        self.quorum_points = RecoveryPoints(edges.disk, path)
         self.quorum = edges.worker(DirectoryWriter(path, self.quorum_points, standings[config.metadata_log_dir]))
         self._workers: dict[str, Worker] = {
             path: edges.worker(DirectoryWriter(path, self._points[path], standings[path]))
