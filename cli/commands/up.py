@@ -9,19 +9,21 @@ from typing import Annotated, Any
 import typer
 
 from cli import output
-from cli.connect import connected
 from cli.errors import CliError, Exit
-from cli.local.find import FOLDER, DataOption, target_of
+from cli.local.find import FOLDER, DataOption
 from cli.local.follow import Stopped, follow, stop_signals
 from cli.local.profile_of import PROFILE_NAME, select_local
 from cli.local.ready import wait_ready
 from cli.output import Format, OutputOption
+from quorumlog.ids import NO_NODE
 from quorumlog.testing.layout import has_cluster
 from quorumlog.testing.nodes import MAX_NODES, LocalNodes
 from quorumlog.testing.ports import PortPicker
+from quorumlog.testing.waiting import wait_until
 
 app = typer.Typer(add_completion=False)
 DEFAULT_NODES = 3
+LEADER_TIMEOUT_S = 10.0  # nodes that serve mostly know one; an election may be under way
 
 
 @app.command()
@@ -94,9 +96,6 @@ def _start(cluster: LocalNodes) -> None:
     began = time.monotonic()
     started = cluster.start()
     try:
-        if started:
-            import quorumlog.client.blocking  # noqa: F401  # loaded while the nodes start
-
         wait_ready(cluster)
     except BaseException:
         cluster.stop(started, timeout_s=5)
@@ -130,9 +129,14 @@ _NEXT = """
 
 
 def _quorum(cluster: LocalNodes) -> dict[str, Any]:
-    with connected(target_of(cluster)) as client:
-        found = client.admin.describe_quorum()
-    return {"leader": found.leader_id, "epoch": found.leader_epoch}
+    """As the first node knows it that can say; no client has to be loaded for it. Raises TimedOut."""
+
+    def said() -> dict[str, Any] | None:
+        answers = (cluster.readiness(node_id) for node_id in cluster.ids)
+        known = next((answer for answer in answers if answer.leader_id != NO_NODE), None)
+        return None if known is None else {"leader": known.leader_id, "epoch": known.leader_epoch}
+
+    return wait_until(said, LEADER_TIMEOUT_S, "a leader of the quorum")
 
 
 def _document(cluster: LocalNodes, quorum: dict[str, Any]) -> dict[str, Any]:

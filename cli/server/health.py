@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from cli.server.http_admin import Page, Route
 from cli.server.node import Node
 from cli.server.watchdog import LoopWatchdog
+from quorumlog.ids import NO_EPOCH, NO_NODE
 
 JSON_TYPE = "application/json"
 BROKER_SERVICES = ("quorumlog.Broker", "quorumlog.v1.Broker")
@@ -28,10 +29,19 @@ def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
     return {
         "/healthz": lambda: Page(503, f"{node.fatal}\n".encode()) if node.fatal else Page(200, b"alive\n"),
         "/readyz": lambda: Page(200, b"ready\n") if node.ready else Page(503, f"{why_not_ready(node)}\n".encode()),
-        "/node": lambda: Page(
-            200, json.dumps({"node_id": node.config.node_id, "pid": os.getpid()}).encode(), JSON_TYPE
-        ),
+        "/node": lambda: Page(200, json.dumps(who(node)).encode(), JSON_TYPE),
         "/metrics": metrics,
+    }
+
+
+def who(node: Node) -> dict[str, int]:
+    """Which node and process this is, and the quorum's leader as far as it knows; -1: it knows of none."""
+    leader = node.loader.active_controller
+    return {
+        "node_id": node.config.node_id,
+        "pid": os.getpid(),
+        "leader_id": NO_NODE if leader is None else leader.node_id,
+        "leader_epoch": NO_EPOCH if leader is None else leader.epoch,
     }
 
 

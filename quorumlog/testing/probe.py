@@ -9,7 +9,9 @@ from __future__ import annotations
 import http.client
 import json
 from dataclasses import dataclass
+from typing import Any
 
+from quorumlog.ids import NO_EPOCH, NO_NODE, Epoch, NodeId
 from quorumlog.testing.ports import HOST
 
 TIMEOUT_S = 1.0
@@ -17,10 +19,14 @@ TIMEOUT_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """ready: unfenced and caught up. reason: why not, in the node's words or ours."""
+    """ready: unfenced and caught up. reason: why not, in the node's words or ours.
+    leader_id, leader_epoch: of the quorum, as a node that is ready knows it; -1: it does not say.
+    """
 
     ready: bool
     reason: str
+    leader_id: NodeId = NO_NODE
+    leader_epoch: Epoch = NO_EPOCH
 
 
 def ask_ready(admin_port: int, pid: int) -> Readiness:
@@ -29,12 +35,12 @@ def ask_ready(admin_port: int, pid: int) -> Readiness:
         status, text = _get(admin_port, "/readyz")
         if status != http.client.OK:
             return Readiness(False, text)
-        answering = _pid_of(_get(admin_port, "/node")[1])
+        node = _parse(_get(admin_port, "/node")[1])
     except (OSError, http.client.HTTPException) as error:
         return Readiness(False, f"no answer from port {admin_port}: {error}")
-    if answering != pid:
-        return Readiness(False, f"port {admin_port} belongs to another process ({answering})")
-    return Readiness(True, text)
+    if node.get("pid") != pid:
+        return Readiness(False, f"port {admin_port} belongs to another process ({node.get('pid')})")
+    return Readiness(True, text, node.get("leader_id", NO_NODE), node.get("leader_epoch", NO_EPOCH))
 
 
 def _get(port: int, path: str) -> tuple[int, str]:
@@ -47,8 +53,10 @@ def _get(port: int, path: str) -> tuple[int, str]:
         connection.close()
 
 
-def _pid_of(text: str) -> int | None:
+def _parse(text: str) -> dict[str, Any]:
+    """Empty for what no node of ours says."""
     try:
-        return int(json.loads(text)["pid"])
-    except (ValueError, KeyError, TypeError):
-        return None
+        content = json.loads(text)
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}

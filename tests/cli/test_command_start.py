@@ -81,6 +81,13 @@ def test_what_touches_files_only_loads_nothing_of_a_node(arguments: list[str], t
     assert (done.returncode, done.stderr.splitlines()[-1:]) == (0, ["[]"]), done.stderr
 
 
+def test_up_loads_no_client() -> None:
+    """It starts processes and asks them how they are; half a second of imports later would be no sooner."""
+    program = f"import sys, cli.commands.up\nprint([name for name in {OF_A_NODE} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_every_verb_has_help(verb: object, capsys: pytest.CaptureFixture[str]) -> None:
     name, home = verb.name, verb.home  # type: ignore[attr-defined]

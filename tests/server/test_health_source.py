@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.server.health import is_serving
+from cli.server.health import is_serving, who
 
 BROKER, CONTROLLER = "quorumlog.Broker", "quorumlog.Controller"
 
@@ -47,3 +47,10 @@ def test_is_serving(
     assert is_serving(node, "quorumlog.v1.Broker") == want[1]
     assert is_serving(node, "quorumlog.v1.Quorum") == want[2]
     assert is_serving(node, "Broker") is None
+
+
+@pytest.mark.parametrize(("leader", "want"), [(SimpleNamespace(node_id=2, epoch=5), (2, 5)), (None, (-1, -1))])
+def test_a_node_says_who_leads(leader: Any, want: tuple[int, int]) -> None:
+    node: Any = SimpleNamespace(config=SimpleNamespace(node_id=3), loader=SimpleNamespace(active_controller=leader))
+    said = who(node)
+    assert (said["node_id"], said["leader_id"], said["leader_epoch"]) == (3, *want)
