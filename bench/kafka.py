@@ -7,6 +7,9 @@ mvn; without them it says so and ends with 0. Kafka runs with its own default he
 min.insync.replicas 2 on both sides; it acknowledges from the page cache, ours when it is on disk. Each figure is the
 min, median and max of the rounds; a ratio (ours of Kafka's) is of the medians, its min and max are the worst and the
 best that the rounds allow.
+
+What fails is printed, and its row says why; the run goes on with the rest and ends with 1. The --json file is written
+anew with every sample.
 """
 
 from __future__ import annotations
@@ -18,9 +21,10 @@ import tempfile
 from pathlib import Path
 
 from bench import machine
-from bench.kafka_figures import Figures, Size, measure
+from bench.kafka_figures import Size, measure
 from bench.kafka_peer import KafkaPeer
 from bench.kafka_rows import PARTS, rows
+from bench.kafka_samples import Samples
 from bench.kafka_tools import VERSION, Kafka, Unavailable, get_kafka
 from bench.peer import OurPeer, Peer
 from bench.report import Report, print_heading
@@ -40,18 +44,18 @@ def main(argv: list[str]) -> int:
     report = Report(settings={"parts": parts, "kafka": VERSION, "size": size.told()}, machine=machine.facts())
     print(", ".join(f"{name} {value}" for name, value in report.machine.items()))
     folder = Path(tempfile.mkdtemp(prefix="quorumlog-kafka-", dir=options.folder))
-    try:
-        theirs, ours = _measure_both(kafka, folder, size, parts)
-    except BaseException:
-        print(f"logs of what failed are in {folder}", file=sys.stderr)
-        raise
-    shutil.rmtree(folder)
+    theirs, ours = _measure_both(kafka, folder, size, parts, report, options.json)
     print_heading(f"ours beside Kafka {VERSION}")
     report.add(*rows(parts, theirs, ours))
     missed = [row.name for row in report.rows if row.reached is False]
     print(f"\n{len(missed)} goals missed" + (": " + "; ".join(missed) if missed else ""))
     if options.json:
         report.write_json(options.json)
+    failed = [f"{of.name}: {figure}" for of in (theirs, ours) for figure in of.failed]
+    if failed:
+        print(f"{len(failed)} figures failed: {'; '.join(failed)}; logs are in {folder}", file=sys.stderr)
+        return 1
+    shutil.rmtree(folder)
     return 0
 
 
@@ -69,14 +73,26 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     return options
 
 
-def _measure_both(kafka: Kafka, folder: Path, size: Size, parts: list[str]) -> tuple[Figures, Figures]:
+def _measure_both(
+    kafka: Kafka, folder: Path, size: Size, parts: list[str], report: Report, json: Path | None
+) -> tuple[Samples, Samples]:
+    """Whatever becomes of it, all samples are in the file by then."""
+
     def make_theirs(number: int) -> Peer:
         return KafkaPeer(kafka, folder / f"kafka-{number}")
 
     def make_ours(number: int) -> Peer:
         return OurPeer(folder / f"ours-{number}")
 
-    return measure(kafka, make_theirs, size, parts, folder), measure(kafka, make_ours, size, parts, folder)
+    def write() -> None:
+        report.samples = {of.name: of.told() for of in (theirs, ours)}
+        if json:
+            report.write_json(json)
+
+    theirs, ours = Samples("Kafka", write), Samples("quorumlog", write)
+    measure(kafka, make_theirs, size, parts, folder, theirs)
+    measure(kafka, make_ours, size, parts, folder, ours)
+    return theirs, ours
 
 
 if __name__ == "__main__":

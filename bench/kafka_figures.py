@@ -1,11 +1,14 @@
-"""What one cluster does: every figure that both have, and for ours those of its own client and of the floor."""
+"""What one cluster does: every figure that both have, and for ours those of its own client and of the floor.
+
+Each figure is an attempt of its own: one that fails leaves the others as they are (`kafka_samples.py`).
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from bench import throughput
 from bench.floor_client import Floor
 from bench.floor_lane_client import LaneFloorClient
 from bench.kafka_lives import failovers, memory_mb, start_peer
+from bench.kafka_samples import Samples
 from bench.kafka_tools import Kafka
 from bench.loads import Load, make_load
 from bench.peer import OurPeer, Peer
@@ -25,8 +29,6 @@ RATES = (2_000, 20_000)  # records per second, where latency is measured
 LINGERS_MS = (5, 0)  # of the client: its default, of which a record waits half, and none
 MANY_PARTITIONS = (100, 1_000)
 FLOOR_IN_FLIGHT = 5  # batches of one log under way, as our producer has
-
-Figures = dict[str, list[float]]  # by name, the value of each round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,90 +55,163 @@ class Size:
         return asdict(self)
 
 
-def measure(kafka: Kafka, make: Callable[[int], Peer], size: Size, parts: Sequence[str], folder: Path) -> Figures:
+def measure(
+    kafka: Kafka, make: Callable[[int], Peer], size: Size, parts: Sequence[str], folder: Path, figures: Samples
+) -> None:
     """Start a cluster, load it, kill its nodes by turns, and end it. `make` gives a new one for each number."""
-    figures: Figures = defaultdict(list)
     for number in range(size.starts if "start" in parts else 1):
-        peer = make(number)
-        try:
-            figures["start"].append(start_peer(peer))
-            print(f"{peer.name}: {figures['start'][-1]:.2f} s to the first acknowledged write", flush=True)
-            if number == 0:
-                _load(kafka, peer, size, parts, folder, figures)
-        finally:
-            peer.close()
-    return figures
+        figures.attempt(["start"], partial(_live, kafka, make, number, size, parts, folder, figures))
 
 
-def _load(kafka: Kafka, peer: Peer, size: Size, parts: Sequence[str], folder: Path, figures: Figures) -> None:
-    servers = peer.bootstrap_servers
+def _live(
+    kafka: Kafka, make: Callable[[int], Peer], number: int, size: Size, parts: Sequence[str], folder: Path,
+    figures: Samples,
+) -> None:  # fmt: skip
+    """The first one is loaded, too."""
+    peer = make(number)
+    try:
+        seconds = start_peer(peer)
+        figures.add("start", seconds)
+        print(f"{peer.name}: {seconds:.2f} s to the first acknowledged write", flush=True)
+        if number == 0:
+            _load(kafka, peer, size, parts, folder, figures)
+    finally:
+        peer.close()
+
+
+def _load(kafka: Kafka, peer: Peer, size: Size, parts: Sequence[str], folder: Path, figures: Samples) -> None:
     if set(parts) & {"produce", "consume", "latency", "memory"}:
-        with clients.new_topic(servers, PARTITIONS) as topic:
-            clients.java_produce(kafka, servers, topic, size.warm_up_records, SMALL, clients.BATCHED)
+        figures.attempt(["warm-up"], partial(_warm_up, kafka, peer.bootstrap_servers, size))
     for turn in range(size.rounds):
         print(f"{peer.name}: round {turn + 1} of {size.rounds}", flush=True)
         if set(parts) & {"produce", "consume"}:
             _same_clients(kafka, peer, size, parts, figures)
         if "latency" in parts:
-            _latency(kafka, servers, size, figures)
+            _latency(kafka, peer.bootstrap_servers, size, figures)
     if isinstance(peer, OurPeer) and set(parts) & {"produce", "consume"}:
-        asyncio.run(_own_client(peer, size, folder, figures))
+        _own_client(peer, size, folder, figures)
     if "memory" in parts:
-        figures["memory"] = memory_mb(peer)
+        figures.attempt(["memory"], lambda: _add_all(figures, "memory", memory_mb(peer)))
     if "failover" in parts:
-        figures["failover"] = failovers(kafka, peer, size.kills)
+        figures.attempt(["failover"], lambda: _add_all(figures, "failover", failovers(kafka, peer, size.kills)))
 
 
-def _same_clients(kafka: Kafka, peer: Peer, size: Size, parts: Sequence[str], figures: Figures) -> None:
-    """A topic per load; what was produced is what is consumed."""
+def _add_all(figures: Samples, name: str, values: Iterable[float]) -> None:
+    """Each as it comes."""
+    for value in values:
+        figures.add(name, value)
+
+
+def _warm_up(kafka: Kafka, servers: str, size: Size) -> None:
+    with clients.new_topic(servers, PARTITIONS) as topic:
+        clients.java_produce(kafka, servers, topic, size.warm_up_records, SMALL, clients.BATCHED)
+
+
+def _same_clients(kafka: Kafka, peer: Peer, size: Size, parts: Sequence[str], figures: Samples) -> None:
     servers = peer.bootstrap_servers
     for name, record_bytes, records in (("kib", KIB, size.kib_records), ("small", SMALL, size.small_records)):
-        with clients.new_topic(servers, PARTITIONS) as topic:
-            rate = clients.java_produce(kafka, servers, topic, records, record_bytes, clients.BATCHED)
-            figures[f"java {name}"].append(rate)
-            if "consume" in parts:
-                figures[f"rdkafka consume {name}"].append(clients.rdkafka_consume(servers, topic, records))
-                if not isinstance(peer, OurPeer):  # needs a consumer group
-                    figures[f"java consume {name}"].append(clients.java_consume(kafka, servers, topic, records))
-        with clients.new_topic(servers, PARTITIONS) as topic:
-            figures[f"rdkafka {name}"].append(clients.rdkafka_produce(servers, topic, records, bytes(record_bytes)))
+        readers = _readers(kafka, peer, name) if "consume" in parts else {}
+        figures.attempt(
+            [f"java {name}", *readers],
+            partial(_java, kafka, servers, name, record_bytes, records, readers, figures),
+        )
+        figures.attempt(
+            [f"rdkafka {name}"], partial(_rdkafka, servers, f"rdkafka {name}", record_bytes, records, figures)
+        )
+    figures.attempt(["java defaults kib"], partial(_java_defaults, kafka, servers, size, figures))
+
+
+Reader = Callable[[str, int], float]  # of a topic and a number of records
+
+
+def _readers(kafka: Kafka, peer: Peer, name: str) -> dict[str, Reader]:
+    """By figure."""
+    readers: dict[str, Reader] = {f"rdkafka consume {name}": partial(clients.rdkafka_consume, peer.bootstrap_servers)}
+    if not isinstance(peer, OurPeer):  # needs a consumer group
+        readers[f"java consume {name}"] = partial(clients.java_consume, kafka, peer.bootstrap_servers)
+    return readers
+
+
+def _java(
+    kafka: Kafka, servers: str, name: str, record_bytes: int, records: int, readers: Mapping[str, Reader],
+    figures: Samples,
+) -> None:  # fmt: skip
+    """What was produced is what is consumed."""
+
+    def consume(figure: str, read: Reader, topic: str) -> None:
+        figures.add(figure, read(topic, records))
+
+    with clients.new_topic(servers, PARTITIONS) as topic:
+        rate = clients.java_produce(kafka, servers, topic, records, record_bytes, clients.BATCHED)
+        figures.add(f"java {name}", rate)
+        for figure, read in readers.items():
+            figures.attempt([figure], partial(consume, figure, read, topic))
+
+
+def _rdkafka(servers: str, figure: str, record_bytes: int, records: int, figures: Samples) -> None:
+    with clients.new_topic(servers, PARTITIONS) as topic:
+        figures.add(figure, clients.rdkafka_produce(servers, topic, records, bytes(record_bytes)))
+
+
+def _java_defaults(kafka: Kafka, servers: str, size: Size, figures: Samples) -> None:
     with clients.new_topic(servers, PARTITIONS) as topic:
         rate = clients.java_produce(kafka, servers, topic, size.kib_records, KIB, clients.DEFAULTS)
-        figures["java defaults kib"].append(rate)
+        figures.add("java defaults kib", rate)
 
 
-def _latency(kafka: Kafka, servers: str, size: Size, figures: Figures) -> None:
+def _latency(kafka: Kafka, servers: str, size: Size, figures: Samples) -> None:
     for rate in RATES:
         for linger_ms in LINGERS_MS:
-            with clients.new_topic(servers, PARTITIONS) as topic:
-                found = clients.java_latency(kafka, servers, topic, rate, size.latency_s, KIB, linger_ms)
-            figures[f"p50 {rate} {linger_ms}"].append(found.p50)
-            figures[f"p99 {rate} {linger_ms}"].append(found.p99)
+            names = [f"{part} {rate} {linger_ms}" for part in ("p50", "p99")]
+            figures.attempt(names, partial(_latency_at, kafka, servers, size, rate, linger_ms, figures))
 
 
-async def _own_client(peer: OurPeer, size: Size, folder: Path, figures: Figures) -> None:
+def _latency_at(kafka: Kafka, servers: str, size: Size, rate: int, linger_ms: int, figures: Samples) -> None:
+    with clients.new_topic(servers, PARTITIONS) as topic:
+        found = clients.java_latency(kafka, servers, topic, rate, size.latency_s, KIB, linger_ms)
+    figures.add(f"p50 {rate} {linger_ms}", found.p50)
+    figures.add(f"p99 {rate} {linger_ms}", found.p99)
+
+
+def _own_client(peer: OurPeer, size: Size, folder: Path, figures: Samples) -> None:
     """Columns in and out, each round beside the floor's; one round more comes first and is not counted."""
     subject = Subject(peer.nodes)
     loads = {"kib": make_load(KIB, size.kib_records * KIB), "small": make_load(SMALL, size.small_records * SMALL)}
     for turn in range(size.rounds + 1):
-        found = figures if turn > 0 else defaultdict(list)
         for name, load in loads.items():
-            async with subject.topic(PARTITIONS) as topic:
-                found[f"own {name}"].append(load.records / await throughput.produce_columns(subject, topic, load))
-                for way, read in (("chunks", throughput.read_chunk), ("columns", throughput.read_columns)):
-                    seconds = await throughput.consume(subject, topic, load.records, read)
-                    found[f"own consume {way} {name}"].append(load.records / seconds)
+            found = figures if turn > 0 else Samples("warm-up")
+            names = [f"own {name}", *(f"own consume {way} {name}" for way in OWN_READERS)]
+            figures.attempt(names, lambda: asyncio.run(_own_round(subject, name, load, found)))  # noqa: B023
     for partitions in (PARTITIONS, *size.many_partitions):
         for turn in range(size.rounds):
-            await _beside_floor(subject, folder / f"floor-{partitions}-{turn}", loads["kib"], partitions, figures)
+            names = [f"of floor {partitions}", f"floor {partitions}"]
+            where = folder / f"floor-{partitions}-{turn}"
+            figures.attempt(
+                names,
+                lambda: asyncio.run(_beside_floor(subject, where, loads["kib"], partitions, figures)),  # noqa: B023
+            )
 
 
-async def _beside_floor(subject: Subject, folder: Path, load: Load, partitions: int, figures: Figures) -> None:
+OWN_READERS = {"chunks": throughput.read_chunk, "columns": throughput.read_columns}
+
+
+async def _own_round(subject: Subject, name: str, load: Load, figures: Samples) -> None:
+    async with subject.topic(PARTITIONS) as topic:
+        seconds = await throughput.produce_columns(subject, topic, load, PARTITIONS)
+        figures.add(f"own {name}", load.records / seconds)
+        for way, read in OWN_READERS.items():
+            seconds = await throughput.consume(subject, topic, load.records, read)
+            figures.add(f"own consume {way} {name}", load.records / seconds)
+
+
+async def _beside_floor(subject: Subject, folder: Path, load: Load, partitions: int, figures: Samples) -> None:
+    """The floor goes while the topic is still there: its removal is work for the nodes."""
     async with subject.topic(partitions) as topic:
-        figures[f"of floor {partitions}"].append(load.records / await throughput.produce_columns(subject, topic, load))
-    with Floor(folder, partitions, lane=True) as floor:
-        client = LaneFloorClient(floor.ports, partitions)
-        await client.produce(load.messages[:PARTITIONS], FLOOR_IN_FLIGHT)  # connects
-        seconds = await client.produce(load.messages, FLOOR_IN_FLIGHT)
-        figures[f"floor {partitions}"].append(load.records / seconds)
-        await client.close()
+        ours = load.records / await throughput.produce_columns(subject, topic, load, partitions)
+        with Floor(folder, partitions, lane=True) as floor:
+            client = LaneFloorClient(floor.ports, partitions)
+            await client.produce(load.messages[:PARTITIONS], FLOOR_IN_FLIGHT)  # connects
+            floors = load.records / await client.produce(load.messages, FLOOR_IN_FLIGHT)
+            await client.close()
+        figures.add(f"of floor {partitions}", ours)
+        figures.add(f"floor {partitions}", floors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from bench.kafka_clients import IMPATIENT, RETRY_S, create_topic, in_sync, make_admin
@@ -13,6 +13,8 @@ from bench.peer import NODES, START_TIMEOUT_S, Peer, controller_of, remaining
 from quorumlog.ids import NodeId
 
 CONTROLLER_EVERY = 3  # of the kills, one takes the active controller too
+SCAN_S = 1.0  # librdkafka looks after its topics once in this time, counted from its own start
+SPREAD = 0.37  # of that time, from one kill's place in it to the next one's: all of it is met
 WRITE_TIMEOUT_S = 60.0
 
 
@@ -33,9 +35,9 @@ def memory_mb(peer: Peer) -> list[float]:
     return [psutil.Process(pid).memory_info().rss / MEGABYTE for pid in peer.pids()]
 
 
-def failovers(kafka: Kafka, peer: Peer, times: int) -> list[float]:
+def failovers(kafka: Kafka, peer: Peer, times: int) -> Iterator[float]:
     """Seconds from each kill to the acknowledgement of a write that was handed over right behind it."""
-    return [_failover(kafka, peer, turn) for turn in range(times)]
+    return (_failover(kafka, peer, turn) for turn in range(times))
 
 
 def _failover(kafka: Kafka, peer: Peer, turn: int) -> float:
@@ -43,7 +45,9 @@ def _failover(kafka: Kafka, peer: Peer, turn: int) -> float:
     create_topic(admin, topic, NODES)  # each node leads one
     partition, victim = _choose(admin, topic, controller_of(kafka, peer), turn % CONTROLLER_EVERY == 0)
     producer = _producer(peer)
-    _write(producer, topic, partition)
+    for index in range(NODES):  # it knows every leader, as one that writes to a topic does
+        _write(producer, topic, index)
+    time.sleep(SCAN_S * (turn * SPREAD % 1))
     peer.kill(victim)
     start = time.perf_counter()
     _write(producer, topic, partition)

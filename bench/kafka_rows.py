@@ -1,11 +1,16 @@
-"""The table: Kafka's figure, ours, the ratio and its goal. Goals are the issue's, which asked for them."""
+"""The table: Kafka's figure, ours, the ratio and its goal. Goals are the issue's, which asked for them.
+
+A row whose figures could not be measured says why, and leaves the others as they are.
+"""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from bench.kafka_figures import KIB, LINGERS_MS, RATES, Figures
+from bench.kafka_figures import KIB, LINGERS_MS, RATES
+from bench.kafka_samples import NotMeasured, Samples
 from bench.machine import MEGABYTE
 from bench.report import Row
 
@@ -14,7 +19,7 @@ LEAST_MS = 0.5  # the Java tool tells whole milliseconds: 0 is less than this
 FLOOR_GOAL = 0.6
 
 
-def rows(parts: Sequence[str], theirs: Figures, ours: Figures) -> list[Row]:
+def rows(parts: Sequence[str], theirs: Samples, ours: Samples) -> list[Row]:
     made = {
         "start": _start, "produce": _produce, "consume": _consume, "latency": _latency, "memory": _memory,
         "failover": _failover,
@@ -37,78 +42,106 @@ def beside(
     ]
 
 
-def _start(theirs: Figures, ours: Figures) -> list[Row]:
-    return beside("start to first acknowledged write", "s", theirs["start"], ours["start"], 0.25, at_least=False)
+Values = Callable[[], Sequence[float]]
 
 
-def _produce(theirs: Figures, ours: Figures) -> list[Row]:
+def _beside(name: str, unit: str, theirs: Values, ours: Values, goal: float, at_least: bool = True) -> list[Row]:
+    return _or_why(name, lambda: beside(name, unit, theirs(), ours(), goal, at_least))
+
+
+def _or_why(name: str, make: Callable[[], list[Row]]) -> list[Row]:
+    try:
+        return make()
+    except NotMeasured as why:
+        return [Row(name=name, unit="", rounds=(), failed=str(why))]
+
+
+def _start(theirs: Samples, ours: Samples) -> list[Row]:
+    name = "start to first acknowledged write"
+    return _beside(name, "s", lambda: theirs["start"], lambda: ours["start"], 0.25, at_least=False)
+
+
+def _produce(theirs: Samples, ours: Samples) -> list[Row]:
     def same(name: str, figure: str, goal: float) -> list[Row]:
-        return beside(f"produce 1 KiB, {name}", "MB/s", _mb(theirs[figure]), _mb(ours[figure]), goal)
+        name = f"produce 1 KiB, {name}"
+        return _beside(name, "MB/s", lambda: _mb(theirs[figure]), lambda: _mb(ours[figure]), goal)
 
-    small = beside("produce 100 B, own best", "records/s", _best(theirs, "small"), ours["own small"], 3.0)
+    def best(name: str, unit: str, size: str, told: Callable[[Sequence[float]], list[float]], goal: float) -> list[Row]:
+        return _beside(name, unit, lambda: told(_best(theirs, size)), lambda: told(ours[f"own {size}"]), goal)
+
     return [
         *same("Java", "java kib", 1.3),
         *same("librdkafka", "rdkafka kib", 1.3),
-        *beside("produce 1 KiB, own best", "MB/s", _mb(_best(theirs, "kib")), _mb(ours["own kib"]), 2.0),
+        *best("produce 1 KiB, own best", "MB/s", "kib", _mb, 2.0),
         *same("Java defaults", "java defaults kib", 2.0),
-        *small,
-        *_floor(ours),
+        *best("produce 100 B, own best", "records/s", "small", list, 3.0),
+        *(row for figure in ours.starting_with("floor ") for row in _floor(ours, figure)),
     ]
 
 
-def _floor(ours: Figures) -> list[Row]:
-    found = []
-    for figure in [name for name in ours if name.startswith("floor ")]:
-        partitions, floor, rates = figure.split()[1], ours[figure], ours[f"of {figure}"]
+def _floor(ours: Samples, figure: str) -> list[Row]:
+    name = f"produce 1 KiB, {figure.split()[1]} partitions"
+
+    def make() -> list[Row]:
+        floor, rates = ours[figure], ours[f"of {figure}"]
         shares = [rate / base for rate, base in zip(rates, floor, strict=True)]
-        found += [
-            Row(name=f"floor: produce 1 KiB, {partitions} partitions", unit="MB/s", rounds=_mb(floor)),
-            Row(
-                name=f"produce 1 KiB, {partitions} partitions", unit="MB/s", rounds=_mb(rates), shares=shares,
-                of="the floor", goal=FLOOR_GOAL,
-            ),
-        ]  # fmt: skip
-    return found
+        return [
+            Row(name=f"floor: {name}", unit="MB/s", rounds=_mb(floor)),
+            Row(name=name, unit="MB/s", rounds=_mb(rates), shares=shares, of="the floor", goal=FLOOR_GOAL),
+        ]
+
+    return _or_why(name, make)
 
 
-def _consume(theirs: Figures, ours: Figures) -> list[Row]:
-    kib = _best_of(theirs["java consume kib"], theirs["rdkafka consume kib"])
-    small = _best_of(theirs["java consume small"], theirs["rdkafka consume small"])
+def _consume(theirs: Samples, ours: Samples) -> list[Row]:
+    def best(
+        name: str, unit: str, size: str, figure: str, told: Callable[[Sequence[float]], list[float]], goal: float
+    ) -> list[Row]:
+        def fastest() -> list[float]:
+            return told(_best_of(theirs[f"java consume {size}"], theirs[f"rdkafka consume {size}"]))
+
+        return _beside(name, unit, fastest, lambda: told(ours[figure]), goal)
+
+    def plain(name: str, of: Samples) -> list[Row]:
+        return _or_why(name, lambda: [Row(name=name, unit="MB/s", rounds=_mb(of["rdkafka consume kib"]))])
+
     return [
-        *beside("consume 1 KiB, own best", "MB/s", _mb(kib), _mb(ours["own consume chunks kib"]), 2.0),
-        *beside("consume 1 KiB, into Arrow", "MB/s", _mb(kib), _mb(ours["own consume columns kib"]), 2.0),
-        *beside("consume 100 B, into Arrow", "records/s", small, ours["own consume columns small"], 5.0),
-        Row(name="consume 1 KiB, librdkafka", unit="MB/s", rounds=_mb(ours["rdkafka consume kib"])),
-        Row(name="Kafka: consume 1 KiB, librdkafka", unit="MB/s", rounds=_mb(theirs["rdkafka consume kib"])),
+        *best("consume 1 KiB, own best", "MB/s", "kib", "own consume chunks kib", _mb, 2.0),
+        *best("consume 1 KiB, into Arrow", "MB/s", "kib", "own consume columns kib", _mb, 2.0),
+        *best("consume 100 B, into Arrow", "records/s", "small", "own consume columns small", list, 5.0),
+        *plain("consume 1 KiB, librdkafka", ours),
+        *plain("Kafka: consume 1 KiB, librdkafka", theirs),
     ]
 
 
-def _latency(theirs: Figures, ours: Figures) -> list[Row]:
-    def told(values: Sequence[float]) -> list[float]:
-        return [max(value, LEAST_MS) for value in values]
+def _latency(theirs: Samples, ours: Samples) -> list[Row]:
+    def told(of: Samples, figure: str) -> list[float]:
+        return [max(value, LEAST_MS) for value in of[figure]]
 
     return [
         row
         for linger_ms in LINGERS_MS
         for rate in RATES
         for part in ("p50", "p99")
-        for row in beside(
+        for row in _beside(
             f"{part}, 1 KiB at {rate:,}/s, Java, linger {linger_ms} ms", "ms",
-            told(theirs[f"{part} {rate} {linger_ms}"]), told(ours[f"{part} {rate} {linger_ms}"]), 0.5, at_least=False,
+            partial(told, theirs, f"{part} {rate} {linger_ms}"), partial(told, ours, f"{part} {rate} {linger_ms}"),
+            0.5, at_least=False,
         )
     ]  # fmt: skip
 
 
-def _memory(theirs: Figures, ours: Figures) -> list[Row]:
-    return beside("resident memory of a node after load", "MB", theirs["memory"], ours["memory"], 0.2, at_least=False)
+def _memory(theirs: Samples, ours: Samples) -> list[Row]:
+    name = "resident memory of a node after load"
+    return _beside(name, "MB", lambda: theirs["memory"], lambda: ours["memory"], 0.2, at_least=False)
 
 
-def _failover(theirs: Figures, ours: Figures) -> list[Row]:
+def _failover(theirs: Samples, ours: Samples) -> list[Row]:
     name = "kill -9 of a leader to next acknowledged write"
-    return beside(name, "s", theirs["failover"], ours["failover"], 0.1, at_least=False)
+    return _beside(name, "s", lambda: theirs["failover"], lambda: ours["failover"], 0.1, at_least=False)
 
 
-def _best(figures: Figures, size: str) -> list[float]:
+def _best(figures: Samples, size: str) -> list[float]:
     return _best_of(figures[f"java {size}"], figures[f"rdkafka {size}"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,7 +18,7 @@ class Row:
     """One figure. rounds: its value in each round, in `unit`.
 
     shares: value / floor of the same round, where there is a floor (`of` says which); the goal is then one for their
-    median, else for the median of the rounds. at_least: whether more is better.
+    median, else for the median of the rounds. at_least: whether more is better. failed: why there are no rounds.
     """
 
     name: str
@@ -27,10 +28,11 @@ class Row:
     of: str = ""
     goal: float | None = None
     at_least: bool = True
+    failed: str = ""
 
     @property
     def reached(self) -> bool | None:
-        if self.goal is None:
+        if self.goal is None or self.failed:
             return None
         median = statistics.median(self.shares or self.rounds)
         return median >= self.goal if self.at_least else median <= self.goal
@@ -38,10 +40,11 @@ class Row:
 
 @dataclass(slots=True)
 class Report:
-    """settings, machine: what the figures depend on."""
+    """settings, machine: what the figures depend on. samples: what rows will be made of, as far as it was measured."""
 
     settings: dict[str, Any] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
+    samples: dict[str, Any] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
 
     def add(self, *rows: Row) -> None:
@@ -51,15 +54,27 @@ class Report:
             print(_line(row), flush=True)
 
     def write_json(self, path: Path) -> None:
-        rows = [{**asdict(row), "median": statistics.median(row.rounds), "reached": row.reached} for row in self.rows]
-        path.write_text(json.dumps({"settings": self.settings, "machine": self.machine, "rows": rows}, indent=2) + "\n")
+        """All that is known by now. Who reads the file meanwhile finds the text before this or this one."""
+        told = {"settings": self.settings, "machine": self.machine}
+        samples = {"samples": self.samples} if self.samples else {}
+        temporary = path.with_name(f"{path.name}.tmp")
+        temporary.write_text(
+            json.dumps({**told, **samples, "rows": [_told(row) for row in self.rows]}, indent=2) + "\n"
+        )
+        os.replace(temporary, path)
 
 
 def print_heading(text: str) -> None:
     print(f"\n{text:<{NAME_WIDTH}} {'min':>10} {'median':>10} {'max':>10}", flush=True)
 
 
+def _told(row: Row) -> dict[str, Any]:
+    return {**asdict(row), "median": statistics.median(row.rounds) if row.rounds else None, "reached": row.reached}
+
+
 def _line(row: Row) -> str:
+    if row.failed:
+        return f"{row.name:<{NAME_WIDTH}} failed: {row.failed}"
     parts = [f"{row.name:<{NAME_WIDTH}} {_spread(row.rounds)} {row.unit:<10}"]
     if row.shares:
         parts.append(f"{' /'.join(f'{share:5.0%}' for share in _three(row.shares))} of {row.of}")

@@ -93,7 +93,7 @@ async def _floor_round(client: FloorClient, load: Load, times: Times) -> None:
 
 async def _our_round(subject: Subject, load: Load, times: Times, partitions: int) -> None:
     async with subject.topic(partitions) as topic:
-        times.produce.append(load.records / await produce_columns(subject, topic, load))
+        times.produce.append(load.records / await produce_columns(subject, topic, load, partitions))
         ways = ((read_chunk, times.consume_bytes), (read_columns, times.consume), (_single, times.consume_single))
         for read, found in ways:
             if read is _single and load.records > SINGLE_RECORDS:
@@ -102,12 +102,13 @@ async def _our_round(subject: Subject, load: Load, times: Times, partitions: int
                 found.append(load.records / await consume(subject, topic, load.records, read))
     async with subject.topic(partitions) as topic:
         values = load.values(SINGLE_RECORDS)
-        times.produce_single.append(len(values) / await _produce_single(subject, topic, values))
+        times.produce_single.append(len(values) / await _produce_single(subject, topic, values, partitions))
 
 
-async def produce_columns(subject: Subject, topic: str, load: Load) -> float:
+async def produce_columns(subject: Subject, topic: str, load: Load, partitions: int) -> float:
+    """Seconds until all is acknowledged."""
     async with subject.producer() as producer:
-        await _warm(producer, topic)
+        await _warm(producer, topic, partitions)
         start = time.perf_counter()
         deliveries = [await producer.send_arrow(topic, columns) for columns in load.columns]
         for delivery in deliveries:
@@ -115,9 +116,9 @@ async def produce_columns(subject: Subject, topic: str, load: Load) -> float:
         return time.perf_counter() - start
 
 
-async def _produce_single(subject: Subject, topic: str, values: Sequence[bytes]) -> float:
+async def _produce_single(subject: Subject, topic: str, values: Sequence[bytes], partitions: int) -> float:
     async with subject.producer() as producer:
-        await _warm(producer, topic)
+        await _warm(producer, topic, partitions)
         start = time.perf_counter()
         for value in values:
             await producer.send(topic, value)
@@ -125,11 +126,13 @@ async def _produce_single(subject: Subject, topic: str, values: Sequence[bytes])
         return time.perf_counter() - start
 
 
-async def _warm(producer: Any, topic: str) -> None:
-    """Connect to every leader: one record to each partition."""
+async def _warm(producer: Any, topic: str, partitions: int) -> None:
+    """Connect to every leader: one record to each partition. Behind it all replicas have opened their logs, as the
+    floor's processes have theirs: those of a topic of 1,000 take the nodes seconds."""
     import pyarrow as pa
 
-    await (await producer.send_arrow(topic, pa.RecordBatch.from_pydict({"value": [b"warm"] * 64})))
+    arrays: list[Any] = [pa.array([b"warm"] * partitions), pa.array(range(partitions))]
+    await (await producer.send_arrow(topic, pa.RecordBatch.from_arrays(arrays, ["value", "partition"])))
 
 
 async def read_chunk(consumer: Any) -> int:

@@ -1,0 +1,72 @@
+"""What has been measured of one cluster so far, and what could not be: a late error must not lose what came before it.
+
+Every sample is told to `changed` as it comes, which writes it down. A figure that failed once is not tried again: what
+it was measured before stays in the file, but its row says why there is no more of it.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+WHY_CHARACTERS = 200  # of an error's text, in a row
+
+
+class NotMeasured(Exception):
+    """A figure that a row needs, and the error that was in its way."""
+
+
+class Samples:
+    """By figure, the value of each round. changed: called behind every sample and every failure."""
+
+    def __init__(self, name: str, changed: Callable[[], None] = lambda: None) -> None:
+        self.name = name
+        self._changed = changed
+        self._values: dict[str, list[float]] = {}
+        self._failed: dict[str, str] = {}
+
+    def __getitem__(self, figure: str) -> Sequence[float]:
+        """Raises NotMeasured where there is none, or not of every round."""
+        if figure in self._failed:
+            raise NotMeasured(f"{self.name}: {self._failed[figure]}")
+        if figure not in self._values:
+            raise NotMeasured(f"{self.name}: nothing was measured")
+        return self._values[figure]
+
+    def starting_with(self, prefix: str) -> list[str]:
+        """Figures that were measured or tried, in that order."""
+        return [figure for figure in {**self._values, **self._failed} if figure.startswith(prefix)]
+
+    @property
+    def failed(self) -> Mapping[str, str]:
+        """Why, by figure."""
+        return self._failed
+
+    def add(self, figure: str, value: float) -> None:
+        self._values.setdefault(figure, []).append(value)
+        self._changed()
+
+    def attempt(self, figures: Iterable[str], measure: Callable[[], object]) -> None:
+        """Measure what is to be added to these figures, unless that failed before. An error is printed and kept."""
+        wanted = [figure for figure in figures if figure not in self._failed]
+        if not wanted:
+            return
+        try:
+            measure()
+        except Exception as error:
+            traceback.print_exc(file=sys.stdout)
+            print(f"{self.name}: FAILED: {', '.join(wanted)}: {_why(error)}", flush=True)
+            self._failed.update(dict.fromkeys(wanted, _why(error)))
+            self._changed()
+
+    def told(self) -> dict[str, Any]:
+        return {"samples": self._values, "failed": self._failed}
+
+
+def _why(error: Exception) -> str:
+    """One line of it."""
+    lines = str(error).strip().splitlines()
+    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return text if len(text) <= WHY_CHARACTERS else text[: WHY_CHARACTERS - 3] + "..."
