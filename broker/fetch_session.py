@@ -50,7 +50,8 @@ class _Known:
 
 @dataclass(slots=True, eq=False)
 class FetchSession:
-    """epoch: of the next request. by_id: topics are named by their ids. replica: whose it is, a consumer's if None.
+    """epoch: of the next request. by_id: topics are named by their ids, and it is told what happens to its partitions;
+    of one by name, all are looked at each time. replica: whose it is, a consumer's if None.
 
     wake: set while a request waits for news. Who of the unsettled has waited longest comes first.
     """
@@ -83,26 +84,34 @@ class FetchSession:
         return bool(self._unsettled)
 
     def update(self, wanted: Iterable[Wanted], forgotten: Iterable[Key]) -> None:
-        """Take a request's changes. Raises ApiError(INVALID_REQUEST): nothing was changed."""
-        changes = [((topic, partition.index), partition) for topic, partition in wanted]
-        added = sum(key not in self._partitions for key, _ in changes)
-        if len(self) + added > MAX_PARTITIONS:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"a fetch session holds at most {MAX_PARTITIONS} partitions")
+        """Take a request's changes; `check_added` has let them pass."""
         self._look_again()
-        for key, partition in changes:
-            known = self._partitions.get(key)
-            if known is None or known.wanted.current_leader_epoch != partition.current_leader_epoch:
-                self._partitions[key] = _Known(partition)  # of another leadership nothing is known
-                self._unsettled[key] = None
-            else:
-                self.changed(key)
-                known.wanted = partition
-                if self.of_replica:
-                    known.high_watermark = -1  # it may have moved by a cut, without taking what it was told
+        for topic, partition in wanted:
+            self._want((topic, partition.index), partition)
         for key in forgotten:
             self._partitions.pop(key, None)
             self._unsettled.pop(key, None)
         self._changed_since.clear()
+
+    def check_added(self, keys: Iterable[Key]) -> int:
+        """How many of them it does not hold. Raises ApiError(INVALID_REQUEST): they are too many for one session."""
+        added = sum(key not in self._partitions for key in keys)
+        if len(self) + added > MAX_PARTITIONS:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"a fetch session holds at most {MAX_PARTITIONS} partitions")
+        return added
+
+    def _want(self, key: Key, partition: FetchPartition) -> None:
+        known = self._partitions.get(key)
+        if known is None or known.wanted.current_leader_epoch != partition.current_leader_epoch:
+            self._partitions[key] = _Known(partition)  # of another leadership nothing is known
+            if self.by_id:
+                self._unsettled[key] = None
+            return
+        if self.by_id:
+            self.changed(key)
+        known.wanted = partition
+        if self.of_replica:
+            known.high_watermark = -1  # it may have moved by a cut, without taking what it was told
 
     def wanted(self) -> list[Wanted]:
         return [(topic, known.wanted) for (topic, _), known in self._partitions.items()]

@@ -1,4 +1,4 @@
-"""All incremental fetch sessions of a broker: which a request belongs to, and who gives way when there are too many.
+"""All incremental fetch sessions of a broker: which of them a request belongs to, and what happens to it by that.
 
 The table of KIP-227, by (session id, session epoch) of the request:
 
@@ -6,10 +6,10 @@ The table of KIP-227, by (session id, session epoch) of the request:
     any, 0      the one that is named ends; a new one begins with the answer, if there is room
     id, epoch   the next request of a session: what it asks for is the session's partitions with the request's changes
 
-A new session takes the place of one that was not used for `evict_ms`; else of the smallest that is older than
-`evict_ms` and smaller than itself, where followers' sessions count as larger than any consumer's. Pure: sessions are
-few (`slots`), so the victim is searched for. Who left without a word must not stay for ever: every event of a partition
-is told to all sessions that hold it, so a session that was not used for `IDLE_MS` ends with the next fetch of anybody.
+Where there is no room (`fetch_session_room.py`) for a new session it does not begin, and one that would grow ends, as
+if it had given way: its reader names all that it reads with each request. Who left without a word must not stay for
+ever: every event of a partition is told to all sessions that hold it, so a session that was not used for `IDLE_MS` ends
+with the next fetch of anybody. Pure.
 
 A follower's session belongs to one broker epoch: in another epoch it is not found, so that every partition is named,
 and acknowledged, anew (KIP-903).
@@ -20,7 +20,7 @@ name, of clients before version 13, look at all they hold.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,7 @@ from broker.fetch_session import (
     next_epoch,
     wanted_of,
 )
+from broker.fetch_session_room import EVICT_MS, MAX_PARTITIONS_DEFAULT, SLOTS_DEFAULT, SessionRoom
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Uuid
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, ReplicaState
@@ -45,9 +46,6 @@ from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, Fet
 if TYPE_CHECKING:
     from random import Random
 
-SLOTS_DEFAULT = 1_000  # max.incremental.fetch.session.cache.slots
-EVICT_MS = 120_000  # a session that was used within this time gives way to nobody smaller
-IDLE_MS = 600_000  # longer than a request may wait (`limits.max_wait_ms`), for it uses its session when it comes
 MAX_SESSION_ID = 2**31 - 1
 
 
@@ -85,11 +83,17 @@ class FetchTurn:
 
 
 class FetchSessions:
-    def __init__(self, rng: Random, *, slots: int = SLOTS_DEFAULT, evict_ms: int = EVICT_MS) -> None:
+    def __init__(
+        self,
+        rng: Random,
+        *,
+        slots: int = SLOTS_DEFAULT,
+        max_partitions: int = MAX_PARTITIONS_DEFAULT,
+        evict_ms: int = EVICT_MS,
+    ) -> None:
         self._rng = rng
-        self._slots = slots
-        self._evict_ms = evict_ms
-        self._sessions: dict[int, FetchSession] = {}  # the one used longest ago first
+        self._room = SessionRoom(slots, max_partitions, evict_ms)
+        self._sessions: Mapping[int, FetchSession] = self._room.sessions
         self._holders: dict[Key, dict[int, FetchSession]] = {}  # sessions by topic id, by what they hold and their id
 
     def __len__(self) -> int:
@@ -103,15 +107,12 @@ class FetchSessions:
             self._end_session(ended)
             return FetchTurn(tuple(wanted_of(request)), request.replica, whole=True, begins=begins, ended=ended)
         session = self._next_of(request)
-        named, forgotten = wanted_of(request), forgotten_of(request)
-        session.update(named, forgotten)
-        self._hold(session, [(topic, partition.index) for topic, partition in named])
-        self._release(session, forgotten)
+        self._update(session, wanted_of(request), forgotten_of(request), now_ms)
         if not len(session):
             self._end_session(session)
             return FetchTurn((), request.replica)
         session.epoch = next_epoch(session.epoch)
-        self._touch(session, now_ms)
+        self._room.use(session, now_ms)
         if not session.by_id:
             return FetchTurn(tuple(session.wanted()), request.replica, session=session, epoch=session.epoch)
         session.look()
@@ -184,14 +185,22 @@ class FetchSessions:
             raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, text)
         return session
 
-    def _touch(self, session: FetchSession, now_ms: int) -> None:
-        session.used_ms = now_ms
-        del self._sessions[session.id]
-        self._sessions[session.id] = session
+    def _update(self, session: FetchSession, named: Sequence[Wanted], forgotten: Sequence[Key], now_ms: int) -> None:
+        """Raises ApiError: INVALID_REQUEST, nothing was changed; FETCH_SESSION_ID_NOT_FOUND, the session has ended."""
+        keys = [(topic, partition.index) for topic, partition in named]
+        before = len(session)
+        added = session.check_added(keys)
+        if added and not self._make_room(added, before + added, session.of_replica, now_ms, grows=session):
+            self._end_session(session)
+            raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, f"session {session.id}: no room for {added} more")
+        session.update(named, forgotten)
+        self._room.resized(len(session) - before)
+        self._hold(session, keys)
+        self._release(session, forgotten)
 
     def _end_session(self, session: FetchSession | None) -> None:
         if session is not None:
-            del self._sessions[session.id]
+            self._room.remove(session)
             self._release(session, session)
             session.epoch = FINAL_EPOCH  # who still waits is told so
             if session.wake is not None:
@@ -215,44 +224,39 @@ class FetchSessions:
         kinds = {isinstance(topic, bytes) for topic, _ in turn.wanted}
         if len(kinds) != 1 or len(turn.wanted) > MAX_PARTITIONS:
             return NO_SESSION
-        if not self._make_room(len(turn.wanted), turn.replica is not None, now_ms):
+        size = len(turn.wanted)
+        if not self._make_room(size, size, turn.replica is not None, now_ms):
             return NO_SESSION
         session = FetchSession(self._free_id(), True in kinds, turn.replica, now_ms, now_ms)
         session.update(turn.wanted, ())
         session.told(answered)
-        self._sessions[session.id] = session
+        self._room.add(session)
         self._hold(session, session)
         return session.id
 
-    def _make_room(self, size: int, of_replica: bool, now_ms: int) -> bool:
-        if len(self._sessions) < self._slots:
-            return True
-        victim = self._unused_for(self._evict_ms, now_ms) or self._smaller(size, of_replica, now_ms)
-        if victim is None:
-            return False
-        self._end_session(victim)
-        return True
+    def _make_room(
+        self, added: int, size: int, of_replica: bool, now_ms: int, *, grows: FetchSession | None = None
+    ) -> bool:
+        """False: there is none, and nobody has ended."""
+        victims = self._room.victims(added, size, of_replica, now_ms, grows=grows)
+        for victim in victims or ():
+            self._end_session(victim)
+        return victims is not None
 
     def _end_idle(self, now_ms: int) -> None:
-        while session := self._unused_for(IDLE_MS, now_ms):
+        while session := self._room.idle(now_ms):
             self._end_session(session)
-
-    def _unused_for(self, span_ms: int, now_ms: int) -> FetchSession | None:
-        oldest = next(iter(self._sessions.values()), None)
-        return oldest if oldest is not None and now_ms - oldest.used_ms > span_ms else None
-
-    def _smaller(self, size: int, of_replica: bool, now_ms: int) -> FetchSession | None:
-        old = [session for session in self._sessions.values() if now_ms - session.created_ms > self._evict_ms]
-        smallest = min(old, key=lambda session: (session.of_replica, len(session), session.id), default=None)
-        if smallest is None or (smallest.of_replica, len(smallest)) >= (of_replica, size):
-            return None
-        return smallest
 
     def _free_id(self) -> int:
         while True:
             session_id = self._rng.randrange(1, MAX_SESSION_ID + 1)
             if session_id not in self._sessions:
                 return session_id
+
+    def check_invariants(self) -> None:
+        self._room.check_invariants()
+        held = [key for session in self._sessions.values() if session.by_id for key in session]
+        assert sorted(held) == sorted(key for key, holders in self._holders.items() for _ in holders)
 
 
 _NOBODY: dict[int, FetchSession] = {}

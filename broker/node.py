@@ -104,7 +104,11 @@ class Broker:
             on_state=on_state,
             on_fatal=on_fatal,
         )
-        fetch_sessions = FetchSessions(rng("fetch sessions"), slots=config.limits.fetch_session_slots)
+        fetch_sessions = FetchSessions(
+            rng("fetch sessions"),
+            slots=config.limits.fetch_session_slots,
+            max_partitions=config.limits.fetch_session_partitions,
+        )
         doubts = Doubts()
         doubted = DoubtedLeaders(
             doubts,

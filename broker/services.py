@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from broker.controller_channel import ControllerChannel
-from broker.fetch_sessions import SLOTS_DEFAULT, FetchSessions
+from broker.fetch_session_room import MAX_PARTITIONS_DEFAULT, SLOTS_DEFAULT
+from broker.fetch_sessions import FetchSessions
 from broker.just_fenced import JustFenced
 from broker.leader_doubts import Doubts
 from broker.producer_ids import ProducerIds
@@ -28,6 +29,7 @@ class HandlerLimits:
     max_fetch_bytes: int = 55 << 20  # fetch.max.bytes
     max_auto_created_topics: int = 100  # of one metadata request
     fetch_session_slots: int = SLOTS_DEFAULT  # max.incremental.fetch.session.cache.slots
+    fetch_session_partitions: int = MAX_PARTITIONS_DEFAULT  # of all sessions together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

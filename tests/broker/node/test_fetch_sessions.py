@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.fetch_session import MAX_EPOCH, Answered, Key, next_epoch
-from broker.fetch_sessions import EVICT_MS, IDLE_MS, FetchSessions, FetchTurn
+from broker.fetch_session_room import EVICT_MS, IDLE_MS
+from broker.fetch_sessions import FetchSessions, FetchTurn
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import (
@@ -71,8 +72,8 @@ def end(
     return sessions.end(begun, answers, now_ms, [len(one.records) > 0 for one in answers])
 
 
-def make(slots: int = 2) -> FetchSessions:
-    return FetchSessions(Random(1), slots=slots)
+def make(slots: int = 2, max_partitions: int = 1_000) -> FetchSessions:
+    return FetchSessions(Random(1), slots=slots, max_partitions=max_partitions)
 
 
 def refused(sessions: FetchSessions, asked: FetchRequest) -> ErrorCode:
@@ -309,6 +310,105 @@ def test_who_left_without_a_word_is_not_kept_for_ever(of_replica: bool) -> None:
     assert refused(sessions, request(gone, 1, of_replica=of_replica)) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
+def test_a_session_that_would_not_fit_does_not_begin_and_nobody_ends_for_it() -> None:
+    sessions = make(slots=9, max_partitions=5)
+    turn(sessions, request(wanted=wide(2)), now_ms=0)
+    turn(sessions, request(wanted=wide(2)), now_ms=EVICT_MS)
+    session_id, told = turn(sessions, request(wanted=wide(6)), now_ms=EVICT_MS + 1)
+    assert (session_id, len(told), len(sessions)) == (0, 6, 2), "it is answered without a session"
+    sessions.check_invariants()
+
+
+def test_as_many_give_way_as_it_takes_the_unused_first() -> None:
+    sessions = make(slots=9, max_partitions=10)
+    small = turn(sessions, request(wanted=wide(1)), now_ms=0)[0]
+    unused = turn(sessions, request(wanted=wide(4)), now_ms=0)[0]
+    larger = turn(sessions, request(wanted=wide(3)), now_ms=0)[0]
+    for session_id in (small, larger):
+        turn(sessions, request(session_id, 1), now_ms=EVICT_MS)
+    assert turn(sessions, request(wanted=wide(5)), now_ms=EVICT_MS + 1)[0] > 0
+    assert refused(sessions, request(unused, 1)) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert len(sessions) == 3
+    assert turn(sessions, request(wanted=wide(2)), now_ms=EVICT_MS + 1)[0] > 0
+    assert refused(sessions, request(small, 2)) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert turn(sessions, request(larger, 2), now_ms=EVICT_MS + 1)[0] == larger
+    sessions.check_invariants()
+
+
+@pytest.mark.parametrize("of_replica", [True, False])
+def test_a_session_that_grows_past_the_room_is_not_found_any_more(of_replica: bool) -> None:
+    sessions = make(slots=9, max_partitions=4)
+    turn(sessions, request(wanted=wide(2)))
+    grows, _ = turn(sessions, request(wanted=wide(1), of_replica=of_replica))
+    turn(sessions, request(grows, 1, wanted=((U, 0),), of_replica=of_replica))
+    more = request(grows, 2, wanted=((U, 1),), of_replica=of_replica)
+    assert refused(sessions, more) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert len(sessions) == 1
+    sessions.check_invariants()
+    begun = turn(sessions, request(wanted=((T, 0), (U, 0), (U, 1)), of_replica=of_replica))
+    assert (begun[0], len(begun[1])) == (0, 3), "its reader goes on without one"
+
+
+def test_a_session_that_grows_takes_the_room_of_those_that_are_not_used() -> None:
+    sessions = make(slots=2, max_partitions=4)
+    turn(sessions, request(wanted=wide(3)), now_ms=0)
+    grows, _ = turn(sessions, request(wanted=wide(1)), now_ms=0)
+    asked = request(grows, 1, wanted=((U, 0), (U, 1)))
+    assert len(sessions.begin(asked, EVICT_MS + 1).wanted) == 3
+    assert len(sessions) == 1
+    sessions.check_invariants()
+
+
+def test_what_is_asked_for_again_or_forgotten_needs_no_room() -> None:
+    sessions = make(max_partitions=2)
+    session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1))))
+    turn(sessions, request(session_id, 1, wanted=((T, 0), (T, 1)), offset=3))
+    turn(sessions, request(session_id, 2, forgotten=((T, 0),)))
+    assert turn(sessions, request(session_id, 3, wanted=((T, 2),)))[0] == session_id
+    sessions.check_invariants()
+
+
+def test_nobody_gives_way_to_a_request_that_is_too_large_for_any_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("broker.fetch_session.MAX_PARTITIONS", 3)
+    sessions = make(slots=9, max_partitions=5)
+    turn(sessions, request(wanted=wide(2)), now_ms=0)
+    session_id, _ = turn(sessions, request(wanted=wide(2)), now_ms=EVICT_MS)
+    with pytest.raises(ApiError) as caught:
+        sessions.begin(request(session_id, 1, wanted=((U, 0), (U, 1))), EVICT_MS + 1)
+    assert (caught.value.code, len(sessions)) == (ErrorCode.INVALID_REQUEST, 2)
+
+
+def test_a_session_by_name_keeps_no_list_of_what_to_look_at() -> None:
+    sessions = make()
+    session_id, _ = turn(sessions, request(wanted=(("t", 0), ("t", 1))))
+    begun = sessions.begin(request(session_id, 1, wanted=(("t", 1), ("t", 2))), 0)
+    assert begun.session is not None and not begun.session.has_news
+
+
+ROOM_STEPS = st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, EVICT_MS), st.booleans())
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(ROOM_STEPS, max_size=30))
+def test_the_room_is_never_overdrawn(steps: list[tuple[int, int, int, bool]]) -> None:
+    """Six readers, each asking for another few partitions as time goes on."""
+    sessions = make(slots=4, max_partitions=9)
+    held: dict[int, tuple[int, int]] = {}
+    now_ms = 0
+    for reader, index, pause_ms, forgets in steps:
+        now_ms += pause_ms
+        session_id, epoch = held.get(reader, (0, 0))
+        wanted = ((T, index), (U, reader))
+        asked = request(session_id, epoch, wanted, wanted[:1] if forgets and epoch else (), of_replica=reader > 3)
+        try:
+            session_id, _ = turn(sessions, asked, now_ms)
+            held[reader] = (session_id, next_epoch(epoch) if session_id else 0)
+        except ApiError as error:
+            assert error.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+            held[reader] = (0, 0)
+        sessions.check_invariants()
+
+
 # A reader that merges what it is told knows what a full fetch would tell.
 
 PARTITIONS = st.integers(0, 3)
@@ -378,6 +478,7 @@ class Reader:
         self.sent = dict(self.wanted)
         for key in gone:
             self.known.pop(key, None)
+        self.sessions.check_invariants()
         self.known |= {(topic, one.index): one for topic, one in told}
         for index, one in self.truth.items():
             if (T, index) in self.wanted and len(one.records):
