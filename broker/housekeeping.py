@@ -7,11 +7,11 @@ import asyncio
 from broker.fetch_sessions import FetchSessions
 from broker.partition_events import FollowerHeard, Tick
 from broker.partition_store import PartitionStore
+from broker.reconciler import PartitionKey
 from broker.registry import Registry
 from broker.replica import Replica, Step
 from broker.replication_config import ReplicationConfig
 from quorumlog.clock import Clock
-from quorumlog.errors import ApiError
 
 
 async def tick_for_ever(registry: Registry, sessions: FetchSessions, step: Step, config: ReplicationConfig) -> None:
@@ -49,20 +49,25 @@ async def checkpoint_for_ever(
 
 
 async def expire_producers_for_ever(registry: Registry, config: ReplicationConfig, clock: Clock) -> None:
-    """Each log forgets for itself, in its directory's worker; leader and followers need not agree on the moment."""
+    """Each log forgets for itself, in its directory's worker; leader and followers need not agree on the moment.
+
+    Gently, and once at a time for each log: thousands at once held up every append that came behind them.
+    """
+    under_way: dict[PartitionKey, None] = {}
     while True:
         await asyncio.sleep(config.producer_id_expiration_check_interval_ms / 1000)
         for replica in list(registry.replicas.values()):
-            _expire_producers(replica, clock.now_ms(), config.producer_id_expiration_ms)
+            if replica.key not in under_way:
+                _expire_producers(replica, clock.now_ms(), config.producer_id_expiration_ms, under_way)
 
 
-def _expire_producers(replica: Replica, now_ms: int, max_silence_ms: int) -> None:
-    log = replica.log
+def _expire_producers(replica: Replica, now_ms: int, max_silence_ms: int, under_way: dict[PartitionKey, None]) -> None:
+    log, key = replica.log, replica.key
     if log is None or replica.queue is None:
         return
-    try:
-        replica.queue.call(
-            lambda: log.expire_producers(now_ms, max_silence_ms), done=lambda _: None, failed=lambda _: None
-        )
-    except ApiError:
-        pass  # the queue is full or the directory failed: next time
+    under_way[key] = None
+    replica.queue.call_gently(
+        lambda: log.expire_producers(now_ms, max_silence_ms),
+        done=lambda _: under_way.pop(key),
+        failed=lambda _: under_way.pop(key),
+    )
