@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from bench.kafka_clients import IMPATIENT, RETRY_S, create_topic, in_sync, make_admin
@@ -35,9 +35,9 @@ def memory_mb(peer: Peer) -> list[float]:
     return [psutil.Process(pid).memory_info().rss / MEGABYTE for pid in peer.pids()]
 
 
-def failovers(kafka: Kafka, peer: Peer, times: int) -> list[float]:
+def failovers(kafka: Kafka, peer: Peer, times: int) -> Iterator[float]:
     """Seconds from each kill to the acknowledgement of a write that was handed over right behind it."""
-    return [_failover(kafka, peer, turn) for turn in range(times)]
+    return (_failover(kafka, peer, turn) for turn in range(times))
 
 
 def _failover(kafka: Kafka, peer: Peer, turn: int) -> float:
