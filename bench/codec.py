@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quorumlog.records import NO_PRODUCER, NO_SEQUENCE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -55,12 +57,10 @@ def make_work(records: int, value_bytes: int, batch_bytes: int) -> Work:
 
 
 def encode_ours(work: Work) -> list[bytes]:
-    from quorumlog.records.columnar import encode_columns
+    from quorumlog.records.columnar import lay_out
 
-    found = encode_columns(
-        work.key_column, work.value_column, work.timestamp_column, max_batch_bytes=work.batch_bytes, leader_epoch=0
-    )
-    return [batch.data for batch in found]
+    found = lay_out(work.key_column, work.value_column, work.timestamp_column, max_batch_bytes=work.batch_bytes)
+    return [bytes(batch.seal(NO_PRODUCER, -1, NO_SEQUENCE, leader_epoch=0)) for batch in found]
 
 
 def encode_theirs(work: Work) -> list[bytes]:

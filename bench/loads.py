@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from quorumlog.records import NO_PRODUCER, NO_SEQUENCE
+
 COLUMNS_BYTES = 4 << 20  # values of one RecordBatch that an application hands over
 BATCH_BYTES = 512 << 10  # the producer's default batch_size, and so one message of the floor
 START_MS = 1_700_000_000_000
@@ -38,7 +40,7 @@ def make_load(record_bytes: int, total_bytes: int) -> Load:
     """About `total_bytes` of values that do not compress."""
     import pyarrow as pa
 
-    from quorumlog.records.columnar import encode_columns
+    from quorumlog.records.columnar import lay_out
 
     rows = COLUMNS_BYTES // record_bytes
     count = max(1, total_bytes // (rows * record_bytes))
@@ -48,8 +50,6 @@ def make_load(record_bytes: int, total_bytes: int) -> Load:
     for _ in range(count):
         column = pa.Array.from_buffers(pa.binary(), rows, [None, offsets, pa.py_buffer(rng.bytes(rows * record_bytes))])
         columns.append(pa.RecordBatch.from_arrays([column], ["value"]))
-        encoded = encode_columns(
-            pa.nulls(rows, pa.binary()), column, np.full(rows, START_MS), max_batch_bytes=BATCH_BYTES, leader_epoch=0
-        )
-        messages += [batch.data for batch in encoded]
+        batches = lay_out(pa.nulls(rows, pa.binary()), column, np.full(rows, START_MS), max_batch_bytes=BATCH_BYTES)
+        messages += [bytes(batch.seal(NO_PRODUCER, -1, NO_SEQUENCE, leader_epoch=0)) for batch in batches]
     return Load(record_bytes, rows * count, columns, messages)

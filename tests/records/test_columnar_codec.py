@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from record_strategies import BAD_PAYLOADS, NOW_MS, batches, damaged, records, s
 
 from quorumlog.errors import ApiError
 from quorumlog.records import (
+    NO_PRODUCER,
+    NO_SEQUENCE,
     Buffer,
     Codec,
     CorruptRecords,
@@ -27,9 +30,8 @@ from quorumlog.records.columnar import (
     NO_KEY,
     SCHEMA,
     SCHEMA_WITH_HEADERS,
-    EncodedBatch,
     decode_columns,
-    encode_columns,
+    lay_out,
     partition_keys,
 )
 from quorumlog.records.control import KRaftVersion, control_batch
@@ -43,8 +45,30 @@ def header_rows(rows: list[Record]) -> list[list[dict[str, Any]]]:
     return [[{"key": name, "value": value} for name, value in row.headers] for row in rows]
 
 
-def encoded(rows: list[Record], kind: Any = BYTES_TYPES[0], **options: Any) -> list[EncodedBatch]:
-    return encode_columns(
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A batch at base offset 0."""
+
+    data: bytes
+    count: int  # of records
+
+
+def sealed(
+    *columns: Any, producer_id: int = NO_PRODUCER, producer_epoch: int = -1, base_sequence: int = NO_SEQUENCE,
+    **options: Any,
+) -> list[Sealed]:  # fmt: skip
+    """As a producer sends them: numbers count on from batch to batch and wrap at 2^31. columns, options: lay_out's."""
+    found: list[Sealed] = []
+    for batch in lay_out(*columns, **options):
+        data = batch.seal(producer_id, producer_epoch, base_sequence)
+        found.append(Sealed(bytes(data), batch.count))
+        if base_sequence != NO_SEQUENCE:
+            base_sequence = (base_sequence + batch.count) & 0x7FFFFFFF
+    return found
+
+
+def encoded(rows: list[Record], kind: Any = BYTES_TYPES[0], **options: Any) -> list[Sealed]:
+    return sealed(
         pa.array([row.key for row in rows], kind),
         pa.array([row.value for row in rows], kind),
         np.array([row.timestamp_ms for row in rows], np.int64),
@@ -82,7 +106,7 @@ def plain(buf: Buffer, from_offset: int = 0, to_offset: int = 2**63 - 1) -> list
 def test_one_batch_has_the_bytes_of_the_plain_builder(rows: list[Record], kind: Any, codec: Codec) -> None:
     fields: dict[str, Any] = {"producer_id": 9, "producer_epoch": 2, "base_sequence": 5, "transactional": True}
     (batch,) = encoded(rows, kind, codec=codec, **fields)
-    assert batch == EncodedBatch(encode_batch(rows, codec=codec, **fields), len(rows))
+    assert batch == Sealed(encode_batch(rows, codec=codec, **fields), len(rows))
 
 
 @given(records(gaps=False, max_size=20), st.integers(61, 900), st.integers(0, 2**31 - 1))
@@ -126,7 +150,7 @@ def test_slices_chunks_and_other_types_of_columns(values: list[bytes | None], da
     ]
     base = pa.array(values, pa.binary())
     for column in (base, pa.chunked_array([base[:2], base[2:]]), base.cast(pa.binary_view()), base.dictionary_encode()):
-        found = encode_columns(None, column[start:end], NOW_MS, pa.array(rows, HEADERS)[start:end])
+        found = sealed(None, column[start:end], NOW_MS, pa.array(rows, HEADERS)[start:end])
         read = [record for batch in found for record in plain(batch.data)]
         assert [(record.value, record.headers) for record in read] == want
         assert all(record.key is None for record in read)
@@ -134,7 +158,7 @@ def test_slices_chunks_and_other_types_of_columns(values: list[bytes | None], da
 
 def test_text_and_time_columns() -> None:
     times = pa.array([NOW_MS * 1000 + 1, NOW_MS * 1000], pa.timestamp("us", "UTC"))
-    (batch,) = encode_columns(pa.array(["ä", None]), pa.array(["x", "y"], pa.large_string()), times)
+    (batch,) = sealed(pa.array(["ä", None]), pa.array(["x", "y"], pa.large_string()), times)
     assert plain(batch.data) == [
         Record(0, NOW_MS, "ä".encode(), b"x"),
         Record(1, NOW_MS, None, b"y"),
@@ -142,7 +166,7 @@ def test_text_and_time_columns() -> None:
 
 
 def test_no_rows() -> None:
-    assert encode_columns(None, pa.array([], pa.binary()), NOW_MS) == []
+    assert sealed(None, pa.array([], pa.binary()), NOW_MS) == []
     for include in (False, True):
         empty = decode_columns(b"", **EVERYTHING, include_headers=include)
         assert empty.num_rows == 0 and empty.schema == (SCHEMA_WITH_HEADERS if include else SCHEMA)
@@ -160,7 +184,7 @@ def test_no_rows() -> None:
 )
 def test_refused_columns(times: Any, rows: Any, code: str) -> None:
     with pytest.raises(ApiError, match=code):
-        encode_columns(None, pa.array([b"v"]), times, None if rows is None else pa.array(rows, HEADERS))
+        sealed(None, pa.array([b"v"]), times, None if rows is None else pa.array(rows, HEADERS))
 
 
 @given(st.lists(batches(), max_size=4), st.integers(0, 2**41), st.integers(0, 2**41))

@@ -6,7 +6,7 @@ The same bytes as `quorumlog.records.plain`, which is the oracle of its tests, a
 from __future__ import annotations
 
 from quorumlog.records.columnar.decode import SCHEMA, SCHEMA_WITH_HEADERS, decode_columns
-from quorumlog.records.columnar.encode import DEFAULT_MAX_BATCH_BYTES, EncodedBatch, encode_columns, lay_out
+from quorumlog.records.columnar.encode import DEFAULT_MAX_BATCH_BYTES, lay_out
 from quorumlog.records.columnar.partition import NO_KEY, partition_keys
 
 __all__ = [
@@ -14,9 +14,7 @@ __all__ = [
     "NO_KEY",
     "SCHEMA",
     "SCHEMA_WITH_HEADERS",
-    "EncodedBatch",
     "decode_columns",
-    "encode_columns",
     "lay_out",
     "partition_keys",
 ]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import NO_EPOCH, Epoch
-from quorumlog.records.batch import BATCH_OVERHEAD, NO_PRODUCER, NO_SEQUENCE, Codec
+from quorumlog.records.batch import BATCH_OVERHEAD, Codec
 from quorumlog.records.columnar.arrow import BytesArray, as_column, as_headers, as_numbers
 from quorumlog.records.columnar.encode_kernels import fill, plan
 from quorumlog.records.plain import attributes_of, check_timestamps
@@ -26,45 +25,6 @@ if TYPE_CHECKING:
 _Columns = tuple["Column", "Column", "Numbers", "Lists", "Column", "Column"]  # the first arguments of both kernels
 
 DEFAULT_MAX_BATCH_BYTES = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedBatch:
-    """A batch as a producer sends it, at base offset 0."""
-
-    data: bytes
-    count: int  # of records
-
-
-def encode_columns(
-    keys: BytesArray,
-    values: BytesArray,
-    timestamps_ms: Any,
-    headers: Any = None,
-    *,
-    max_batch_bytes: int = DEFAULT_MAX_BATCH_BYTES,
-    codec: Codec = Codec.NONE,
-    producer_id: int = NO_PRODUCER,
-    producer_epoch: int = -1,
-    base_sequence: int = NO_SEQUENCE,
-    leader_epoch: Epoch = NO_EPOCH,
-    transactional: bool = False,
-) -> list[EncodedBatch]:
-    """The rows, in order, as batches at base offset 0.
-
-    The columns and the limit are `lay_out`'s. base_sequence: of the first row; batches count on from it and wrap at
-    2^31.
-    """
-    encoded = []
-    first = 0
-    for batch in lay_out(
-        keys, values, timestamps_ms, headers, max_batch_bytes=max_batch_bytes, codec=codec, transactional=transactional
-    ):
-        sequence = base_sequence if base_sequence == NO_SEQUENCE else (base_sequence + first) & 0x7FFFFFFF
-        sealed = batch.seal(producer_id, producer_epoch, sequence, leader_epoch)
-        encoded.append(EncodedBatch(bytes(sealed), batch.count))
-        first += batch.count
-    return encoded
 
 
 def lay_out(
