@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import codec, failover, latency, machine, memory, throughput
+from bench.compiled import compile_tree
 from bench.loads import make_load
 from bench.report import Report, Row, print_heading
 from bench.subject import Subject
@@ -33,6 +34,7 @@ LATENCY_S, QUICK_LATENCY_S = 5.0, 2.0
 
 
 def main(argv: list[str]) -> int:
+    compile_tree()
     if argv[:1] == ["kafka"]:
         from bench import kafka
 
