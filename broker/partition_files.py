@@ -15,7 +15,7 @@ from storage.log import Log
 from storage.log_config import LogConfig
 from storage.log_starts import LogStarts
 from storage.names import DELETE, LOG_SUFFIX, BadDirectoryName, parse_directory, partition_directory
-from storage.partition_metadata import BadPartitionMetadata, read_topic_id, write_topic_id
+from storage.partition_metadata import BadPartitionMetadata, make_partition, read_topic_id, write_topic_id
 from storage.text_checkpoint import CorruptCheckpoint
 
 QUORUM_TOPIC = "__cluster_metadata"  # the quorum's own log may lie beside ours; it is none of our business
@@ -70,10 +70,19 @@ def open_log(
     starts: LogStarts,
     clean: bool,
 ) -> Log:
-    """The log of a partition in log directory `path`, made if it is not there. Raises DiskError."""
+    """The log of a partition in log directory `path`, made if it is not there. Raises DiskError.
+
+    Each sync of a new name is a commit of the file system's journal: a new partition's are two, one for each directory,
+    the first of them for its metadata and its first segment together.
+    """
     partition_path = f"{path}/{partition_directory(topic, key[1])}"
+    makes = not disk.exists(partition_path)
+    if makes:
+        make_partition(disk, partition_path, key[0])
     log = Log.open(disk, partition_path, config, recovery_point=points.get((topic, key[1])), clean=clean)
-    if read_topic_id(disk, partition_path) is None:
+    if makes:
+        disk.sync_directory(path)  # that of the partition was synced with its first segment
+    elif read_topic_id(disk, partition_path) is None:
         write_topic_id(disk, partition_path, key[0])
     start = starts.get((topic, key[1]))
     if start > log.end_offset:  # all that was left has been lost; what was deleted before that stays so

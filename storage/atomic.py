@@ -13,6 +13,12 @@ TEMPORARY_SUFFIX = ".tmp"
 
 def write_atomically(disk: Disk, path: str, content: bytes) -> None:
     """Durable when it returns. Raises DiskError; then the old content is still there, perhaps beside a `.tmp`."""
+    replace_file(disk, path, content)
+    disk.sync_directory(parent_of(path))
+
+
+def replace_file(disk: Disk, path: str, content: bytes) -> None:
+    """All but the last step, for who has other new names in the directory, too: durable once that is synced."""
     temporary = path + TEMPORARY_SUFFIX
     file = disk.open(temporary, create=True)
     try:
@@ -22,7 +28,6 @@ def write_atomically(disk: Disk, path: str, content: bytes) -> None:
     finally:
         file.close()
     disk.rename(temporary, path)
-    disk.sync_directory(parent_of(path))
 
 
 def remove_durably(disk: Disk, path: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from quorumlog.ids import ZERO_UUID, Uuid, format_uuid, parse_uuid
-from storage.atomic import write_atomically
+from storage.atomic import replace_file, write_atomically
 from storage.disk import Disk, FileMissing
 
 PARTITION_METADATA = "partition.metadata"
@@ -45,6 +45,12 @@ def parse_partition_metadata(path: str, content: bytes) -> Uuid:
 def write_topic_id(disk: Disk, log_path: str, topic_id: Uuid) -> None:
     """Durable when it returns."""
     write_atomically(disk, f"{log_path}/{PARTITION_METADATA}", render_partition_metadata(topic_id))
+
+
+def make_partition(disk: Disk, log_path: str, topic_id: Uuid) -> None:
+    """A new directory that says whose it is; neither name is durable before its directory is synced."""
+    disk.make_directory(log_path)
+    replace_file(disk, f"{log_path}/{PARTITION_METADATA}", render_partition_metadata(topic_id))
 
 
 def read_topic_id(disk: Disk, log_path: str) -> Uuid | None:
