@@ -7,14 +7,19 @@ is before it, so that one connection makes one large answer at a time.
 
 from __future__ import annotations
 
-from asyncio import Task
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 from quorumlog.messages.buffer import Buffer
 from quorumlog.wire.codec import Frame
 from quorumlog.wire.limits import WireLimits
+
+
+class Running(Protocol):
+    """A handler at work: a task, or `Steps`."""
+
+    def cancel(self) -> object: ...
 
 
 @dataclass(slots=True)
@@ -29,7 +34,7 @@ class Slot:
     answer: Frame | None = None
     last: bool = False
     granted_bytes: int = 0
-    task: Task[Any] | None = None
+    running: Running | None = None
 
 
 class Answering:
@@ -72,12 +77,21 @@ class Answering:
                 return buffers, done_bytes, True
         return buffers, done_bytes, False
 
+    @property
+    def is_due(self) -> bool:
+        """Something may leave."""
+        return bool(self._slots) and self._slots[0].answer is not None
+
+    def stop(self) -> None:
+        """Cut off the handlers."""
+        for slot in list(self._slots):
+            if slot.running is not None:
+                slot.running.cancel()
+
     def cancel(self) -> list[Slot]:
-        """Cut off the handlers; gives their slots."""
+        """Cut off the handlers; gives their slots, which are over."""
+        self.stop()
         slots = list(self._slots)
-        for slot in self._slots:
-            if slot.task is not None:
-                slot.task.cancel()
         self._slots.clear()
         self.handled_bytes = 0
         return slots

@@ -1,8 +1,8 @@
 """One connection of a listener: frames in, handlers started in their order, answers out in that order.
 
-Shell. Reading pauses while this connection has enough at work, while its peer leaves answers lying, or while the node
-holds too much; nothing is dropped. A peer whose bytes cannot be read is closed with one log line, and nobody else
-notices.
+Shell. Answers that one turn of the loop brings leave in one piece. Reading pauses while this connection has enough at
+work, while its peer leaves answers lying, or while the node holds too much; nothing is dropped. A peer whose bytes
+cannot be read is closed with one log line, and nobody else notices.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from quorumlog.messages.fetch import FetchRequest
+from quorumlog.messages.produce import ProduceRequest
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.transport import ORDERED
 from quorumlog.wire import refused, sasl, versions
@@ -25,12 +26,14 @@ from quorumlog.wire.framing import FrameReader
 from quorumlog.wire.header import API_VERSIONS_KEY, FIXED, RequestHeader, read_fixed
 from quorumlog.wire.malformed import Malformed, Unsupported
 from quorumlog.wire.sending import send
+from quorumlog.wire.steps import Steps
 
 if TYPE_CHECKING:
     from quorumlog.wire.server import Serving
 
 _log = logging.getLogger(__name__)
 _LOCAL_APIS = (API_VERSIONS_KEY, sasl.HANDSHAKE_KEY, sasl.AUTHENTICATE_KEY, refused.JOIN_GROUP_KEY)
+_BY_STEPS = (ProduceRequest, FetchRequest)  # their handlers await nothing but futures
 _LOCAL_VERSIONS = {**sasl.SASL_VERSIONS, **refused.REFUSED_VERSIONS}
 
 
@@ -47,6 +50,8 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._unsent_bytes = 0  # as charged to the node
         self._paused_reading = self._closing = False
         self._ended = False  # the peer sends no more
+        self._is_beginning = False  # a request, whose answer may be there before its handler has waited
+        self._leaves_soon = False
         self.stalled_since_s: float | None = None  # loop time since when the peer takes no answers
         self.active_s = serving.loop.time()
 
@@ -117,10 +122,15 @@ class ServedConnection(asyncio.BufferedProtocol):
         """Begin what may be begun, and read on if that was all."""
         while self._waiting and not self._closing and self._may_begin(self._waiting[0]):
             frame = self._waiting.popleft()
+            self._is_beginning = True
             try:
                 self._begin(frame)
             except (Malformed, Unsupported) as error:
                 self.close(str(error))
+            finally:
+                self._is_beginning = False
+            if self._answering.is_due:
+                self._flush()
         self._pause_or_resume()
         if self._ended and self.idle and self._transport is not None:
             self._transport.close()
@@ -151,7 +161,6 @@ class ServedConnection(asyncio.BufferedProtocol):
         fixed = read_fixed(cursor)
         if fixed.api_key in _LOCAL_APIS:
             self._begin_slot(frame, ordered=False).answer = self._answer_locally(cursor, fixed)
-            self._flush()
             return
         if not versions.serves(self._serving.versions, fixed):
             raise Unsupported(f"api {fixed.api_key} version {fixed.version} is not served")
@@ -162,8 +171,16 @@ class ServedConnection(asyncio.BufferedProtocol):
             slot.granted_bytes = self._serving.node_bytes.grant(asked.request.max_bytes)
             if slot.granted_bytes != asked.request.max_bytes:
                 asked = Asked(asked.api, asked.header, replace(asked.request, max_bytes=slot.granted_bytes))
-        name = f"{asked.api.method.name} from {asked.header.client_id or 'a peer'}"
-        slot.task = self._serving.nursery.start(self._answer(slot, asked), name)
+        self._start(slot, asked)
+
+    def _start(self, slot: Slot, asked: Asked) -> None:
+        name = asked.api.method.name
+        if type(asked.request) in _BY_STEPS:
+            slot.running = steps = Steps(self._answer(slot, asked), name, self._serving.on_crash)
+            steps.go_on()
+        else:
+            told = f"{name} from {asked.header.client_id or 'a peer'}"
+            slot.running = self._serving.nursery.start(self._answer(slot, asked), told)
 
     def _ungrant(self, slot: Slot) -> None:
         granted_bytes, slot.granted_bytes = slot.granted_bytes, 0
@@ -184,6 +201,19 @@ class ServedConnection(asyncio.BufferedProtocol):
         except Exception as error:
             self._serving.on_crash(f"answer of {asked.api.method.name}", error)
             slot.answer, slot.last = [], True
+        if not self._is_beginning:
+            self._leave_soon()
+
+    def _leave_soon(self) -> None:
+        """Now where nothing else is at work; else together with what else this turn of the loop answers."""
+        if len(self._answering) == 1:
+            self._leave()
+        elif not self._leaves_soon:
+            self._leaves_soon = True
+            self._serving.loop.call_soon(self._leave)
+
+    def _leave(self) -> None:
+        self._leaves_soon = False
         self._flush()
         self._pump()
 
@@ -243,6 +273,7 @@ class ServedConnection(asyncio.BufferedProtocol):
     def cut(self) -> None:
         """The listener closes."""
         self._closing = True
+        self._answering.stop()
         if self._transport is not None:
             self._transport.abort()
 
