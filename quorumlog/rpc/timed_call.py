@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown, RpcError
+from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
 
 class TimedCall:
@@ -31,7 +31,8 @@ class TimedCall:
         if not self.result.done():
             self.result.set_result(response)
 
-    def fail(self, error: RpcError) -> None:
+    def fail(self, error: Exception) -> None:
+        """error: an RpcError; anything else is a mistake in the request."""
         self._end()
         if not self.result.done():
             self.result.set_exception(error)

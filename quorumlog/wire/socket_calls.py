@@ -182,7 +182,11 @@ class SocketCalls(asyncio.BufferedProtocol):
             call.fail(NotDelivered(f"{self._caller.address} does not offer {api.method.name} by this wire"))
             return
         header = RequestHeader(api.key, version, self._new_id(), self._caller.client_id)
-        frame = encode_request(api, header, call.request)
+        try:
+            frame = encode_request(api, header, call.request)
+        except Exception as mistake:  # the caller's, who is told; this socket serves others, too
+            call.fail(mistake)
+            return
         size_bytes = sum(map(len, frame)) - LENGTH_BYTES
         if size_bytes > self._limits.max_frame_bytes:
             call.fail(NotDelivered(f"{api.method.name}: {size_bytes} bytes are more than a message may have"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,6 +39,7 @@ from quorumlog.rpc.transport import (
     NotDelivered,
     OutcomeUnknown,
     Refused,
+    RpcError,
     Server,
 )
 
@@ -211,6 +213,24 @@ def test_requests_without_acks_have_no_answer_and_shift_no_other(world: World) -
             answers = [await call for call in calls]
             assert [answer is None for answer in answers] == [number % 2 == 0 for number in range(20)]
             assert [request.timeout_ms for request in recorder.requests] == list(range(20))
+
+    world.run(scenario())
+
+
+@pytest.mark.parametrize("ready", [False, True], ids=["while it opens", "once it is open"])
+@carried(unary=fetch(), ordered=produce(1))
+def test_a_request_that_cannot_be_encoded_fails_at_once_and_alone(world: World, request_: Any, ready: bool) -> None:
+    """It waited for its deadline, and where it was written when the socket became ready it took that down."""
+    wrong = replace(request_, **{"max_wait_ms" if isinstance(request_, FetchRequest) else "timeout_ms": 2**40})
+
+    async def scenario() -> None:
+        async with served(world, Recorder()) as (_, connection):
+            if ready:
+                await connection.call(request_, LONG_MS)
+            with pytest.raises(Exception) as caught:
+                await connection.call(wrong, LONG_MS)
+            assert not isinstance(caught.value, RpcError), "nobody shall try it again"
+            await connection.call(request_, LONG_MS)
 
     world.run(scenario())
 
