@@ -1,10 +1,10 @@
 """The floor: three bare processes that receive, checksum, write, sync and pass on the same bytes, over gRPC.
 
-Nothing of the product is in them: no records, no metadata, no elections, no errors. What is left is what any log
-with three replicas has to do in Python over this transport, so a throughput of the product is told as a share of it.
-Alike in both: one writer thread per process whose turn writes what waits, one write per log, then syncs each log
-once; followers pull, see bytes once they are written, and acknowledge by the next fetch, after their own sync; the
-leader acknowledges when its own sync and both followers' are past.
+Nothing of the product is in them: no records, metadata, elections, errors. What is left is what any log with three
+replicas has to do in Python over this transport, so a throughput of the product is told as a share of it. Alike in
+both: one writer thread per process whose turn writes what waits, one write per log (a follower's past the page cache,
+if it is large), then syncs each log once; followers pull, see bytes once they are written, and acknowledge by the next
+fetch, after their own sync; the leader acknowledges when its own sync and both followers' are past.
 
 Log `n` is led by process `n % 3`. Standard library, google-crc32c, grpc; at most 200 lines.
 """
@@ -29,6 +29,7 @@ PIECE = struct.Struct("<III")  # log, checksum, bytes that follow; one piece is 
 READ = struct.Struct("<IQI")  # log, position, bytes
 ANSWER_BYTES = 8 << 20  # of one fetch
 TURN_MESSAGES = 512  # of one write: the kernel takes 1,024 parts
+UNCACHED, UNCACHED_FROM_BYTES = 0x80, 64 << 10  # RWF_DONTCACHE of Linux 6.14
 OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0)]
 
 
@@ -122,12 +123,15 @@ class Node:
                 parts.setdefault(log, []).append(data)
             for log, found in parts.items():
                 size = sum(map(len, found))
-                assert os.pwritev(log.file, found, log.position) == size
+                flags = 0 if log.followed or size < UNCACHED_FROM_BYTES else UNCACHED
+                try:
+                    assert os.pwritev(log.file, found, log.position, flags) == size
+                except OSError:  # an older kernel
+                    assert os.pwritev(log.file, found, log.position) == size
                 log.position += size
             ends = [(log, log.position) for log in parts]
             self.loop.call_soon_threadsafe(self._on_written, ends)
-            for log in parts:
-                os.fdatasync(log.file)
+            list(map(os.fdatasync, [log.file for log in parts]))
             self.loop.call_soon_threadsafe(self._on_synced, ends)
 
     def _on_written(self, ends: Sequence[tuple[Log, int]]) -> None:
@@ -176,12 +180,8 @@ async def serve(me: int, logs: int, folder: str) -> None:
         number, position, size = READ.unpack(request)
         return os.pread(node.logs[number].file, size, position)
 
-    unary = grpc.unary_unary_rpc_method_handler
-    handlers: dict[str, Any] = {
-        "produce": grpc.stream_stream_rpc_method_handler(produce),
-        "fetch": unary(fetch),
-        "read": unary(read),
-    }
+    unary, stream = grpc.unary_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
+    handlers: dict[str, Any] = {"produce": stream(produce), "fetch": unary(fetch), "read": unary(read)}
     server = grpc.aio.server(options=OPTIONS)
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("floor", handlers),))
     print(server.add_insecure_port("127.0.0.1:0"), flush=True)
