@@ -33,7 +33,9 @@ from quorumlog.records import (
     lay_out_rows,
 )
 
-RECORD_OVERHEAD = 24  # upper bound of a record's bytes beside key, value and headers
+RECORD_OVERHEAD = 5 + 1 + 10 + 5 + 5 + 5 + 5  # length, attributes, both deltas, three counts, each at its longest
+HEADER_OVERHEAD = 5 + 5  # two counts
+UTF8_MAX_BYTES = 4  # of one character
 NO_NUMBER = Number(NO_PRODUCER, -1, NO_SEQUENCE)
 Headers = tuple[tuple[str, bytes | None], ...]
 TopicPartition = tuple[str, int]
@@ -334,5 +336,5 @@ def record_bytes(key: bytes | None, value: bytes | None, headers: Headers) -> in
     """Upper bound of what a record takes in a batch."""
     size = RECORD_OVERHEAD + (len(key) if key else 0) + (len(value) if value else 0)
     for name, content in headers:
-        size += 10 + 4 * len(name) + (len(content) if content else 0)
+        size += HEADER_OVERHEAD + UTF8_MAX_BYTES * len(name) + (len(content) if content else 0)
     return size

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.client.accumulator import Accumulator, Batch, record_bytes
-from quorumlog.records import BATCH_OVERHEAD, Codec, decode_batch, headers
+from quorumlog.records import BATCH_OVERHEAD, Codec, Row, decode_batch, headers, lay_out_rows
 
 
 def make(**limits: Any) -> Accumulator:
@@ -24,6 +24,23 @@ def add(
         "t", partition, 7, None, value, (), size=record_bytes(None, value, ()), now_ms=now_ms, on_done=done
     )
     return batch
+
+
+TEXT = st.text(max_size=80)
+BYTES = st.one_of(st.none(), st.binary(max_size=200))
+ROWS = st.tuples(st.integers(0, 2**62), BYTES, BYTES, st.lists(st.tuples(TEXT, BYTES), max_size=4).map(tuple))
+
+
+@given(st.lists(ROWS, min_size=1, max_size=8))
+def test_a_batch_is_never_larger_than_its_records_were_counted(rows: list[Row]) -> None:
+    bound = BATCH_OVERHEAD + sum(record_bytes(key, value, pairs) for _, key, value, pairs in rows)
+    assert len(lay_out_rows(rows).seal(1, 2, 3)) <= bound
+
+
+def test_a_record_of_nothing_but_long_counts_is_within_its_bound() -> None:
+    """2**62 ms after the first of its batch: the delta takes nine bytes."""
+    rows: list[Row] = [(0, None, None, ()), (2**62, None, None, ())]
+    assert len(lay_out_rows(rows).buffer) - len(lay_out_rows(rows[:1]).buffer) <= record_bytes(None, None, ())
 
 
 def test_records_join_until_the_batch_is_full() -> None:

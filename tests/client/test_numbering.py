@@ -19,7 +19,8 @@ from quorumlog.records import BATCH_OVERHEAD, Buffer, Codec, decode_batch, heade
 from storage.producer_state import ProducerStates, check
 
 KEY = ("t", 0)
-TWO_RECORDS = BATCH_OVERHEAD + 2 * record_bytes(None, bytes(100), ())
+RECORD_BYTES = record_bytes(None, bytes(100), ())
+TWO_RECORDS = BATCH_OVERHEAD + 2 * RECORD_BYTES
 
 
 @dataclass
@@ -57,7 +58,7 @@ class World:
     def append(self) -> None:
         for _ in range(2):
             self.accumulator.append(
-                *KEY, 7, None, b"%0100d" % self.written, (), size=124, now_ms=0, on_done=self.ended.append
+                *KEY, 7, None, b"%0100d" % self.written, (), size=RECORD_BYTES, now_ms=0, on_done=self.ended.append
             )
             self.written += 1
 
@@ -128,7 +129,7 @@ def make(**limits: int) -> Accumulator:
 
 def fill(accumulator: Accumulator, batches: int) -> None:
     for _ in range(2 * batches):
-        accumulator.append(*KEY, 7, None, bytes(100), (), size=124, now_ms=0, on_done=lambda _: None)
+        accumulator.append(*KEY, 7, None, bytes(100), (), size=RECORD_BYTES, now_ms=0, on_done=lambda _: None)
 
 
 def take_all(accumulator: Accumulator) -> list[Batch]:
