@@ -38,6 +38,9 @@ class DeliveredRange:
     rows: Any = None  # numpy array of int64, or None: all rows, in order
 
 
+MAX_UNSEEN = 100
+
+
 class BatchFate:
     """Shared by the deliveries of one batch."""
 
@@ -62,6 +65,26 @@ class BatchFate:
     @property
     def done(self) -> bool:
         return self._future.done()
+
+
+class UnseenErrors:
+    """Failures that nobody has looked at. Of more than MAX_UNSEEN the rest count as never looked at."""
+
+    def __init__(self) -> None:
+        self._failures: list[tuple[BatchFate | None, Exception]] = []  # the first first
+
+    def add(self, fate: BatchFate | None, error: Exception) -> None:
+        self._failures = self._unseen()
+        if len(self._failures) < MAX_UNSEEN:
+            self._failures.append((fate, error))
+        else:
+            self._failures[-1] = (None, self._failures[-1][1])
+
+    def first(self) -> Exception | None:
+        return next((error for _, error in self._unseen()), None)
+
+    def _unseen(self) -> list[tuple[BatchFate | None, Exception]]:
+        return [(fate, error) for fate, error in self._failures if fate is None or not fate.looked_at]
 
 
 class Delivery:

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.client.accumulator import Accumulator, Batch, Headers, record_bytes
-from quorumlog.client.delivery import ArrowDelivery, BatchFate, Delivery
+from quorumlog.client.delivery import ArrowDelivery, BatchFate, Delivery, UnseenErrors
 from quorumlog.client.errors import BufferExhausted, ClientClosed, RecordTooLarge, RequestFailed
 from quorumlog.client.link import Link
 from quorumlog.client.numbering import MAX_IN_FLIGHT
@@ -64,8 +64,9 @@ class AsyncProducer:
         self.stats = ProducerStats()
         self._clock = clock
         self._link = Link(transport, self.options, clock=clock, rng=rng)
+        self._batch_size = min(self.options.batch_size, self.options.max_request_size)
         self._accumulator = Accumulator(
-            batch_size=self.options.batch_size,
+            batch_size=self._batch_size,
             buffer_memory=self.options.buffer_memory,
             delivery_timeout_ms=self.options.delivery_timeout_ms,
             linger_ms=self.options.linger_ms,
@@ -74,10 +75,10 @@ class AsyncProducer:
         )
         self._nursery = Nursery(self._crashed)
         self._sender = Sender(self._link, self._accumulator, self.options, self._nursery)
-        self._partitioner = StickyPartitioner(rng, self.options.batch_size)
+        self._partitioner = StickyPartitioner(rng, self._batch_size)
         self._fates: dict[Batch, BatchFate] = {}
         self._changed = asyncio.Event()  # set whenever a batch ends
-        self._unseen_error: Exception | None = None
+        self._unseen_errors = UnseenErrors()
         self._started = False
         self._closed = False
         self._failure: ClientClosed | None = None  # a bug of ours, after which nothing is sent
@@ -112,7 +113,7 @@ class AsyncProducer:
             timestamp_ms = right_time(timestamp_ms)
         size = record_bytes(raw_key, raw_value, pairs)
         if size + BATCH_OVERHEAD > self.options.max_request_size:
-            raise RecordTooLarge(f"a record of {size} bytes; max_request_size is {self.options.max_request_size}")
+            raise self._too_large(size)
         if topic not in self._link.cache.topics:
             await self._link.topic_ready(topic, self.options.max_block_ms)
             self._begin()
@@ -157,7 +158,8 @@ class AsyncProducer:
         `timestamp` (ms or a timestamp type) and `partition`.
 
         Rows with a key go by its hash, others in equal ranges by turns: to all partitions, or in a topic of many to
-        some of them at a time. Rows of one partition keep their order.
+        some of them at a time. Rows of one partition keep their order. A row larger than `max_request_size` is not sent
+        and the delivery tells it (RecordTooLarge); the others are.
         """
         from quorumlog.client.arrow_split import ArrowColumns, split  # pyarrow, numpy and numba: only who asks
 
@@ -168,7 +170,7 @@ class AsyncProducer:
         given = ArrowColumns.of(columns, default_timestamp_ms=self._clock.wall_ms())
         parts: list[tuple[BatchFate, Any]] = []
         self._arrow_turn += 1
-        shares = list(split(given, count, partition, self._arrow_turn, self.options.batch_size))
+        shares = list(split(given, count, partition, self._arrow_turn, self._batch_size))
         for target, _ in shares:
             self._check_partition(topic, target, count)  # all of them before anything is queued
         for target, rows in shares:
@@ -179,7 +181,10 @@ class AsyncProducer:
         self, topic: str, partition: int, columns: ArrowColumns, rows: Any
     ) -> list[tuple[BatchFate, Any]]:
         parts: list[tuple[BatchFate, Any]] = []
-        for unsealed, places in columns.encode(rows, self.options.batch_size, self.options.compression_type):
+        for unsealed, places in columns.encode(rows, self._batch_size, self.options.compression_type):
+            if len(unsealed.buffer) > self.options.max_request_size:
+                parts.append((self._refuse_row(topic, partition, len(unsealed.buffer)), places))
+                continue
             await self._wait_for_room(len(unsealed.buffer))
             batch = self._accumulator.append_unsealed(
                 topic, partition, unsealed, now_ms=self._clock.now_ms(), on_done=self._batch_done
@@ -188,6 +193,17 @@ class AsyncProducer:
             parts.append((fate, places))
             self._sender.wake()
         return parts
+
+    def _refuse_row(self, topic: str, partition: int, size: int) -> BatchFate:
+        """What is never queued has its fate at once."""
+        batch = Batch(topic, partition, self._clock.now_ms(), self._batch_done, count=1, done=True)
+        batch.error = self._too_large(size)
+        fate = self._fates[batch] = BatchFate(asyncio.get_running_loop())
+        self._batch_done(batch)
+        return fate
+
+    def _too_large(self, size: int) -> RecordTooLarge:
+        return RecordTooLarge(f"a record of {size} bytes; max_request_size is {self.options.max_request_size}")
 
     async def flush(self) -> None:
         """Wait until every record queued so far has been acknowledged or has failed."""
@@ -213,8 +229,9 @@ class AsyncProducer:
             await self._nursery.close()
             self._accumulator.fail_all(lambda batch: ClientClosed("the producer was closed"), under_way=True)
             await self._link.close()
-        if raise_errors and self._unseen_error is not None:
-            raise self._unseen_error
+        error = self._unseen_errors.first()
+        if raise_errors and error is not None:
+            raise error
 
     def _begin(self) -> None:
         if self._failure is not None:
@@ -254,8 +271,7 @@ class AsyncProducer:
             self.stats.duplicates_possible += batch.count if batch.may_be_duplicated else 0
         else:
             self.stats.failed += batch.count
-            if self._unseen_error is None and (fate is None or not fate.looked_at):
-                self._unseen_error = batch.error
+            self._unseen_errors.add(fate, batch.error)
         if fate is not None:
             fate.on_done(batch)
         self._changed.set()

@@ -354,6 +354,65 @@ def test_of_a_table_that_is_refused_nothing_is_stored(wrong: dict[str, list[int]
     assert cluster.values("t", 0) == []
 
 
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_an_arrow_row_that_no_request_may_hold_fails_alone_and_is_not_sent(compression: str) -> None:
+    cluster = FakeCluster()
+    rows = [b"a", random.Random(1).randbytes(5000), b"b", bytes(3000)]
+
+    async def scenario() -> None:
+        async with make(cluster, max_request_size=4000, compression_type=compression) as producer:
+            delivery = await producer.send_arrow("t", pa.table({"value": rows}), partition=0)
+            with pytest.raises(RecordTooLarge, match="max_request_size is 4000"):
+                await delivery
+            assert (producer.stats.acknowledged, producer.stats.failed) == (3, 1)
+
+    run(scenario())
+    assert cluster.values("t", 0) == [rows[0], rows[2], rows[3]]
+
+
+def test_an_arrow_row_too_large_that_nobody_hears_of_is_told_by_close() -> None:
+    async def scenario() -> None:
+        producer = make(FakeCluster(), max_request_size=1000)
+        await producer.send_arrow("t", pa.table({"value": [bytes(2000)]}))
+        with pytest.raises(RecordTooLarge):
+            await producer.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+def test_a_batch_is_no_larger_than_a_request_may_be(arrow: bool) -> None:
+    cluster = FakeCluster()
+
+    async def scenario() -> None:
+        async with make(cluster, batch_size=100_000, max_request_size=2000, linger_ms=5) as producer:
+            if arrow:
+                await (await producer.send_arrow("t", pa.table({"value": [bytes(300)] * 50}), partition=0))
+                return
+            for delivery in [await producer.send("t", bytes(300), partition=0) for _ in range(50)]:
+                await delivery
+
+    run(scenario())
+    sizes = [len(data) for _, _, data in cluster.topics["t"][0].batches]
+    assert len(cluster.values("t", 0)) == 50 and max(sizes) <= 2000
+
+
+def test_close_tells_no_failure_that_was_looked_at() -> None:
+    cluster = FakeCluster()
+    cluster.fault(ProduceRequest, *[refusal(ErrorCode.INVALID_RECORD)] * 2)
+
+    async def scenario() -> None:
+        producer = make(cluster)
+        deliveries = [await producer.send("t", b"v", partition=partition) for partition in range(2)]
+        await producer.flush()
+        for delivery in deliveries:
+            with pytest.raises(RequestFailed):
+                await delivery
+        await producer.close()
+
+    run(scenario())
+
+
 def test_arrow_and_plain_agree_on_the_partition_of_a_key() -> None:
     keys = [f"key-{i}" for i in range(50)]
     plain, arrow = FakeCluster(), FakeCluster()
