@@ -119,6 +119,7 @@ class Accumulator:
         self._in_flight_limit = in_flight_limit if idempotent else 1
         self.identity: Identity | None = None  # for partitions that begin to number, and those that ran out of epochs
         self._queues: dict[TopicPartition, _Queue] = {}
+        self._waiting: dict[TopicPartition, _Queue] = {}  # those in which something waits, in the order of its coming
         self.buffered_bytes = 0
         self.unfinished = 0  # batches that have not ended
 
@@ -171,8 +172,8 @@ class Accumulator:
         return self._idempotent and self.identity is None
 
     def sendable(self, now_ms: int, *, flushing: bool = False) -> Iterator[TopicPartition]:
-        """Partitions whose first batch may be sent now, in the order in which they were first used."""
-        for key, queue in self._queues.items():
+        """Partitions whose first batch may be sent now; in which something has waited longest come first."""
+        for key, queue in self._waiting.items():
             due_ms = self._due_ms(queue, flushing)
             if due_ms is not None and due_ms <= now_ms:
                 yield key
@@ -180,12 +181,11 @@ class Accumulator:
     def next_due_ms(self, *, flushing: bool = False) -> int | None:
         """When the next batch becomes sendable or is given up; None: when nothing waits."""
         due: int | None = None
-        for queue in self._queues.values():
-            if queue.waiting:
-                at = queue.waiting[0].created_ms + self._delivery_timeout_ms
-                ready = self._due_ms(queue, flushing)
-                at = at if ready is None else min(at, ready)
-                due = at if due is None else min(due, at)
+        for queue in self._waiting.values():
+            at = queue.waiting[0].created_ms + self._delivery_timeout_ms
+            ready = self._due_ms(queue, flushing)
+            at = at if ready is None else min(at, ready)
+            due = at if due is None else min(due, at)
         return due
 
     def peek(self, key: TopicPartition) -> Batch:
@@ -196,7 +196,7 @@ class Accumulator:
         """The first batch of a sendable partition, now under way until `delivered`, `failed` or `retry`."""
         queue = self._queues[key]
         assert self._may_go(queue)
-        batch = queue.waiting.popleft()
+        batch = self._pop(queue)
         if self._idempotent and not batch.is_numbered:
             batch.number = self._numbering(queue).next(batch.count)
         insort(queue.under_way, batch, key=_place)
@@ -223,6 +223,7 @@ class Accumulator:
         batch.not_before_ms = not_before_ms
         at = next((i for i, other in enumerate(queue.waiting) if other.place > batch.place), len(queue.waiting))
         queue.waiting.insert(at, batch)
+        self._waiting.setdefault((batch.topic, batch.partition), queue)
         self._land(batch)
         self._begin_epoch_if_due(queue)
 
@@ -231,9 +232,9 @@ class Accumulator:
 
     def give_up_expired(self, now_ms: int, error: Callable[[Batch], Exception]) -> None:
         """End every waiting batch that is too old. One that is under way ends with its answer."""
-        for queue in self._queues.values():
+        for queue in list(self._waiting.values()):
             while queue.waiting and self.expired(queue.waiting[0], now_ms):
-                batch = queue.waiting.popleft()
+                batch = self._pop(queue)
                 self._end(batch, error(batch))
 
     def fail_all(self, error: Callable[[Batch], Exception], *, under_way: bool = False) -> None:
@@ -243,7 +244,7 @@ class Accumulator:
                 batch.unknown_outcomes += 1
                 self.failed(batch, error(batch))
             while queue.waiting:
-                batch = queue.waiting.popleft()
+                batch = self._pop(queue)
                 self._end(batch, error(batch))
 
     def _due_ms(self, queue: _Queue, flushing: bool) -> int | None:
@@ -288,8 +289,18 @@ class Accumulator:
         batch = Batch(topic, partition, now_ms, on_done, place=queue.begun)
         queue.begun += 1
         queue.waiting.append(batch)
+        self._waiting.setdefault((topic, partition), queue)
         self.unfinished += 1
         self.buffered_bytes += batch.size_bytes
+        return batch
+
+    def _pop(self, queue: _Queue) -> Batch:
+        """The first batch that waits. Others of its partition wait behind all that came meanwhile."""
+        batch = queue.waiting.popleft()
+        key = batch.topic, batch.partition
+        del self._waiting[key]
+        if queue.waiting:
+            self._waiting[key] = queue
         return batch
 
     def _land(self, batch: Batch) -> None:

@@ -94,6 +94,40 @@ def test_what_is_too_old_is_given_up_once() -> None:
     assert accumulator.buffered_bytes == 0 and accumulator.unfinished == 0
 
 
+def test_who_has_waited_longest_is_sent_first_whoever_was_used_first() -> None:
+    """In the order of first use, the first partitions of many would fill every request of a busy producer."""
+    accumulator = make(batch_size=BATCH_OVERHEAD + record_bytes(None, b"a", ()))
+    for partition in (0, 1, 2, 0):
+        add(accumulator, b"a", partition=partition)
+    assert list(accumulator.sendable(0)) == [("t", 0), ("t", 1), ("t", 2)]
+    first = accumulator.take(("t", 0))
+    accumulator.delivered(first, 0)
+    assert list(accumulator.sendable(0)) == [("t", 1), ("t", 2), ("t", 0)]
+
+
+def test_partitions_in_which_nothing_waits_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A producer to 1,000 partitions looked at all of them before each request."""
+    accumulator, looks = make(), 0
+    for partition in range(1_000):
+        accumulator.delivered(take_new(accumulator, partition), 0)
+    add(accumulator, b"a", partition=7)
+    due_ms = accumulator._due_ms
+
+    def counted(*given: Any) -> int | None:
+        nonlocal looks
+        looks += 1
+        return due_ms(*given)
+
+    monkeypatch.setattr(accumulator, "_due_ms", counted)
+    assert list(accumulator.sendable(0)) == [("t", 7)] and accumulator.next_due_ms() == 0
+    assert looks == 2
+
+
+def take_new(accumulator: Accumulator, partition: int) -> Batch:
+    add(accumulator, b"a", partition=partition)
+    return accumulator.take(("t", partition))
+
+
 def test_linger_waits_for_company_unless_somebody_flushes() -> None:
     accumulator = make(linger_ms=50)
     add(accumulator, b"a")
