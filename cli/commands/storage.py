@@ -111,19 +111,9 @@ def _secret(path: Path | None) -> str:
 
 
 def _format(config: NodeConfig, cluster_id: str, secret: str, ignore_formatted: bool) -> list[dict[str, Any]]:
-    from cli.server.format import format_node
-    from cli.server.random_uuid import random_uuid
-    from storage.edge.disk import RealDisk
+    from cli.server.format_here import format_here
 
-    done = format_node(
-        config,
-        cluster_id=cluster_id,
-        secret=secret,
-        disk=RealDisk(),
-        new_uuid=random_uuid,
-        protect=lambda path: os.chmod(path, 0o600),
-        ignore_formatted=ignore_formatted,
-    )
+    done = format_here(config, cluster_id, secret, ignore_formatted=ignore_formatted)
     return [
         {
             "node_id": config.node_id,

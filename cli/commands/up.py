@@ -12,6 +12,7 @@ from cli import output
 from cli.errors import CliError, Exit
 from cli.local.find import FOLDER, DataOption
 from cli.local.follow import Stopped, follow, stop_signals
+from cli.local.format_all import format_all
 from cli.local.profile_of import PROFILE_NAME, select_local
 from cli.local.ready import wait_ready
 from cli.output import Format, OutputOption
@@ -64,7 +65,7 @@ def _find_or_create(root: Path, count: int | None, options: list[str] | None, pi
     if has_cluster(root):
         return _existing(LocalNodes.open(root, picker), count, options)
     changes = dict(_key_and_value(text) for text in options or ())
-    cluster = LocalNodes.create(root, count or DEFAULT_NODES, changes, picker)
+    cluster = LocalNodes.create(root, count or DEFAULT_NODES, changes, picker, format_all)
     names = " ".join(f"n{node_id}" for node_id in cluster.ids)
     output.say(f"  formatted   {root}  {names}   new cluster {cluster.layout.cluster_id}")
     return cluster

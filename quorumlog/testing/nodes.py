@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -66,10 +66,18 @@ class LocalNodes:
         self._children: dict[NodeId, subprocess.Popen[bytes]] = {}  # those that this process started
 
     @classmethod
-    def create(cls, root: Path, count: int, changes: Mapping[str, str], picker: PortPicker) -> LocalNodes:
+    def create(
+        cls,
+        root: Path,
+        count: int,
+        changes: Mapping[str, str],
+        picker: PortPicker,
+        format_all: Callable[[Layout], None] | None = None,
+    ) -> LocalNodes:
         """A new cluster in `root`, which is not there or is empty: only directories made here are ever formatted.
 
-        changes: Kafka's key names for every node. Raises LayoutError, NoFreePorts; `root` is as before then.
+        changes: Kafka's key names for every node. format_all: by default the command that production uses; raises
+        LayoutError. Raises LayoutError, NoFreePorts; `root` is as before then.
         """
         assert 1 <= count <= MAX_NODES, f"{count} nodes"
         root = root.absolute()
@@ -82,7 +90,7 @@ class LocalNodes:
         layout = Layout(root, _new_cluster_id(), nodes)
         try:
             _write_configs(nodes, changes)
-            _format(layout)
+            (format_all or _format)(layout)
             layout.write_marker()
         except BaseException:
             for node in nodes:

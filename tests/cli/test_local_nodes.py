@@ -8,12 +8,14 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cli.errors import CliError, Exit
 from cli.local.find import find_root
+from cli.local.format_all import format_all
 from cli.local.log_lines import LogFollower, parse_line
 from cli.main import main
 from cli.server.config import load
@@ -89,14 +91,36 @@ def test_a_lost_directory_is_never_formatted_anew(tmp_path: Path) -> None:
         check_whole(layout)
 
 
-def test_a_failed_format_leaves_nothing(tmp_path: Path) -> None:
+FORMATS = pytest.mark.parametrize("format_", [None, format_all], ids=["by the command", "here"])
+
+
+@FORMATS
+def test_a_failed_format_leaves_nothing(tmp_path: Path, format_: Callable[[Layout], None] | None) -> None:
     picker = PortPicker()
     try:
-        with pytest.raises(LayoutError, match="below 100"):
-            LocalNodes.create(tmp_path / "c", 1, {"broker.session.timeout.ms": "1"}, picker)
+        with pytest.raises(LayoutError, match=r"formatting .* failed: .*below 100"):
+            LocalNodes.create(tmp_path / "c", 1, {"broker.session.timeout.ms": "1"}, picker, format_)
     finally:
         picker.close()
     assert list(tmp_path.iterdir()) == []
+
+
+@FORMATS
+def test_a_new_cluster_is_formatted_with_one_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: Callable[[Layout], None] | None
+) -> None:
+    monkeypatch.setenv("QUORUMLOG_LOG_DIRS", str(tmp_path / "elsewhere"))  # would be every node's
+    picker = PortPicker()
+    try:
+        layout = LocalNodes.create(tmp_path / "c", 2, {}, picker, format_).layout
+    finally:
+        picker.close()
+    secrets = {(node.data / "cluster.secret").read_text() for node in layout.nodes}
+    modes = {(node.data / "cluster.secret").stat().st_mode & 0o777 for node in layout.nodes}
+    assert (len(secrets), modes) == (1, {0o600})
+    metas = [(node.data / "meta.properties").read_text().splitlines() for node in layout.nodes]
+    assert all(f"cluster.id={layout.cluster_id}" in meta for meta in metas)
+    assert [line for meta in metas for line in meta if line.startswith("node.id")] == ["node.id=1", "node.id=2"]
 
 
 def test_a_created_cluster_has_its_decisions(tmp_path: Path) -> None:

@@ -1,0 +1,24 @@
+"""How `up` formats its nodes: as `quorumlog storage format` does, but here, where what that loads is loaded already."""
+
+from __future__ import annotations
+
+import os
+
+from quorumlog.testing.layout import Layout, LayoutError
+
+
+def format_all(layout: Layout) -> None:
+    """One secret for all nodes. Raises LayoutError."""
+    from cli.server.config_file import read_config
+    from cli.server.format_here import format_here
+    from cli.server.properties import ConfigError
+    from cli.server.secret import SECRET_BYTES, new_secret
+    from storage.directory import CaseInsensitive
+    from storage.disk import DiskError
+
+    secret = new_secret(os.urandom(SECRET_BYTES))
+    try:
+        for config in [read_config(str(node.config), (), {}) for node in layout.nodes]:
+            format_here(config, layout.cluster_id, secret)
+    except (ConfigError, CaseInsensitive, DiskError) as error:
+        raise LayoutError(f"formatting {layout.root} failed: {error}") from error

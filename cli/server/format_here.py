@@ -1,0 +1,25 @@
+"""Formatting on this machine's disk: what `quorumlog storage format` and `up` share."""
+
+from __future__ import annotations
+
+import os
+
+from cli.server.config import NodeConfig
+from cli.server.format import Formatted, format_node
+from cli.server.random_uuid import random_uuid
+from storage.edge.disk import RealDisk
+
+_OWNER_ONLY = 0o600
+
+
+def format_here(config: NodeConfig, cluster_id: str, secret: str, *, ignore_formatted: bool = False) -> list[Formatted]:
+    """See `format_node`."""
+    return format_node(
+        config,
+        cluster_id=cluster_id,
+        secret=secret,
+        disk=RealDisk(),
+        new_uuid=random_uuid,
+        protect=lambda path: os.chmod(path, _OWNER_ONLY),
+        ignore_formatted=ignore_formatted,
+    )
