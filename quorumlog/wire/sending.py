@@ -2,16 +2,25 @@
 
 asyncio joins the buffers of `writelines` before Python 3.12, which copies every answer with records once. So the first
 try is ours, while the transport holds nothing back; what the socket does not take is the transport's.
+
+It holds buffers as they are since 3.12: one unread byte of a view kept the frame beneath it, with all that others had
+sent in it, and a connection is charged for the byte alone. So what has to wait is copied, in pieces (3.11 does that
+by itself): a reader that is slow holds what it is charged for, and one piece.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import sys
+from collections.abc import Iterator
 
+from quorumlog.messages.buffer import Buffer
 from quorumlog.wire.codec import Frame
 
 _IOV_MAX = os.sysconf("SC_IOV_MAX")
+_TRANSPORT_KEEPS_BUFFERS = sys.version_info >= (3, 12)
+PIECE_BYTES = 64 * 1024
 
 
 def send(transport: asyncio.Transport, frame: Frame) -> None:
@@ -21,8 +30,19 @@ def send(transport: asyncio.Transport, frame: Frame) -> None:
         return
     if len(frame) > 1 and transport.get_write_buffer_size() == 0 and not transport.is_closing():
         frame = _rest(frame, _write_now(transport, frame))
-    for buffer in frame:
+    for buffer in copied(frame) if _TRANSPORT_KEEPS_BUFFERS else frame:
         transport.write(buffer)
+
+
+def copied(frame: Frame) -> Iterator[Buffer]:
+    """The same bytes in buffers of at most PIECE_BYTES that are nobody else's. What is so already stays as it is."""
+    for buffer in frame:
+        if not isinstance(buffer, memoryview) and len(buffer) <= PIECE_BYTES:
+            yield buffer
+            continue
+        view = memoryview(buffer)
+        for start in range(0, len(view), PIECE_BYTES):
+            yield bytes(view[start : start + PIECE_BYTES])
 
 
 def _write_now(transport: asyncio.Transport, frame: Frame) -> int:

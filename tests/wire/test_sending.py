@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
+import weakref
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from quorumlog.wire import sending
 from quorumlog.wire.codec import Frame
-from quorumlog.wire.sending import send
+from quorumlog.wire.sending import PIECE_BYTES, copied, send
 
 
 def frames(seed: int, largest_bytes: int) -> list[Frame]:
@@ -40,6 +44,47 @@ def test_frames_arrive_whole_and_in_order(seed: int, largest_bytes: int) -> None
     with peer:
         received = asyncio.run(sent_to(peer, ours, told))
     assert received == b"".join(bytes(buffer) for frame in told for buffer in frame)
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_frames_arrive_as_whole_where_transports_keep_buffers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "_TRANSPORT_KEEPS_BUFFERS", True)
+    test_frames_arrive_whole_and_in_order(seed, 1_000_000)
+
+
+SIZES = st.lists(st.tuples(st.sampled_from([0, 1, 17, PIECE_BYTES, 3 * PIECE_BYTES + 5]), st.booleans()), max_size=5)
+
+
+@given(SIZES)
+def test_what_waits_is_in_pieces_and_holds_no_frame(sizes: list[tuple[int, bool]]) -> None:
+    frame: Frame = [memoryview(bytes(size + 1000))[1000:] if view else bytes(size) for size, view in sizes]
+    pieces = list(copied(frame))
+    assert b"".join(pieces) == b"".join(frame)
+    assert all(len(piece) <= PIECE_BYTES and not isinstance(piece, memoryview) for piece in pieces)
+
+
+def test_an_answer_that_a_slow_reader_leaves_lying_lets_go_of_its_frames() -> None:
+    """One byte left of a view kept all of the frame beneath."""
+
+    class Frames(bytearray):
+        """bytearray has no weak references."""
+
+    async def run() -> bool:
+        ours, peer = socket.socketpair()
+        ours.setblocking(False)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=ours)
+        frame = Frames(2_000_000)
+        alive = weakref.ref(frame)
+        send(transport, [b"head", memoryview(frame)[1_000_000:]])
+        assert transport.get_write_buffer_size() > 0
+        del frame
+        kept = alive() is not None
+        transport.abort()
+        peer.close()
+        return kept
+
+    assert not asyncio.run(run())
 
 
 def test_more_buffers_than_one_call_takes() -> None:
