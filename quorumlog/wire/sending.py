@@ -25,11 +25,12 @@ PIECE_BYTES = 64 * 1024
 
 def send(transport: asyncio.Transport, frame: Frame) -> None:
     """A transport that is closing drops it, as asyncio does. One without a socket gets the frame in one piece."""
-    if transport.get_extra_info("socket") is None:
+    socket = transport.get_extra_info("socket")
+    if socket is None:
         transport.writelines(frame)
         return
     if len(frame) > 1 and transport.get_write_buffer_size() == 0 and not transport.is_closing():
-        frame = _rest(frame, _write_now(transport, frame))
+        frame = _rest(frame, _write_now(socket.fileno(), frame))
     for buffer in copied(frame) if _TRANSPORT_KEEPS_BUFFERS else frame:
         transport.write(buffer)
 
@@ -45,16 +46,18 @@ def copied(frame: Frame) -> Iterator[Buffer]:
             yield bytes(view[start : start + PIECE_BYTES])
 
 
-def _write_now(transport: asyncio.Transport, frame: Frame) -> int:
+def _write_now(descriptor: int, frame: Frame) -> int:
     """Bytes that the socket took. An error is left for the transport to meet: it tells the protocol."""
     try:
-        return os.writev(transport.get_extra_info("socket").fileno(), frame[:_IOV_MAX])
+        return os.writev(descriptor, frame[:_IOV_MAX])
     except OSError:
         return 0
 
 
 def _rest(frame: Frame, sent_bytes: int) -> Frame:
     """The frame without its first `sent_bytes`."""
+    if sent_bytes == sum(map(len, frame)):
+        return []
     for number, buffer in enumerate(frame):
         if sent_bytes < len(buffer):
             return [memoryview(buffer)[sent_bytes:], *frame[number + 1 :]]

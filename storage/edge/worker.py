@@ -61,6 +61,7 @@ class ThreadWorker:
                 raise WorkerClosed(self.path)
             self._queue.put(submitted)
             if self._idle:
+                self._idle = False  # the jobs behind this one, until it is awake, need not wake it again
                 self._wake.notify()
 
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:
