@@ -54,7 +54,7 @@ class Loaded:
 def warm_up(flights: Flights) -> None:
     """Compile the columnar codec now: on a machine's first run that takes seconds, which are not the cluster's."""
     columns = ArrowColumns.of(flights.records.slice(0, SLICE_ROWS), default_timestamp_ms=0)
-    for _, rows in split(columns, partitions=2, fixed=None, turn=0, batch_bytes=WARM_BATCH_BYTES):
+    for _, rows in split(columns, partitions=2, fixed=None, first=0, batch_bytes=WARM_BATCH_BYTES):
         for _ in columns.encode(rows, WARM_BATCH_BYTES, "none"):
             pass
 

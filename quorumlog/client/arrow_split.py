@@ -19,7 +19,8 @@ from quorumlog.records import Codec, UnsealedBatch
 from quorumlog.records.columnar import lay_out, partition_keys
 
 Rows = Any  # a slice with both ends, or a numpy array of row numbers
-MIN_SHARES = 16  # of one table without keys: into fewer partitions only where there are fewer
+MIN_SHARES = 16  # of one table without keys: into fewer partitions only where there are fewer, or fewer rows
+ROW_BYTES = 8  # upper bound of what a row of less than 16 KiB takes in a batch beyond its bytes in the column
 COLUMNS = ("key", "value", "headers", "timestamp", "partition")
 
 
@@ -76,30 +77,31 @@ def _some(column: Any, rows: Rows) -> Any:
 
 
 def split(
-    columns: ArrowColumns, partitions: int, fixed: int | None, turn: int, batch_bytes: int
+    columns: ArrowColumns, partitions: int, fixed: int | None, first: int, batch_bytes: int
 ) -> Iterator[tuple[int, Rows]]:
     """(partition, its rows in order) for every partition that gets rows.
 
-    fixed: the partition that the caller named for all. turn: which call this is, so that rows without a key go round.
+    fixed: the partition that the caller named for all. first: the one at which rows without a key begin.
     batch_bytes: what a partition should get at once, where there are too many of them for all to get some: of 1,000
-    equal ranges each would be a few rows, and a batch of its own.
+    equal ranges each would be a few rows, and a batch of its own. No more than fits: the rest would be a batch too.
     """
     rows = len(columns.values)
     if fixed is not None or (partitions == 1 and columns.partitions is None):
         yield (fixed or 0), slice(0, rows)
     elif columns.partitions is None and columns.keys is None:
-        shares = min(partitions, max(MIN_SHARES, columns.values.nbytes // batch_bytes))
-        yield from _shares(rows, shares, partitions, turn if shares == partitions else turn * shares)
+        rows_of_batch = max(1, batch_bytes * rows // max(1, columns.values.nbytes + ROW_BYTES * rows))
+        shares = max(MIN_SHARES, -(-rows // rows_of_batch))
+        yield from _shares(rows, min(partitions, rows, shares), partitions, first)
     else:
-        yield from _groups(_targets(columns, partitions, turn, rows))
+        yield from _groups(_targets(columns, partitions, first, rows))
 
 
 def _shares(rows: int, shares: int, partitions: int, first: int) -> Iterator[tuple[int, slice]]:
-    """Equal ranges for as many partitions, one after the other, from `first` on."""
+    """Equal ranges, none of them empty, for as many partitions, one after the other, from `first` on."""
+    assert shares <= min(partitions, rows)
     for share in range(shares):
         start, stop = (-(-rows * number // shares) for number in (share, share + 1))
-        if start < stop:
-            yield (share + first) % partitions, slice(start, stop)
+        yield (share + first) % partitions, slice(start, stop)
 
 
 def _groups(targets: Any) -> Iterator[tuple[int, Any]]:
@@ -111,11 +113,11 @@ def _groups(targets: Any) -> Iterator[tuple[int, Any]]:
         yield int(target), order[starts[i] : end]
 
 
-def _targets(columns: ArrowColumns, partitions: int, turn: int, rows: int) -> Any:
+def _targets(columns: ArrowColumns, partitions: int, first: int, rows: int) -> Any:
     if columns.partitions is not None:
         return columns.partitions.to_numpy(zero_copy_only=False).astype(np.int64)
     hashed = partition_keys(columns.keys, partitions).astype(np.int64)
-    turns = (np.arange(rows, dtype=np.int64) * partitions // max(rows, 1) + turn) % partitions
+    turns = (np.arange(rows, dtype=np.int64) * partitions // max(rows, 1) + first) % partitions
     return np.where(hashed < 0, turns, hashed)
 
 

@@ -1,4 +1,4 @@
-"""Which partition a record goes to: the hash of its key as every Kafka client has it, else a partition to stick to."""
+"""Which partition a record goes to: the hash of its key as every Kafka client has it, else one after the other."""
 
 from __future__ import annotations
 
@@ -28,3 +28,24 @@ class StickyPartitioner:
         if partitions == 1 or partition < 0 or partition >= partitions:
             return self._rng.randrange(partitions)
         return (partition + 1 + self._rng.randrange(partitions - 1)) % partitions
+
+
+class TableTurns:
+    """Where the rows without keys of the next table begin, so that over many tables all partitions get equal shares.
+
+    A producer begins anywhere: those that send one table and end would all send it to the same partitions.
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._next: dict[str, int] = {}  # by topic
+
+    def first(self, topic: str, partitions: int) -> int:
+        """The partition that the first rows go to."""
+        if topic not in self._next:
+            self._next[topic] = self._rng.randrange(partitions)
+        return self._next[topic] % partitions
+
+    def used(self, topic: str, shares: int, partitions: int) -> None:
+        """So many partitions, from the first one on, got rows. All of them: the longer shares go to others next."""
+        self._next[topic] = (self.first(topic, partitions) + (shares if shares < partitions else 1)) % partitions

@@ -23,7 +23,7 @@ from quorumlog.client.errors import BufferExhausted, ClientClosed, RecordTooLarg
 from quorumlog.client.link import Link
 from quorumlog.client.numbering import MAX_IN_FLIGHT
 from quorumlog.client.options import ProducerOptions, parse_options
-from quorumlog.client.partitioning import StickyPartitioner
+from quorumlog.client.partitioning import StickyPartitioner, TableTurns
 from quorumlog.client.record_parts import HeadersLike, header_pairs, raw_bytes, right_time
 from quorumlog.client.sender import Sender
 from quorumlog.clock import Clock
@@ -82,7 +82,7 @@ class AsyncProducer:
         self._started = False
         self._closed = False
         self._failure: ClientClosed | None = None  # a bug of ours, after which nothing is sent
-        self._arrow_turn = 0
+        self._table_turns = TableTurns(rng)
 
     async def __aenter__(self) -> AsyncProducer:
         return self
@@ -169,8 +169,8 @@ class AsyncProducer:
         count = self._link.cache.topics[topic].partition_count
         given = ArrowColumns.of(columns, default_timestamp_ms=self._clock.wall_ms())
         parts: list[tuple[BatchFate, Any]] = []
-        self._arrow_turn += 1
-        shares = list(split(given, count, partition, self._arrow_turn, self._batch_size))
+        shares = list(split(given, count, partition, self._table_turns.first(topic, count), self._batch_size))
+        self._table_turns.used(topic, len(shares), count)
         for target, _ in shares:
             self._check_partition(topic, target, count)  # all of them before anything is queued
         for target, rows in shares:

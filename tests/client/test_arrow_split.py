@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pyarrow as pa
@@ -10,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.client.arrow_split import MIN_SHARES, ArrowColumns, split
+from quorumlog.client.partitioning import TableTurns
 from quorumlog.records import decode_batch, headers
 
 BATCH_BYTES = 200
+NOW = {"default_timestamp_ms": 7}
 
 
 def columns_of(rows: int, **more: list[Any]) -> ArrowColumns:
@@ -34,21 +37,50 @@ def placed(columns: ArrowColumns, partitions: int, fixed: int | None, turn: int)
 
 
 @given(st.integers(0, 50), st.integers(1, 8), st.integers(0, 20))
-def test_rows_without_keys_go_in_equal_ranges_by_turns(rows: int, partitions: int, turn: int) -> None:
+def test_rows_without_keys_go_in_equal_ranges_from_the_first_partition_on(
+    rows: int, partitions: int, first: int
+) -> None:
     wanted: dict[int, list[int]] = {}
     for row in range(rows):
-        wanted.setdefault((row * partitions // rows + turn) % partitions, []).append(row)
-    assert placed(columns_of(rows), partitions, None, turn) == wanted
+        wanted.setdefault((row * min(rows, partitions) // rows + first) % partitions, []).append(row)
+    assert placed(columns_of(rows), partitions, None, first) == wanted
 
 
-@pytest.mark.parametrize("rows", [100, 4_000])
-def test_a_topic_of_many_partitions_gets_batches_not_single_rows(rows: int) -> None:
+@given(st.integers(1, 3_000), st.integers(0, 999))
+def test_a_topic_of_many_partitions_gets_batches_not_single_rows(rows: int, first: int) -> None:
     columns = columns_of(rows)
-    turns = [list(split(columns, 1_000, None, turn, BATCH_BYTES)) for turn in range(3)]
-    assert [partition for turn in turns for partition, _ in turn] == list(range(3 * len(turns[0])))
-    assert len(turns[0]) == max(MIN_SHARES, columns.values.nbytes // BATCH_BYTES) < 1_000
-    for turn in turns:
-        assert [row for _, share in turn for row in range(share.start, share.stop)] == list(range(rows))
+    shares = list(split(columns, 1_000, None, first, BATCH_BYTES))
+    assert [partition for partition, _ in shares] == [(first + number) % 1_000 for number in range(len(shares))]
+    assert [row for _, share in shares for row in range(share.start, share.stop)] == list(range(rows))
+    assert len(shares) >= min(rows, MIN_SHARES)
+
+
+@pytest.mark.parametrize("record_bytes", [1, 100, 1_024, 15_000])
+def test_what_a_partition_of_many_gets_fits_one_batch(record_bytes: int) -> None:
+    """One row more than fits made a batch of a few rows behind each full one."""
+    batch_bytes = 64 << 10
+    columns = ArrowColumns.of(pa.table({"value": [bytes(record_bytes)] * (3_000_000 // record_bytes)}), **NOW)
+    shares = list(split(columns, 1_000, None, 0, batch_bytes))
+    assert MIN_SHARES < len(shares) < 1_000
+    assert {len(list(columns.encode(rows, batch_bytes, "none"))) for _, rows in shares} == {1}
+
+
+@pytest.mark.parametrize("sizes", [(1,), (100,), (100, 2_000), (3, 40, 1_000)], ids=str)
+def test_over_many_tables_all_partitions_get_equal_shares(sizes: tuple[int, ...]) -> None:
+    """Turns of as many partitions as this table fills left out most of them: single rows went to an eighth."""
+    tables = [columns_of(rows) for rows in sizes]
+    turns, partitions, got = TableTurns(random.Random(1)), 250, [0] * 250
+    for number in range(3_000):
+        table = tables[number % len(tables)]
+        shares = list(split(table, partitions, None, turns.first("t", partitions), BATCH_BYTES))
+        turns.used("t", len(shares), partitions)
+        for partition, rows in shares:
+            got[partition] += rows.stop - rows.start
+    assert max(got) <= 1.25 * min(got)
+
+
+def test_producers_begin_at_different_partitions() -> None:
+    assert len({TableTurns(random.Random(seed)).first("t", 1_000) for seed in range(50)}) > 40
 
 
 @given(st.lists(st.integers(0, 3), max_size=50))
