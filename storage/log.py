@@ -15,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quorumlog.ids import Epoch, Offset
-from storage.atomic import write_atomically
 from storage.batch import StoredBatch
 from storage.disk import Disk, DiskError
-from storage.epochs import CHECKPOINT_NAME
 from storage.log_config import LogConfig
 from storage.log_loader import LoadedLog, load
 from storage.log_view import FileRange, LogSlice, LogView, view_of
 from storage.segment import Segment
+from storage.unsynced import Unsynced
 
 
 class UnexpectedAppend(Exception):
@@ -72,9 +71,7 @@ class Log:
         self.has_readers = True  # False: a follower's copy, which need not stay in the machine's memory
         self._disk = disk
         self._view = view_of(path, loaded.segments, loaded.segments[0].base_offset, loaded.end_offset)
-        self._unsynced: list[Segment] = []  # written since their last sync, in order
-        self._names_unsynced = False
-        self._epochs_unsynced = False
+        self._unsynced = Unsynced(disk, path, loaded.epochs)
         self._sync_asked = False
         self._changing = _Changing(path)
 
@@ -143,7 +140,7 @@ class Log:
     @property
     def is_dirty(self) -> bool:
         """True if `sync` has something to do."""
-        return bool(self._unsynced) or self._names_unsynced or self._epochs_unsynced
+        return bool(self._unsynced)
 
     @property
     def must_sync(self) -> bool:
@@ -193,13 +190,11 @@ class Log:
         """Make everything published durable; `synced_end` then says so. Raises DiskError (the log has failed)."""
         with self._changing:
             end = self.end_offset
-            self._write_epochs()
-            for segment in self._unsynced:
-                segment.sync()
-            self._unsynced.clear()
+            self._unsynced.sync_epochs()
+            self._unsynced.sync_segments()
             if self.producers is not None:
                 self.producers.sync()
-            self._sync_names()
+            self._unsynced.sync_names()
             self.synced_end = end
             self._sync_asked = False
         return end
@@ -228,8 +223,8 @@ class Log:
         Returns where the epoch started: earlier than the end if this log has records of it already.
         """
         with self._changing:
-            self._epochs_unsynced = self.epochs.assign(epoch, self.end_offset) or self._epochs_unsynced
-            self._write_epochs()
+            self._unsynced.epochs_changed(self.epochs.assign(epoch, self.end_offset))
+            self._unsynced.sync_epochs()
         return self.epochs.entries[-1].start_offset
 
     def truncate_fully(self, start_offset: Offset) -> None:
@@ -246,12 +241,12 @@ class Log:
                 self._publish((old,), start_offset)
                 return
             fresh = self._new_segment(start_offset)
-            self._sync_names()
+            self._unsynced.sync_names()
             self._view = view_of(self.path, (fresh,), start_offset, start_offset)
             self.synced_end = start_offset
             old.remove()
-            self._names_unsynced = True
-            self._sync_names()
+            self._unsynced.named()
+            self._unsynced.sync_names()
 
     def advance_start(self, offset: Offset) -> None:
         """Records before `offset` are not needed any more; segments that hold nothing else are removed.
@@ -267,11 +262,11 @@ class Log:
             kept = view.segments[number:]
             self._view = view._replace(segments=kept, bases=view.bases[number:], start_offset=offset)
             self.synced_end = max(self.synced_end, offset)
-            self._unsynced = [segment for segment in self._unsynced if segment in kept]
-            self._epochs_unsynced = self.epochs.truncate_from_start(offset) or self._epochs_unsynced
+            self._unsynced.keep(kept)
+            self._unsynced.epochs_changed(self.epochs.truncate_from_start(offset))
             for segment in view.segments[:number]:
                 segment.remove()
-                self._names_unsynced = True
+                self._unsynced.named()
             if self.producers is not None:
                 self.producers.start_at(kept[0].base_offset)
 
@@ -294,8 +289,7 @@ class Log:
 
     def begin_sync(self) -> None:
         """Let the disk start with what `sync` will ask for. Nothing is durable by that."""
-        for segment in self._unsynced:
-            segment.begin_sync()
+        self._unsynced.begin_sync()
 
     def sync_unless_closed(self) -> None:
         """`sync` for the end of a turn: a log that was closed in that turn was synced by closing."""
@@ -317,8 +311,7 @@ class Log:
         if not run:
             return
         active = self._active
-        if active not in self._unsynced:
-            self._unsynced.append(active)
+        self._unsynced.wrote(active)
         parts = [part for batch in run for part in batch.parts]
         position = active.append(parts, read_soon=self.has_readers or not self.config.durable)
         for batch in run:
@@ -327,7 +320,7 @@ class Log:
             if self.producers is not None:
                 self.producers.states.note(batch)
             if batch.leader_epoch != self.last_epoch:
-                self._epochs_unsynced = self.epochs.assign(batch.leader_epoch, batch.base_offset)
+                self._unsynced.epochs_changed(self.epochs.assign(batch.leader_epoch, batch.base_offset))
         view = self._view
         self._view = LogView(view.path, view.segments, view.bases, active.size, view.start_offset, run[-1].next_offset)
 
@@ -341,7 +334,7 @@ class Log:
     def _new_segment(self, base_offset: Offset) -> Segment:
         segment = Segment(self._disk, self.path, base_offset, self.config.index_interval_bytes)
         segment.create()
-        self._names_unsynced = True
+        self._unsynced.named()
         return segment
 
     def _shorten(self, kept: tuple[Segment, ...], position: int, end_offset: Offset) -> None:
@@ -353,7 +346,7 @@ class Log:
         removed = self._view.segments[len(kept) :]
         last = kept[-1]
         self.synced_end = min(self.synced_end, end_offset)
-        self._unsynced = [segment for segment in self._unsynced if segment in kept]
+        self._unsynced.keep(kept)
         last.forget(position)
         self._publish(kept, end_offset)
         for segment in reversed(removed):
@@ -361,35 +354,25 @@ class Log:
         last.remove_index()
         if self.producers is not None:
             self.producers.cut(end_offset)
-        self._names_unsynced = True
-        self._sync_names()
+        self._unsynced.named()
+        self._unsynced.sync_names()
         last.truncate()
         last.sync()
         if self.producers is not None:
             self.producers.reload(kept, end_offset)
-        self._epochs_unsynced = self.epochs.truncate_from_end(end_offset) or self._epochs_unsynced
-        self._write_epochs()
+        self._unsynced.epochs_changed(self.epochs.truncate_from_end(end_offset))
+        self._unsynced.sync_epochs()
 
     def _save_producers(self, end_offset: Offset) -> None:
         """As the last thing before a clean start."""
         if self.producers is not None:
             self.producers.save(end_offset)
             self.producers.sync()
-            self._names_unsynced = True
-            self._sync_names()
+            self._unsynced.named()
+            self._unsynced.sync_names()
 
     def _forget_epochs_from(self, offset: Offset) -> None:
         """An epoch that began where the log ends has no records; a follower that truncates there must forget it."""
         with self._changing:
-            self._epochs_unsynced = self.epochs.truncate_from_end(offset) or self._epochs_unsynced
-            self._write_epochs()
-
-    def _write_epochs(self) -> None:
-        if self._epochs_unsynced:
-            write_atomically(self._disk, f"{self.path}/{CHECKPOINT_NAME}", self.epochs.render())
-            self._epochs_unsynced = False
-
-    def _sync_names(self) -> None:
-        if self._names_unsynced:
-            self._disk.sync_directory(self.path)
-            self._names_unsynced = False
+            self._unsynced.epochs_changed(self.epochs.truncate_from_end(offset))
+            self._unsynced.sync_epochs()

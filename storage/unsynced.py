@@ -1,0 +1,64 @@
+"""What of a log is written and not durable yet: bytes of segments, names in its directory, its epochs' checkpoint.
+
+Rules: an epoch reaches its checkpoint before the end that is told as synced passes its first record, so epochs are
+written first; a segment that was created, or removed, is so durably only once the directory was synced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage.atomic import write_atomically
+from storage.disk import Disk
+from storage.epochs import CHECKPOINT_NAME, LeaderEpochCache
+from storage.segment import Segment
+
+
+class Unsynced:
+    """All that raises, raises DiskError; what it was about then counts as not durable."""
+
+    def __init__(self, disk: Disk, path: str, epochs: LeaderEpochCache) -> None:
+        self._disk, self._path, self._epochs = disk, path, epochs
+        self._segments: list[Segment] = []  # written since their last sync, in order
+        self._names = False
+        self._checkpoint = False
+
+    def __bool__(self) -> bool:
+        return bool(self._segments) or self._names or self._checkpoint
+
+    def wrote(self, segment: Segment) -> None:
+        """Or is about to."""
+        if segment not in self._segments:
+            self._segments.append(segment)
+
+    def keep(self, segments: Sequence[Segment]) -> None:
+        """The log has no others any more."""
+        self._segments = [segment for segment in self._segments if segment in segments]
+
+    def named(self) -> None:
+        """A file was created, renamed or removed."""
+        self._names = True
+
+    def epochs_changed(self, changed: bool) -> None:
+        """changed: what the change of `epochs` has answered."""
+        self._checkpoint = changed or self._checkpoint
+
+    def begin_sync(self) -> None:
+        """Let the disk start with what `sync_segments` will ask for. Nothing is durable by that."""
+        for segment in self._segments:
+            segment.begin_sync()
+
+    def sync_segments(self) -> None:
+        for segment in self._segments:
+            segment.sync()
+        self._segments.clear()
+
+    def sync_epochs(self) -> None:
+        if self._checkpoint:
+            write_atomically(self._disk, f"{self._path}/{CHECKPOINT_NAME}", self._epochs.render())
+            self._checkpoint = False
+
+    def sync_names(self) -> None:
+        if self._names:
+            self._disk.sync_directory(self._path)
+            self._names = False
