@@ -210,7 +210,7 @@ async def _beside_floor(subject: Subject, folder: Path, load: Load, partitions: 
         ours = load.records / await throughput.produce_columns(subject, topic, load, partitions)
         with Floor(folder, partitions, lane=True) as floor:
             client = LaneFloorClient(floor.ports, partitions)
-            await client.produce(load.messages[:PARTITIONS], FLOOR_IN_FLIGHT)  # connects
+            await client.produce([load.messages[0][:KIB]] * partitions, FLOOR_IN_FLIGHT)  # connects, as we have
             floors = load.records / await client.produce(load.messages, FLOOR_IN_FLIGHT)
             await client.close()
         figures.add(f"of floor {partitions}", ours)
