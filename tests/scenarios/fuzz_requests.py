@@ -10,50 +10,23 @@ import dataclasses
 from typing import Any
 
 from quorumlog.messages.admin import (
-    AlterableConfig,
-    AlterConfigsResource,
-    CreatePartitionsRequest,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
     DescribeLogDirsRequest,
     DescribeTopicPartitionsRequest,
-    IncrementalAlterConfigsRequest,
     LogDirsTopic,
     PartitionCursor,
-    PartitionsOfTopic,
 )
-from quorumlog.messages.cluster import (
-    ConfigResource,
-    CreatableTopic,
-    CreateTopicsRequest,
-    DeleteTopicsRequest,
-    DescribeConfigsRequest,
-    MetadataRequest,
-    TopicQuery,
-)
-from quorumlog.messages.fetch import (
-    EpochPartition,
-    EpochTopic,
-    FetchPartition,
-    FetchRequest,
-    FetchTopic,
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-    OffsetForLeaderEpochRequest,
-)
-from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
+from quorumlog.messages.produce import ProduceRequest
 from quorumlog.records.batch import CRC_POSITION, CRC_START
 from quorumlog.records.plain import encode_batch
 from quorumlog.wire.apis import APIS
 from quorumlog.wire.parts import LENGTH_BYTES, Parts
+from tests.scenarios import asking
 from tests.wire.frames import BATCH, RECORDS, Bodies
 from tests.wire.fuzz import SEEDS
 from tests.wire.places import Body
 
 TOPIC, SCRATCH, NOT_THERE = "fuzz", "scratch", "nope"
-TOPIC_RESOURCE = 2
+BRIEFLY_MS = 5
 CRC = slice(CRC_POSITION, CRC_START)
 DAMAGED = BATCH[: CRC.start] + bytes(byte ^ 0x5A for byte in BATCH[CRC]) + BATCH[CRC.stop :]  # no chance will mend that
 OF_A_PRODUCER = encode_batch(RECORDS, producer_id=7, producer_epoch=0, base_sequence=0)
@@ -83,32 +56,16 @@ def requests(ids: Ids) -> list[Any]:
     return [*_reads(TOPIC, ids.topic), *_reads(SCRATCH, ids.scratch), *_refused(ids), *_changes(ids)]
 
 
-def configs_of(name: str) -> DescribeConfigsRequest:
-    return DescribeConfigsRequest(resources=(ConfigResource(resource_type=TOPIC_RESOURCE, resource_name=name),))
-
-
-def offsets_of(name: str, timestamp_ms: int) -> ListOffsetsRequest:
-    asked = ListOffsetsPartition(index=0, timestamp_ms=timestamp_ms)
-    return ListOffsetsRequest(topics=(ListOffsetsTopic(name=name, partitions=(asked,)),))
-
-
 def _reads(name: str, topic_id: bytes) -> list[Any]:
-    wanted = FetchPartition(index=0, fetch_offset=0, max_bytes=4096)
-    fetch = FetchRequest(
-        max_wait_ms=1,
-        min_bytes=1,
-        max_bytes=4096,
-        topics=(FetchTopic(topic_id=topic_id, name=name, partitions=(wanted,)),),
-    )
-    epochs = EpochTopic(name=name, partitions=(EpochPartition(index=0, leader_epoch=0),))
+    fetch = asking.fetch(name, topic_id, max_bytes=4096, min_bytes=1, max_wait_ms=1)
     return [
         fetch,
         dataclasses.replace(fetch, session_id=0, session_epoch=0),
-        offsets_of(name, -1),
-        offsets_of(name, 1_700_000_000_000),
-        configs_of(name),
-        OffsetForLeaderEpochRequest(topics=(epochs,)),
-        MetadataRequest(all_topics=False, topics=(TopicQuery(name=name),)),
+        asking.offsets(name),
+        asking.offsets(name, 1_700_000_000_000),
+        asking.configs(name),
+        asking.epoch_end(name),
+        asking.metadata(name, may_create=True),
         DescribeTopicPartitionsRequest(topics=(name,), cursor=PartitionCursor(topic_name=name, partition_index=0)),
         DescribeLogDirsRequest(all_topics=False, topics=(LogDirsTopic(name=name, partitions=(0,)),)),
     ]
@@ -117,11 +74,11 @@ def _reads(name: str, topic_id: bytes) -> list[Any]:
 def _refused(ids: Ids) -> list[Any]:
     return [
         *_produce(TOPIC, ids.topic, DAMAGED),
-        CreateTopicsRequest(topics=(CreatableTopic(name=TOPIC),), timeout_ms=5, validate_only=True),
-        DeleteTopicsRequest(topics=(TopicQuery(name=NOT_THERE),), timeout_ms=5),
-        CreatePartitionsRequest(topics=(PartitionsOfTopic(name=NOT_THERE, count=2),), timeout_ms=5),
-        _alter(NOT_THERE, "retention.ms", "1"),
-        _delete(NOT_THERE),
+        asking.create(TOPIC, timeout_ms=BRIEFLY_MS, validate_only=True),
+        asking.delete(NOT_THERE, timeout_ms=BRIEFLY_MS),
+        asking.grow(NOT_THERE, 2, timeout_ms=BRIEFLY_MS),
+        asking.alter(NOT_THERE, "retention.ms", "1"),
+        asking.delete_records(NOT_THERE, -1, timeout_ms=BRIEFLY_MS),
     ]
 
 
@@ -129,25 +86,12 @@ def _changes(ids: Ids) -> list[Any]:
     return [
         *_produce(SCRATCH, ids.scratch, BATCH),
         *_produce(SCRATCH, ids.scratch, OF_A_PRODUCER),
-        _alter(SCRATCH, "max.message.bytes", "1000000"),
-        _alter(SCRATCH, "min.insync.replicas", "1"),
-        _delete(SCRATCH),
+        asking.alter(SCRATCH, "max.message.bytes", "1000000"),
+        asking.alter(SCRATCH, "min.insync.replicas", "1"),
+        asking.delete_records(SCRATCH, -1, timeout_ms=BRIEFLY_MS),
     ]
 
 
 def _produce(name: str, topic_id: bytes, records: bytes) -> list[ProduceRequest]:
     """By name, and by both."""
-    topic = ProduceTopic(name=name, partitions=(ProducePartition(index=0, records=records),))
-    by_name = ProduceRequest(acks=-1, timeout_ms=5, topics=(topic,))
-    return [by_name, dataclasses.replace(by_name, topics=(dataclasses.replace(topic, topic_id=topic_id),))]
-
-
-def _alter(name: str, key: str, value: str) -> IncrementalAlterConfigsRequest:
-    config = AlterableConfig(name=key, value=value)
-    resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=(config,))
-    return IncrementalAlterConfigsRequest(resources=(resource,))
-
-
-def _delete(name: str) -> DeleteRecordsRequest:
-    topic = DeleteRecordsTopic(name=name, partitions=(DeleteRecordsPartition(index=0, offset=-1),))
-    return DeleteRecordsRequest(topics=(topic,), timeout_ms=5)
+    return [asking.produce(name, records, topic_id=found, timeout_ms=BRIEFLY_MS) for found in (b"", topic_id)]

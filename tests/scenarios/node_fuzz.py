@@ -22,7 +22,8 @@ from typing import Any
 from quorumlog.errors import ApiError
 from quorumlog.messages.cluster import MetadataRequest, TopicQuery
 from quorumlog.rpc.transport import Connection
-from tests.scenarios.fuzz_requests import SCRATCH, TOPIC, Ids, bodies_of, configs_of, offsets_of, requests
+from tests.scenarios import asking
+from tests.scenarios.fuzz_requests import SCRATCH, TOPIC, Ids, bodies_of, requests
 from tests.scenarios.grpc_door import GrpcDoor
 from tests.scenarios.memory_peak import forget_peak, peak_bytes
 from tests.scenarios.one_node import CALL_MS, LANE, NO_TOPICS_BY_ACCIDENT, READY_LIMIT_S, RealNode, make_topic
@@ -155,11 +156,11 @@ async def _state(connection: Connection) -> dict[str, Any]:
     """What no bad input may change of TOPIC: its partitions, its settings, and where its log begins and ends."""
     asked = MetadataRequest(all_topics=False, topics=(TopicQuery(name=TOPIC),), allow_auto_topic_creation=False)
     (topic,) = (await connection.call(asked, CALL_MS)).topics
-    (described,) = (await connection.call(configs_of(TOPIC), CALL_MS)).results
+    (described,) = (await connection.call(asking.configs(TOPIC), CALL_MS)).results
     found: dict[str, Any] = {"error": topic.error_code, "id": topic.topic_id, "partitions": len(topic.partitions)}
     found |= {config.name: (config.value, config.source) for config in described.configs}
     for name, timestamp_ms in (("log start", -2), ("log end", -1)):
-        (end,) = (await connection.call(offsets_of(TOPIC, timestamp_ms), CALL_MS)).topics
+        (end,) = (await connection.call(asking.offsets(TOPIC, timestamp_ms), CALL_MS)).topics
         found[name] = (end.partitions[0].error_code, end.partitions[0].offset)
     return found
 

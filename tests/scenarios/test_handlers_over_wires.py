@@ -12,48 +12,30 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import asking
 import pytest
 from one_node import BATCH, CALL_MS, GRPC, LANE, NO_TOPICS_BY_ACCIDENT, OneNode, RealNode, SimNode, make_topic
 
 from jepsen.sim import graveyard
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import (
-    AlterableConfig,
-    AlterConfigsResource,
     CreatePartitionsRequest,
-    DeleteRecordsPartition,
     DeleteRecordsRequest,
-    DeleteRecordsTopic,
     DescribeLogDirsRequest,
     DescribeTopicPartitionsRequest,
     FindCoordinatorRequest,
     IncrementalAlterConfigsRequest,
     ListGroupsRequest,
-    PartitionsOfTopic,
 )
 from quorumlog.messages.cluster import (
-    ConfigResource,
-    CreatableTopic,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     DescribeClusterRequest,
     DescribeConfigsRequest,
     MetadataRequest,
-    TopicQuery,
 )
-from quorumlog.messages.fetch import (
-    EpochPartition,
-    EpochTopic,
-    FetchPartition,
-    FetchRequest,
-    FetchTopic,
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-    OffsetForLeaderEpochRequest,
-    ReplicaState,
-)
-from quorumlog.messages.produce import InitProducerIdRequest, ProducePartition, ProduceRequest, ProduceTopic
+from quorumlog.messages.fetch import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest, ReplicaState
+from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
 from quorumlog.messages.quorum import DescribeQuorumRequest
 from quorumlog.records import decode_batch, encode_batch, headers
 from quorumlog.records.batch import BATCH_OVERHEAD, CONTROL, TRANSACTIONAL, Codec, seal
@@ -61,8 +43,6 @@ from quorumlog.records.record import Record
 from quorumlog.rpc.transport import Connection, OutcomeUnknown
 from quorumlog.wire.apis import BY_REQUEST
 
-TOPIC_RESOURCE = 2
-LATEST = -1
 STRANGE_ID = bytes(range(16))
 E = ErrorCode
 
@@ -84,10 +64,7 @@ class Wire:
         return self.at.do(ask())
 
     def end_offset(self) -> int:
-        asked = ListOffsetsPartition(index=0, timestamp_ms=LATEST)
-        topic = ListOffsetsTopic(name=self.topic, partitions=(asked,))
-        response = self.call(ListOffsetsRequest(topics=(topic,)))
-        return int(response.topics[0].partitions[0].offset)
+        return int(self.call(asking.offsets(self.topic)).topics[0].partitions[0].offset)
 
 
 @pytest.fixture(scope="module", params=["real", "sim"])
@@ -114,70 +91,32 @@ def wire(at: OneNode, request: pytest.FixtureRequest) -> Iterator[Wire]:
 # --- requests
 
 
-def produce(
-    wire: Wire, records: Any = BATCH, *, topic: str = "", topic_id: bytes = b"", index: int = 0, acks: int = -1
-) -> ProduceRequest:
-    partition = ProducePartition(index=index, records=records)
-    of = ProduceTopic(name=topic or wire.topic, topic_id=topic_id, partitions=(partition,))
-    return ProduceRequest(acks=acks, timeout_ms=CALL_MS, topics=(of,))
+def produce(wire: Wire, records: Any = BATCH, *, topic: str = "", **fields: Any) -> ProduceRequest:
+    return asking.produce(topic or wire.topic, records, **fields)
 
 
-def fetch(
-    wire: Wire,
-    *,
-    topic_id: bytes = b"",
-    index: int = 0,
-    offset: int = 0,
-    epoch: int = -1,
-    replica: ReplicaState | None = None,
-) -> FetchRequest:
-    wanted = FetchPartition(index=index, fetch_offset=offset, max_bytes=1 << 20, current_leader_epoch=epoch)
-    of = FetchTopic(topic_id=topic_id or wire.topic_id, partitions=(wanted,))
-    return FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, topics=(of,), replica=replica)
+def fetch(wire: Wire, *, topic_id: bytes = b"", **fields: Any) -> FetchRequest:
+    return asking.fetch("", topic_id or wire.topic_id, **fields)
 
 
-def offsets(wire: Wire, *, topic: str = "", index: int = 0, epoch: int = -1) -> ListOffsetsRequest:
-    asked = ListOffsetsPartition(index=index, timestamp_ms=LATEST, current_leader_epoch=epoch)
-    return ListOffsetsRequest(topics=(ListOffsetsTopic(name=topic or wire.topic, partitions=(asked,)),))
+def offsets(wire: Wire, *, topic: str = "", **fields: int) -> ListOffsetsRequest:
+    return asking.offsets(topic or wire.topic, **fields)
 
 
-def epoch_end(wire: Wire, *, topic: str = "", index: int = 0, epoch: int = -1) -> OffsetForLeaderEpochRequest:
-    asked = EpochPartition(index=index, leader_epoch=0, current_leader_epoch=epoch)
-    return OffsetForLeaderEpochRequest(topics=(EpochTopic(name=topic or wire.topic, partitions=(asked,)),))
+def epoch_end(wire: Wire, *, topic: str = "", **fields: int) -> OffsetForLeaderEpochRequest:
+    return asking.epoch_end(topic or wire.topic, **fields)
 
 
-def delete_records(wire: Wire, *, topic: str = "", index: int = 0, offset: int = 0) -> DeleteRecordsRequest:
-    asked = DeleteRecordsPartition(index=index, offset=offset)
-    return DeleteRecordsRequest(topics=(DeleteRecordsTopic(name=topic or wire.topic, partitions=(asked,)),))
+def delete_records(wire: Wire, *, topic: str = "", offset: int = 0, **fields: int) -> DeleteRecordsRequest:
+    return asking.delete_records(topic or wire.topic, offset, **fields)
 
 
 def metadata(wire: Wire, *, topic: str = "", topic_id: bytes = b"") -> MetadataRequest:
-    query = TopicQuery(topic_id=topic_id) if topic_id else TopicQuery(name=topic or wire.topic)
-    return MetadataRequest(all_topics=False, topics=(query,), allow_auto_topic_creation=False)
+    return asking.metadata(topic or wire.topic, topic_id)
 
 
-def create(wire: Wire, name: str) -> CreateTopicsRequest:
-    topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
-    return CreateTopicsRequest(topics=(topic,), timeout_ms=CALL_MS)
-
-
-def delete(wire: Wire, name: str) -> DeleteTopicsRequest:
-    return DeleteTopicsRequest(topics=(TopicQuery(name=name),), timeout_ms=CALL_MS)
-
-
-def grow(wire: Wire, name: str, count: int) -> CreatePartitionsRequest:
-    return CreatePartitionsRequest(topics=(PartitionsOfTopic(name=name, count=count),), timeout_ms=CALL_MS)
-
-
-def alter(wire: Wire, name: str, value: str = "1234567") -> IncrementalAlterConfigsRequest:
-    config = AlterableConfig(name="retention.ms", value=value)
-    resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=(config,))
-    return IncrementalAlterConfigsRequest(resources=(resource,))
-
-
-def configs(wire: Wire, name: str) -> DescribeConfigsRequest:
-    resource = ConfigResource(resource_type=TOPIC_RESOURCE, resource_name=name)
-    return DescribeConfigsRequest(resources=(resource,))
+def alter(name: str, value: str = "1234567") -> IncrementalAlterConfigsRequest:
+    return asking.alter(name, "retention.ms", value)
 
 
 def errors_in(message: Any) -> list[ErrorCode]:
@@ -201,15 +140,15 @@ SUCCEEDS: dict[type, Ask] = {
     MetadataRequest: metadata,
     FindCoordinatorRequest: lambda _: FindCoordinatorRequest(keys=("group",)),
     ListGroupsRequest: lambda _: ListGroupsRequest(),
-    CreateTopicsRequest: lambda wire: create(wire, f"made-{wire.topic}"),
-    DeleteTopicsRequest: lambda wire: delete(wire, f"made-{wire.topic}"),  # the row before has made it
+    CreateTopicsRequest: lambda wire: asking.create(f"made-{wire.topic}"),
+    DeleteTopicsRequest: lambda wire: asking.delete(f"made-{wire.topic}"),  # the row before has made it
     DeleteRecordsRequest: delete_records,
     InitProducerIdRequest: lambda _: InitProducerIdRequest(),
     OffsetForLeaderEpochRequest: epoch_end,
-    DescribeConfigsRequest: lambda wire: configs(wire, wire.topic),
+    DescribeConfigsRequest: lambda wire: asking.configs(wire.topic),
     DescribeLogDirsRequest: lambda _: DescribeLogDirsRequest(),
-    CreatePartitionsRequest: lambda wire: grow(wire, wire.topic, 2),
-    IncrementalAlterConfigsRequest: lambda wire: alter(wire, wire.topic),
+    CreatePartitionsRequest: lambda wire: asking.grow(wire.topic, 2),
+    IncrementalAlterConfigsRequest: lambda wire: alter(wire.topic),
     DescribeQuorumRequest: lambda _: DescribeQuorumRequest(),
     DescribeClusterRequest: lambda _: DescribeClusterRequest(),
     DescribeTopicPartitionsRequest: lambda wire: DescribeTopicPartitionsRequest(topics=(wire.topic,)),
@@ -230,11 +169,11 @@ def test_what_is_right_succeeds(wire: Wire, ask: Ask) -> None:
 
 def test_what_a_change_has_made_is_there_when_it_is_answered(wire: Wire) -> None:
     name = f"at-once-{wire.topic}"
-    for change, counts in [(create(wire, name), 1), (grow(wire, name, 3), 3)]:
+    for change, counts in [(asking.create(name), 1), (asking.grow(name, 3), 3)]:
         assert errors_in(wire.call(change)) == []
         (topic,) = wire.call(metadata(wire, topic=name)).topics
         assert (topic.error_code, len(topic.partitions)) == (0, counts)
-    assert errors_in(wire.call(delete(wire, name))) == []
+    assert errors_in(wire.call(asking.delete(name))) == []
     assert errors_in(wire.call(metadata(wire, topic=name))) == [E.UNKNOWN_TOPIC_OR_PARTITION]
 
 
@@ -302,14 +241,14 @@ REFUSED: list[tuple[str, Ask, ErrorCode]] = [
     ("DeleteRecords: topic", lambda wire: delete_records(wire, topic="nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
     ("DeleteRecords: partition", lambda wire: delete_records(wire, index=99), E.UNKNOWN_TOPIC_OR_PARTITION),
     ("DeleteRecords: offset", lambda wire: delete_records(wire, offset=10**9), E.OFFSET_OUT_OF_RANGE),
-    ("CreateTopics: taken", lambda wire: create(wire, wire.topic), E.TOPIC_ALREADY_EXISTS),
-    ("CreateTopics: name", lambda wire: create(wire, "a/b"), E.INVALID_TOPIC_EXCEPTION),
-    ("DeleteTopics: topic", lambda wire: delete(wire, "nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
-    ("CreatePartitions: topic", lambda wire: grow(wire, "nope", 2), E.UNKNOWN_TOPIC_OR_PARTITION),
-    ("CreatePartitions: fewer", lambda wire: grow(wire, wire.topic, 1), E.INVALID_PARTITIONS),
-    ("DescribeConfigs: topic", lambda wire: configs(wire, "nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
-    ("AlterConfigs: topic", lambda wire: alter(wire, "nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
-    ("AlterConfigs: value", lambda wire: alter(wire, wire.topic, "soon"), E.INVALID_CONFIG),
+    ("CreateTopics: taken", lambda wire: asking.create(wire.topic), E.TOPIC_ALREADY_EXISTS),
+    ("CreateTopics: name", lambda wire: asking.create("a/b"), E.INVALID_TOPIC_EXCEPTION),
+    ("DeleteTopics: topic", lambda wire: asking.delete("nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("CreatePartitions: topic", lambda wire: asking.grow("nope", 2), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("CreatePartitions: fewer", lambda wire: asking.grow(wire.topic, 1), E.INVALID_PARTITIONS),
+    ("DescribeConfigs: topic", lambda wire: asking.configs("nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("AlterConfigs: topic", lambda wire: alter("nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("AlterConfigs: value", lambda wire: alter(wire.topic, "soon"), E.INVALID_CONFIG),
     ("InitProducerId: transactions", lambda _: InitProducerIdRequest(transactional_id="t"), E.UNSUPPORTED_VERSION),
 ]
 
