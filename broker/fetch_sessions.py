@@ -21,8 +21,7 @@ name, of clients before version 13, look at all they hold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker.fetch_session import (
     FINAL_EPOCH,
@@ -32,7 +31,6 @@ from broker.fetch_session import (
     Answered,
     FetchSession,
     Key,
-    Topic,
     Wanted,
     forgotten_of,
     next_epoch,
@@ -49,8 +47,7 @@ if TYPE_CHECKING:
 MAX_SESSION_ID = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class FetchTurn:
+class FetchTurn(NamedTuple):
     """One request: what to look at.
 
     named: what it names, or all that a session by name holds. whole: exactly what the request names is answered.
@@ -106,8 +103,9 @@ class FetchSessions:
             ended, begins = self._own(request), request.session_epoch == FULL_EPOCH
             self._end_session(ended)
             return FetchTurn(tuple(wanted_of(request)), request.replica, whole=True, begins=begins, ended=ended)
-        session = self._next_of(request)
-        self._update(session, wanted_of(request), forgotten_of(request), now_ms)
+        named, forgotten = wanted_of(request), forgotten_of(request)
+        session = self._next_of(request, named, forgotten)
+        self._update(session, named, forgotten, now_ms)
         if not len(session):
             self._end_session(session)
             return FetchTurn((), request.replica)
@@ -171,7 +169,7 @@ class FetchSessions:
         session = self._sessions.get(request.session_id)
         return session if session is not None and session.replica == request.replica else None
 
-    def _next_of(self, request: FetchRequest) -> FetchSession:
+    def _next_of(self, request: FetchRequest, named: Sequence[Wanted], forgotten: Sequence[Key]) -> FetchSession:
         session = self._own(request)
         if session is None:
             raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, f"no fetch session {request.session_id}")
@@ -180,7 +178,7 @@ class FetchSessions:
                 ErrorCode.INVALID_FETCH_SESSION_EPOCH,
                 f"session {session.id}: epoch {request.session_epoch}, expected {session.epoch}",
             )
-        if any(isinstance(topic, bytes) != session.by_id for topic in _topics_of(request)):
+        if any(isinstance(topic, bytes) != session.by_id for topic, _ in (*named, *forgotten)):
             text = f"session {session.id} names topics by {'id' if session.by_id else 'name'}"
             raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, text)
         return session
@@ -260,7 +258,3 @@ class FetchSessions:
 
 
 _NOBODY: dict[int, FetchSession] = {}
-
-
-def _topics_of(request: FetchRequest) -> list[Topic]:
-    return [topic for topic, _ in wanted_of(request)] + [topic for topic, _ in forgotten_of(request)]

@@ -136,7 +136,9 @@ class ServedConnection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def _may_begin(self, frame: memoryview) -> bool:
-        if self.stalled_since_s is not None or not self._answering.has_room(_is_ordered(frame)):
+        if self.stalled_since_s is not None:
+            return False
+        if self._answering and not self._answering.has_room(_is_ordered(frame)):
             return False
         if self._serving.node_bytes.has_room:
             return True
