@@ -19,7 +19,7 @@ from quorumlog.records import Codec, UnsealedBatch
 from quorumlog.records.columnar import lay_out, partition_keys
 
 Rows = Any  # a slice with both ends, or a numpy array of row numbers
-MIN_SHARES = 16  # of one table without keys: into fewer partitions only where there are fewer, or fewer rows
+MIN_SHARES = 16  # of one table without keys: fewer only where there are fewer partitions or rows
 ROW_BYTES = 8  # upper bound of what a row of less than 16 KiB takes in a batch beyond its bytes in the column
 COLUMNS = ("key", "value", "headers", "timestamp", "partition")
 
@@ -79,26 +79,26 @@ def _some(column: Any, rows: Rows) -> Any:
 def split(
     columns: ArrowColumns, partitions: int, fixed: int | None, first: int, batch_bytes: int
 ) -> Iterator[tuple[int, Rows]]:
-    """(partition, its rows in order) for every partition that gets rows.
+    """(partition, rows in order), of a partition perhaps more than once: what comes later goes behind.
 
     fixed: the partition that the caller named for all. first: the one at which rows without a key begin.
-    batch_bytes: what a partition should get at once, where there are too many of them for all to get some: of 1,000
-    equal ranges each would be a few rows, and a batch of its own. No more than fits: the rest would be a batch too.
+    batch_bytes: what a partition should get at once. Of 1,000 equal ranges each would be a few rows, and a batch of its
+    own; of what does not fit into one, the rest would be (6 partitions, 1-KiB rows: 93 MB/s so, 106 in whole ones).
     """
     rows = len(columns.values)
     if fixed is not None or (partitions == 1 and columns.partitions is None):
         yield (fixed or 0), slice(0, rows)
     elif columns.partitions is None and columns.keys is None:
         rows_of_batch = max(1, batch_bytes * rows // max(1, columns.values.nbytes + ROW_BYTES * rows))
-        shares = max(MIN_SHARES, -(-rows // rows_of_batch))
-        yield from _shares(rows, min(partitions, rows, shares), partitions, first)
+        shares = max(min(partitions, rows, MIN_SHARES), -(-rows // rows_of_batch))
+        yield from _shares(rows, shares, partitions, first)
     else:
         yield from _groups(_targets(columns, partitions, first, rows))
 
 
 def _shares(rows: int, shares: int, partitions: int, first: int) -> Iterator[tuple[int, slice]]:
-    """Equal ranges, none of them empty, for as many partitions, one after the other, from `first` on."""
-    assert shares <= min(partitions, rows)
+    """Equal ranges, none of them empty, for one partition after the other, from `first` on, and round again."""
+    assert shares <= rows
     for share in range(shares):
         start, stop = (-(-rows * number // shares) for number in (share, share + 1))
         yield (share + first) % partitions, slice(start, stop)

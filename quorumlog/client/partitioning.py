@@ -47,5 +47,5 @@ class TableTurns:
         return self._next[topic] % partitions
 
     def used(self, topic: str, shares: int, partitions: int) -> None:
-        """So many partitions, from the first one on, got rows. All of them: the longer shares go to others next."""
-        self._next[topic] = (self.first(topic, partitions) + (shares if shares < partitions else 1)) % partitions
+        """So many shares went round, from the first partition on. All of it: the longer ones go to others next."""
+        self._next[topic] = (self.first(topic, partitions) + (shares if shares % partitions else 1)) % partitions

@@ -157,8 +157,8 @@ class AsyncProducer:
         """Queue the rows of a pyarrow Table or RecordBatch: `value`, and where there are any `key`, `headers` and
         `timestamp` (ms or a timestamp type) and `partition`.
 
-        Rows with a key go by its hash, others in equal ranges by turns: to all partitions, or in a topic of many to
-        some of them at a time. Rows of one partition keep their order. A row larger than `max_request_size` is not sent
+        Rows with a key go by its hash, others in equal ranges of a batch or less by turns: over many tables all
+        partitions get as much. Rows of one partition keep their order. A row larger than `max_request_size` is not sent
         and the delivery tells it (RecordTooLarge); the others are.
         """
         from quorumlog.client.arrow_split import ArrowColumns, split  # pyarrow, numpy and numba: only who asks

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.client.arrow_split import MIN_SHARES, ArrowColumns, split
+from quorumlog.client.arrow_split import MIN_SHARES, ROW_BYTES, ArrowColumns, split
 from quorumlog.client.partitioning import TableTurns
 from quorumlog.records import decode_batch, headers
 
@@ -36,13 +36,18 @@ def placed(columns: ArrowColumns, partitions: int, fixed: int | None, turn: int)
     return found
 
 
-@given(st.integers(0, 50), st.integers(1, 8), st.integers(0, 20))
+def rows_of_batch(rows: int) -> int:
+    return BATCH_BYTES * rows // (int(columns_of(rows).values.nbytes) + ROW_BYTES * rows)
+
+
+@given(st.integers(0, 50), st.integers(2, 8), st.integers(0, 20))
 def test_rows_without_keys_go_in_equal_ranges_from_the_first_partition_on(
     rows: int, partitions: int, first: int
 ) -> None:
     wanted: dict[int, list[int]] = {}
     for row in range(rows):
-        wanted.setdefault((row * min(rows, partitions) // rows + first) % partitions, []).append(row)
+        shares = max(min(rows, partitions), -(-rows // rows_of_batch(rows)))
+        wanted.setdefault((row * shares // rows + first) % partitions, []).append(row)
     assert placed(columns_of(rows), partitions, None, first) == wanted
 
 
@@ -55,21 +60,24 @@ def test_a_topic_of_many_partitions_gets_batches_not_single_rows(rows: int, firs
     assert len(shares) >= min(rows, MIN_SHARES)
 
 
+@pytest.mark.parametrize("partitions", [2, 6, 1_000])
 @pytest.mark.parametrize("record_bytes", [1, 100, 1_024, 15_000])
-def test_what_a_partition_of_many_gets_fits_one_batch(record_bytes: int) -> None:
+def test_what_a_partition_gets_at_once_fits_one_batch(record_bytes: int, partitions: int) -> None:
     """One row more than fits made a batch of a few rows behind each full one."""
     batch_bytes = 64 << 10
     columns = ArrowColumns.of(pa.table({"value": [bytes(record_bytes)] * (3_000_000 // record_bytes)}), **NOW)
-    shares = list(split(columns, 1_000, None, 0, batch_bytes))
+    shares = list(split(columns, partitions, None, 0, batch_bytes))
     assert MIN_SHARES < len(shares) < 1_000
+    assert [partition for partition, _ in shares] == [number % partitions for number in range(len(shares))]
     assert {len(list(columns.encode(rows, batch_bytes, "none"))) for _, rows in shares} == {1}
 
 
-@pytest.mark.parametrize("sizes", [(1,), (100,), (100, 2_000), (3, 40, 1_000)], ids=str)
-def test_over_many_tables_all_partitions_get_equal_shares(sizes: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("partitions", [6, 250])
+@pytest.mark.parametrize("sizes", [(1,), (7,), (100,), (100, 2_000), (3, 40, 1_000)], ids=str)
+def test_over_many_tables_all_partitions_get_equal_shares(sizes: tuple[int, ...], partitions: int) -> None:
     """Turns of as many partitions as this table fills left out most of them: single rows went to an eighth."""
     tables = [columns_of(rows) for rows in sizes]
-    turns, partitions, got = TableTurns(random.Random(1)), 250, [0] * 250
+    turns, got = TableTurns(random.Random(1)), [0] * partitions
     for number in range(3_000):
         table = tables[number % len(tables)]
         shares = list(split(table, partitions, None, turns.first("t", partitions), BATCH_BYTES))
