@@ -30,7 +30,7 @@ class Steps:
         self._is_at_work = True
         try:
             awaited = self._coroutine.send(None)
-        except StopIteration:
+        except (StopIteration, asyncio.CancelledError):  # what it waits for was cancelled: so is it, as a task would be
             self.has_ended = True
         except Exception as error:
             self.has_ended = True

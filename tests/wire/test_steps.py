@@ -29,8 +29,11 @@ class Told:
 
 def run(check: Callable[[Told], Awaitable[None]]) -> None:
     async def main() -> None:
+        unexpected: list[str] = []  # nothing may reach the loop: a node stops at that
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, what: unexpected.append(str(what)))
         async with asyncio.timeout(10):
             await check(Told())
+        assert unexpected == []
 
     asyncio.run(main())
 
@@ -77,6 +80,18 @@ def test_the_error_of_a_future_is_raised_where_it_is_awaited_and_told_once() -> 
         await asyncio.sleep(0)
         assert told.events == ["begun", "over"]
         assert told.crashes == ["a test: OSError('no disk')"]
+
+    run(check)
+
+
+def test_who_waits_for_what_is_cancelled_ends_quietly() -> None:
+    async def check(told: Told) -> None:
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        steps = told.steps(told.wait(future))
+        steps.go_on()
+        future.cancel()
+        await asyncio.sleep(0)
+        assert told.events == ["begun", "over"] and steps.has_ended and told.crashes == []
 
     run(check)
 
