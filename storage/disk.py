@@ -78,6 +78,14 @@ class File(Protocol):
 
     def truncate(self, size: int) -> None: ...
 
+    def drop_cached(self) -> None:
+        """From now on reads show what the disk holds, and what is still on its way there.
+
+        After a sync that failed the machine's memory shows bytes that will never be on the disk, and the next sync,
+        also one of another process, says that all is well.
+        """
+        ...
+
     def size(self) -> int: ...
 
     def close(self) -> None:

@@ -113,6 +113,8 @@ def _recover(
         end_offset = trusted[-1].next_offset(trusted[-1].size)
         epochs.truncate_from_end(end_offset)
         return LoadedLog(tuple(trusted), epochs, end_offset, RecoveryReport())
+    for segment in suspect:
+        segment.file.drop_cached()  # the process before may have ended because a sync failed
     scan = _scan_for(suspect[0].base_offset, epochs, rules)
     sizes = [segment.size for segment in suspect]
     kept = _scan_all(scan, suspect)

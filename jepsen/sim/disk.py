@@ -290,6 +290,11 @@ class SimFile:
         self._node.change(Truncate(size))
         self._disk._end("truncate", self._path, str(size).encode())
 
+    def drop_cached(self) -> None:
+        self._begin("drop_cached", 0)
+        if self._node.drop_cached():
+            self._disk._end("drop_cached", self._path)
+
     def size(self) -> int:
         self._begin("size", 0)
         return len(self._node.current)

@@ -55,7 +55,7 @@ class Mirrors:
             mirror = self.of(machine, log)
             if kind == "pwritev":
                 mirror.on_write(file)
-            elif kind in ("truncate", "unlink", "rename"):
+            elif kind in ("truncate", "unlink", "rename", "drop_cached"):
                 self._forget(log, mirror)
 
     def _forget(self, log: str, mirror: LogMirror) -> None:

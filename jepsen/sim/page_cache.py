@@ -51,6 +51,7 @@ class FileNode:
         self.current = bytearray()
         self.durable = bytearray()
         self.pending: list[Change] = []  # in order; current == durable + pending, unless a sync has failed
+        self.sync_failed = False  # and memory was not dropped since
 
     def change(self, change: Change) -> None:
         apply_change(self.current, change)
@@ -64,8 +65,20 @@ class FileNode:
     def fail_sync(self) -> None:
         """What Linux does: the pages are marked clean, so memory still shows bytes that will never reach the disk."""
         self.pending.clear()
+        self.sync_failed = True
+
+    def drop_cached(self) -> bool:
+        """Memory shows what the disk holds and what is still to be written. True if it showed something else."""
+        if not self.sync_failed:
+            return False
+        self.sync_failed = False
+        self.current = bytearray(self.durable)
+        for change in self.pending:
+            apply_change(self.current, change)
+        return True
 
     def power_cut(self, rng: random.Random, sector_bytes: int) -> None:
+        self.sync_failed = False
         for change in _surviving(self.pending, rng, sector_bytes):
             apply_change(self.durable, change)
         self.pending.clear()

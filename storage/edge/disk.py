@@ -113,6 +113,11 @@ class RealFile:
         with _AsDiskError(self._path, "truncate"):
             os.ftruncate(self._fd, size)
 
+    def drop_cached(self) -> None:
+        if hasattr(os, "posix_fadvise"):  # not on macOS
+            with _AsDiskError(self._path, "drop from memory"):
+                os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
     def size(self) -> int:
         with _AsDiskError(self._path, "size"):
             return os.fstat(self._fd).st_size

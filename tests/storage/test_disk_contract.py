@@ -49,6 +49,18 @@ def test_written_bytes_are_read_back(place: tuple[Disk, str]) -> None:
     assert disk.read_bytes(f"{root}/a") == b"hello world"
 
 
+def test_dropping_what_is_cached_loses_nothing_written(place: tuple[Disk, str]) -> None:
+    disk, root = place
+    file = disk.open(f"{root}/a", create=True)
+    file.pwritev([b"synced "], 0)
+    file.sync()
+    file.pwritev([b"written"], 7)
+    file.drop_cached()
+    assert (file.size(), file.pread(0, 100)) == (14, b"synced written")
+    file.sync()
+    assert disk.read_bytes(f"{root}/a") == b"synced written"
+
+
 @pytest.mark.parametrize("size", [10, UNCACHED_FROM_BYTES, 3 * UNCACHED_FROM_BYTES + 7])
 @pytest.mark.parametrize("count", [1, 5000])
 def test_what_is_not_read_soon_is_read_back_all_the_same(place: tuple[Disk, str], size: int, count: int) -> None:

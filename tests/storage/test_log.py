@@ -169,6 +169,27 @@ def test_a_failed_sync_ends_the_log() -> None:
         log.sync()
 
 
+@pytest.mark.parametrize("power_fails", [False, True])
+def test_what_a_failed_sync_left_in_memory_only_is_not_taken_for_stored_by_the_next_process(power_fails: bool) -> None:
+    """Linux marks the pages clean: they are read as if they were there, and the next sync says that all is well."""
+    disk, log = filled()
+    append(log, [b"x"])
+    disk.faults = lambda operation: Fail() if operation.kind == "sync" else None
+    with pytest.raises(DiskError):
+        log.sync()
+    disk.faults = lambda operation: None
+    disk.kill()
+    log = open_log(disk)
+    told = log.synced_end
+    if power_fails:
+        disk.crash(random.Random(1))
+        log = open_log(disk)
+    assert (told, log.end_offset) == (60, 60)
+    append(log, [b"y"])
+    log.sync()
+    assert [value for _, _, value in read_all(log)][60:] == [b"y"]
+
+
 def test_a_torn_tail_at_every_byte() -> None:
     disk = disk_with_data()
     log = open_log(disk, LogConfig())
