@@ -13,6 +13,7 @@ from functools import partial
 
 from jepsen.sim.aimed import fenced_joiner, run_script, stale_proposal
 from jepsen.sim.cluster import CLIENT_HOST, SimCluster
+from jepsen.sim.failing_disk import failing_disk
 from jepsen.sim.link import LinkProfile
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message, Phase, Verdict
@@ -61,6 +62,7 @@ class Nemesis:
             "holding": lambda: self._links(hold=0.02, hold_max_ns=20_000 * NS_PER_MS),
             "flapping": self._flap,
             "slow-disk": self._slow_disk,
+            "failing-disk": self._failing_disk,
             "wall-clock": self._wall_clock,
             "wrong-refusal": self._wrong_refusal,
             "hold-alter-partition": self._hold_alter_partition,
@@ -258,6 +260,10 @@ class Nemesis:
             machine.slow_sync_ns = 0
 
         return undo
+
+    def _failing_disk(self) -> Undo:
+        sound = [machine for machine in self._all if machine.host not in self._cluster.invariants.crashes_expected]
+        return failing_disk(self._cluster, self._one(sound), self._rng) if sound else _nothing
 
     def _wall_clock(self) -> Undo:
         machine = self._one(self._all)

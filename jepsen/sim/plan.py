@@ -24,7 +24,7 @@ NETWORK = (
 )
 OTHER = ("slow-disk", "wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
 SCRIPTED = ("fenced-joiner", "stale-proposal", "rival-candidates")  # aimed.py, rivals.py
-ALL_FAULTS = (*PROCESS, *NETWORK, *OTHER, *SCRIPTED)
+ALL_FAULTS = (*PROCESS, *NETWORK, *OTHER, *SCRIPTED)  # of the swarm; "failing-disk" has a profile of its own
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "calm": (),
@@ -36,6 +36,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "truncation": ("power-one", "power-all", "kill-broker", "lagging-follower", "isolate"),
     "retries": ("lossy", "cut-clients", "kill-broker", "isolate", "restart-storm"),
     "disks": ("power-one", "power-all", "slow-disk"),
+    "failing-disks": ("failing-disk", "failing-disk", "kill-broker", "slow-disk", "power-one"),
 }
 
 

@@ -1,0 +1,51 @@
+"""A disk that begins to fail: some or all of its writes and syncs, with EIO or for lack of space, until it is replaced.
+
+A process whose only log directory has failed ends by itself, as it must; so it may while its disk fails, and a start on
+that disk may fail too. What was synced stays: a record that was acknowledged by all in sync is on their disks, and a
+failing one takes nothing back. So no checker has to know of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import random
+from collections.abc import Callable
+
+from jepsen.sim.cluster import SimCluster
+from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, ShortWrite
+from jepsen.sim.machine import Machine
+from jepsen.sim.settings import METADATA_LOG
+
+_WRITES, _SYNCS, _NAMES = ("pwritev",), ("sync", "sync_directory"), ("rename", "open", "unlink", "truncate")
+_KINDS = (_WRITES, _SYNCS, _WRITES + _SYNCS, _WRITES + _SYNCS + _NAMES)
+_FAULTS: tuple[Fault, ...] = (Fail(errno.EIO), Fail(errno.ENOSPC), ShortWrite(10))
+_RATES = (1.0, 0.2, 0.02)
+
+
+def failing_disk(cluster: SimCluster, machine: Machine, rng: random.Random) -> Callable[[], None]:
+    """Returns how it is put right: the process is killed, if it still runs, and started on a disk that works."""
+    expected = cluster.invariants.crashes_expected
+    sound = machine.disk.faults
+    machine.disk.faults = _plan(rng)
+    expected[machine.host] = None
+
+    def undo() -> None:
+        machine.disk.faults = sound
+        expected.pop(machine.host, None)
+        machine.kill()
+        if not machine.alive:
+            machine.start()
+
+    return undo
+
+
+def _plan(rng: random.Random) -> FaultPlan:
+    kinds, rate, fault = rng.choice(_KINDS), rng.choice(_RATES), rng.choice(_FAULTS)
+    spares_metadata = rng.random() < 0.5
+
+    def plan(operation: Operation) -> Fault | None:
+        if operation.kind not in kinds or (spares_metadata and operation.path.startswith(METADATA_LOG)):
+            return None
+        return fault if rng.random() < rate else None
+
+    return plan
