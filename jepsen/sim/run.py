@@ -131,6 +131,8 @@ class _Simulation:
         if self.cluster.findings:
             return
         self._perform(self.workload.read_all(), "everything-can-be-read")
+        # Whose connection was lost just before the healing has left the ISR since, until that call has timed out.
+        self._until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
         self._for(2)
         if not self.cluster.findings:
             self.cluster.invariants.at_the_end()
