@@ -26,7 +26,7 @@ class NotFormatted(Exception):
     """A directory without meta.properties."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"{path} has no {META_PROPERTIES}; format it with `quorumlog format`")
+        super().__init__(f"{path} has no {META_PROPERTIES}; format it with `quorumlog storage format`")
         self.path = path
 
 
@@ -153,10 +153,14 @@ class LogDirectory:
 
 
 def _take_marker(disk: Disk, path: str) -> CleanShutdown | None:
-    """Its existence means clean; its content is only the broker epoch."""
+    """Its existence means clean; its content is only the broker epoch. All names beside it are durable after this.
+
+    A killed process may have made or renamed some in memory only, and who finds them takes them for stored.
+    """
     try:
         content = disk.read_bytes(path)
     except FileMissing:
+        disk.sync_directory(parent_of(path))
         return None
     remove_durably(disk, path)
     return CleanShutdown(_broker_epoch(content))

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from storage_samples import disk_with_data
+from storage_samples import batch, disk_with_data
 
 from jepsen.sim.disk import SimDisk
 from storage.directory import (
@@ -20,6 +20,8 @@ from storage.directory import (
     read_meta,
 )
 from storage.disk import DirectoryLocked
+from storage.log import Log
+from storage.log_config import LogConfig
 from storage.meta_properties import MetaProperties, WrongDirectory, check_directories
 from storage.names import BadDirectoryName, PartitionName
 from storage.partition_metadata import BadPartitionMetadata, parse_partition_metadata, read_topic_id, write_topic_id
@@ -62,7 +64,7 @@ def test_one_node_holds_a_directory() -> None:
 
 
 def test_a_directory_without_its_file_is_named() -> None:
-    with pytest.raises(NotFormatted, match="quorumlog format"):
+    with pytest.raises(NotFormatted, match="quorumlog storage format"):
         LogDirectory.open(disk_with_data(), "/data")
 
 
@@ -103,6 +105,21 @@ def test_the_clean_marker_is_gone_before_anything_is_loaded() -> None:
     assert LogDirectory.open(disk, "/data/d").clean_shutdown == CleanShutdown(12)
     disk.crash(random.Random(1))
     assert LogDirectory.open(disk, "/data/d").clean_shutdown is None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_names_that_a_killed_process_left_in_memory_are_durable_before_they_are_relied_on(seed: int) -> None:
+    """Killed before it had synced a new partition's name: the next process finds the partition, and stores into it."""
+    disk = formatted()
+    LogDirectory.open(disk, "/data/d")
+    disk.make_directory("/data/d/t-0")
+    disk.kill()
+    LogDirectory.open(disk, "/data/d")
+    log = Log.open(disk, "/data/d/t-0", LogConfig())
+    log.append([batch(0, [b"acknowledged"])])
+    log.sync()
+    disk.crash(random.Random(seed))
+    assert Log.open(disk, "/data/d/t-0", LogConfig()).end_offset == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"brokerEpoch":"x"}', b'{"brokerEpoch":true}', b"\xff"])
