@@ -126,7 +126,7 @@ class Node:
                 flags = 0 if log.followed or size < UNCACHED_FROM_BYTES else UNCACHED
                 try:
                     assert os.pwritev(log.file, found, log.position, flags) == size
-                except OSError:  # an older kernel
+                except (OSError, NotImplementedError):  # an older kernel, or Python's C library
                     assert os.pwritev(log.file, found, log.position) == size
                 log.position += size
             ends = [(log, log.position) for log in parts]

@@ -2,7 +2,7 @@
 
 A follower's records are read after a change of leader only, and yet would push the leaders' out of the cache, each page
 taken from the kernel anew. Large writes say `RWF_DONTCACHE` (Linux 6.14: pages go back as soon as they are on disk);
-where kernel or file system refuses that, pages are given back after the sync that made them clean
+where kernel, file system or Python refuses that, pages are given back after the sync that made them clean
 (`posix_fadvise`). Small writes do neither: the next one would have to read its first block back from the disk.
 Hints, all of them: what is refused is not done, and nothing is lost. Figures: bench/README.md, "What was tried".
 """
@@ -36,6 +36,8 @@ class UncachedWrites:
         if not self._is_refused:
             try:
                 return os.pwritev(fd, buffers, position, _RWF_DONTCACHE)
+            except NotImplementedError:  # a Python that was built for a C library without the call
+                self._is_refused = True
             except OSError as error:
                 if error.errno not in _REFUSALS:
                     raise

@@ -24,7 +24,7 @@ LARGE = bytes(UNCACHED_FROM_BYTES)
 class Kernel:
     """The two system calls, watched; `error` is what a write that asks for no cache meets."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: int = 0) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> None:
         self.error = error
         self.flags: list[int] = []
         self.given_back: list[tuple[int, int]] = []
@@ -34,8 +34,8 @@ class Kernel:
 
     def pwritev(self, fd: int, buffers: list[bytes], position: int, flags: int = 0) -> int:
         self.flags.append(flags)
-        if flags and self.error:
-            raise OSError(self.error, os.strerror(self.error))
+        if flags and self.error is not None:
+            raise self.error
         return self._pwritev(fd, buffers, position)
 
     def fadvise(self, _fd: int, start: int, length: int, advice: int) -> None:
@@ -58,10 +58,17 @@ def test_only_large_writes_that_nobody_reads_soon_ask(tmp_path: Path, monkeypatc
     assert kernel.given_back == []  # the kernel does it by itself
 
 
+REFUSALS = [
+    ("kernel", OSError(errno.EOPNOTSUPP, "")),
+    ("file system", OSError(errno.EINVAL, "")),
+    ("Python built for an older C library", NotImplementedError("pwritev2: flags unavailable on this platform")),
+]
+
+
 @linux_only
-@pytest.mark.parametrize("refusal", [errno.EOPNOTSUPP, errno.EINVAL])
+@pytest.mark.parametrize("refusal", [case[1] for case in REFUSALS], ids=[case[0] for case in REFUSALS])
 def test_a_kernel_that_refuses_is_told_after_the_sync(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: Exception
 ) -> None:
     kernel = Kernel(monkeypatch, refusal)
     file = RealDisk().open(f"{tmp_path}/log", create=True)
@@ -77,7 +84,7 @@ def test_a_kernel_that_refuses_is_told_after_the_sync(
 
 @linux_only
 def test_an_error_of_the_disk_is_no_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = Kernel(monkeypatch, errno.ENOSPC)
+    kernel = Kernel(monkeypatch, OSError(errno.ENOSPC, ""))
     file = RealDisk().open(f"{tmp_path}/log", create=True)
     with pytest.raises(DiskError, match="ENOSPC"):
         file.pwritev([LARGE], 0, read_soon=False)
