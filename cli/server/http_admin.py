@@ -53,6 +53,8 @@ class HttpAdmin:
                 await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # a peer that does not finish its question gets no answer
+        except asyncio.CancelledError:
+            pass  # the loop ends; streams before Python 3.13 would tell it that a callback has failed
         finally:
             writer.close()
 

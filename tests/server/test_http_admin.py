@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from cli.server.fail_stop import stop_on_loop_errors
 from cli.server.http_admin import HttpAdmin, Page
 
 CASES = [
@@ -47,3 +48,27 @@ def test_pages(sent: bytes, status: bytes, body: bytes) -> None:
     assert answer.startswith(status)
     assert body in answer
     assert bool(answer) == bool(status)
+
+
+def test_who_is_being_answered_when_the_node_stops_does_not_make_it_fail() -> None:
+    """A cancelled handler is no error, though asyncio's streams take it for one before Python 3.13."""
+    crashes: list[BaseException] = []
+
+    async def scenario() -> None:
+        stop_on_loop_errors(asyncio.get_running_loop(), lambda _, error: crashes.append(error))
+        asked = asyncio.Event()
+
+        async def never() -> Page:
+            asked.set()
+            await asyncio.Event().wait()
+            return Page(200, b"")
+
+        admin = HttpAdmin({"/never": never})
+        address = await admin.start("127.0.0.1", 0)
+        _, writer = await asyncio.open_connection(address.host, address.port)
+        writer.write(b"GET /never HTTP/1.1\r\n\r\n")
+        await asked.wait()
+        await admin.close()
+
+    asyncio.run(scenario())
+    assert crashes == []
