@@ -1,8 +1,8 @@
 """Changes that come by the thousand, a few at a time, so that others get their turns at the directory's worker.
 
 Opening a log takes 3 ms of syncs. A thousand of them in the worker's queue, for a new topic, held up every append that
-came behind them, and the quorum's log, which shares the worker: nothing was committed for seconds, no heartbeat was
-answered, and all brokers were fenced.
+came behind them, and the quorum's log, which shared the worker then: nothing was committed for seconds, no heartbeat
+was answered, and all brokers were fenced.
 
 They are performed in the order of calls among themselves, each behind what the queue held when it got its turn.
 """

@@ -34,7 +34,7 @@ class DirectoryOffline(Exception):
     def __init__(self, path: str, cause: BaseException) -> None:
         super().__init__(
             f"log directory {path} is offline: {cause}. Its replicas are served by other brokers; "
-            "repair it, then restart the node or bring it back with `quorumlog log-dirs online`"
+            "repair it, then restart the node"
         )
         self.path, self.cause = path, cause
 
