@@ -182,7 +182,7 @@ class AsyncProducer:
     ) -> list[tuple[BatchFate, Any]]:
         parts: list[tuple[BatchFate, Any]] = []
         for unsealed, places in columns.encode(rows, self._batch_size, self.options.compression_type):
-            if len(unsealed.buffer) > self.options.max_request_size:
+            if unsealed.count == 1 and len(unsealed.buffer) > self.options.max_request_size:
                 parts.append((self._refuse_row(topic, partition, len(unsealed.buffer)), places))
                 continue
             await self._wait_for_room(len(unsealed.buffer))

@@ -370,6 +370,21 @@ def test_an_arrow_row_that_no_request_may_hold_fails_alone_and_is_not_sent(compr
     assert cluster.values("t", 0) == [rows[0], rows[2], rows[3]]
 
 
+@pytest.mark.parametrize("compression", ["gzip", "zstd", "lz4", "snappy"])
+def test_rows_that_compression_makes_larger_are_no_row_too_large(compression: str) -> None:
+    """Two that fill a batch to the byte, of bytes that nothing makes smaller."""
+    cluster = FakeCluster()
+    rows = [random.Random(number).randbytes(960) for number in range(2)]
+
+    async def scenario() -> None:
+        async with make(cluster, max_request_size=2000, compression_type=compression) as producer:
+            await (await producer.send_arrow("t", pa.table({"value": rows}), partition=0))
+
+    run(scenario())
+    ((_, _, data),) = cluster.topics["t"][0].batches
+    assert cluster.values("t", 0) == rows and len(data) > 2000
+
+
 def test_an_arrow_row_too_large_that_nobody_hears_of_is_told_by_close() -> None:
     async def scenario() -> None:
         producer = make(FakeCluster(), max_request_size=1000)
