@@ -20,7 +20,7 @@ from quorumlog.records.columnar import lay_out, partition_keys
 
 Rows = Any  # a slice with both ends, or a numpy array of row numbers
 MIN_SHARES = 16  # of one table without keys: fewer only where there are fewer partitions or rows
-ROW_BYTES = 8  # upper bound of what a row of less than 16 KiB takes in a batch beyond its bytes in the column
+ROW_BYTES = 8  # what a row of less than 16 KiB takes at most beyond its bytes in the column, without headers and times
 COLUMNS = ("key", "value", "headers", "timestamp", "partition")
 
 
