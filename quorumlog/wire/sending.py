@@ -4,8 +4,9 @@ asyncio joins the buffers of `writelines` before Python 3.12, which copies every
 try is ours, while the transport holds nothing back; what the socket does not take is the transport's.
 
 It holds buffers as they are since 3.12: one unread byte of a view kept the frame beneath it, with all that others had
-sent in it, and a connection is charged for the byte alone. So what has to wait is copied, in pieces (3.11 does that
-by itself): a reader that is slow holds what it is charged for, and one piece.
+sent in it, and a connection is charged for the byte alone. And it adds up their sizes at each write: the 20,000 of one
+large answer, handed over one by one, would have held the loop for seconds. So what has to wait is copied, in pieces
+(3.11 does that by itself): a reader that is slow holds what it is charged for, and one piece.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import os
 import sys
 from collections.abc import Iterator
 
-from quorumlog.messages.buffer import Buffer
 from quorumlog.wire.codec import Frame
 
 _IOV_MAX = os.sysconf("SC_IOV_MAX")
@@ -35,15 +35,20 @@ def send(transport: asyncio.Transport, frame: Frame) -> None:
         transport.write(buffer)
 
 
-def copied(frame: Frame) -> Iterator[Buffer]:
-    """The same bytes in buffers of at most PIECE_BYTES that are nobody else's. What is so already stays as it is."""
+def copied(frame: Frame) -> Iterator[bytearray]:
+    """The same bytes in pieces of PIECE_BYTES, the last of them less, that are nobody else's."""
+    piece = bytearray()
     for buffer in frame:
-        if not isinstance(buffer, memoryview) and len(buffer) <= PIECE_BYTES:
-            yield buffer
-            continue
         view = memoryview(buffer)
-        for start in range(0, len(view), PIECE_BYTES):
-            yield bytes(view[start : start + PIECE_BYTES])
+        while view:
+            part = view[: PIECE_BYTES - len(piece)]
+            piece += part
+            view = view[len(part) :]
+            if len(piece) == PIECE_BYTES:
+                yield piece
+                piece = bytearray()
+    if piece:
+        yield piece
 
 
 def _write_now(descriptor: int, frame: Frame) -> int:

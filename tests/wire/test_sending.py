@@ -61,6 +61,13 @@ def test_what_waits_is_in_pieces_and_holds_no_frame(sizes: list[tuple[int, bool]
     pieces = list(copied(frame))
     assert b"".join(pieces) == b"".join(frame)
     assert all(len(piece) <= PIECE_BYTES and not isinstance(piece, memoryview) for piece in pieces)
+    assert len(pieces) == -(-sum(map(len, frame)) // PIECE_BYTES)
+
+
+def test_what_waits_is_joined() -> None:
+    """Since Python 3.12 a transport adds up the buffers that it holds at each write: 20,000 of them took seconds."""
+    frame: Frame = [memoryview(b"%05d" % number) for number in range(20_000)]
+    assert [len(piece) for piece in copied(frame)] == [PIECE_BYTES, 100_000 - PIECE_BYTES]
 
 
 def test_an_answer_that_a_slow_reader_leaves_lying_lets_go_of_its_frames() -> None:
