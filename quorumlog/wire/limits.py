@@ -48,6 +48,7 @@ class NodeBytes:
         self.used_bytes = 0
         self.granted_bytes = 0  # to fetches at work
         self._waiting: dict[Callable[[], None], None] = {}
+        self._is_resuming = False
 
     @property
     def has_room(self) -> bool:
@@ -59,6 +60,14 @@ class NodeBytes:
     def give_back(self, count: int) -> None:
         self.used_bytes -= count
         assert self.used_bytes >= 0
+        if not self._is_resuming:  # else one that was resumed is done already: the next shall not stand on its stack
+            self._is_resuming = True
+            try:
+                self._resume()
+            finally:
+                self._is_resuming = False
+
+    def _resume(self) -> None:
         while self._waiting and self.has_room:
             resume = next(iter(self._waiting))
             del self._waiting[resume]

@@ -1,8 +1,8 @@
 """One connection of a listener: frames in, handlers started in their order, answers out in that order.
 
 Shell. Answers that one turn of the loop brings leave in one piece. Reading pauses while this connection has enough at
-work, while its peer leaves answers lying, or while the node holds too much; nothing is dropped. A peer whose bytes
-cannot be read is closed with one log line, and nobody else notices.
+work or had enough of this turn, while its peer leaves answers lying, or while the node holds too much; nothing is
+dropped. A peer whose bytes cannot be read is closed with one log line, and nobody else notices.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 _LOCAL_APIS = (API_VERSIONS_KEY, sasl.HANDSHAKE_KEY, sasl.AUTHENTICATE_KEY, refused.JOIN_GROUP_KEY)
 _BY_STEPS = (ProduceRequest, FetchRequest)  # their handlers await nothing but futures
 _LOCAL_VERSIONS = {**sasl.SASL_VERSIONS, **refused.REFUSED_VERSIONS}
+AT_ONCE_MAX = 16  # requests whose handlers waited for nothing, before all others have a turn: a read may hold 1,000
 
 
 class ServedConnection(asyncio.BufferedProtocol):
@@ -52,6 +53,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._ended = False  # the peer sends no more
         self._is_beginning = False  # a request, whose answer may be there before its handler has waited
         self._leaves_soon = False
+        self._at_once = 0  # requests answered as soon as they were begun, since all others had a turn
         self.stalled_since_s: float | None = None  # loop time since when the peer takes no answers
         self.active_s = serving.loop.time()
 
@@ -60,7 +62,9 @@ class ServedConnection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=self._serving.limits.max_unsent_bytes)
-        if not self._serving.admit(self):
+        if self._serving.closed:
+            self.cut()
+        elif not self._serving.admit(self):
             self.close(f"{self._serving.limits.max_connections} connections are open already (max.connections)")
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -131,12 +135,22 @@ class ServedConnection(asyncio.BufferedProtocol):
                 self._is_beginning = False
             if self._answering.is_due:
                 self._flush()
+                self._count_at_once()
         self._pause_or_resume()
         if self._ended and self.idle and self._transport is not None:
             self._transport.close()
 
+    def _count_at_once(self) -> None:
+        self._at_once += 1
+        if self._at_once == AT_ONCE_MAX:
+            self._serving.loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._at_once = 0
+        self._pump()
+
     def _may_begin(self, frame: memoryview) -> bool:
-        if self.stalled_since_s is not None:
+        if self.stalled_since_s is not None or self._at_once >= AT_ONCE_MAX:
             return False
         if self._answering and not self._answering.has_room(_is_ordered(frame)):
             return False

@@ -46,6 +46,7 @@ class Serving:
         self.loop = asyncio.get_running_loop()
         self.nursery = Nursery(on_crash)
         self._connections: dict[ServedConnection, None] = {}
+        self.closed = False
 
     def admit(self, connection: ServedConnection) -> bool:
         """False: there are too many."""
@@ -58,6 +59,8 @@ class Serving:
         self._connections.pop(connection, None)
 
     def cut_all(self) -> None:
+        """For good: one that was accepted and is not known yet is cut when it is."""
+        self.closed = True
         for connection in list(self._connections):
             connection.cut()
 

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from collections import Counter
 from typing import Any
 
 import pytest
 from lane import echo, request_bytes, serving
 
+from quorumlog.messages.cluster import MetadataRequest
+from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.wire import served as served_module
 from quorumlog.wire.codec import Frame
+from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.sending import send
+from quorumlog.wire.served import AT_ONCE_MAX, ServedConnection
 
 
 def produce(number: int) -> bytes:
     topic = ProduceTopic(name="t", partitions=(ProducePartition(index=0, records=b"r"),))
     return request_bytes(ProduceRequest(acks=-1, timeout_ms=number, topics=(topic,)), number, 12)
+
+
+def fetch(number: int) -> bytes:
+    return request_bytes(FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1), number)
 
 
 def test_answers_that_come_in_one_turn_leave_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,3 +97,89 @@ def test_no_handler_outlives_its_listener() -> None:
             assert events == ["begun", "begun", "over", "over"]
 
     asyncio.run(scenario())
+
+
+def test_who_asks_for_much_at_once_leaves_the_loop_to_others_in_between() -> None:
+    """One read of small fetches, each answered from memory, was one turn of the loop."""
+
+    async def scenario() -> None:
+        turn = 0
+        begun: Counter[int] = Counter()
+
+        async def count_turns() -> None:
+            nonlocal turn
+            while True:
+                turn += 1
+                await asyncio.sleep(0)
+
+        async def note(context: Any, request: Any) -> Any:
+            begun[turn] += 1
+            return await echo(context, request)
+
+        async with serving(note) as served:
+            counting = asyncio.create_task(count_turns())
+            wire = await served.socket()
+            wire.send(b"".join(fetch(number) for number in range(500)))
+            ids = [int.from_bytes((await wire.frame())[:4], "big") for _ in range(500)]
+            counting.cancel()
+            assert ids == list(range(500)) and served.crashes == []
+            assert max(begun.values()) <= 2 * AT_ONCE_MAX
+            wire.close()
+
+    asyncio.run(scenario())
+
+
+def test_connections_that_waited_for_room_do_not_pile_up_on_the_stack() -> None:
+    """Each that was let go on gave its bytes back at once, and let the next go on within that."""
+    gate = asyncio.Event()
+
+    async def behind_the_gate(context: Any, request: Any) -> Any:
+        if isinstance(request, MetadataRequest):
+            await gate.wait()
+        return await echo(context, request)
+
+    async def scenario() -> None:
+        broken: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, what: broken.append(str(what)))
+        async with serving(behind_the_gate, limits=WireLimits(max_node_bytes=1, min_grant_bytes=1)) as served:
+            holder = await served.socket()
+            holder.send(request_bytes(MetadataRequest(all_topics=True)))
+            while not served.transport._node_bytes.used_bytes:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            wires = [await served.socket() for _ in range(400)]
+            for number, wire in enumerate(wires):
+                wire.send(fetch(number))
+            while len(served.transport._node_bytes._waiting) < len(wires):  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            gate.set()
+            ids = [int.from_bytes((await wire.frame())[:4], "big") for wire in wires]
+            assert ids == list(range(400)) and served.crashes == [] and broken == []
+            for wire in [holder, *wires]:
+                wire.close()
+
+    asyncio.run(scenario())
+
+
+def test_who_is_accepted_while_the_listener_closes_is_cut_off() -> None:
+    """Nobody knows of a connection before the first call of its protocol; a request of it stopped the node."""
+
+    async def scenario() -> bytes:
+        loop = asyncio.get_running_loop()
+        broken: list[str] = []
+        loop.set_exception_handler(lambda _loop, what: broken.append(str(what)))
+        async with serving(echo) as served:
+            late = ServedConnection(served.server._serving)
+            await served.server.close()
+            ours, peer = socket.socketpair()
+            with peer:
+                peer.sendall(request_bytes(MetadataRequest(all_topics=True)))
+                peer.setblocking(False)
+                await loop.create_connection(lambda: late, sock=ours)
+                try:
+                    answered = await loop.sock_recv(peer, 1)
+                except ConnectionResetError:
+                    answered = b""
+        assert broken == [] and served.crashes == []
+        return answered
+
+    assert asyncio.run(scenario()) == b""
