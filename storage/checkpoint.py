@@ -58,40 +58,46 @@ def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, Offset
 class RecoveryPoints:
     """The recovery points of one writer's logs and what of them is on disk. Used by that writer only.
 
-    directory: where their file lies.
+    directory: where their file lies. It is read at its first use, in the writer's turn: if the disk fails there, the
+    directory is offline as after any other failure.
 
-    An unreadable file counts as empty: every log is then recovered from its start, which is slow and right.
+    An unreadable text counts as empty: every log is then recovered from its start, which is slow and right.
     """
 
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._path = f"{directory}/{RECOVERY_POINTS}"
-        try:
-            self._on_disk = read_offsets(disk, self._path)
-        except CorruptCheckpoint:
-            self._on_disk = {}
+        self._on_disk: Mapping[TopicPartition, Offset] | None = None
 
     def get(self, partition: TopicPartition) -> Offset:
         """0 where none is known."""
-        return max(0, self._on_disk.get(partition, 0))
+        return max(0, self._known().get(partition, 0))
 
     def write(self, points: Mapping[TopicPartition, Offset]) -> None:
         """Replace all points by these: the synced ends of the directory's logs."""
-        if points != self._on_disk:
+        if points != self._known():
             write_offsets(self._disk, self._path, points)
             self._on_disk = dict(points)
 
     def note(self, points: Mapping[TopicPartition, Offset]) -> None:
         """Set these points and leave the others, which somebody else keeps."""
-        self.write({**self._on_disk, **points})
+        self.write({**self._known(), **points})
 
     def forget(self, partition: TopicPartition) -> None:
         """The log is gone: one of the same name that is made later begins at nothing."""
-        self.write({key: offset for key, offset in self._on_disk.items() if key != partition})
+        self.write({key: offset for key, offset in self._known().items() if key != partition})
 
     def lower(self, log_path: str, offset: Offset) -> None:
         """Before the log in `log_path` is truncated to `offset`: no point on disk may be above it."""
         name = parse_directory(name_of(log_path))
         key = (name.topic, name.partition)
-        if self._on_disk.get(key, 0) > offset:
-            self.write({**self._on_disk, key: offset})
+        if self._known().get(key, 0) > offset:
+            self.write({**self._known(), key: offset})
+
+    def _known(self) -> Mapping[TopicPartition, Offset]:
+        if self._on_disk is None:
+            try:
+                self._on_disk = read_offsets(self._disk, self._path)
+            except CorruptCheckpoint:
+                self._on_disk = {}
+        return self._on_disk

@@ -6,8 +6,6 @@ directory all the same, and shares that one's fate: who of the two meets a disk'
 
 from __future__ import annotations
 
-from typing import cast
-
 from broker.log_directory import LogDirectory
 from cli.server.config import NodeConfig
 from cli.server.directories import NodeDirectories
@@ -15,7 +13,6 @@ from cli.server.edges import Edges
 from quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog.ids import ZERO_UUID
 from storage.checkpoint import RecoveryPoints
-from storage.disk import Disk, DiskError, FileMissing
 from storage.worker import Worker
 from storage.writer import DirectoryWriter, Standing
 
@@ -31,7 +28,7 @@ class DirectoryWorkers:
         self._config = config
         self._edges = edges
         self._directories = directories
-        self._points = {path: _recovery_points(edges.disk, path) for path in config.directories}
+        self._points = {path: RecoveryPoints(edges.disk, path) for path in config.directories}
         self._points[config.metadata_log_dir].forget(METADATA_PARTITION)  # of when it was written with the partitions
         standings = {path: Standing(path) for path in config.directories}
         path = f"{config.metadata_log_dir}/{METADATA_DIRECTORY}"
@@ -67,17 +64,3 @@ class DirectoryWorkers:
         for worker in workers:
             worker.close()
         return all(worker.offline is None for worker in workers)
-
-
-class _NoFiles:
-    """Stands for a disk that cannot be read: nothing is there."""
-
-    def read_bytes(self, path: str) -> bytes:
-        raise FileMissing(path, "read")
-
-
-def _recovery_points(disk: Disk, path: str) -> RecoveryPoints:
-    try:
-        return RecoveryPoints(disk, path)
-    except DiskError:
-        return RecoveryPoints(cast(Disk, _NoFiles()), path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -172,6 +173,19 @@ def test_the_line_that_an_earlier_release_kept_among_the_partitions_goes() -> No
     world.workers.quorum_points.note({METADATA_PARTITION: 3})
     assert read_offsets(world.disk, f"{METADATA}/{RECOVERY_POINTS}") == {METADATA_PARTITION: 3}
     assert read_offsets(world.disk, f"{DATA}/{RECOVERY_POINTS}") == {("t", 0): 7}
+
+
+def test_a_directory_whose_recovery_points_cannot_be_read_is_offline_and_no_other() -> None:
+    """Taken for none they would never be lowered, and be there again when the disk has recovered."""
+    world = World()
+    world.disk.faults = lambda operation: Fail() if operation.path == f"{OTHER}/{RECOVERY_POINTS}" else None
+    told: dict[str, Outcome] = {}
+    for entry in world.workers.for_replicas():
+        job = CallJob(partial(entry.recovery_points.note, {("t", 0): 3}))
+        entry.worker.submit(job, None, partial(told.__setitem__, entry.path))
+    world.run()
+    assert told[DATA].error is None and isinstance(told[OTHER].error, DirectoryOffline)
+    assert world.partitions.offline is None and world.elsewhere.offline is not None
 
 
 def test_in_order_is_what_no_failure_came_up_to_the_end_of() -> None:
