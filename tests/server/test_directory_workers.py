@@ -178,6 +178,7 @@ def test_the_line_that_an_earlier_release_kept_among_the_partitions_goes() -> No
 def test_a_directory_whose_recovery_points_cannot_be_read_is_offline_and_no_other() -> None:
     """Taken for none they would never be lowered, and be there again when the disk has recovered."""
     world = World()
+    write_offsets(world.disk, f"{OTHER}/{RECOVERY_POINTS}", {("t", 0): 5})
     world.disk.faults = lambda operation: Fail() if operation.path == f"{OTHER}/{RECOVERY_POINTS}" else None
     told: dict[str, Outcome] = {}
     for entry in world.workers.for_replicas():
