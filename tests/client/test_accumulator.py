@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorumlog.client.accumulator import Accumulator, Batch, record_bytes
@@ -121,6 +122,30 @@ def test_partitions_in_which_nothing_waits_are_not_looked_at(monkeypatch: pytest
     monkeypatch.setattr(accumulator, "_due_ms", counted)
     assert list(accumulator.sendable(0)) == [("t", 7)] and accumulator.next_due_ms() == 0
     assert looks == 2
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 1 << 32))
+def test_who_waits_is_who_has_something_that_waits_whatever_happened(seed: int) -> None:
+    """Beside a look at every partition that was ever used."""
+    rng, accumulator, now_ms = random.Random(seed), make(delivery_timeout_ms=50), 0
+    under_way: list[Batch] = []
+    for _ in range(150):
+        step = rng.choice(["add", "add", "take", "take", "delivered", "retry", "later"])
+        if step == "add":
+            add(accumulator, b"a", partition=rng.randrange(6), now_ms=now_ms)
+        elif step == "take" and (due := list(accumulator.sendable(now_ms))):
+            under_way.append(accumulator.take(rng.choice(due)))
+        elif step in ("delivered", "retry") and under_way:
+            batch = under_way.pop(rng.randrange(len(under_way)))
+            accumulator.delivered(batch, 0) if step == "delivered" else accumulator.retry(batch, now_ms + 3)
+        elif step == "later":
+            now_ms += rng.choice([1, 20])
+            accumulator.give_up_expired(now_ms, lambda _: TimeoutError())
+        wanted = {key for key, queue in accumulator._queues.items() if queue.waiting}
+        assert set(accumulator._waiting) == wanted and (accumulator.next_due_ms() is None) == (not wanted)
+    accumulator.fail_all(lambda _: TimeoutError(), under_way=True)
+    assert not accumulator._waiting and accumulator.buffered_bytes == 0
 
 
 def take_new(accumulator: Accumulator, partition: int) -> Batch:
