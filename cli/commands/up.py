@@ -98,15 +98,16 @@ def _start(cluster: LocalNodes) -> None:
     started = cluster.start()
     try:
         wait_ready(cluster)
+        took_s = time.monotonic() - began
+        quorum = _quorum(cluster)
     except BaseException:
         cluster.stop(started, timeout_s=5)
         raise
     select_local(cluster.layout)
-    _tell(cluster, started, time.monotonic() - began)
+    _tell(cluster, started, quorum, took_s)
 
 
-def _tell(cluster: LocalNodes, started: list[int], took_s: float) -> None:
-    quorum = _quorum(cluster)
+def _tell(cluster: LocalNodes, started: list[int], quorum: dict[str, Any], took_s: float) -> None:
     if output.is_json():
         output.show_json(_document(cluster, quorum))
         return

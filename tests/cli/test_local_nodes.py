@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.commands import up
 from cli.errors import CliError, Exit
 from cli.local.find import find_root
 from cli.local.format_all import format_all
@@ -298,3 +299,22 @@ def test_a_row_is_held_for_as_long_as_a_process_that_inherited_it_lives(tmp_path
     finally:
         for picker in (first, second, third):
             picker.close()
+
+
+# --- up ---
+
+
+def test_nodes_that_know_no_leader_do_not_outlive_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = LocalNodes(layout_in(tmp_path), PortPicker())
+    stopped: list[list[int]] = []
+
+    def no_leader(_: LocalNodes) -> dict[str, int]:
+        raise TimedOut("a leader of the quorum")
+
+    monkeypatch.setattr(cluster, "start", lambda: [1, 3])
+    monkeypatch.setattr(cluster, "stop", lambda nodes, timeout_s: stopped.append(nodes))
+    monkeypatch.setattr(up, "wait_ready", lambda _: None)
+    monkeypatch.setattr(up, "_quorum", no_leader)
+    with pytest.raises(TimedOut):
+        up._start(cluster)
+    assert stopped == [[1, 3]]
