@@ -26,7 +26,7 @@ from quorumlog.rpc.transport import Address, Answered, Transport
 
 DOUBT_MS = 500  # a death is proven and its partitions have new leaders in 20-400 ms
 NOTICE_MS = 5
-LOOK_AGAIN_MS = 20  # how late the end of a doubt may be noticed where no image comes
+LOOK_AGAIN_MS = 20  # after that the end of a doubt is looked for where no image comes, then after twice the time
 
 
 class Doubts:

@@ -11,6 +11,8 @@ the cluster that was just starting had long been there. So the answer waits a mo
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from broker.authorized_operations import on_cluster, on_topic
 from broker.described_partition import described
 from broker.endpoints import client_endpoints, controller_for_clients, endpoint_for, live_brokers
@@ -21,7 +23,7 @@ from broker.own_change import until_image
 from broker.services import Services
 from quorum.metadata.image import Image, TopicImage
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import NO_NODE, NodeId
+from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import (
     BrokerMetadata,
     CreatableTopic,
@@ -48,31 +50,51 @@ async def handle_metadata(services: Services, context: Context, request: Metadat
     missing = _to_create(services, image, request)
     if missing:
         refused = await _create(services, missing)
-    image, topics = await _undoubted(services, request, refused)
+    image = await _undoubted(services, request)
+    live = live_brokers(image)
     return MetadataResponse(
         brokers=tuple(_brokers(services, context, image)),
         cluster_id=services.cluster_id,
-        controller_id=controller_for_clients(services, live_brokers(image)),
-        topics=tuple(topics),
+        controller_id=controller_for_clients(services, live),
+        topics=tuple(_topics(image, request, refused, [broker.broker_id for broker in live])),
         metadata_offset=image.offset,
         cluster_authorized_operations=on_cluster(request.include_cluster_authorized_operations),
     )
 
 
-async def _undoubted(
-    services: Services, request: MetadataRequest, refused: dict[str, ApiError]
-) -> tuple[Image, list[TopicMetadata]]:
-    """As this broker knows them once no leader among them is doubted."""
-    noticed = False
+async def _undoubted(services: Services, request: MetadataRequest) -> Image:
+    """The newest one, once no leader is doubted that it names to the asker.
+
+    Nothing of the answer is made before: when a leader has died, many wait here at once, each perhaps for all topics.
+    """
+    begun_ms = services.clock.now_ms()
     while True:
         image = services.subscription.image
-        topics = _topics(image, request, refused, [broker.broker_id for broker in live_brokers(image)])
-        others = {part.leader_id for topic in topics for part in topic.partitions} - {services.node_id, NO_NODE}
-        doubted_ms = services.doubts.left_ms(others, services.clock.now_ms())
-        if not others or (noticed and not doubted_ms):
-            return image, topics
-        await services.subscription.wait_for_offset(image.offset + 1, min(doubted_ms, LOOK_AGAIN_MS) or NOTICE_MS)
-        noticed = True
+        others = _leaders(image, request) - {services.node_id}
+        if not others or await _stays(services, image, others, begun_ms):
+            return image
+
+
+async def _stays(services: Services, image: Image, leaders: Collection[NodeId], begun_ms: int) -> bool:
+    """True once none of them is doubted any more, nor about to be; False: there is a newer image before that.
+
+    Each look comes twice as late as the one before.
+    """
+    while services.subscription.image is image:
+        now_ms = services.clock.now_ms()
+        left_ms = max(services.doubts.left_ms(leaders, now_ms), begun_ms + NOTICE_MS - now_ms)
+        if left_ms <= 0:
+            return True
+        wait_ms = min(left_ms, max(LOOK_AGAIN_MS, now_ms - begun_ms))
+        await services.subscription.wait_for_offset(image.offset + 1, wait_ms)
+    return False
+
+
+def _leaders(image: Image, request: MetadataRequest) -> set[NodeId]:
+    """Those that are alive, of all that is asked for."""
+    asked = image.topics.values() if request.all_topics else [_found(image, query) for query in request.topics]
+    leaders = {part.leader for topic in asked if topic is not None for part in topic.partitions.values()}
+    return leaders.intersection([broker.broker_id for broker in live_brokers(image)])
 
 
 def _to_create(services: Services, image: Image, request: MetadataRequest) -> list[str]:
@@ -137,10 +159,14 @@ def _topics(
     return [_asked(image, query, refused, live, operations) for query in request.topics]
 
 
+def _found(image: Image, query: TopicQuery) -> TopicImage | None:
+    return image.topics.get(query.topic_id) if query.topic_id else image.topic(query.name)
+
+
 def _asked(
     image: Image, query: TopicQuery, refused: dict[str, ApiError], live: list[NodeId], operations: int
 ) -> TopicMetadata:
-    topic = image.topics.get(query.topic_id) if query.topic_id else image.topic(query.name)
+    topic = _found(image, query)
     if topic is not None:
         return _topic(topic, live, operations)
     error = _why_not(query, refused)

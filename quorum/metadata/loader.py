@@ -34,7 +34,7 @@ class MetadataLoader:
         self._active_controller: ActiveController | None = None
         self._listeners: list[MetadataListener] = []
         self._controller_callbacks: list[Callable[[], None]] = []
-        self._waiting: list[tuple[Offset, asyncio.Future[bool]]] = []
+        self._waiting: dict[asyncio.Future[bool], Offset] = {}  # in the order in which they came
 
     # What others read (MetadataSubscription).
 
@@ -71,14 +71,13 @@ class MetadataLoader:
             return True
         loop = asyncio.get_running_loop()
         future: asyncio.Future[bool] = loop.create_future()
-        waiter = (offset, future)
         timer = loop.call_later(timeout_ms / 1000, _answer, future, False)
-        self._waiting.append(waiter)
+        self._waiting[future] = offset
         try:
             return await future
         finally:
             timer.cancel()
-            self._waiting = [other for other in self._waiting if other is not waiter]
+            del self._waiting[future]
 
     # What the quorum tells (RaftListener).
 
@@ -117,7 +116,7 @@ class MetadataLoader:
         self._pending = Delta(self._image)
         for listener in tuple(self._listeners):
             listener(delta, self._image)
-        for offset, future in self._waiting:
+        for future, offset in self._waiting.items():
             if offset <= self._image.offset:
                 _answer(future, True)
 

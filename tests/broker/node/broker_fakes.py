@@ -96,6 +96,7 @@ class FakeSubscription:
     next_images: list[Image] = field(default_factory=list)
     listeners: list[MetadataListener] = field(default_factory=list)
     callbacks: list[Callable[[], None]] = field(default_factory=list)
+    clock: FakeClock = field(default_factory=lambda: FakeClock())
 
     def subscribe(self, listener: MetadataListener) -> None:
         self.listeners.append(listener)
@@ -109,8 +110,11 @@ class FakeSubscription:
             callback()
 
     async def wait_for_offset(self, offset: Offset, timeout_ms: int) -> bool:
+        """The next image comes at once; where there is none the time passes."""
         if self.next_images:
             self.image = self.next_images.pop(0)
+        else:
+            self.clock.time_ms += timeout_ms
         return self.image.offset >= offset
 
 
@@ -241,6 +245,7 @@ class Fakes:
     fetch_sessions: FetchSessions = field(default_factory=lambda: FetchSessions(Random(1), slots=2))
 
     def services(self) -> Services:
+        self.subscription.clock = self.clock
         return Services(
             node_id=1,
             cluster_id="cluster",

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.fetcher_pool import SourceBroker
-from broker.handlers import HANDLERS
+from broker.handlers import HANDLERS, metadata
 from broker.leader_doubts import DOUBT_MS, NOTICE_MS, DoubtedLeaders, Doubts
 from broker.registry import Registry
 from broker.replication_config import ReplicationConfig
@@ -210,7 +210,6 @@ def test_a_source_is_lost_once_for_each_connection_on_which_it_had_answered(
 class Ticking(FakeSubscription):
     """Waiting lets time pass; `changes`: images by the time (ms) at which they come."""
 
-    clock: FakeClock = field(default_factory=FakeClock)
     changes: dict[int, Image] = field(default_factory=dict)
     waits_ms: list[int] = field(default_factory=list)
 
@@ -231,9 +230,15 @@ class Asked:
     took_ms: int
 
 
-def ask(changes: dict[int, Image], *, doubted: NodeId | None, image: Image | None = None) -> Asked:
+def ask(
+    changes: dict[int, Image],
+    *,
+    doubted: NodeId | None,
+    image: Image | None = None,
+    waits_ms: list[int] | None = None,
+) -> Asked:
     clock = FakeClock()
-    subscription = Ticking(clock=clock, changes=changes)
+    subscription = Ticking(clock=clock, changes=changes, waits_ms=[] if waits_ms is None else waits_ms)
     subscription.image = image or usual_image()
     services = Fakes(subscription=subscription, clock=clock).services()
     if doubted is not None:
@@ -265,3 +270,24 @@ def test_who_asks_for_nothing_of_the_doubted_waits_a_notice_only() -> None:
 
 def test_what_this_broker_leads_itself_is_told_at_once() -> None:
     assert ask({}, doubted=2, image=moved()) == Asked([1, 1], 0)
+
+
+def test_an_image_that_comes_at_once_does_not_cut_the_notice_short() -> None:
+    later = image_of([broker_record(4)], usual_image())
+    assert ask({1: later}, doubted=None) == Asked([1, 2], NOTICE_MS)
+
+
+def test_while_nothing_changes_an_answer_is_made_once_and_looked_for_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a death many ask at once, each for all topics, of the broker that has to take over."""
+    made: list[Image] = []
+
+    def counted(image: Image, *rest: Any) -> Any:
+        made.append(image)
+        return answer_of(image, *rest)
+
+    answer_of = metadata._topics
+    monkeypatch.setattr(metadata, "_topics", counted)
+    waits_ms: list[int] = []
+    assert ask({}, doubted=2, waits_ms=waits_ms).took_ms == DOUBT_MS
+    assert len(made) == 1
+    assert len(waits_ms) <= 7
