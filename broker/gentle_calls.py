@@ -35,6 +35,7 @@ class GentleCalls:
         self._call, self._is_failed = call, is_failed
         self._waiting: deque[tuple[Callable[[], Any], Told, Told]] = deque()
         self._under_way = 0
+        self._submitting = False
         self._hurried = False
         self._retry: asyncio.TimerHandle | None = None
 
@@ -43,7 +44,7 @@ class GentleCalls:
         return len(self._waiting)
 
     def add(self, work: Callable[[], Any], done: Told, failed: Told) -> None:
-        """One of done and failed is called, later."""
+        """One of done and failed is called; failed perhaps at once."""
         self._waiting.append((work, done, failed))
         self._submit()
 
@@ -53,6 +54,16 @@ class GentleCalls:
         self._submit()
 
     def _submit(self) -> None:
+        """Who is told of a failure may call again at once, and so on by the thousand: the loop takes that along."""
+        if self._submitting:
+            return
+        self._submitting = True
+        try:
+            self._submit_all()
+        finally:
+            self._submitting = False
+
+    def _submit_all(self) -> None:
         while self._waiting and (self._hurried or self._under_way < MAX_UNDER_WAY):
             work, done, failed = self._waiting[0]
             try:

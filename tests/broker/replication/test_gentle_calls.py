@@ -114,3 +114,17 @@ def test_a_failed_directory_tells_all_that_wait() -> None:
     assert queue.refused == [MAX_UNDER_WAY, MAX_UNDER_WAY + 1]
     queue.add(99)
     assert queue.refused[-1] == 99
+
+
+def test_who_calls_again_whenever_told_of_the_failure_is_told_as_often() -> None:
+    """A directory fails while a topic of thousands of partitions is being removed, each when the one before is over."""
+    queue = Queue()
+    queue.failed = True
+    left = list(range(5_000))
+
+    def again(_error: object = None) -> None:
+        if left:
+            queue.gentle.add(partial(int, left.pop()), queue.performed.append, again)
+
+    again()
+    assert not left and not queue.performed
