@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from functools import partial
 
 from broker.fetch_sessions import FetchSessions
 from broker.partition_events import FollowerHeard, Tick
 from broker.partition_store import PartitionStore
-from broker.reconciler import PartitionKey
 from broker.registry import Registry
 from broker.replica import Replica, Step
 from broker.replication_config import ReplicationConfig
 from quorumlog.clock import Clock
+from quorumlog.ids import Uuid
 
 
 async def tick_for_ever(registry: Registry, sessions: FetchSessions, step: Step, config: ReplicationConfig) -> None:
@@ -51,23 +53,37 @@ async def checkpoint_for_ever(
 async def expire_producers_for_ever(registry: Registry, config: ReplicationConfig, clock: Clock) -> None:
     """Each log forgets for itself, in its directory's worker; leader and followers need not agree on the moment.
 
-    Gently, and once at a time for each log: thousands at once held up every append that came behind them.
+    One log at a time in each directory: thousands at once held up every append, or else every log to be opened, that
+    came behind them.
     """
-    under_way: dict[PartitionKey, None] = {}
-    while True:
-        await asyncio.sleep(config.producer_id_expiration_check_interval_ms / 1000)
-        for replica in list(registry.replicas.values()):
-            if replica.key not in under_way:
-                _expire_producers(replica, clock.now_ms(), config.producer_id_expiration_ms, under_way)
+    rounds: dict[Uuid, deque[Replica]] = {}  # whose turn has not come, by directory
+
+    def go_on(directory_id: Uuid, _told: object = None) -> None:
+        waiting = rounds[directory_id]
+        while waiting:
+            replica = waiting.popleft()
+            if replica.log is not None and replica.queue is not None:
+                work = partial(replica.log.expire_producers, clock.now_ms(), config.producer_id_expiration_ms)
+                next_one = partial(go_on, directory_id)
+                replica.queue.call_gently(work, done=next_one, failed=next_one)
+                return
+        del rounds[directory_id]
+
+    try:
+        while True:
+            await asyncio.sleep(config.producer_id_expiration_check_interval_ms / 1000)
+            for directory_id, replicas in _by_directory(registry).items():
+                if directory_id not in rounds:
+                    rounds[directory_id] = replicas
+                    go_on(directory_id)
+    finally:
+        for waiting in rounds.values():
+            waiting.clear()
 
 
-def _expire_producers(replica: Replica, now_ms: int, max_silence_ms: int, under_way: dict[PartitionKey, None]) -> None:
-    log, key = replica.log, replica.key
-    if log is None or replica.queue is None:
-        return
-    under_way[key] = None
-    replica.queue.call_gently(
-        lambda: log.expire_producers(now_ms, max_silence_ms),
-        done=lambda _: under_way.pop(key),
-        failed=lambda _: under_way.pop(key),
-    )
+def _by_directory(registry: Registry) -> dict[Uuid, deque[Replica]]:
+    found: dict[Uuid, deque[Replica]] = {}
+    for replica in registry.replicas.values():
+        if replica.queue is not None:
+            found.setdefault(replica.queue.directory_id, deque()).append(replica)
+    return found

@@ -15,6 +15,7 @@ from quorumlog.clock import Clock
 from storage.log import Log
 
 MANY = 40
+OTHER_ID = bytes([8]) * 16
 CONFIG = ReplicationConfig(producer_id_expiration_check_interval_ms=1_000, producer_id_expiration_ms=5_000)
 
 
@@ -80,3 +81,31 @@ def test_a_log_whose_turn_has_not_come_is_not_asked_again(monkeypatch: pytest.Mo
     assert len(expiry.looked_through) == len(set(expiry.looked_through)) == MANY
     expiry.cluster.run_for(1_000)
     assert len(expiry.looked_through) == 2 * MANY
+
+
+def test_a_log_to_be_opened_does_not_wait_for_all_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its leader may just have died."""
+    expiry = Expiry(monkeypatch)
+    expiry.held = []
+    expiry.start(expiry.node.replicas._clock)
+    expiry.cluster.run_for(1_100)
+    expiry.cluster.create_topic((1,), name="new", topic_id=OTHER_ID)
+    expiry.cluster.run_for(10)
+    expiry.release()
+    expiry.cluster.run_until(lambda: expiry.node.replicas.replicas[OTHER_ID, 0].log is not None)
+    assert 0 < len(expiry.looked_through) <= MAX_UNDER_WAY
+
+
+def test_a_directory_that_fails_meanwhile_is_done_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    expiry = Expiry(monkeypatch)
+    expiry.held = []
+    expiry.start(expiry.node.replicas._clock)
+    expiry.cluster.run_for(1_100)
+    queue = expiry._replicas()[0].queue
+    queue.failed = True
+    expiry.release()
+    expiry.cluster.run_for(100)
+    assert len(expiry.looked_through) <= 1
+    queue.failed = False
+    expiry.cluster.run_for(1_000)
+    assert len(expiry.looked_through) >= MANY, "the next round is a whole one"
