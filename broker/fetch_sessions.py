@@ -97,7 +97,8 @@ class FetchSessions:
         return len(self._sessions)
 
     def begin(self, request: FetchRequest, now_ms: int) -> FetchTurn:
-        """Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR."""
+        """Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR,
+        INVALID_REQUEST."""
         self._end_idle(now_ms)
         if request.session_epoch in (FULL_EPOCH, FINAL_EPOCH):
             ended, begins = self._own(request), request.session_epoch == FULL_EPOCH
