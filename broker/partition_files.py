@@ -36,11 +36,7 @@ class Holdings:
 
 
 def look_through(disk: Disk, path: str) -> Holdings:
-    """Raises DiskError. Files and directories that are not partitions' are left alone.
-
-    The names found are durable then: the process before may have ended between making a partition and syncing its name.
-    """
-    disk.sync_directory(path)
+    """Raises DiskError. Files and directories that are not partitions' are left alone."""
     partitions: dict[PartitionKey, str] = {}
     nameless: list[TopicPartition] = []
     leftovers: list[str] = []

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from broker.partition_files import look_through, open_log
 from jepsen.sim.disk import SimDisk
 from jepsen.sim.disk_faults import Fault, Operation, PowerCut, PowerLost, faults_at
-from quorumlog.records import Record, encode_batch
-from storage.batch import received_batches
 from storage.checkpoint import RecoveryPoints
 from storage.log import Log
 from storage.log_config import LogConfig
@@ -21,7 +19,6 @@ from storage.partition_metadata import read_topic_id
 TOPIC_ID = bytes(range(16))
 KEY = (TOPIC_ID, 7)
 PATH = "/d/orders-7"
-BATCHES = received_batches(encode_batch([Record(0, 1_700_000_000_000, None, b"x", ())], leader_epoch=1))
 
 
 def new_disk() -> SimDisk:
@@ -76,33 +73,3 @@ def test_a_power_cut_at_any_step_leaves_a_partition_or_one_without_a_name(at: in
     assert found.partitions in ({}, {KEY: "orders"}) and found.nameless in ((), (("orders", 7),))
     assert opened(disk).end_offset == 0
     assert read_topic_id(disk, PATH) == TOPIC_ID
-
-
-class Killed(BaseException):
-    """The process ends at an operation of the disk; what it did before stays in the page cache."""
-
-
-@given(at=st.integers(0, 25), seed=st.integers(0, 1_000))
-def test_what_the_next_process_writes_to_a_half_made_partition_is_there_after_a_power_cut(at: int, seed: int) -> None:
-    disk = new_disk()
-    last = disk.operations + at
-
-    def kill(operation: Operation) -> Fault | None:
-        if operation.index == last:
-            raise Killed
-        return None
-
-    disk.faults = kill
-    try:
-        opened(disk)
-    except Killed:
-        disk.kill()
-    disk.faults = lambda _: None
-    if KEY not in look_through(disk, "/d").partitions:
-        return  # it has no name yet: to be set aside
-    log = opened(disk)
-    log.append(BATCHES)
-    log.sync()
-    disk.crash(random.Random(seed))
-    assert look_through(disk, "/d").partitions == {KEY: "orders"}
-    assert opened(disk).end_offset == 1
