@@ -16,7 +16,8 @@ from broker.partition_files import removal_step
 
 REMOVAL_STEP_BYTES = 8 * 1024 * 1024
 REMOVAL_PAUSE_MS = 20  # at least, after a step that left something
-PAUSE_PER_STEP = 4  # and so many times as long as the step took, its wait for others in the queue included
+PAUSE_PER_STEP = 4  # and so many times as long as the step took, its wait for others in the queue included, ...
+REMOVAL_PAUSE_MAX_MS = 200  # ... but no longer: one that is always busy frees some 40 MB a second
 
 
 class Removals:
@@ -60,8 +61,9 @@ class Removals:
             return
         if not is_over:
             loop = asyncio.get_running_loop()
-            pause_s = max(REMOVAL_PAUSE_MS / 1000, PAUSE_PER_STEP * (loop.time() - self._begun_s))
-            self._pause = loop.call_later(pause_s, self._step)
+            wanted_ms = PAUSE_PER_STEP * (loop.time() - self._begun_s) * 1000
+            pause_ms = min(max(wanted_ms, REMOVAL_PAUSE_MS), REMOVAL_PAUSE_MAX_MS)
+            self._pause = loop.call_later(pause_ms / 1000, self._step)
             return
         self._due.popleft()
         if self._due:
