@@ -55,6 +55,36 @@ def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, Offset
     write_atomically(disk, path, render_offsets(offsets))
 
 
+class OffsetsFile:
+    """What a file of offsets says, read at its first use and written only when that changes. Used by one writer only.
+
+    An unreadable text counts as empty.
+    """
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._disk, self._path = disk, path
+        self._on_disk: Mapping[TopicPartition, Offset] | None = None
+
+    @property
+    def offsets(self) -> Mapping[TopicPartition, Offset]:
+        if self._on_disk is None:
+            try:
+                self._on_disk = read_offsets(self._disk, self._path)
+            except CorruptCheckpoint:
+                self._on_disk = {}
+        return self._on_disk
+
+    def get(self, partition: TopicPartition) -> Offset:
+        """0 where none is known."""
+        return max(0, self.offsets.get(partition, 0))
+
+    def replace(self, offsets: Mapping[TopicPartition, Offset]) -> None:
+        """All of them; durable when it returns."""
+        if offsets != self.offsets:
+            write_offsets(self._disk, self._path, offsets)
+            self._on_disk = dict(offsets)
+
+
 class RecoveryPoints:
     """The recovery points of one writer's logs and what of them is on disk. Used by that writer only.
 
@@ -65,39 +95,27 @@ class RecoveryPoints:
     """
 
     def __init__(self, disk: Disk, directory: str) -> None:
-        self._disk = disk
-        self._path = f"{directory}/{RECOVERY_POINTS}"
-        self._on_disk: Mapping[TopicPartition, Offset] | None = None
+        self._file = OffsetsFile(disk, f"{directory}/{RECOVERY_POINTS}")
 
     def get(self, partition: TopicPartition) -> Offset:
         """0 where none is known."""
-        return max(0, self._known().get(partition, 0))
+        return self._file.get(partition)
 
     def write(self, points: Mapping[TopicPartition, Offset]) -> None:
         """Replace all points by these: the synced ends of the directory's logs."""
-        if points != self._known():
-            write_offsets(self._disk, self._path, points)
-            self._on_disk = dict(points)
+        self._file.replace(points)
 
     def note(self, points: Mapping[TopicPartition, Offset]) -> None:
         """Set these points and leave the others, which somebody else keeps."""
-        self.write({**self._known(), **points})
+        self.write({**self._file.offsets, **points})
 
     def forget(self, partition: TopicPartition) -> None:
         """The log is gone: one of the same name that is made later begins at nothing."""
-        self.write({key: offset for key, offset in self._known().items() if key != partition})
+        self.write({key: offset for key, offset in self._file.offsets.items() if key != partition})
 
     def lower(self, log_path: str, offset: Offset) -> None:
         """Before the log in `log_path` is truncated to `offset`: no point on disk may be above it."""
         name = parse_directory(name_of(log_path))
         key = (name.topic, name.partition)
-        if self._known().get(key, 0) > offset:
-            self.write({**self._known(), key: offset})
-
-    def _known(self) -> Mapping[TopicPartition, Offset]:
-        if self._on_disk is None:
-            try:
-                self._on_disk = read_offsets(self._disk, self._path)
-            except CorruptCheckpoint:
-                self._on_disk = {}
-        return self._on_disk
+        if self._file.offsets.get(key, 0) > offset:
+            self.write({**self._file.offsets, key: offset})

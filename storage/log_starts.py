@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quorumlog.ids import Offset
-from storage.checkpoint import TopicPartition, read_offsets, write_offsets
+from storage.checkpoint import OffsetsFile, TopicPartition
 from storage.disk import Disk
-from storage.text_checkpoint import CorruptCheckpoint
 
 LOG_STARTS = "log-start-offset-checkpoint"
 
@@ -20,37 +19,22 @@ class LogStarts:
     """Used by the directory's writer only; read at its first use. An unreadable file counts as empty."""
 
     def __init__(self, disk: Disk, directory: str) -> None:
-        self._disk = disk
-        self._path = f"{directory}/{LOG_STARTS}"
-        self._on_disk: Mapping[TopicPartition, Offset] | None = None
+        self._file = OffsetsFile(disk, f"{directory}/{LOG_STARTS}")
 
     def get(self, partition: TopicPartition) -> Offset:
         """0 where none is known."""
-        return max(0, self._known().get(partition, 0))
+        return self._file.get(partition)
 
     def raise_to(self, partition: TopicPartition, offset: Offset) -> None:
         """Durable when it returns. A lower offset changes nothing."""
         if offset > self.get(partition):
-            self._write({**self._known(), partition: offset})
+            self._file.replace({**self._file.offsets, partition: offset})
 
     def note(self, starts: Mapping[TopicPartition, Offset | None]) -> None:
         """Set these, None: it needs no entry; and leave the others, whose logs are not open."""
-        others = {key: offset for key, offset in self._known().items() if key not in starts}
-        self._write(others | {key: offset for key, offset in starts.items() if offset is not None})
+        others = {key: offset for key, offset in self._file.offsets.items() if key not in starts}
+        self._file.replace(others | {key: offset for key, offset in starts.items() if offset is not None})
 
     def forget(self, partition: TopicPartition) -> None:
         """The log is gone: one of the same name that is made later begins at nothing."""
         self.note({partition: None})
-
-    def _known(self) -> Mapping[TopicPartition, Offset]:
-        if self._on_disk is None:
-            try:
-                self._on_disk = read_offsets(self._disk, self._path)
-            except CorruptCheckpoint:
-                self._on_disk = {}
-        return self._on_disk
-
-    def _write(self, starts: Mapping[TopicPartition, Offset]) -> None:
-        if starts != self._known():
-            write_offsets(self._disk, self._path, starts)
-            self._on_disk = dict(starts)
