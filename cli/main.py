@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from cli import output
 from cli.errors import report
+from cli.server.lean_start import leave_out
 
 
 class Verb(NamedTuple):
@@ -110,7 +111,7 @@ for _verb in VERBS:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns the exit code (CLI.md 2.2). Data goes to stdout, talk and errors to stderr."""
     if arguments is None:  # a process of its own, which kio need not load hypothesis into where that is installed
-        sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
+        leave_out("hypothesis")
     given = sys.argv[1:] if arguments is None else arguments
     output.use_format_of(given)
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # a lost connection is ours to tell, not the library's

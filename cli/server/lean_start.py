@@ -16,10 +16,15 @@ import sys
 NOT_FOR_NODES = ("hypothesis", "rich")
 
 
+def leave_out(*names: str) -> None:
+    """Of what is imported from now on."""
+    for name in names:
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # how Python writes it, unknown to the stubs
+
+
 def load_no_more_than_needed() -> None:
     gc.disable()
-    for name in NOT_FOR_NODES:
-        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+    leave_out(*NOT_FOR_NODES)
 
 
 def loaded() -> None:

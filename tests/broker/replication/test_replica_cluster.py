@@ -9,6 +9,7 @@ from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch, fail_writes
 
 from broker import removals
 from broker.replicas import FetchTarget
+from jepsen.sim.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, ReplicaState
 from quorumlog.messages.metadata_records import ConfigRecord
@@ -372,20 +373,31 @@ def test_a_follower_with_a_failed_disk_acknowledges_nothing() -> None:
 # --- topics go ---
 
 
+OTHER = bytes([8]) * 16
+
+
+def make_anew(cluster: ReplicaCluster) -> None:
+    """The topic is deleted, and another one of its name is there."""
+    cluster.delete_topic()
+    cluster.create_topic(topic_id=OTHER)
+    cluster.run_for(500)
+
+
+def holds_deleted(disk: SimDisk) -> bool:
+    return any(name.endswith("-delete") for name in disk.list("/d0"))
+
+
 def test_a_deleted_topic_frees_its_name_at_once_and_its_space_later() -> None:
     cluster = led_cluster(file_delete_delay_ms="5000")
     cluster.produce(1, "a")
-    cluster.delete_topic()
-    other = bytes([8]) * 16
-    cluster.create_topic(topic_id=other)
-    cluster.run_for(500)
+    make_anew(cluster)
     disk = cluster.nodes[1].disk
     names = [name for name in disk.list("/d0") if disk.is_directory(f"/d0/{name}")]
-    assert sorted(name.split(".")[0] for name in names) == ["t-0", "t-0"] and any(n.endswith("-delete") for n in names)
+    assert sorted(name.split(".")[0] for name in names) == ["t-0", "t-0"] and holds_deleted(disk)
     assert refused(cluster, 1) == ErrorCode.UNKNOWN_TOPIC_ID
-    assert cluster.nodes[1].log_values(other) == []
+    assert cluster.nodes[1].log_values(OTHER) == []
     cluster.run_for(6_000)
-    assert not any(name.endswith("-delete") for name in disk.list("/d0"))
+    assert not holds_deleted(disk)
 
 
 def test_a_large_deleted_partition_is_freed_in_steps_that_let_others_in(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,21 +405,18 @@ def test_a_large_deleted_partition_is_freed_in_steps_that_let_others_in(monkeypa
     cluster = led_cluster(file_delete_delay_ms="1000")
     disk = cluster.nodes[1].disk
     cluster.produce(1, "x" * 1000)
-    cluster.delete_topic()
-    other = bytes([8]) * 16
-    cluster.create_topic(topic_id=other)
-    cluster.run_for(500)
+    make_anew(cluster)
     seen: list[str] = []
     disk.trace = lambda kind, path, _: seen.append(f"{kind} {'gone' if '-delete' in path else 'kept'}")
     cluster.run_for(500)
     for number in range(5):
-        cluster.produce(1, f"v{number}", topic_id=other)
+        cluster.produce(1, f"v{number}", topic_id=OTHER)
         cluster.run_for(removals.REMOVAL_PAUSE_MS)
     cluster.run_for(2_000)
     assert seen.count("truncate gone") >= 10, "not in steps"
     first, last = seen.index("truncate gone"), len(seen) - 1 - seen[::-1].index("truncate gone")
     assert "sync kept" in seen[first:last], "nobody else was let in"
-    assert not any(name.endswith("-delete") for name in disk.list("/d0"))
+    assert not holds_deleted(disk)
 
 
 def test_what_was_not_removed_at_a_stop_is_removed_after_the_next_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,10 +427,10 @@ def test_what_was_not_removed_at_a_stop_is_removed_after_the_next_start(monkeypa
     cluster.delete_topic()
     cluster.run_for(100)
     cluster.kill(3)
-    assert any(name.endswith("-delete") for name in disk.list("/d0"))
+    assert holds_deleted(disk)
     cluster.start(3)
     cluster.run_for(3_000)
-    assert not any(name.endswith("-delete") for name in disk.list("/d0"))
+    assert not holds_deleted(disk)
 
 
 def test_a_partition_that_the_metadata_does_not_know_is_set_aside_not_deleted() -> None:
