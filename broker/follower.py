@@ -97,7 +97,7 @@ class Follower:
             if not position.busy:
                 done(position)
 
-        queue.append(log, batches, synced=synced)  # nobody reads a follower: `written` would tell nobody
+        queue.append(log, batches, synced=synced, gaps=True)  # nobody reads a follower: `written` would tell nobody
         position.busy = True
 
     def _advance(self, replica: Replica, log: Log) -> None:

@@ -16,8 +16,8 @@ from quorumlog.records import CorruptRecords, decode_batch
 from quorumlog.records.batch import BatchHeader, headers
 from storage.disk import DiskError
 from storage.log import Log
+from storage.log_file import CorruptBatch
 from storage.log_view import OffsetOutOfRange
-from storage.segment import CorruptBatch
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 SCAN_BYTES = 1 << 20  # read at once
@@ -94,7 +94,7 @@ def _batches(log: Log, bound: Offset) -> Iterator[tuple[bytes, BatchHeader]]:
     """Data batches below `bound`, each with the buffer that it is in."""
     offset = log.start_offset
     while offset < bound:
-        data = log.read(offset, SCAN_BYTES, upper_bound=bound).data
+        data = log.read(offset, SCAN_BYTES, upper_bound=bound)
         found = headers(data)
         if not found:
             return

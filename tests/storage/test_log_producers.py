@@ -139,7 +139,7 @@ def test_a_follower_remembers_what_its_leader_does() -> None:
     _, log, _ = filled()
     follower = open_log(disk_with_data())
     while follower.end_offset < log.end_offset:
-        data = log.read(follower.end_offset, 300, upper_bound=log.end_offset).data
+        data = log.read(follower.end_offset, 300, upper_bound=log.end_offset)
         follower.append(received_batches(data))
     assert remembered(follower) == remembered(log)
 
