@@ -157,13 +157,10 @@ class OffsetIndexFile:
 
     def last_entry(self) -> IndexEntry:
         """The last entry, without loading the others: a hint, like every entry. START where there is none."""
-        if self._index is None and self._disk.exists(self.path):
-            file = self._disk.open(self.path)
-            content = file.pread(max(0, file.size() - ENTRY_BYTES), ENTRY_BYTES)
-            file.close()
+        if self._index is None:
             try:
-                return OffsetIndex.decode(content, self._log.size).floor_position(MAX_POSITION)
-            except CorruptIndex:
+                return self._read_last().floor_position(MAX_POSITION)
+            except (FileMissing, CorruptIndex):
                 pass
         return self.index.floor_position(MAX_POSITION)
 
@@ -196,6 +193,12 @@ class OffsetIndexFile:
                 index.append(batch.last_offset - self._base_offset, position)
                 due = position + self._interval
             position += batch.size
+
+    def _read_last(self) -> OffsetIndex:
+        file = self._disk.open(self.path)
+        content = file.pread(max(0, file.size() - ENTRY_BYTES), ENTRY_BYTES)
+        file.close()
+        return OffsetIndex.decode(content, self._log.size)
 
     def _load(self) -> OffsetIndex:
         try:
