@@ -31,9 +31,9 @@ class CorruptBatch(Exception):
 class LogFile:
     """A `SegmentFile`."""
 
-    def __init__(self, disk: Disk, path: str) -> None:
-        self._live_path = path
-        self._handle = FileHandle(disk, path)
+    def __init__(self, disk: Disk, live_path: str, suffix: str = "") -> None:
+        self._live_path = live_path
+        self._handle = FileHandle(disk, suffixed(live_path, suffix))
         self._size: int | None = None  # None: not asked yet
 
     @property

@@ -123,9 +123,11 @@ def _increases(column: array[int]) -> bool:
 class OffsetIndexFile:
     """A `SegmentCache`: the offset index of a segment and its `.index` file."""
 
-    def __init__(self, disk: Disk, path: str, base_offset: Offset, log: LogFile, interval_bytes: int) -> None:
-        self.path = path
-        self._live_path = path
+    def __init__(
+        self, disk: Disk, live_path: str, base_offset: Offset, log: LogFile, interval_bytes: int, suffix: str = ""
+    ) -> None:
+        self.path = suffixed(live_path, suffix)
+        self._live_path = live_path
         self._disk, self._base_offset, self._log, self._interval = disk, base_offset, log, interval_bytes
         self._index: OffsetIndex | None = None
         self._loaded: dict[None, OffsetIndex] = {}  # at most one: the first thread that loads it wins

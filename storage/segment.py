@@ -25,12 +25,14 @@ from storage.segment_file import SegmentCache
 class Segment:
     """Offsets [base_offset, base offset of the next segment)."""
 
-    def __init__(self, disk: Disk, directory: str, base_offset: Offset, index_interval_bytes: int) -> None:
+    def __init__(
+        self, disk: Disk, directory: str, base_offset: Offset, index_interval_bytes: int, suffix: str = ""
+    ) -> None:
+        """suffix: of the files' names, such as `.cleaned`; see `rename`."""
         self.base_offset = base_offset
-        self.log = LogFile(disk, f"{directory}/{log_name(base_offset)}")
-        self._index = OffsetIndexFile(
-            disk, f"{directory}/{index_name(base_offset)}", base_offset, self.log, index_interval_bytes
-        )
+        self.log = LogFile(disk, f"{directory}/{log_name(base_offset)}", suffix)
+        index_path = f"{directory}/{index_name(base_offset)}"
+        self._index = OffsetIndexFile(disk, index_path, base_offset, self.log, index_interval_bytes, suffix)
         self.caches: tuple[SegmentCache, ...] = (self._index,)
 
     @property
