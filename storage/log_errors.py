@@ -15,7 +15,7 @@ class LogClosed(Exception):
     """A change of a log that was closed or has failed. `cause` is the first failure, if there was one."""
 
     def __init__(self, path: str, cause: BaseException | None) -> None:
-        why = "is closed" if cause is None else f"failed earlier: {cause or type(cause).__name__}"
+        why = "is closed" if cause is None else f"failed earlier: {str(cause) or type(cause).__name__}"
         super().__init__(f"{path} {why}; it takes no more changes until it is opened again")
         self.path, self.cause = path, cause
 

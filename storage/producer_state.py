@@ -62,10 +62,6 @@ class Remembered(NamedTuple):
     timestamp: int  # ms, the batch's largest
 
     @property
-    def first_sequence(self) -> int:
-        return (self.last_sequence - self.offset_delta) % SEQUENCES
-
-    @property
     def base_offset(self) -> Offset:
         return self.last_offset - self.offset_delta
 

@@ -16,20 +16,15 @@ from quorumlog.ids import Offset
 
 
 class IndexedBatch(Protocol):
-    """What a cache may ask of a batch: one that is stored now, or the header of one that is read back."""
+    """What caches need of a batch: of one that is stored now (`StoredBatch`), or the header of one that is read back.
+
+    Both have the batch's timestamps, producer and attributes, too; a cache that needs them adds them here.
+    """
 
     @property
     def size(self) -> int: ...  # bytes, header included
     @property
-    def base_offset(self) -> Offset: ...
-    @property
     def last_offset(self) -> Offset: ...  # inclusive
-    @property
-    def max_timestamp(self) -> int: ...  # ms
-    @property
-    def producer_id(self) -> int: ...
-    @property
-    def attributes(self) -> int: ...
 
 
 class SegmentFile(Protocol):

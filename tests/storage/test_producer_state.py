@@ -105,7 +105,6 @@ def test_an_entry_says_what_was_last_written() -> None:
     assert entry is not None
     assert (entry.last_sequence, entry.last_offset) == (49, 189)
     assert entry.batches[0] == Remembered(last_sequence=9, last_offset=109, offset_delta=9, timestamp=1_000)
-    assert entry.batches[0].first_sequence == 0
 
 
 def test_batches_without_a_producer_are_nobodys() -> None:
