@@ -106,8 +106,9 @@ class Log(LogState):
     def append(self, batches: Sequence[StoredBatch], *, gaps: bool = False) -> Offset:
         """`check` and `append_checked`. Returns the new end. Raises UnexpectedAppend before anything is written."""
         self.guard.check_open()
-        self.check(batches, self.end_offset, self.last_epoch, gaps=gaps)
-        return self.append_checked(batches)
+        log_append.check_append(self.path, batches, self.view.end_offset, self.epochs.last_epoch, gaps=gaps)
+        log_append.append_checked(self, batches)
+        return self.view.end_offset
 
     def append_checked(self, batches: Sequence[StoredBatch]) -> Offset:
         """Write batches that `check` has accepted at this end, and publish them. Returns the new end.

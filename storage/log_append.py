@@ -53,8 +53,8 @@ def append_checked(log: LogState, batches: Sequence[StoredBatch]) -> None:
     """
     with log.guard:
         segment_bytes = log.config.segment_bytes
-        active = log.active
-        end = active.size
+        active = log.view.segments[-1]
+        end = active.log.size
         run: list[StoredBatch] = []
         for batch in batches:
             if not active.has_room(end, batch, segment_bytes):
@@ -81,7 +81,7 @@ def _write(log: LogState, active: Segment, run: Sequence[StoredBatch]) -> None:
             last_epoch = batch.leader_epoch
             log.unsynced.epochs_changed(epochs.assign(last_epoch, batch.base_offset))
     view = log.view
-    log.view = LogView(view.path, view.segments, view.bases, active.size, view.start_offset, run[-1].next_offset)
+    log.view = LogView(view.path, view.segments, view.bases, active.log.size, view.start_offset, run[-1].next_offset)
 
 
 def _roll(log: LogState) -> Segment:

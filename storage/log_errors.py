@@ -34,13 +34,14 @@ class ChangeGuard:
         self.is_closed = False
 
     def __enter__(self) -> None:
-        self.check_open()
+        if self.is_closed or self.failure is not None:
+            raise LogClosed(self._path, self.failure)
 
     def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
         if error is not None and self.failure is None:
             self.failure = error
 
     def check_open(self) -> None:
-        """Raises LogClosed."""
-        if self.is_closed or self.failure is not None:
-            raise LogClosed(self._path, self.failure)
+        """Raises LogClosed, as entering does."""
+        with self:
+            pass

@@ -58,7 +58,8 @@ class LogFile:
     def append(self, buffers: Sequence[Buffer], *, read_soon: bool = True) -> int:
         """One vectored write at the end. Returns the position where it began. read_soon: see `File.pwritev`."""
         position = self.size
-        self._size = position + write_fully(self._handle.file, self.path, buffers, position, read_soon=read_soon)
+        handle = self._handle
+        self._size = position + write_fully(handle.file, handle.path, buffers, position, read_soon=read_soon)
         return position
 
     def truncate_to(self, position: int) -> None:

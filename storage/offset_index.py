@@ -148,7 +148,13 @@ class OffsetIndexFile:
 
     def note(self, batches: Sequence[IndexedBatch], position: int) -> None:
         """A batch is indexed if it begins more than the interval after the last one that was."""
-        self._add(self.index, batches, position)
+        index = self.index
+        due = index.last_position + self._interval
+        for batch in batches:
+            if position > due:
+                index.append(batch.last_offset - self._base_offset, position)
+                due = position + self._interval
+            position += batch.size
 
     def truncate_to(self, position: int) -> None:
         self.index.truncate_to(position)
@@ -188,14 +194,6 @@ class OffsetIndexFile:
         self._index = self._loaded.setdefault(None, index)
         return self._index
 
-    def _add(self, index: OffsetIndex, batches: Sequence[IndexedBatch], position: int) -> None:
-        due = index.last_position + self._interval
-        for batch in batches:
-            if position > due:
-                index.append(batch.last_offset - self._base_offset, position)
-                due = position + self._interval
-            position += batch.size
-
     def _read_last(self) -> OffsetIndex:
         file = self._disk.open(self.path)
         content = file.pread(max(0, file.size() - ENTRY_BYTES), ENTRY_BYTES)
@@ -209,7 +207,8 @@ class OffsetIndexFile:
             return self._build()
 
     def _build(self) -> OffsetIndex:
-        index = OffsetIndex()
+        built = OffsetIndexFile(self._disk, self._live_path, self._base_offset, self._log, self._interval)
+        built.create()
         for position, header in self._log.walk(0, self._log.size):
-            self._add(index, (header,), position)
-        return index
+            built.note((header,), position)
+        return built.index
