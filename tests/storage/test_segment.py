@@ -144,6 +144,22 @@ def test_a_handle_opens_late_under_the_name_that_the_file_has_then(place: tuple[
     assert handle.path == f"{path}/b" and handle.file.pread(0, 9) == b"first"
 
 
+def test_a_reader_that_is_about_to_open_a_file_that_is_replaced_gets_the_one_it_wanted() -> None:
+    """Between its look at the name and its open the writer gives the name to another file."""
+    disk = SimDisk()
+    disk.open("/a", create=True).pwritev([b"first"], 0)
+    handle = FileHandle(disk, "/a")
+
+    def replace_first(operation: Operation) -> None:
+        disk.faults = lambda _: None
+        handle.rename("/b")
+        disk.open("/a", create=True).pwritev([b"other"], 0)
+
+    disk.faults = replace_first  # at the reader's open, before it has happened
+    assert handle.file.pread(0, 9) == b"first"
+    assert handle.file.pread(0, 9) == b"first"
+
+
 def test_a_removed_file_is_not_opened_again_under_its_old_name(place: tuple[Disk, str]) -> None:
     disk, path = place
     disk.open(f"{path}/a", create=True).pwritev([b"first"], 0)
