@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from broker.delayed.alarm import Alarm
 from broker.delayed.purgatory import Purgatory, Reason, Waiter
 from broker.fetch.sessions import FetchSessions
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 from quorumlog.clock import Clock
 from quorumlog.ids import Offset
 

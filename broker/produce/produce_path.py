@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from broker.delayed.operations import DelayedOperations
 from broker.delayed.purgatory import Reason, Waiter
 from broker.partition.events import LogAdvanced
+from broker.partition.key import PartitionKey
 from broker.partition.tail import frame_bytes
-from broker.replicas.reconciler import PartitionKey
 from broker.replicas.replica import Replica, Step
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode

@@ -17,7 +17,6 @@ from broker.fetch.fetch_path import FetchPath, FetchTarget
 from broker.fetch.list_offsets import list_offset
 from broker.fetch.session import FetchSession
 from broker.fetch.sessions import FetchSessions, FetchTurn
-from broker.logdirs.directory_report import report_directories
 from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from broker.logdirs.partition_store import PartitionStore
 from broker.partition.events import (
@@ -35,14 +34,15 @@ from broker.partition.events import (
     TakeLeadership,
     Tick,
 )
+from broker.partition.key import PartitionKey
 from broker.produce.delete_records import DeletePath
 from broker.produce.produce_path import AppendResult, ProducePath
 from broker.replicas.config import ReplicationConfig
+from broker.replicas.directory_report import report_directories
 from broker.replicas.housekeeping import checkpoint_for_ever, expire_producers_for_ever, tick_for_ever
 from broker.replicas.leaderships import Leaderships
 from broker.replicas.opening import Opening
 from broker.replicas.placements import Placements
-from broker.replicas.reconciler import PartitionKey
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica
 from broker.replicas.topic_settings import TopicSettings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 
 
 class Opening:

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 
 from broker.logdirs.partition_store import PartitionStore
 from broker.partition.events import BrokersChanged, LogFailed, MetadataChanged
+from broker.partition.key import PartitionKey
 from broker.partition.tail import Tail, TailBudget
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.opening import Opening
-from broker.replicas.reconciler import PartitionKey, Placed, changes_of, strays
+from broker.replicas.reconciler import Placed, changes_of, strays
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step, new_core
 from broker.replicas.topic_settings import TopicSettings

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from broker.partition.key import PartitionKey
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, Image
-from quorum.metadata.registration import LOST, PartitionRegistration, is_reserved_directory
-from quorumlog.ids import BrokerEpoch, NodeId, Uuid
-
-PartitionKey = tuple[Uuid, int]  # topic id and index
+from quorum.metadata.registration import PartitionRegistration
+from quorumlog.ids import BrokerEpoch, NodeId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,19 +82,3 @@ def strays(held: Iterable[PartitionKey], image: Image, node_id: NodeId) -> list[
         return registration is not None and node_id in registration.replicas
 
     return sorted(key for key in held if not is_ours(key))
-
-
-def choose_directory(assigned: Uuid, found: Uuid | None, online: Mapping[Uuid, int], any_offline: bool) -> Uuid | None:
-    """Where a replica is or shall be made; None: it stays offline until the metadata changes or the process restarts.
-
-    assigned: by the metadata. found: where its log was at start. online: number of replicas in each directory.
-    A log is made only where it cannot be a second, empty copy of one that is out of sight: in the assigned directory,
-    or, unless the assigned one is ours and offline, in the emptiest one (KRAFT 2.7).
-    """
-    if found is not None:
-        return found if found in online else None
-    if assigned in online:
-        return assigned
-    if assigned == LOST or not online or (any_offline and not is_reserved_directory(assigned)):
-        return None
-    return min(online, key=lambda directory: (online[directory], directory))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 from broker.replicas.replica import Replica, topic_text
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.registration import PartitionRegistration

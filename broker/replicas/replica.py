@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from broker.logdirs.log_directory import DirectoryQueue
 from broker.partition.events import Event
+from broker.partition.key import PartitionKey
 from broker.partition.partition import Partition
 from broker.partition.producer_sequences import ProducerSequences
 from broker.partition.tail import Tail
-from broker.replicas.reconciler import PartitionKey
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid, show_uuid
 from quorumlog.messages.common import CurrentLeader

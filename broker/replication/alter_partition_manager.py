@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from broker.partition.events import IsrAnswered, ProposeIsr
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId
 from quorumlog.messages.controller import (

@@ -18,8 +18,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from broker.partition.key import PartitionKey
 from broker.replicas.config import ReplicationConfig
-from broker.replicas.reconciler import PartitionKey
 from broker.replication.fetch_position import FetchPosition
 from broker.replication.leader_session import Ask, LeaderSession
 from quorumlog.clock import Clock

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from broker.partition.key import PartitionKey
 from broker.replicas.config import ReplicationConfig
-from broker.replicas.reconciler import PartitionKey
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica
 from broker.replication.fetch_position import FetchPosition

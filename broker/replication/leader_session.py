@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from broker.fetch.session import FULL_EPOCH, NO_SESSION, next_epoch
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 from broker.replication.fetch_position import FetchPosition
 from quorumlog.ids import BrokerEpoch, Epoch, Offset
 

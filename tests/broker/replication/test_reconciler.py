@@ -1,14 +1,12 @@
-"""Which replicas a broker has after a change of the metadata, in which order, and where they lie."""
+"""Which replicas a broker has after a change of the metadata, and in which order the changes are made."""
 
 from __future__ import annotations
 
-import pytest
-
-from broker.replicas.reconciler import changes_of, choose_directory, strays
+from broker.replicas.reconciler import changes_of, strays
 from quorum.metadata.delta import Delta
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, Image
-from quorum.metadata.registration import LOST, UNASSIGNED
+from quorum.metadata.registration import UNASSIGNED
 from quorumlog.ids import Uuid
 from quorumlog.messages.metadata_records import (
     ConfigRecord,
@@ -85,26 +83,3 @@ def test_a_setting_of_the_cluster_concerns_all_topics() -> None:
 def test_strays_are_what_the_metadata_does_not_give_us() -> None:
     held = [(B, 0), (A, 2), (A, 0), (bytes(16), 0)]
     assert strays(held, two_topics(), ME) == [(bytes(16), 0), (A, 2)]
-
-
-D1, D2, OTHER = bytes([21]) * 16, bytes([22]) * 16, bytes([23]) * 16
-PLACES = [
-    ("where the metadata says", D2, None, {D1: 0, D2: 5}, False, D2),
-    ("where its log was found, whatever the metadata says", D2, D1, {D1: 0, D2: 0}, False, D1),
-    ("found on a disk that has failed since", UNASSIGNED, D1, {D2: 0}, True, None),
-    ("nowhere yet: the emptiest", UNASSIGNED, None, {D1: 3, D2: 2}, False, D2),
-    ("nowhere yet, equal: the first by id", UNASSIGNED, None, {D2: 2, D1: 2}, False, D1),
-    ("in a directory that is lost", LOST, None, {D1: 0}, True, None),
-    ("in one that is not here, perhaps the offline one", OTHER, None, {D1: 0}, True, None),
-    ("in one that is not here, and none is offline", OTHER, None, {D1: 0}, False, D1),
-    ("no directory at all", UNASSIGNED, None, {}, True, None),
-]
-
-
-@pytest.mark.parametrize(
-    ("assigned", "found", "online", "offline", "want"), [c[1:] for c in PLACES], ids=[c[0] for c in PLACES]
-)
-def test_where_a_replica_lies(
-    assigned: Uuid, found: Uuid | None, online: dict[Uuid, int], offline: bool, want: Uuid | None
-) -> None:
-    assert choose_directory(assigned, found, online, offline) == want

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.fetch.sessions import FetchSessions, FetchTurn
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 from broker.replication.fetch_position import FetchPosition
 from broker.replication.leader_session import Ask, LeaderSession
 from quorumlog.errors import ApiError, ErrorCode
