@@ -16,13 +16,14 @@ from broker.api.producer_ids import ProducerIds
 from broker.api.recently_fenced import RecentlyFenced
 from broker.api.services import HandlerLimits, Services
 from broker.api.suspected_leaders import Doubts, SuspectedLeaders
+from broker.data_plane import DataPlane
 from broker.fetch.sessions import FetchSessions
 from broker.lifecycle.controller_channel import ControllerChannel
 from broker.lifecycle.directory_assigner import DirectoryAssigner
 from broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
 from broker.lifecycle.shell import LifecycleShell
+from broker.logdirs.log_directory import LogDirectory
 from broker.replicas.config import ReplicationConfig
-from broker.replicas.manager import LogDirectory, ReplicaManager
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
 from quorum.subscription import MetadataSubscription
@@ -118,7 +119,7 @@ class Broker:
             clock=clock,
             nursery=nursery,
         )
-        self.replicas = ReplicaManager(
+        self.data_plane = DataPlane(
             node_id=node_id,
             directories=directories,
             clock=clock,
@@ -132,11 +133,11 @@ class Broker:
             on_directory_failed=self._on_directory_failed,
             on_assignments_changed=self._wake_assigner,
             on_opened=self._on_logs_opened,
-            on_source_lost=doubted.on_lost,
+            on_leader_lost=doubted.on_lost,
         )
         self._assigner = DirectoryAssigner(
             node_id=node_id,
-            pending=self.replicas.pending_assignments,
+            pending=self.data_plane.placements.pending_assignments,
             broker_epoch=lambda: self.lifecycle.broker_epoch,
             channel=self.channel,
             rng=rng("directory assigner"),
@@ -145,7 +146,11 @@ class Broker:
             node_id=node_id,
             cluster_id=cluster_id,
             subscription=subscription,
-            replicas=self.replicas,
+            produce_path=self.data_plane.produce_path,
+            fetch_path=self.data_plane.fetch_path,
+            delete_path=self.data_plane.delete_path,
+            offset_queries=self.data_plane.offset_queries,
+            directory_report=self.data_plane.directory_report,
             controller=self.channel,
             clock=clock,
             fetch_sessions=fetch_sessions,
@@ -170,7 +175,7 @@ class Broker:
     async def start(self, endpoints: Sequence[Endpoint]) -> None:
         """Read what the directories hold, follow the metadata, register. endpoints: as others should reach them."""
         self._endpoints = tuple(endpoints)
-        await self.replicas.start()
+        await self.data_plane.start()
         for directory_id in self._offline:
             self.lifecycle.on_directory_offline(directory_id)
         self._nursery.start(self._assigner.run(), "directory assigner")
@@ -180,7 +185,7 @@ class Broker:
     async def stop(self, controlled: bool = True) -> bool:
         """Hand leadership over if `controlled`, then close every log. True: clean, the directories may be marked so."""
         await self.lifecycle.stop(controlled)
-        clean = await self.replicas.close()
+        clean = await self.data_plane.close()
         await self.channel.close()
         return clean
 
@@ -192,10 +197,10 @@ class Broker:
         return handler(self._services, context, request)
 
     def _on_metadata(self, delta: Delta, image: Image) -> None:
-        self.replicas.apply(delta, image)
+        self.data_plane.placements.apply(delta, image)
         self._just_fenced.on_image(delta, image, self._clock.now_ms())
         self._assigner.wake()
-        self.lifecycle.on_metadata(image.offset, ready=self.replicas.opening.done)
+        self.lifecycle.on_metadata(image.offset, ready=self.data_plane.opening.done)
 
     def _on_logs_opened(self) -> None:
         """A leader that is still recovering its logs could only tell its clients to wait: so it is none before."""

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol
 
+from broker.lifecycle.controller_channel import ControllerCalls
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId
 from quorumlog.messages.controller import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from quorumlog.rpc.transport import RpcError
 
 ALLOCATE_TIMEOUT_MS = 5_000
-
-
-class ControllerCalls(Protocol):
-    async def call(self, request: Any, timeout_ms: int) -> Any:
-        """Raises RpcError."""
 
 
 class ProducerIds:

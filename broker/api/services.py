@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 from broker.api.producer_ids import ProducerIds
 from broker.api.recently_fenced import RecentlyFenced
 from broker.api.suspected_leaders import Doubts
+from broker.fetch.fetch_path import FetchPath
+from broker.fetch.offset_queries import OffsetQueries
 from broker.fetch.session_cache import MAX_PARTITIONS_DEFAULT, SLOTS_DEFAULT
 from broker.fetch.sessions import FetchSessions
 from broker.lifecycle.controller_channel import ControllerChannel
-from broker.replicas.manager import ReplicaManager
+from broker.produce.delete_records import DeletePath
+from broker.produce.produce_path import ProducePath
+from broker.replicas.directory_report import DirectoryReport
 from quorum.metadata.image import Image
 from quorum.subscription import MetadataSubscription
 from quorumlog.clock import Clock
@@ -42,7 +46,11 @@ class Services:
     node_id: NodeId
     cluster_id: str
     subscription: MetadataSubscription
-    replicas: ReplicaManager
+    produce_path: ProducePath
+    fetch_path: FetchPath
+    delete_path: DeletePath
+    offset_queries: OffsetQueries
+    directory_report: DirectoryReport
     controller: ControllerChannel
     clock: Clock
     fetch_sessions: FetchSessions

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from quorum.subscription import ActiveController, MetadataSubscription
 from quorumlog.clock import Clock
@@ -21,6 +21,13 @@ BACKOFF_MIN_MS = 20
 BACKOFF_MAX_MS = 500
 MOVED_ON = (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER)  # the second from the quorum itself
 MAX_CALLS = 256  # at a time; more is a fault of ours or a storm, and is refused
+
+
+class ControllerCalls(Protocol):
+    """What most rooms need of the channel."""
+
+    async def call(self, request: Any, timeout_ms: int) -> Any:
+        """See `ControllerChannel.call`."""
 
 
 class ControllerChannel:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from random import Random
 
-from broker.replicas.manager import ControllerCalls
+from broker.lifecycle.controller_channel import ControllerCalls
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest, DirectoryAssignment

@@ -97,7 +97,7 @@ class StopWanted:
     controlled: bool
 
 
-Event = (
+LifecycleEvent = (
     TimerFired
     | ControllerChanged
     | Registered
@@ -133,7 +133,7 @@ class Fatal:
     reason: str
 
 
-Effect = Register | SendHeartbeat | StateChanged | Fatal
+LifecycleEffect = Register | SendHeartbeat | StateChanged | Fatal
 
 
 @dataclass(slots=True)
@@ -165,7 +165,7 @@ class Lifecycle:
         due = (None if self._in_flight else self._next_ms, self._give_up_ms, self._silent_ms)
         return min((at for at in due if at is not None), default=None)
 
-    def step(self, event: Event, now_ms: int) -> list[Effect]:
+    def step(self, event: LifecycleEvent, now_ms: int) -> list[LifecycleEffect]:
         match event:
             case TimerFired():
                 return self._on_timer(now_ms)
@@ -192,7 +192,7 @@ class Lifecycle:
         assert (self.broker_epoch >= 0) or self.state in (LifecycleState.STARTING, LifecycleState.SHUTTING_DOWN)
         assert self.state is not LifecycleState.SHUTTING_DOWN or self.deadline_ms() is None
 
-    def _on_timer(self, now_ms: int) -> list[Effect]:
+    def _on_timer(self, now_ms: int) -> list[LifecycleEffect]:
         if self.state is LifecycleState.STARTING and self._give_up_ms is None and self.broker_epoch < 0:
             self._give_up_ms = now_ms + self.config.registration_timeout_ms
         if any(at is not None and now_ms >= at for at in (self._give_up_ms, self._silent_ms)):
@@ -202,14 +202,14 @@ class Lifecycle:
         self._in_flight = True
         return [Register() if self.state is LifecycleState.STARTING else SendHeartbeat(self._heartbeat())]
 
-    def _give_up(self) -> list[Effect]:
+    def _give_up(self) -> list[LifecycleEffect]:
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             return self._shut_down()
         self._give_up_ms = self._next_ms = None
         waited_ms = self.config.registration_timeout_ms
         return [Fatal(f"broker {self.node_id} could not register within {waited_ms} ms: {self._last_error}")]
 
-    def _on_registered(self, response: RegisterBrokerResponse, now_ms: int) -> list[Effect]:
+    def _on_registered(self, response: RegisterBrokerResponse, now_ms: int) -> list[LifecycleEffect]:
         self._in_flight = False
         if self.state is not LifecycleState.STARTING:
             return []
@@ -219,7 +219,7 @@ class Lifecycle:
         self.broker_epoch, self._give_up_ms, self._failures = response.broker_epoch, None, 0
         return [*self._become(LifecycleState.RECOVERY), *self._call_now(now_ms)]
 
-    def _on_heartbeat_answered(self, response: BrokerHeartbeatResponse, now_ms: int) -> list[Effect]:
+    def _on_heartbeat_answered(self, response: BrokerHeartbeatResponse, now_ms: int) -> list[LifecycleEffect]:
         self._in_flight = False
         if self.state in (LifecycleState.STARTING, LifecycleState.SHUTTING_DOWN):
             return []
@@ -236,7 +236,7 @@ class Lifecycle:
             return self._become(LifecycleState.RUNNING)
         return []
 
-    def _on_unknown_to_controller(self, response: BrokerHeartbeatResponse, now_ms: int) -> list[Effect]:
+    def _on_unknown_to_controller(self, response: BrokerHeartbeatResponse, now_ms: int) -> list[LifecycleEffect]:
         """Our registration was superseded or removed: nothing to hand over, or a new one to make."""
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             return self._shut_down()
@@ -245,14 +245,14 @@ class Lifecycle:
         self._give_up_ms = now_ms + self.config.registration_timeout_ms
         return [*self._become(LifecycleState.STARTING), *self._call_now(now_ms)]
 
-    def _on_metadata_applied(self, event: MetadataApplied, now_ms: int) -> list[Effect]:
+    def _on_metadata_applied(self, event: MetadataApplied, now_ms: int) -> list[LifecycleEffect]:
         """The heartbeat that first can unfence does not wait for its turn."""
         wanted_fence = self._wants_fence()
         self.metadata_offset, self.ready = max(self.metadata_offset, event.offset), event.ready
         unfenceable = self.state is LifecycleState.RECOVERY and wanted_fence and not self._wants_fence()
         return self._call_now(now_ms) if unfenceable else []
 
-    def _on_stop_wanted(self, controlled: bool, now_ms: int) -> list[Effect]:
+    def _on_stop_wanted(self, controlled: bool, now_ms: int) -> list[LifecycleEffect]:
         if self.state is LifecycleState.SHUTTING_DOWN:
             return []
         if controlled and self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
@@ -263,22 +263,22 @@ class Lifecycle:
         self._silent_ms = now_ms + self.config.controlled_shutdown_silence_ms
         return [*self._become(LifecycleState.PENDING_CONTROLLED_SHUTDOWN), *self._call_now(now_ms)]
 
-    def _shut_down(self) -> list[Effect]:
+    def _shut_down(self) -> list[LifecycleEffect]:
         self._next_ms = self._give_up_ms = self._silent_ms = None
         return self._become(LifecycleState.SHUTTING_DOWN)
 
-    def _become(self, state: LifecycleState) -> list[Effect]:
+    def _become(self, state: LifecycleState) -> list[LifecycleEffect]:
         assert state in NEXT[self.state], f"{self.state} -> {state}"
         self.state = state
         return [StateChanged(state)]
 
-    def _call_now(self, now_ms: int) -> list[Effect]:
+    def _call_now(self, now_ms: int) -> list[LifecycleEffect]:
         if self.state is LifecycleState.SHUTTING_DOWN or self._next_ms is None:
             return []
         self._next_ms = now_ms
         return self._on_timer(now_ms)
 
-    def _retry(self, reason: str, now_ms: int) -> list[Effect]:
+    def _retry(self, reason: str, now_ms: int) -> list[LifecycleEffect]:
         self._in_flight, self._last_error = False, reason
         if self._next_ms is not None:
             self._next_ms = now_ms + min(RETRY_MIN_MS << min(self._failures, 10), RETRY_MAX_MS)

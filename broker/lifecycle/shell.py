@@ -12,11 +12,11 @@ from broker.lifecycle.lifecycle import (
     CallFailed,
     ControllerChanged,
     DirectoryOffline,
-    Effect,
-    Event,
     Fatal,
     HeartbeatAnswered,
     Lifecycle,
+    LifecycleEffect,
+    LifecycleEvent,
     LifecycleState,
     MetadataApplied,
     Register,
@@ -57,7 +57,7 @@ class LifecycleShell:
         self._registration = registration
         self._on_state = on_state
         self._on_fatal = on_fatal
-        self._events: deque[Event] = deque()
+        self._events: deque[LifecycleEvent] = deque()
         self._stepping = False
         self._call: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -91,7 +91,7 @@ class LifecycleShell:
         self._post(StopWanted(controlled))
         await self._stopped.wait()
 
-    def _post(self, event: Event) -> None:
+    def _post(self, event: LifecycleEvent) -> None:
         self._events.append(event)
         if self._stepping:
             return
@@ -103,7 +103,7 @@ class LifecycleShell:
             self._stepping = False
         self._arm()
 
-    def _perform(self, effects: list[Effect]) -> None:
+    def _perform(self, effects: list[LifecycleEffect]) -> None:
         for effect in effects:
             match effect:
                 case Register():

@@ -30,12 +30,12 @@ AWAIT_METADATA = frozenset(
 )  # a newer state is on its way; the change stays pending, so that nothing else is asked meanwhile
 
 
-class Outcome(Enum):
-    """Of an answer. SETTLED: nothing is pending any more. STILL_PENDING: wait. ASK_AGAIN: send the same proposal."""
+class ProposalStatus(Enum):
+    """Of an answer. SETTLED: nothing is pending any more. PENDING: wait. RETRY: send the same proposal."""
 
     SETTLED = auto()
-    STILL_PENDING = auto()
-    ASK_AGAIN = auto()
+    PENDING = auto()
+    RETRY = auto()
 
 
 class IsrAgreement:
@@ -68,22 +68,22 @@ class IsrAgreement:
         self._proposal = ProposeIsr(leader_epoch=leader_epoch, partition_epoch=self.partition_epoch, members=members)
         return self._proposal
 
-    def answered(self, answer: IsrAnswered, leader_epoch: Epoch) -> Outcome:
+    def answered(self, answer: IsrAnswered, leader_epoch: Epoch) -> ProposalStatus:
         """leader_epoch: of this leadership."""
         if answer.proposal is not self._proposal:
-            return Outcome.STILL_PENDING  # metadata has overtaken it: what is pending now is another change, if any
+            return ProposalStatus.PENDING  # metadata has overtaken it: what is pending now is another change, if any
         if answer.error is ErrorCode.NONE:
             return self._granted(answer, leader_epoch)
         if answer.error in REFUSED:
             self.withdraw()
-            return Outcome.SETTLED
-        return Outcome.STILL_PENDING if answer.error in AWAIT_METADATA else Outcome.ASK_AGAIN
+            return ProposalStatus.SETTLED
+        return ProposalStatus.PENDING if answer.error in AWAIT_METADATA else ProposalStatus.RETRY
 
-    def _granted(self, answer: IsrAnswered, leader_epoch: Epoch) -> Outcome:
+    def _granted(self, answer: IsrAnswered, leader_epoch: Epoch) -> ProposalStatus:
         if answer.leader_epoch != leader_epoch or answer.partition_epoch < self.partition_epoch:
-            return Outcome.STILL_PENDING
+            return ProposalStatus.PENDING
         self.commit(answer.isr, answer.partition_epoch)
-        return Outcome.SETTLED
+        return ProposalStatus.SETTLED
 
     def check_invariants(self) -> None:
         assert (self._proposal is None) == isinstance(self.state, Committed), vars(self)

@@ -20,13 +20,12 @@ from typing import assert_never
 
 from broker.partition.events import (
     BrokersChanged,
-    Effect,
-    Event,
     Follow,
     FollowerFetched,
     FollowerHeard,
     HighWatermarkMoved,
     IsrAnswered,
+    LeaderElected,
     LeadershipLost,
     LeaderToldHighWatermark,
     LogAdvanced,
@@ -36,13 +35,16 @@ from broker.partition.events import (
     LogTruncated,
     LowWatermarkMoved,
     MetadataChanged,
+    PartitionEffect,
+    PartitionEvent,
     ProposeIsr,
     SettingsChanged,
     TakeLeadership,
     Tick,
+    WentOffline,
 )
 from broker.partition.follower_progress import UNKNOWN, FollowerProgress
-from broker.partition.isr_agreement import IsrAgreement, Outcome
+from broker.partition.isr_agreement import IsrAgreement, ProposalStatus
 from broker.partition.isr_state import Committed, IsrState, PendingExpand, PendingShrink
 from quorumlog.ids import NO_EPOCH, NO_NODE, BrokerEpoch, Epoch, NodeId, Offset
 from storage.commit_rule import high_watermark
@@ -130,7 +132,7 @@ class Partition:
         """False after an election until the high watermark has reached the epoch's start (KIP-207)."""
         return self.high_watermark >= self.epoch_start
 
-    def step(self, event: Event, now_ms: int) -> list[Effect]:
+    def step(self, event: PartitionEvent, now_ms: int) -> list[PartitionEffect]:
         """Effects in the order in which they must happen."""
         match event:
             case FollowerFetched():
@@ -168,7 +170,7 @@ class Partition:
 
     # --- leadership ---
 
-    def _on_metadata(self, event: MetadataChanged, now_ms: int) -> list[Effect]:
+    def _on_metadata(self, event: MetadataChanged, now_ms: int) -> list[PartitionEffect]:
         if event.leader_epoch < self.leader_epoch or event.partition_epoch <= self.partition_epoch:
             return []  # an answer to AlterPartition has told us this state, or a newer one
         new_epoch = event.leader_epoch > self.leader_epoch
@@ -183,8 +185,8 @@ class Partition:
         self._forget_those_out_of_sync(now_ms)
         return self._advance_high_watermark(now_ms)
 
-    def _begin(self, now_ms: int) -> list[Effect]:
-        lost: list[Effect] = [LeadershipLost()] if self.role is Role.LEADER else []
+    def _begin(self, now_ms: int) -> list[PartitionEffect]:
+        lost: list[PartitionEffect] = [LeadershipLost()] if self.role is Role.LEADER else []
         self.ready = False
         self.followers = {}
         if self.leader == self.node_id:
@@ -206,7 +208,7 @@ class Partition:
             if node in isr:
                 self.followers[node].last_caught_up_ms = now_ms
 
-    def _on_log_ready(self, event: LogReady, now_ms: int) -> list[Effect]:
+    def _on_log_ready(self, event: LogReady, now_ms: int) -> list[PartitionEffect]:
         self.log_start, self.end_offset, self.synced_end = event.log_start, event.end_offset, event.synced_end
         if not self._opened:
             self._opened = True
@@ -216,24 +218,28 @@ class Partition:
             return []  # the leadership that asked for it is over; its successor has asked again
         self.ready = True
         self.epoch_start = event.epoch_start
-        return self._advance_high_watermark(now_ms)
+        if self.role is not Role.LEADER:
+            return []
+        return [*self._advance_high_watermark(now_ms), LeaderElected(self.leader_epoch)]
 
-    def _on_failed(self) -> list[Effect]:
-        was_leader = self.role is Role.LEADER
+    def _on_failed(self) -> list[PartitionEffect]:
+        before = self.role
         self.role, self.ready, self.failed = Role.OFFLINE, False, True
         self.followers = {}
         self._agreement.withdraw()
-        return [LeadershipLost()] if was_leader else []
+        if before is Role.OFFLINE:
+            return []
+        return [LeadershipLost(), WentOffline()] if before is Role.LEADER else [WentOffline()]
 
     # --- the log ---
 
-    def _on_log_advanced(self, event: LogAdvanced, now_ms: int) -> list[Effect]:
+    def _on_log_advanced(self, event: LogAdvanced, now_ms: int) -> list[PartitionEffect]:
         assert event.synced_end <= event.end_offset, event
         self.end_offset = max(self.end_offset, event.end_offset)
         self.synced_end = max(self.synced_end, event.synced_end)
         return self._advance_high_watermark(now_ms)
 
-    def _on_truncated(self, event: LogTruncated) -> list[Effect]:
+    def _on_truncated(self, event: LogTruncated) -> list[PartitionEffect]:
         assert not self.is_leader, "a leader never truncates"
         self.log_start, self.end_offset = event.log_start, event.end_offset
         self.synced_end = min(self.synced_end, self.end_offset)
@@ -242,7 +248,7 @@ class Partition:
 
     # --- the high watermark ---
 
-    def _advance_high_watermark(self, now_ms: int) -> list[Effect]:
+    def _advance_high_watermark(self, now_ms: int) -> list[PartitionEffect]:
         if not self.is_leader or self.under_min_isr:
             return []
         ends = self._counted_ends(now_ms)
@@ -265,12 +271,12 @@ class Partition:
             )
         ]
 
-    def _on_leader_told(self, event: LeaderToldHighWatermark) -> list[Effect]:
+    def _on_leader_told(self, event: LeaderToldHighWatermark) -> list[PartitionEffect]:
         if not self.is_follower:
             return []
         return self._raise_high_watermark(min(event.high_watermark, self.end_offset))
 
-    def _raise_high_watermark(self, offset: Offset) -> list[Effect]:
+    def _raise_high_watermark(self, offset: Offset) -> list[PartitionEffect]:
         if offset <= self.high_watermark:
             return []
         assert offset <= self.end_offset, f"high watermark {offset} past the log's end {self.end_offset}"
@@ -285,7 +291,7 @@ class Partition:
         told = [progress.log_start for node, progress in self.followers.items() if node in self._eligible]
         return min([self.log_start, *told])
 
-    def _tell_low_watermark(self) -> list[Effect]:
+    def _tell_low_watermark(self) -> list[PartitionEffect]:
         if not self.is_leader:
             return []
         low_watermark = self.low_watermark
@@ -296,7 +302,7 @@ class Partition:
 
     # --- followers and the ISR ---
 
-    def _on_follower_fetched(self, event: FollowerFetched, now_ms: int) -> list[Effect]:
+    def _on_follower_fetched(self, event: FollowerFetched, now_ms: int) -> list[PartitionEffect]:
         assert self.is_leader, "only a leader is fetched from"
         progress = self.followers.get(event.replica_id)
         if progress is None or event.broker_epoch < self._eligible.get(event.replica_id, -1):
@@ -309,7 +315,7 @@ class Partition:
             *self._tell_low_watermark(),
         ]
 
-    def _on_follower_heard(self, event: FollowerHeard) -> list[Effect]:
+    def _on_follower_heard(self, event: FollowerHeard) -> list[PartitionEffect]:
         """Counts only beside a fetch that did name the partition, of the same process, in this leadership."""
         progress = self.followers.get(event.replica_id)
         if progress is not None and progress.end_offset != UNKNOWN and progress.broker_epoch == event.broker_epoch:
@@ -324,13 +330,13 @@ class Partition:
         end = self.followers[node].end_offset
         return end != UNKNOWN and end >= self.high_watermark and end >= self.epoch_start and self._is_eligible(node)
 
-    def _expand(self, node: NodeId) -> list[Effect]:
+    def _expand(self, node: NodeId) -> list[PartitionEffect]:
         state = self._agreement.state
         if not isinstance(state, Committed) or node in state.isr or not self._may_join(node):
             return []
         return [self._propose(PendingExpand(state.isr, node))]
 
-    def _shrink(self, now_ms: int) -> list[Effect]:
+    def _shrink(self, now_ms: int) -> list[PartitionEffect]:
         state = self._agreement.state
         if not self.is_leader or not isinstance(state, Committed):
             return []
@@ -349,13 +355,13 @@ class Partition:
             return -1  # the request itself carries the leader's broker epoch
         return self.followers[node].broker_epoch
 
-    def _on_isr_answered(self, event: IsrAnswered, now_ms: int) -> list[Effect]:
+    def _on_isr_answered(self, event: IsrAnswered, now_ms: int) -> list[PartitionEffect]:
         match self._agreement.answered(event, self.leader_epoch):
-            case Outcome.SETTLED:
+            case ProposalStatus.SETTLED:
                 return self._advance_high_watermark(now_ms)
-            case Outcome.ASK_AGAIN:
+            case ProposalStatus.RETRY:
                 return [event.proposal]
-            case Outcome.STILL_PENDING:
+            case ProposalStatus.PENDING:
                 return []
 
     def check_invariants(self) -> None:

@@ -26,7 +26,11 @@ class DeletePath:
         self._step = step
 
     def delete(self, topic: Uuid | str, index: int, offset: Offset, timeout_ms: int) -> asyncio.Future[Offset]:
-        """See `ReplicaManager.delete_records`."""
+        """Delete the records before `offset` (-1: below the high watermark); begun now, in the order of calls.
+
+        Awaited: the low watermark, once every live replica has deleted them. Raises ApiError if nothing was deleted;
+        awaited, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT or KAFKA_STORAGE_ERROR if something may have been.
+        """
         replica = self._registry.find(topic, index)
         log, queue = replica.leading(), replica.queue
         assert queue is not None

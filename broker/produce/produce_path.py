@@ -17,10 +17,11 @@ from broker.delayed.purgatory import Reason, Waiter
 from broker.partition.events import LogAdvanced
 from broker.partition.key import PartitionKey
 from broker.partition.tail import frame_bytes
+from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import Epoch, Offset
+from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.records.batch import BatchHeader, headers, with_append_time
 from quorumlog.records.produced import validate_produced
@@ -73,13 +74,27 @@ class PendingAppend:
 
 
 class ProducePath:
-    def __init__(self, clock: Clock, delayed: DelayedOperations, step: Step) -> None:
+    def __init__(self, clock: Clock, registry: Registry, delayed: DelayedOperations, step: Step) -> None:
         self._clock = clock
+        self._registry = registry
         self._delayed = delayed
         self._step = step
+        self._closed = False
 
-    def append(self, replica: Replica, records: Buffer, *, acks: int, timeout_ms: int) -> PendingAppend:
-        """See `ReplicaManager.append`."""
+    def close(self) -> None:
+        """Refuse every append from now on."""
+        self._closed = True
+
+    def append(self, topic: Uuid | str, index: int, records: Buffer, *, acks: int, timeout_ms: int) -> PendingAppend:
+        """Validate and enqueue now, in the order of calls. The result is only for the answer and need not be awaited.
+
+        records: whole batches as produced; kept until written. acks: 0 and 1 wait for the leader's disk, -1 for every
+        in-sync replica. Raises ApiError if nothing was appended. The awaited result raises ApiError if something may
+        have been: NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
+        """
+        if self._closed:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker is shutting down")
+        replica = self._registry.find(topic, index)
         log = replica.leading()
         assert replica.queue is not None
         if acks not in ACKS:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from broker.logdirs.log_directory import DirectoryQueue
 from broker.logdirs.partition_store import PartitionStore
 from broker.partition.events import BrokersChanged, LogFailed, MetadataChanged
 from broker.partition.key import PartitionKey
@@ -41,10 +42,9 @@ class Placements:
         opening: Opening,
         *,
         step: Step,
-        let_go: Callable[[Replica], None],
         on_assignments_changed: Callable[[], None],
     ) -> None:
-        """let_go: the replica leaves; nothing of this broker may use it any more."""
+        """on_assignments_changed: there are pending assignments."""
         self._node_id = node_id
         self._registry = registry
         self._store = store
@@ -52,14 +52,23 @@ class Placements:
         self._config = config
         self._opening = opening
         self._step = step
-        self._let_go = let_go
         self._on_assignments_changed = on_assignments_changed
         self._tail_budget = TailBudget(config.tail_bytes)
         self._eligible: Mapping[NodeId, BrokerEpoch] = {}
         self._applied = False
+        self._closed = False
+
+    def close(self) -> None:
+        """Ignore every later image."""
+        self._closed = True
 
     def apply(self, delta: Delta, image: Image) -> None:
-        """In the order of the metadata; what goes makes room before what comes."""
+        """A MetadataListener. What goes is removed before anything new is made.
+
+        Logs are opened and leaderships taken up in the background.
+        """
+        if self._closed:
+            return
         self._registry.image = image
         is_first, self._applied = not self._applied, True
         if is_first:
@@ -87,6 +96,11 @@ class Placements:
             for key, replica in sorted(self._registry.replicas.items(), key=lambda item: item[0])
             if replica.queue is not None and self._is_elsewhere(key)
         ]
+
+    def directory_failed(self, queue: DirectoryQueue) -> None:
+        for replica in list(self._registry.replicas.values()):
+            if replica.queue is queue:
+                self._step(replica, LogFailed())
 
     def _is_elsewhere(self, key: PartitionKey) -> bool:
         replica = self._registry.replicas[key]
@@ -135,5 +149,5 @@ class Placements:
     def _remove(self, key: PartitionKey, mark: str) -> None:
         replica = self._registry.replicas.pop(key, None)
         if replica is not None:
-            self._let_go(replica)
+            self._step(replica, LogFailed())
             self._store.let_go(replica, mark)

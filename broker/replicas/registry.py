@@ -26,6 +26,10 @@ class Registry:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic_text(topic)} has no partition {index}")
         raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"this broker has no replica of {topic_text(topic)}-{index}")
 
+    def leader_count(self) -> int:
+        """Partitions that this broker leads now."""
+        return sum(replica.core.is_leader for replica in self.replicas.values())
+
     def current_leader(self, topic: Uuid | str, index: int) -> CurrentLeader | None:
         """As far as this broker knows; None where it knows no such partition."""
         try:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from broker.logdirs.log_directory import DirectoryQueue
-from broker.partition.events import Event
+from broker.partition.events import PartitionEvent
 from broker.partition.key import PartitionKey
 from broker.partition.partition import Partition
 from broker.partition.producer_sequences import ProducerSequences
@@ -69,7 +69,7 @@ class Replica:
         return self.log
 
 
-Step = Callable[[Replica, Event], None]  # the manager's: steps the core and performs its effects
+Step = Callable[[Replica, PartitionEvent], None]  # the manager's: steps the core and performs its effects
 
 
 def new_core(node_id: NodeId, config: TopicConfig, lag_time_max_ms: int) -> Partition:

@@ -81,11 +81,11 @@ class FetcherPool:
         nursery: Nursery,
         config: ReplicationConfig,
         broker_epoch: Callable[[], BrokerEpoch],
-        on_source_lost: Callable[[NodeId], None],
+        on_leader_lost: Callable[[NodeId], None],
     ) -> None:
-        """on_source_lost: see `LeaderEndPoint`."""
+        """on_leader_lost: see `LeaderEndPoint`."""
         self._node_id = node_id
-        self._on_source_lost = on_source_lost
+        self._on_leader_lost = on_leader_lost
         self._registry = registry
         self._transport = transport
         self._sink = sink
@@ -142,7 +142,7 @@ class FetcherPool:
         return fetcher
 
     def _start(self, leader: NodeId, name: str) -> Fetcher:
-        source = LeaderEndPoint(leader, self._registry, self._transport, self._config, self._on_source_lost)
+        source = LeaderEndPoint(leader, self._registry, self._transport, self._config, self._on_leader_lost)
         fetcher = Fetcher(
             node_id=self._node_id,
             source=source,

@@ -11,9 +11,13 @@ from typing import Any, cast
 
 from broker.api.producer_ids import ProducerIds
 from broker.api.services import HandlerLimits, Services
+from broker.fetch.fetch_path import FetchPath, FetchTarget
+from broker.fetch.offset_queries import OffsetQueries
 from broker.fetch.sessions import FetchSessions, FetchTurn
 from broker.lifecycle.controller_channel import ControllerChannel
-from broker.replicas.manager import AppendResult, FetchTarget, ReplicaManager
+from broker.produce.delete_records import DeletePath
+from broker.produce.produce_path import AppendResult, ProducePath
+from broker.replicas.directory_report import DirectoryReport
 from quorum.metadata.delta import Delta
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, Image
@@ -138,7 +142,10 @@ Appended = tuple[bytes | str, int, bytes]
 
 @dataclass
 class FakeReplicas:
-    """`refuse`: what an append raises at once; `fail`: what its answer raises; by partition index."""
+    """All that handlers use of the data plane.
+
+    By partition index: `refuse` is what an append raises at once, `fail` what its answer raises.
+    """
 
     appended: list[Appended] = field(default_factory=list)
     refuse: dict[int, ApiError] = field(default_factory=dict)
@@ -190,7 +197,7 @@ class FakeReplicas:
     ) -> ListOffsetsPartitionResponse:
         return ListOffsetsPartitionResponse(index=index, offset=index * 10)
 
-    def delete_records(self, topic: Any, index: int, offset: int, timeout_ms: int) -> Awaitable[Offset]:
+    def delete(self, topic: Any, index: int, offset: int, timeout_ms: int) -> Awaitable[Offset]:
         if index in self.refuse:
             raise self.refuse[index]
         self.deleted.append((topic, index, offset, timeout_ms))
@@ -205,7 +212,7 @@ class FakeReplicas:
     def end_of_epoch(self, topic: Any, index: int, epoch: int, current_epoch: int) -> EpochPartitionResult:
         return EpochPartitionResult(index=index, leader_epoch=epoch, end_offset=index * 10 + current_epoch)
 
-    async def report_directories(self) -> list[LogDirDescription]:
+    async def describe(self) -> list[LogDirDescription]:
         partitions = tuple(LogDirPartition(index=index, size_bytes=index, offset_lag=0) for index in range(3))
         topics = (LogDirTopic(name="orders", partitions=partitions), LogDirTopic(name="other", partitions=partitions))
         return [
@@ -250,7 +257,11 @@ class Fakes:
             node_id=1,
             cluster_id="cluster",
             subscription=self.subscription,
-            replicas=cast(ReplicaManager, self.replicas),
+            produce_path=cast(ProducePath, self.replicas),
+            fetch_path=cast(FetchPath, self.replicas),
+            delete_path=cast(DeletePath, self.replicas),
+            offset_queries=cast(OffsetQueries, self.replicas),
+            directory_report=cast(DirectoryReport, self.replicas),
             controller=cast(ControllerChannel, self.controller),
             clock=self.clock,
             fetch_sessions=self.fetch_sessions,

@@ -1,19 +1,22 @@
 """Brokers' replicas on simulated machines, with a metadata authority in place of the quorum.
 
-Everything of the broker's data plane is production code: replica managers, workers' turns, logs, the transport's codec.
+Everything of the broker's data plane is production code: the data plane, workers' turns, logs, the transport's codec.
 The authority holds the image, decides AlterPartition by the fences that matter here, and tells every node what it
 committed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
+from broker.data_plane import DataPlane
+from broker.fetch.fetch_path import FetchTarget
 from broker.fetch.sessions import FetchSessions
 from broker.logdirs.log_directory import LogDirectory
+from broker.partition.key import PartitionKey
 from broker.replicas.config import ReplicationConfig
-from broker.replicas.manager import FetchTarget, ReplicaManager
+from broker.replicas.replica import Replica
 from jepsen.sim.clock import SimClock
 from jepsen.sim.disk import SimDisk
 from jepsen.sim.disk_faults import Fail, Fault, Operation
@@ -93,13 +96,14 @@ class Node:
         scheduler = self.cluster.scheduler
         self.loop = SimLoop(scheduler, self.host)
         self.nursery = Nursery(self._on_crash)
+        self.clock = SimClock(scheduler)
         self.sessions = FetchSessions(scheduler.rng(f"fetch sessions/{self.host}"), slots=self.cluster.session_slots)
         own = Identity(cluster_id="c", node_id=self.node_id, incarnation_id=bytes([self.node_id]) * 16, secret=b"s")
         self.transport = SimTransport(self.cluster.network, self.host, self.loop, own, on_crash=self._on_crash)
-        self.replicas = ReplicaManager(
+        self.data_plane = DataPlane(
             node_id=self.node_id,
             directories=[self._directory(path, clean) for path in self.paths],
-            clock=SimClock(scheduler),
+            clock=self.clock,
             rng=scheduler.rng(f"replicas/{self.host}"),
             nursery=self.nursery,
             transport=self.transport,
@@ -114,7 +118,13 @@ class Node:
             fetch_sessions=self.sessions,
             on_directory_failed=lambda directory, _: self.failed.append(directory),
         )
+        self.produce_path, self.fetch_path = self.data_plane.produce_path, self.data_plane.fetch_path
         self.run(self._serve())
+
+    @property
+    def replicas(self) -> Mapping[PartitionKey, Replica]:
+        """Of this process."""
+        return self.data_plane.registry.replicas
 
     def kill(self) -> None:
         """The process ends; what it wrote stays in the page cache."""
@@ -132,10 +142,10 @@ class Node:
         return result
 
     def tell(self, delta: Delta, image: Image) -> None:
-        self.loop.deliver(self.replicas.apply, delta, image)
+        self.loop.deliver(self.data_plane.placements.apply, delta, image)
 
     def log(self, topic_id: Uuid = TOPIC_ID, index: int = 0) -> Log:
-        log = self.replicas.replicas[topic_id, index].log
+        log = self.replicas[topic_id, index].log
         assert log is not None
         return log
 
@@ -150,7 +160,7 @@ class Node:
         return values
 
     async def _serve(self) -> None:
-        await self.replicas.start()
+        await self.data_plane.start()
         listener = Listener(name="INTERNAL", address=Address(self.host, PORT), internal=True)
         await self.transport.listen(listener, self._handle)
 
@@ -167,9 +177,9 @@ class Node:
             limits = {name: getattr(request, name) for name in ("max_wait_ms", "min_bytes", "max_bytes")}
             behind = None
             if turn.incremental is not None:
-                answers, behind = await self.replicas.fetch_changed(turn, **limits)
+                answers, behind = await self.fetch_path.fetch_changed(turn, **limits)
             else:
-                answers = await self.replicas.fetch(targets, replica=request.replica, ended=turn.ended, **limits)
+                answers = await self.fetch_path.fetch(targets, replica=request.replica, ended=turn.ended, **limits)
             session_id, told = self.sessions.end(turn, answers, clock.now_ms(), behind)
         except ApiError as error:
             return FetchResponse(error_code=error.code)
@@ -258,7 +268,7 @@ class ReplicaCluster:
         """A fetch offset is on the follower's disk, if the topic asks for that (RELIABILITY 3.3)."""
         node = self.nodes[follower]
         assert isinstance(target.topic, bytes)
-        replica = node.replicas.replicas.get((target.topic, target.partition.index)) if node.loop.alive else None
+        replica = node.replicas.get((target.topic, target.partition.index)) if node.loop.alive else None
         if replica is None or replica.log is None:
             return
         if replica.core.leader_epoch == target.partition.current_leader_epoch:
@@ -314,7 +324,7 @@ class ReplicaCluster:
         self.commit(PartitionChangeRecord(partition=index, topic_id=TOPIC_ID, leader=leader, isr=NodeList(nodes=isr)))
 
     async def call(self, request: Any, timeout_ms: int) -> Any:
-        """broker.replication.alter_partition_manager.ControllerCalls."""
+        """broker.lifecycle.controller_channel.ControllerCalls."""
         assert isinstance(request, AlterPartitionRequest)
         self.alters += 1
         results = []
@@ -373,7 +383,7 @@ class ReplicaCluster:
         node = self.nodes[node_id]
 
         async def append() -> int:
-            result = await node.replicas.append(topic_id, index, records, acks=acks, timeout_ms=timeout_ms)
+            result = await node.produce_path.append(topic_id, index, records, acks=acks, timeout_ms=timeout_ms)
             return result.base_offset
 
         return node.run(append())
@@ -388,7 +398,7 @@ class ReplicaCluster:
         )
         target = FetchTarget(options.pop("topic", TOPIC_ID), partition)
         wanted = {"replica": None, "max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **options}
-        answers = node.run(node.replicas.fetch([target], **wanted))
+        answers = node.run(node.fetch_path.fetch([target], **wanted))
         return answers[0]
 
     def wait_led(self, node_id: NodeId, index: int = 0) -> None:
@@ -397,7 +407,7 @@ class ReplicaCluster:
         assert registration is not None and registration.leader == node_id
 
         def leads() -> bool:
-            replica = self.nodes[node_id].replicas.replicas.get((TOPIC_ID, index))
+            replica = self.nodes[node_id].replicas.get((TOPIC_ID, index))
             return (
                 replica is not None
                 and replica.core.is_leader
@@ -407,7 +417,7 @@ class ReplicaCluster:
         self.run_until(leads)
 
     def core(self, node_id: NodeId, index: int = 0) -> Any:
-        return self.nodes[node_id].replicas.replicas[TOPIC_ID, index].core
+        return self.nodes[node_id].replicas[TOPIC_ID, index].core
 
 
 def fail_writes_of(node: Node, path: str) -> None:

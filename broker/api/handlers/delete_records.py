@@ -44,7 +44,7 @@ def _begin(services: Services, name: str, partition: DeleteRecordsPartition, tim
     try:
         if name.startswith("__"):
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is the cluster's own")
-        return services.replicas.delete_records(name, partition.index, partition.offset, timeout_ms)
+        return services.delete_path.delete(name, partition.index, partition.offset, timeout_ms)
     except ApiError as error:
         return error
 

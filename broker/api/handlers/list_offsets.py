@@ -18,7 +18,7 @@ async def handle_list_offsets(
 
 async def _topic(services: Services, request: ListOffsetsRequest, topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
     partitions = [
-        await services.replicas.list_offset(
+        await services.offset_queries.list_offset(
             topic.name,
             partition.index,
             partition.timestamp_ms,

@@ -25,7 +25,7 @@ async def handle_offset_for_leader_epoch(
 
 def _topic(services: Services, topic: EpochTopic) -> EpochTopicResult:
     partitions = tuple(
-        services.replicas.end_of_epoch(topic.name, asked.index, asked.leader_epoch, asked.current_leader_epoch)
+        services.offset_queries.end_of_epoch(topic.name, asked.index, asked.leader_epoch, asked.current_leader_epoch)
         for asked in topic.partitions
     )
     return EpochTopicResult(name=topic.name, partitions=partitions)

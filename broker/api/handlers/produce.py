@@ -57,7 +57,7 @@ def _append(
 ) -> _Append:
     try:
         key = topic.topic_id or topic.name
-        return services.replicas.append(key, partition.index, partition.records, acks=acks, timeout_ms=timeout_ms)
+        return services.produce_path.append(key, partition.index, partition.records, acks=acks, timeout_ms=timeout_ms)
     except ApiError as error:
         return error
 

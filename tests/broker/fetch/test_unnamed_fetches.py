@@ -18,7 +18,6 @@ from broker.fetch.session import NOT_HEARD_MS
 from broker.fetch.sessions import FetchSessions, FetchTurn
 from broker.partition.events import (
     BrokersChanged,
-    Event,
     FollowerFetched,
     FollowerHeard,
     IsrAnswered,
@@ -26,6 +25,7 @@ from broker.partition.events import (
     LogReady,
     LogStartMoved,
     MetadataChanged,
+    PartitionEvent,
     ProposeIsr,
     Tick,
 )
@@ -72,7 +72,7 @@ class Leader:
             self.metadata(index, (ME, A), 0)
             self.step(index, LogReady(leader_epoch=5, log_start=0, end_offset=0, synced_end=0, epoch_start=0), 0)
 
-    def step(self, index: int, event: Event, now_ms: int) -> None:
+    def step(self, index: int, event: PartitionEvent, now_ms: int) -> None:
         effects = self.cores[index].step(event, now_ms)
         self.cores[index].check_invariants()
         for effect in effects:
@@ -150,11 +150,11 @@ class World:
             case "tick":
                 self.tick()
 
-    def both(self, index: int, event: Event) -> None:
+    def both(self, index: int, event: PartitionEvent) -> None:
         for leader in (self.plain, self.sparing):
             leader.step(index, event, self.now_ms)
 
-    def all(self, event: Event) -> None:
+    def all(self, event: PartitionEvent) -> None:
         for index in INDEXES:
             self.both(index, event)
 

@@ -12,12 +12,12 @@ from broker.lifecycle.lifecycle import (
     CallFailed,
     ControllerChanged,
     DirectoryOffline,
-    Effect,
-    Event,
     Fatal,
     HeartbeatAnswered,
     Lifecycle,
     LifecycleConfig,
+    LifecycleEffect,
+    LifecycleEvent,
     LifecycleState,
     MetadataApplied,
     Register,
@@ -47,9 +47,9 @@ def registered(epoch: int = 10) -> Registered:
     return Registered(RegisterBrokerResponse(broker_epoch=epoch))
 
 
-def play(core: Lifecycle, *events: Event, now_ms: int = 0) -> list[Effect]:
+def play(core: Lifecycle, *events: LifecycleEvent, now_ms: int = 0) -> list[LifecycleEffect]:
     """The effects of the last event."""
-    effects: list[Effect] = []
+    effects: list[LifecycleEffect] = []
     for event in events:
         effects = core.step(event, now_ms)
         core.check_invariants()
@@ -63,7 +63,7 @@ def running() -> Lifecycle:
     return core
 
 
-def sent(effects: list[Effect]) -> BrokerHeartbeatRequest:
+def sent(effects: list[LifecycleEffect]) -> BrokerHeartbeatRequest:
     (request,) = [effect.request for effect in effects if isinstance(effect, SendHeartbeat)]
     return request
 
@@ -238,7 +238,7 @@ EVENTS = st.sampled_from(
 
 
 @given(st.lists(st.tuples(EVENTS, st.integers(0, 800)), max_size=60))
-def test_any_sequence_keeps_the_rules(steps: list[tuple[Event, int]]) -> None:
+def test_any_sequence_keeps_the_rules(steps: list[tuple[LifecycleEvent, int]]) -> None:
     """Nothing is said after the end; unfencing is never asked for before the own registration is applied."""
     core, now_ms, ended = make(), 0, False
     for event, passed_ms in steps:

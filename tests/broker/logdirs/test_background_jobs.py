@@ -18,7 +18,7 @@ MANY = 60
 
 
 def open_logs(node: Node, topic_id: bytes) -> int:
-    return sum(replica.log is not None for key, replica in node.replicas.replicas.items() if key[0] == topic_id)
+    return sum(replica.log is not None for key, replica in node.replicas.items() if key[0] == topic_id)
 
 
 def test_an_append_does_not_wait_until_all_logs_of_a_new_topic_are_open() -> None:
@@ -35,9 +35,9 @@ def test_a_broker_that_stops_meanwhile_closes_what_it_opens() -> None:
     cluster = ReplicaCluster(nodes=(1,))
     cluster.create_topic((1,), partitions=MANY)
     node = cluster.nodes[1]
-    cluster.run_until(lambda: bool(node.replicas.replicas))
-    replicas = list(node.replicas.replicas.values())
-    assert node.run(node.replicas.close())
+    cluster.run_until(lambda: bool(node.replicas))
+    replicas = list(node.replicas.values())
+    assert node.run(node.data_plane.close())
     logs = [replica.opened for replica in replicas if replica.opened is not None]
     assert len(logs) == MANY
     for log in logs:

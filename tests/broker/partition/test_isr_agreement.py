@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.partition.events import IsrAnswered, ProposeIsr
-from broker.partition.isr_agreement import AWAIT_METADATA, REFUSED, IsrAgreement, Outcome
+from broker.partition.isr_agreement import AWAIT_METADATA, REFUSED, IsrAgreement, ProposalStatus
 from broker.partition.isr_state import Committed, PendingExpand, PendingShrink
 from quorumlog.errors import ErrorCode
 
@@ -36,19 +36,19 @@ def test_a_proposal_names_who_shall_be_in_and_the_state_that_it_is_made_from() -
 
 
 GRANTS = [
-    ("newer", EPOCH, 8, Outcome.SETTLED),
-    ("nothing had to be changed", EPOCH, 7, Outcome.SETTLED),
-    ("of a state older than ours", EPOCH, 6, Outcome.STILL_PENDING),
-    ("of an older leadership", EPOCH - 1, 8, Outcome.STILL_PENDING),
-    ("of a newer leadership", EPOCH + 1, 8, Outcome.STILL_PENDING),
+    ("newer", EPOCH, 8, ProposalStatus.SETTLED),
+    ("nothing had to be changed", EPOCH, 7, ProposalStatus.SETTLED),
+    ("of a state older than ours", EPOCH, 6, ProposalStatus.PENDING),
+    ("of an older leadership", EPOCH - 1, 8, ProposalStatus.PENDING),
+    ("of a newer leadership", EPOCH + 1, 8, ProposalStatus.PENDING),
 ]
 
 
 @pytest.mark.parametrize(("epoch", "version", "want"), [c[1:] for c in GRANTS], ids=[c[0] for c in GRANTS])
-def test_a_grant_counts_in_its_leadership_and_never_backwards(epoch: int, version: int, want: Outcome) -> None:
+def test_a_grant_counts_in_its_leadership_and_never_backwards(epoch: int, version: int, want: ProposalStatus) -> None:
     agreement = agreed()
     assert agreement.answered(granted(ask(agreement), epoch=epoch, version=version), EPOCH) is want
-    settled = want is Outcome.SETTLED
+    settled = want is ProposalStatus.SETTLED
     assert agreement.state == (Committed((ME, A)) if settled else PendingExpand((ME,), A))
     assert agreement.partition_epoch == (version if settled else 7)
     agreement.check_invariants()
@@ -68,8 +68,8 @@ def test_the_same_proposal_asked_anew_is_another_one() -> None:
     agreement.withdraw()
     second = ask(agreement)
     assert first == second
-    assert agreement.answered(granted(first), EPOCH) is Outcome.STILL_PENDING
-    assert agreement.answered(granted(second), EPOCH) is Outcome.SETTLED
+    assert agreement.answered(granted(first), EPOCH) is ProposalStatus.PENDING
+    assert agreement.answered(granted(second), EPOCH) is ProposalStatus.SETTLED
 
 
 def test_no_error_means_two_things() -> None:
@@ -99,7 +99,7 @@ def test_whatever_comes_the_larger_set_counts_until_it_is_settled(steps: list[tu
             answer = IsrAnswered(
                 proposal=proposal, error=error, leader_epoch=EPOCH, partition_epoch=version + ahead, isr=isr
             )
-            if agreement.answered(answer, EPOCH) is not Outcome.SETTLED:
+            if agreement.answered(answer, EPOCH) is not ProposalStatus.SETTLED:
                 assert agreement.state is before
         agreement.check_invariants()
         assert agreement.partition_epoch >= version

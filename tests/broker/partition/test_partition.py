@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from broker.partition.events import (
     BrokersChanged,
-    Effect,
-    Event,
     Follow,
     FollowerFetched,
     HighWatermarkMoved,
@@ -21,10 +19,13 @@ from broker.partition.events import (
     LogReady,
     LogTruncated,
     MetadataChanged,
+    PartitionEffect,
+    PartitionEvent,
     ProposeIsr,
     SettingsChanged,
     TakeLeadership,
     Tick,
+    WentOffline,
 )
 from broker.partition.isr_state import Committed, PendingExpand, PendingShrink
 from broker.partition.partition import Partition, Role
@@ -43,7 +44,7 @@ class Driver:
         self.proposal: ProposeIsr | None = None
         self.step(BrokersChanged({ME: 10, A: 20, B: 30}))
 
-    def step(self, event: Event) -> list[Effect]:
+    def step(self, event: PartitionEvent) -> list[PartitionEffect]:
         effects = self.core.step(event, self.now_ms)
         self.core.check_invariants()
         for effect in effects:
@@ -53,12 +54,14 @@ class Driver:
 
     def metadata(
         self, leader: int = ME, epoch: int = 5, version: int = 7, isr: tuple[int, ...] = (ME,)
-    ) -> list[Effect]:
+    ) -> list[PartitionEffect]:
         return self.step(
             MetadataChanged(leader=leader, leader_epoch=epoch, partition_epoch=version, replicas=(ME, A, B), isr=isr)
         )
 
-    def ready(self, epoch: int = 5, end: int = 0, synced: int | None = None, high_watermark: int = 0) -> list[Effect]:
+    def ready(
+        self, epoch: int = 5, end: int = 0, synced: int | None = None, high_watermark: int = 0
+    ) -> list[PartitionEffect]:
         return self.step(
             LogReady(
                 leader_epoch=epoch,
@@ -74,13 +77,13 @@ class Driver:
         self.metadata(isr=isr)
         self.ready(end=end, high_watermark=high_watermark)
 
-    def append(self, end: int, synced: int | None = None) -> list[Effect]:
+    def append(self, end: int, synced: int | None = None) -> list[PartitionEffect]:
         return self.step(LogAdvanced(end, end if synced is None else synced))
 
-    def fetch(self, replica: int, offset: int, broker_epoch: int | None = None) -> list[Effect]:
+    def fetch(self, replica: int, offset: int, broker_epoch: int | None = None) -> list[PartitionEffect]:
         return self.step(FollowerFetched(replica, replica * 10 if broker_epoch is None else broker_epoch, offset))
 
-    def answer(self, error: ErrorCode, isr: tuple[int, ...] = (), version: int = 8) -> list[Effect]:
+    def answer(self, error: ErrorCode, isr: tuple[int, ...] = (), version: int = 8) -> list[PartitionEffect]:
         assert self.proposal is not None
         return self.step(
             IsrAnswered(proposal=self.proposal, error=error, leader_epoch=5, partition_epoch=version, isr=isr)
@@ -382,7 +385,7 @@ def test_the_log_of_an_older_leadership_does_not_make_a_leader() -> None:
 def test_a_failed_log_neither_leads_nor_follows_again() -> None:
     driver = Driver()
     driver.lead()
-    assert driver.step(LogFailed()) == [LeadershipLost()]
+    assert driver.step(LogFailed()) == [LeadershipLost(), WentOffline()]
     assert driver.metadata(epoch=6, version=8) == []
     assert driver.core.role is Role.OFFLINE
 
@@ -392,7 +395,7 @@ def test_a_log_that_goes_while_a_member_is_asked_for_takes_the_proposal_along() 
     driver = Driver()
     driver.lead()
     driver.fetch(A, 0)
-    assert driver.step(LogFailed()) == [LeadershipLost()]
+    assert driver.step(LogFailed()) == [LeadershipLost(), WentOffline()]
     driver.core.check_invariants()
     assert driver.core.isr_state == Committed((ME,))
     assert driver.answer(ErrorCode.NONE, isr=(ME, A), version=8) == []

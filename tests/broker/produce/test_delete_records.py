@@ -28,7 +28,7 @@ def delete(cluster: ReplicaCluster, offset: int, *, node_id: int = 1, timeout_ms
     node = cluster.nodes[node_id]
 
     async def ask() -> int:
-        return await node.replicas.delete_records(TOPIC_ID, 0, offset, timeout_ms)
+        return await node.data_plane.delete_path.delete(TOPIC_ID, 0, offset, timeout_ms)
 
     return node.run(ask())
 
@@ -40,12 +40,12 @@ def refused(cluster: ReplicaCluster, offset: int, **options: int) -> ErrorCode:
 
 
 def starts(cluster: ReplicaCluster) -> list[int]:
-    return [node.replicas.replicas[TOPIC_ID, 0].log.start_offset for node in cluster.nodes.values()]  # type: ignore[union-attr]
+    return [node.replicas[TOPIC_ID, 0].log.start_offset for node in cluster.nodes.values()]  # type: ignore[union-attr]
 
 
 def earliest(cluster: ReplicaCluster, node_id: int) -> int:
     node = cluster.nodes[node_id]
-    return node.run(node.replicas.list_offset(TOPIC_ID, 0, EARLIEST)).offset
+    return node.run(node.data_plane.offset_queries.list_offset(TOPIC_ID, 0, EARLIEST)).offset
 
 
 def fence(cluster: ReplicaCluster, node_id: int) -> None:
@@ -66,7 +66,7 @@ def test_records_are_gone_from_every_replica_when_the_answer_comes() -> None:
 def test_followers_are_told_once_the_leader_has_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = filled("a", "b", "c", "d")
     node, began_ns = cluster.nodes[1], cluster.scheduler.now_ns
-    queue = node.replicas.replicas[TOPIC_ID, 0].queue
+    queue = node.replicas[TOPIC_ID, 0].queue
     assert queue is not None
     submit = queue.directory.worker.submit
     monkeypatch.setattr(queue.directory.worker, "submit", lambda *job: node.loop.call_later(0.02, submit, *job))
@@ -148,7 +148,7 @@ def test_whoever_waits_hears_that_leadership_is_lost() -> None:
     node = cluster.nodes[1]
 
     async def ask() -> ErrorCode:
-        answer = node.replicas.delete_records(TOPIC_ID, 0, 1, 60_000)
+        answer = node.data_plane.delete_path.delete(TOPIC_ID, 0, 1, 60_000)
         cluster.elect(2, (1, 2))
         try:
             await answer
@@ -171,11 +171,11 @@ def test_a_replica_that_has_nothing_begins_inside_the_batch() -> None:
     cluster.start(3)
     cluster.run_for(LAG_MS)
     cluster.produce(1, "e")
-    third = cluster.nodes[3].replicas.replicas[TOPIC_ID, 0]
+    third = cluster.nodes[3].replicas[TOPIC_ID, 0]
     assert third.log is not None
     assert (third.log.start_offset, third.log.end_offset, third.log.segment_bases) == (2, 5, (0,))
     assert cluster.core(1).isr_state.isr == (1, 2, 3)
-    leader = cluster.nodes[1].replicas.replicas[TOPIC_ID, 0]
+    leader = cluster.nodes[1].replicas[TOPIC_ID, 0]
     assert leader.log is not None
     read = [log.read(2, 1 << 20, upper_bound=5).data for log in (leader.log, third.log)]
     assert read[0] == read[1]
@@ -217,11 +217,11 @@ def test_a_topic_made_again_begins_at_nothing() -> None:
     cluster.delete_topic()
     cluster.create_topic(topic_id=bytes([8]) * 16)
     cluster.run_for(500)
-    replica = cluster.nodes[1].replicas.replicas[bytes([8]) * 16, 0]
+    replica = cluster.nodes[1].replicas[bytes([8]) * 16, 0]
     assert replica.log is not None and replica.log.start_offset == 0
     cluster.kill(1)
     cluster.start(1)
     cluster.commit(PartitionChangeRecord(partition=0, topic_id=bytes([8]) * 16, leader=1))
     cluster.run_for(500)
-    replica = cluster.nodes[1].replicas.replicas[bytes([8]) * 16, 0]
+    replica = cluster.nodes[1].replicas[bytes([8]) * 16, 0]
     assert replica.log is not None and replica.log.start_offset == 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, fail_writes_of, values_of
 
-from broker.replicas.manager import AppendResult
+from broker.produce.produce_path import AppendResult
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, encode_batch
@@ -38,13 +38,13 @@ def refused(cluster: ReplicaCluster, node: int, records: bytes, **options: int) 
 
 
 def entries(node: Node) -> list[tuple[int, ProducerEntry]]:
-    log = node.replicas.replicas[TOPIC_ID, 0].log
+    log = node.replicas[TOPIC_ID, 0].log
     assert log is not None and log.producers is not None
     return list(log.producers.states.entries.items())
 
 
 def queued(node: Node) -> int:
-    return len(node.replicas.replicas[TOPIC_ID, 0].sequences)
+    return len(node.replicas[TOPIC_ID, 0].sequences)
 
 
 @pytest.mark.parametrize("acks", [-1, 1, 0])
@@ -77,7 +77,7 @@ def append_all(node: Node, batches: list[bytes], *, acks: int = -1, timeout_ms: 
         pending: list[Any] = []
         for records in batches:
             try:
-                pending.append(node.replicas.append(TOPIC_ID, 0, records, acks=acks, timeout_ms=timeout_ms))
+                pending.append(node.produce_path.append(TOPIC_ID, 0, records, acks=acks, timeout_ms=timeout_ms))
             except ApiError as error:
                 pending.append(error)
         answers: list[int | ErrorCode] = []
@@ -116,7 +116,7 @@ def test_a_repetition_waits_for_the_commit_of_the_first() -> None:
     answers: list[int] = []
 
     async def repeat() -> None:
-        result = await cluster.nodes[1].replicas.append(TOPIC_ID, 0, numbered(1, "b"), acks=-1, timeout_ms=30_000)
+        result = await cluster.nodes[1].produce_path.append(TOPIC_ID, 0, numbered(1, "b"), acks=-1, timeout_ms=30_000)
         answers.append(result.base_offset)
 
     cluster.nodes[1].loop.deliver(lambda: asyncio.ensure_future(repeat()))
@@ -185,7 +185,7 @@ def test_a_clean_restart_knows_all_five() -> None:
     for n in range(9):
         cluster.produce_batch(1, numbered(n, str(n)))
     node = cluster.nodes[1]
-    assert node.run(node.replicas.close())
+    assert node.run(node.data_plane.close())
     cluster.kill(1)
     cluster.start(1, clean=True)
     cluster.elect(1, (1,))
@@ -208,7 +208,7 @@ def test_the_append_time_of_a_repetition_is_the_first_ones() -> None:
     node = cluster.nodes[1]
 
     async def append() -> AppendResult:
-        return await node.replicas.append(TOPIC_ID, 0, numbered(0, "a"), acks=-1, timeout_ms=5_000)
+        return await node.produce_path.append(TOPIC_ID, 0, numbered(0, "a"), acks=-1, timeout_ms=5_000)
 
     first = node.run(append())
     cluster.run_for(1_000)

@@ -76,7 +76,7 @@ def test_a_frame_goes_when_its_append_is_acknowledged() -> None:
     gone = weakref.ref(frame)
 
     async def produce(records: memoryview) -> None:
-        await node.replicas.append(TOPIC_ID, 0, records, acks=-1, timeout_ms=3_600_000)
+        await node.produce_path.append(TOPIC_ID, 0, records, acks=-1, timeout_ms=3_600_000)
 
     node.run(produce(memoryview(frame)))
     del frame

@@ -8,8 +8,8 @@ import pytest
 from replica_cluster import Node, ReplicaCluster
 
 from broker.logdirs.background_jobs import MAX_UNDER_WAY
+from broker.produce.producer_expiry import expire_producers_for_ever
 from broker.replicas.config import ReplicationConfig
-from broker.replicas.housekeeping import expire_producers_for_ever
 from broker.replicas.registry import Registry
 from quorumlog.clock import Clock
 from storage.log import Log
@@ -36,7 +36,7 @@ class Expiry:
         monkeypatch.setattr(worker, "submit", self._count)
 
     def _replicas(self) -> list[Any]:
-        return list(self.node.replicas.replicas.values())
+        return list(self.node.replicas.values())
 
     def _count(self, job: Any, written: Any, synced: Any) -> None:
         def answered(outcome: Any) -> None:
@@ -57,7 +57,7 @@ class Expiry:
 
     def start(self, clock: Clock) -> None:
         registry = Registry()
-        registry.replicas = dict(self.node.replicas.replicas)
+        registry.replicas = dict(self.node.replicas)
         self.node.loop.deliver(
             lambda: self.node.nursery.start(expire_producers_for_ever(registry, CONFIG, clock), "expiry")
         )
@@ -65,7 +65,7 @@ class Expiry:
 
 def test_all_logs_are_looked_through_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     expiry = Expiry(monkeypatch)
-    expiry.start(expiry.node.replicas._clock)
+    expiry.start(expiry.node.clock)
     expiry.cluster.run_for(1_900)
     assert len(expiry.looked_through) == len(set(expiry.looked_through)) == MANY
     assert 0 < expiry.most_queued <= MAX_UNDER_WAY + 1, "beside a checkpoint"
@@ -74,7 +74,7 @@ def test_all_logs_are_looked_through_a_few_at_a_time(monkeypatch: pytest.MonkeyP
 def test_a_log_whose_turn_has_not_come_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     expiry = Expiry(monkeypatch)
     expiry.held = []
-    expiry.start(expiry.node.replicas._clock)
+    expiry.start(expiry.node.clock)
     expiry.cluster.run_for(3_500)
     expiry.release()
     expiry.cluster.run_for(100)
@@ -87,19 +87,19 @@ def test_a_log_to_be_opened_does_not_wait_for_all_the_others(monkeypatch: pytest
     """Its leader may just have died."""
     expiry = Expiry(monkeypatch)
     expiry.held = []
-    expiry.start(expiry.node.replicas._clock)
+    expiry.start(expiry.node.clock)
     expiry.cluster.run_for(1_100)
     expiry.cluster.create_topic((1,), name="new", topic_id=OTHER_ID)
     expiry.cluster.run_for(10)
     expiry.release()
-    expiry.cluster.run_until(lambda: expiry.node.replicas.replicas[OTHER_ID, 0].log is not None)
+    expiry.cluster.run_until(lambda: expiry.node.replicas[OTHER_ID, 0].log is not None)
     assert 0 < len(expiry.looked_through) <= MAX_UNDER_WAY
 
 
 def test_a_directory_that_fails_meanwhile_is_done_with(monkeypatch: pytest.MonkeyPatch) -> None:
     expiry = Expiry(monkeypatch)
     expiry.held = []
-    expiry.start(expiry.node.replicas._clock)
+    expiry.start(expiry.node.clock)
     expiry.cluster.run_for(1_100)
     queue = expiry._replicas()[0].queue
     queue.failed = True

@@ -16,7 +16,7 @@ def change(cluster: ReplicaCluster, kind: int, resource: str, name: str, value: 
 
 def segment_bytes(cluster: ReplicaCluster) -> list[int]:
     """As the open logs have it, by node."""
-    logs = [node.replicas.replicas[TOPIC_ID, 0].log for node in cluster.nodes.values()]
+    logs = [node.replicas[TOPIC_ID, 0].log for node in cluster.nodes.values()]
     return [log.config.segment_bytes for log in logs if log is not None]
 
 
@@ -43,7 +43,7 @@ def test_partitions_and_logs_hear_of_what_an_acknowledgement_means() -> None:
     cluster.wait_led(1)
     change(cluster, TOPIC_RESOURCE, "t", "durability", "replicated")
     change(cluster, TOPIC_RESOURCE, "t", "min.insync.replicas", "2")
-    replica = cluster.nodes[1].replicas.replicas[TOPIC_ID, 0]
+    replica = cluster.nodes[1].replicas[TOPIC_ID, 0]
     assert (replica.core.durable, replica.core.min_isr) == (False, 2)
     assert replica.log is not None and not replica.log.config.durable
 

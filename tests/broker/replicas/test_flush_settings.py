@@ -30,7 +30,7 @@ def change(cluster: ReplicaCluster, name: str, value: str) -> None:
 
 
 def log_of(cluster: ReplicaCluster, node: int) -> Log:
-    log = cluster.nodes[node].replicas.replicas[TOPIC_ID, 0].log
+    log = cluster.nodes[node].replicas[TOPIC_ID, 0].log
     assert log is not None
     return log
 
@@ -128,7 +128,7 @@ def test_a_full_queue_is_asked_again_but_not_at_once(monkeypatch: pytest.MonkeyP
 
 
 def _worker(cluster: ReplicaCluster) -> Any:
-    queue = cluster.nodes[1].replicas.replicas[TOPIC_ID, 0].queue
+    queue = cluster.nodes[1].replicas[TOPIC_ID, 0].queue
     assert queue is not None
     return queue.directory.worker
 

@@ -47,9 +47,9 @@ def test_a_restarted_broker_is_not_done_before_its_logs_are_open() -> None:
     seen: list[tuple[bool, int]] = []
 
     def opened() -> bool:
-        logs = sum(replica.log is not None for replica in node.replicas.replicas.values())
-        seen.append((node.replicas.opening.done, logs))
-        return node.replicas.opening.done
+        logs = sum(replica.log is not None for replica in node.replicas.values())
+        seen.append((node.data_plane.opening.done, logs))
+        return node.data_plane.opening.done
 
     cluster.run_until(opened)
     assert seen[0] == (False, 0)
@@ -59,10 +59,10 @@ def test_a_restarted_broker_is_not_done_before_its_logs_are_open() -> None:
 def test_a_topic_that_comes_later_is_not_waited_for() -> None:
     cluster = ReplicaCluster()
     cluster.run_for(100)
-    assert cluster.nodes[1].replicas.opening.done
+    assert cluster.nodes[1].data_plane.opening.done
     cluster.create_topic()
-    cluster.run_until(lambda: bool(cluster.nodes[1].replicas.replicas))
-    assert cluster.nodes[1].replicas.opening.done
+    cluster.run_until(lambda: bool(cluster.nodes[1].replicas))
+    assert cluster.nodes[1].data_plane.opening.done
 
 
 def test_a_log_that_cannot_be_opened_is_not_waited_for() -> None:
@@ -72,7 +72,7 @@ def test_a_log_that_cannot_be_opened_is_not_waited_for() -> None:
     cluster.nodes[2].cut_power()
     fail_writes_of(cluster.nodes[2], "/d0")
     node = cluster.start(2)
-    cluster.run_until(lambda: node.replicas.opening.done)
+    cluster.run_until(lambda: node.data_plane.opening.done)
     assert node.failed
 
 
@@ -83,5 +83,5 @@ def test_a_partition_without_a_leader_is_opened_too() -> None:
     node.kill()
     cluster.elect(-1, registration.isr)
     node = cluster.start(2)
-    cluster.run_until(lambda: node.replicas.opening.done)
+    cluster.run_until(lambda: node.data_plane.opening.done)
     assert node.log_values() == ["a", "b"]

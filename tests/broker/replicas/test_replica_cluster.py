@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch, fail_writes_of, values_of
 
+from broker.fetch.fetch_path import FetchTarget
 from broker.logdirs import removals
-from broker.replicas.manager import FetchTarget
 from jepsen.sim.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, ReplicaState
@@ -58,7 +58,7 @@ def test_appends_queued_together_keep_their_order_and_are_one_turn() -> None:
 
     async def many() -> list[int]:
         pending = [
-            node.replicas.append(TOPIC_ID, 0, batch(str(number)), acks=-1, timeout_ms=5_000) for number in range(50)
+            node.produce_path.append(TOPIC_ID, 0, batch(str(number)), acks=-1, timeout_ms=5_000) for number in range(50)
         ]
         return [(await one).base_offset for one in pending]
 
@@ -74,7 +74,7 @@ def test_many_partitions_in_several_directories() -> None:
         cluster.produce(1, f"p{index}", index=index)
     for index in range(6):
         assert cluster.nodes[3].log_values(index=index) == [f"p{index}"]
-    held = [one.directory_id for one in cluster.nodes[1].replicas.pending_assignments()]
+    held = [one.directory_id for one in cluster.nodes[1].data_plane.placements.pending_assignments()]
     assert len(held) == 6 and len(set(held)) == 2
 
 
@@ -97,14 +97,14 @@ def test_a_consumer_waits_for_the_high_watermark_and_no_longer_than_it_said() ->
         loop = asyncio.get_running_loop()
         wanted = [FetchTarget(TOPIC_ID, FetchPartition(index=0, fetch_offset=0, max_bytes=1000))]
         options = {"replica": None, "min_bytes": 1, "max_bytes": 1000}
-        waiting = asyncio.ensure_future(node.replicas.fetch(wanted, max_wait_ms=10_000, **options))  # type: ignore[arg-type]
+        waiting = asyncio.ensure_future(node.fetch_path.fetch(wanted, max_wait_ms=10_000, **options))  # type: ignore[arg-type]
         await asyncio.sleep(0.2)
         assert not waiting.done()
-        await node.replicas.append(TOPIC_ID, 0, batch("a"), acks=-1, timeout_ms=1000)
+        await node.produce_path.append(TOPIC_ID, 0, batch("a"), acks=-1, timeout_ms=1000)
         got = await waiting
         first = loop.time()
         wanted = [FetchTarget(TOPIC_ID, FetchPartition(index=0, fetch_offset=1, max_bytes=1000))]
-        nothing = await node.replicas.fetch(wanted, max_wait_ms=300, **options)  # type: ignore[arg-type]
+        nothing = await node.fetch_path.fetch(wanted, max_wait_ms=300, **options)  # type: ignore[arg-type]
         assert len(nothing[0].records) == 0
         return values_of(bytes(got[0].records)), first, loop.time() - first
 
@@ -164,7 +164,7 @@ def test_refusals_of_a_produce() -> None:
         (batch("x", timestamp_ms=1_900_000_000_000), ErrorCode.INVALID_TIMESTAMP),
     ]:
         with pytest.raises(ApiError) as caught:
-            node.replicas.append(TOPIC_ID, 0, records, acks=1, timeout_ms=100)
+            node.produce_path.append(TOPIC_ID, 0, records, acks=1, timeout_ms=100)
         assert caught.value.code == code
     assert cluster.produce(1, "a") == 0
 
@@ -189,7 +189,7 @@ def test_a_waiting_produce_is_told_at_once_that_the_leader_changed() -> None:
     before_ns = cluster.scheduler.now_ns
 
     async def scenario() -> ErrorCode:
-        pending = node.replicas.append(TOPIC_ID, 0, batch("x"), acks=-1, timeout_ms=30_000)
+        pending = node.produce_path.append(TOPIC_ID, 0, batch("x"), acks=-1, timeout_ms=30_000)
         asyncio.get_running_loop().call_later(0.05, cluster.elect, 2, (2, 3))
         with pytest.raises(ApiError) as caught:
             await pending
@@ -319,7 +319,7 @@ def test_a_clean_stop_and_a_killed_process_come_back_with_all() -> None:
     cluster = led_cluster()
     for value in "abc":
         cluster.produce(1, value)
-    assert cluster.nodes[3].run(cluster.nodes[3].replicas.close()) is True
+    assert cluster.nodes[3].run(cluster.nodes[3].data_plane.close()) is True
     cluster.kill(3)
     cluster.start(3, clean=True)
     cluster.produce(1, "d")
@@ -350,7 +350,7 @@ def test_a_failed_disk_takes_down_its_partitions_only() -> None:
     cluster.wait_led(1, 0)
     cluster.wait_led(1, 1)
     node = cluster.nodes[1]
-    held = {one.index: one.directory_id for one in node.replicas.pending_assignments()}
+    held = {one.index: one.directory_id for one in node.data_plane.placements.pending_assignments()}
     bad, good = 0, 1
     assert held[bad] != held[good]
     fail_writes_of(node, next(path for path in node.paths if node.directory_id(path) == held[bad]))
@@ -359,7 +359,7 @@ def test_a_failed_disk_takes_down_its_partitions_only() -> None:
     assert refused(cluster, 1, index=bad) == ErrorCode.KAFKA_STORAGE_ERROR
     assert cluster.fetch(1, 0, index=bad).error_code == ErrorCode.KAFKA_STORAGE_ERROR
     cluster.produce(1, "a", index=good)
-    assert node.run(node.replicas.close()) is False
+    assert node.run(node.data_plane.close()) is False
 
 
 def test_a_follower_with_a_failed_disk_acknowledges_nothing() -> None:
@@ -452,7 +452,7 @@ def test_offsets_by_name_and_by_time() -> None:
     node = cluster.nodes[1]
 
     def ask(timestamp_ms: int, **options: int) -> tuple[int, int, int]:
-        answer = node.run(node.replicas.list_offset(TOPIC_ID, 0, timestamp_ms, **options))
+        answer = node.run(node.data_plane.offset_queries.list_offset(TOPIC_ID, 0, timestamp_ms, **options))
         return answer.error_code, answer.timestamp_ms, answer.offset
 
     start = 1_700_000_000_000
@@ -479,7 +479,7 @@ def test_the_latest_offset_is_not_told_until_the_high_watermark_is_known() -> No
     cluster.elect(2, (2, 1, 3))
     cluster.wait_led(2)
     node = cluster.nodes[2]
-    answer = node.run(node.replicas.list_offset(TOPIC_ID, 0, -1))
+    answer = node.run(node.data_plane.offset_queries.list_offset(TOPIC_ID, 0, -1))
     assert answer.error_code == ErrorCode.OFFSET_NOT_AVAILABLE
 
 
@@ -542,6 +542,6 @@ def _try_produce(cluster: ReplicaCluster, node: int, value: str) -> list[str]:
 def _burst(cluster: ReplicaCluster, node: int, number: int) -> None:
     for one in range(5):
         try:
-            cluster.nodes[node].replicas.append(TOPIC_ID, 0, batch(f"b{number}.{one}"), acks=1, timeout_ms=1000)
+            cluster.nodes[node].produce_path.append(TOPIC_ID, 0, batch(f"b{number}.{one}"), acks=1, timeout_ms=1000)
         except ApiError:
             return

@@ -127,7 +127,7 @@ def test_records_deleted_from_an_idle_partition_are_deleted_everywhere() -> None
     cluster.run_for(2_000)
 
     async def delete() -> int:
-        return await cluster.nodes[1].replicas.delete_records(TOPIC_ID, 6, 2, 5_000)
+        return await cluster.nodes[1].data_plane.delete_path.delete(TOPIC_ID, 6, 2, 5_000)
 
     assert cluster.nodes[1].run(delete()) == 2
     assert [cluster.core(node, 6).log_start for node in (1, 2, 3)] == [2, 2, 2]
@@ -163,7 +163,7 @@ class Reader:
         turn = self.node.sessions.begin(request, now_ms)
         behind = None
         if turn.incremental is not None:
-            answers, behind = await self.node.replicas.fetch_changed(
+            answers, behind = await self.node.fetch_path.fetch_changed(
                 turn, max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20
             )
         else:
@@ -189,7 +189,7 @@ def test_a_consumer_is_woken_by_the_high_watermark_and_looks_at_that_partition_a
         waiting = asyncio.ensure_future(reader.ask({}, wait_ms=10_000))
         await asyncio.sleep(0.3)
         assert not waiting.done()
-        await cluster.nodes[1].replicas.append(TOPIC_ID, 7, batch("a"), acks=-1, timeout_ms=1_000)
+        await cluster.nodes[1].produce_path.append(TOPIC_ID, 7, batch("a"), acks=-1, timeout_ms=1_000)
         told = await waiting
         assert list(told) == [7] and told[7] > 0
         assert loop.time() - begun < 1
@@ -216,7 +216,7 @@ def test_a_request_that_is_overtaken_ends_at_once() -> None:
         with pytest.raises(ApiError) as caught:
             await first
         assert caught.value.code is ErrorCode.INVALID_FETCH_SESSION_EPOCH
-        await cluster.nodes[1].replicas.append(TOPIC_ID, 2, batch("a"), acks=-1, timeout_ms=1_000)
+        await cluster.nodes[1].produce_path.append(TOPIC_ID, 2, batch("a"), acks=-1, timeout_ms=1_000)
         assert list(await second) == [2]
 
     cluster.nodes[1].run(scenario())
