@@ -1,4 +1,4 @@
-"""Who waits at this broker: for logs to grow, and for high watermarks to pass. Purgatories with the loop's timer."""
+"""The delayed operations of a broker: requests that wait for a log's end, a high watermark or a low watermark."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DelayedQueue:
         self._subscribers = (*self._subscribers, tell)
 
     def watch(self, wanted: Sequence[tuple[PartitionKey, Offset]], timeout_ms: int, done: Done) -> Waiter[PartitionKey]:
-        """See `Purgatory.watch`."""
+        """See `Purgatory.watch`; the deadline is timeout_ms from now."""
         waiter = self._purgatory.watch(wanted, self._clock.now_ms() + timeout_ms, done)
         self._alarm.arm()
         return waiter
@@ -53,8 +53,8 @@ class DelayedQueue:
 
 
 class DelayedOperations:
-    """ends: keyed by published log ends, for followers. commits: by high watermarks, for consumers and producers.
-    starts: by low watermarks, for requests that delete records.
+    """ends: wait for the end of a leader's log (fetches of followers). commits: wait for a high watermark (fetches of
+    consumers, produce with acks=all). starts: wait for a low watermark (deletion of records).
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -49,7 +49,7 @@ GATHER_MS = 20  # a fetch waits at the source for no longer while partitions are
 GATHER_FOR_MS = 500  # behind the last one
 
 
-class Source(Protocol):
+class LeaderEndPoint(Protocol):
     """The broker that is fetched from."""
 
     async def fetch(self, request: FetchRequest, timeout_ms: int) -> FetchResponse:
@@ -72,7 +72,7 @@ class Fetcher:
         self,
         *,
         node_id: NodeId,
-        source: Source,
+        leader: LeaderEndPoint,
         sink: Sink,
         clock: Clock,
         nursery: Nursery,
@@ -81,7 +81,7 @@ class Fetcher:
         name: str,
     ) -> None:
         self._node_id = node_id
-        self._source = source
+        self._leader = leader
         self._sink = sink
         self._clock = clock
         self._nursery = nursery
@@ -160,7 +160,7 @@ class Fetcher:
 
     async def _fetch(self, request: FetchRequest) -> FetchResponse | None:
         try:
-            return await self._source.fetch(request, request.max_wait_ms + self._config.rpc_timeout_ms)
+            return await self._leader.fetch(request, request.max_wait_ms + self._config.rpc_timeout_ms)
         except RpcError:
             return None
         finally:

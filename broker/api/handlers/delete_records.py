@@ -1,7 +1,7 @@
-"""DeleteRecords: the logs of partitions that this broker leads start later (KIP-107).
+"""DeleteRecords: moves the log start of partitions that this broker leads (KIP-107).
 
-All partitions are begun before the first is waited for. The answer comes when no live replica has the records any more;
-the low watermark says so. Records of the cluster's own topics are not for people to delete.
+All partitions are begun before the first is awaited. The response is sent once no live replica has the records any
+more, which the low watermark tells. Records of internal topics cannot be deleted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DescribeLogDirs: what lies in the log directories of the broker that is asked, and how much room is left."""
+"""DescribeLogDirs: what lies in this broker's log directories, and how much space is left."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""OffsetForLeaderEpoch: where an epoch ends, of partitions that this broker leads (KIP-320).
+"""OffsetForLeaderEpoch: where an epoch ends in the logs of partitions that this broker leads (KIP-320).
 
-Consumers ask before they go on after a change of leader. Replicas do not: their fetches say their last epoch.
+Consumers ask this after a change of leader. Followers need not: their fetches carry their last epoch.
 """
 
 from __future__ import annotations

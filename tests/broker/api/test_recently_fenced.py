@@ -8,7 +8,7 @@ import pytest
 from broker_fakes import FakeContext, Fakes, broker_record, image_of, usual_image
 
 from broker.api.handlers import HANDLERS
-from broker.api.recently_fenced import STILL_TOLD_MS, RecentlyFenced
+from broker.api.recently_fenced import STILL_LISTED_MS, RecentlyFenced
 from quorum.metadata.delta import Delta
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, Image
@@ -47,8 +47,8 @@ def test_who_was_seen_unfenced_and_is_fenced_now_is_told_for_a_while(
     image = step(recently_fenced, usual_image(), [FENCED_2], 1_000)
     assert ids(recently_fenced, image, 1_000) == [2]
     image = step(recently_fenced, image, after, 1_000)
-    assert ids(recently_fenced, image, 1_000 + STILL_TOLD_MS - 1) == told
-    assert ids(recently_fenced, image, 1_000 + STILL_TOLD_MS) == []
+    assert ids(recently_fenced, image, 1_000 + STILL_LISTED_MS - 1) == told
+    assert ids(recently_fenced, image, 1_000 + STILL_LISTED_MS) == []
 
 
 def test_who_was_fenced_before_this_broker_looked_is_not_told() -> None:
@@ -69,6 +69,6 @@ def test_metadata_names_its_address_but_no_leader_there() -> None:
         return brokers, [part.leader_id for part in partitions], partitions[0].offline_replicas
 
     assert asyncio.run(asked()) == ([1, 2], [1, -1], (2, 3))
-    fakes.clock.time_ms += STILL_TOLD_MS
+    fakes.clock.time_ms += STILL_LISTED_MS
     assert asyncio.run(asked()) == ([1], [1, -1], (2, 3))
     assert [broker.broker_id for broker in image_of([], usual_image()).sorted_brokers()] == [1, 2, 3]

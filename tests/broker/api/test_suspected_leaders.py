@@ -1,4 +1,4 @@
-"""What is told of a leader whose connection to this broker broke: nothing until it is certain, or until time is up."""
+"""A leader whose connection broke is not named to clients until it is certain who leads, or until time is up."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.api.handlers import HANDLERS, metadata
-from broker.api.suspected_leaders import DOUBT_MS, NOTICE_MS, Doubts, SuspectedLeaders
+from broker.api.suspected_leaders import DETECTION_MS, SUSPICION_MS, LeaderProber, SuspectedLeaders
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.registry import Registry
-from broker.replication.fetcher_pool import LeaderEndPoint
+from broker.replication.leader_end_point import RemoteLeaderEndPoint
 from quorum.metadata.image import Image
 from quorumlog.ids import NodeId, Offset
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
@@ -48,41 +48,41 @@ def moved() -> Image:
 # --- the core
 
 
-def test_a_doubt_has_an_end_that_no_second_loss_puts_off() -> None:
-    doubts = Doubts()
-    assert doubts.begin(2, 1_000)
-    assert not doubts.begin(2, 1_000 + DOUBT_MS - 1)
-    assert doubts.left_ms([1, 2], 1_000 + DOUBT_MS - 1) == 1
-    assert doubts.left_ms([1, 2], 1_000 + DOUBT_MS) == 0
-    assert doubts.begin(2, 1_000 + DOUBT_MS)
+def test_a_suspicion_ends_in_time_and_a_second_loss_does_not_prolong_it() -> None:
+    suspected = SuspectedLeaders()
+    assert suspected.begin(2, 1_000)
+    assert not suspected.begin(2, 1_000 + SUSPICION_MS - 1)
+    assert suspected.left_ms([1, 2], 1_000 + SUSPICION_MS - 1) == 1
+    assert suspected.left_ms([1, 2], 1_000 + SUSPICION_MS) == 0
+    assert suspected.begin(2, 1_000 + SUSPICION_MS)
 
 
-def test_only_who_is_asked_for_counts_and_the_last_doubt_decides() -> None:
-    doubts = Doubts()
-    doubts.begin(2, 0)
-    doubts.begin(3, 100)
-    assert [doubts.left_ms(leaders, 200) for leaders in ([1], [2], [3], [2, 3])] == [
-        0, DOUBT_MS - 200, DOUBT_MS - 100, DOUBT_MS - 100,
+def test_only_leaders_that_are_asked_for_count_and_the_last_suspicion_decides() -> None:
+    suspected = SuspectedLeaders()
+    suspected.begin(2, 0)
+    suspected.begin(3, 100)
+    assert [suspected.left_ms(leaders, 200) for leaders in ([1], [2], [3], [2, 3])] == [
+        0, SUSPICION_MS - 200, SUSPICION_MS - 100, SUSPICION_MS - 100,
     ]  # fmt: skip
-    doubts.end(3)
-    doubts.end(3)
-    assert doubts.left_ms([2, 3], 200) == DOUBT_MS - 200
+    suspected.end(3)
+    suspected.end(3)
+    assert suspected.left_ms([2, 3], 200) == SUSPICION_MS - 200
 
 
 @given(st.lists(st.tuples(st.sampled_from(["begin", "end"]), st.integers(1, 3), st.integers(0, 400)), max_size=30))
-def test_nobody_is_doubted_for_longer_than_the_limit(steps: list[tuple[str, NodeId, int]]) -> None:
-    doubts, now_ms = Doubts(), 0
+def test_no_leader_is_suspected_for_longer_than_the_limit(steps: list[tuple[str, NodeId, int]]) -> None:
+    suspected, now_ms = SuspectedLeaders(), 0
     until_ms: dict[NodeId, int] = {}
     for what, leader, pause_ms in steps:
         now_ms += pause_ms
         if what == "end":
-            doubts.end(leader)
+            suspected.end(leader)
             until_ms.pop(leader, None)
-        elif doubts.begin(leader, now_ms):
+        elif suspected.begin(leader, now_ms):
             assert until_ms.get(leader, now_ms) <= now_ms
-            until_ms[leader] = now_ms + DOUBT_MS
+            until_ms[leader] = now_ms + SUSPICION_MS
         for one in (1, 2, 3):
-            assert doubts.left_ms([one], now_ms) == max(0, until_ms.get(one, 0) - now_ms)
+            assert suspected.left_ms([one], now_ms) == max(0, until_ms.get(one, 0) - now_ms)
 
 
 # --- who is there
@@ -127,40 +127,40 @@ PROBED: list[tuple[str, ProbeResult, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("probed", "doubted"), [case[1:] for case in PROBED], ids=[case[0] for case in PROBED])
-def test_only_the_very_process_ends_the_doubt(probed: ProbeResult, doubted: bool) -> None:
+@pytest.mark.parametrize(("probed", "suspect"), [case[1:] for case in PROBED], ids=[case[0] for case in PROBED])
+def test_only_the_same_process_ends_the_suspicion(probed: ProbeResult, suspect: bool) -> None:
     async def scenario() -> None:
-        doubts, transport, nursery = (
-            Doubts(),
+        suspected, transport, nursery = (
+            SuspectedLeaders(),
             FakeTransport(probed),
             Nursery(lambda _name, error: pytest.fail(str(error))),
         )
-        leaders = doubted_leaders(doubts, transport, nursery)
+        leaders = prober(suspected, transport, nursery)
         leaders.on_lost(2)
-        assert doubts.left_ms([2], 0) == DOUBT_MS, "at once, before anybody is asked"
+        assert suspected.left_ms([2], 0) == SUSPICION_MS, "at once, before the probe is answered"
         leaders.on_lost(2)
         await asyncio.sleep(0)
         await nursery.close()
         assert len(transport.probes) == 1
-        assert (doubts.left_ms([2], 0) > 0) == doubted
+        assert (suspected.left_ms([2], 0) > 0) == suspect
 
     asyncio.run(scenario())
 
 
-def test_who_is_fenced_or_unknown_is_nobody_to_doubt() -> None:
+def test_a_fenced_or_unknown_broker_is_not_suspected() -> None:
     async def scenario() -> None:
-        doubts, nursery = Doubts(), Nursery(lambda _name, error: pytest.fail(str(error)))
-        leaders = doubted_leaders(doubts, FakeTransport(), nursery)
+        suspected, nursery = SuspectedLeaders(), Nursery(lambda _name, error: pytest.fail(str(error)))
+        leaders = prober(suspected, FakeTransport(), nursery)
         leaders.on_lost(3)
         leaders.on_lost(7)
-        assert doubts.left_ms([3, 7], 0) == 0
+        assert suspected.left_ms([3, 7], 0) == 0
 
     asyncio.run(scenario())
 
 
-def doubted_leaders(doubts: Doubts, transport: FakeTransport, nursery: Nursery) -> SuspectedLeaders:
-    return SuspectedLeaders(
-        doubts,
+def prober(suspected: SuspectedLeaders, transport: FakeTransport, nursery: Nursery) -> LeaderProber:
+    return LeaderProber(
+        suspected,
         image=usual_image,
         internal_listener="INTERNAL",
         transport=cast(Transport, transport),
@@ -190,7 +190,7 @@ def test_a_source_is_lost_once_for_each_connection_on_which_it_had_answered(
     registry = Registry()
     registry.image = usual_image()
     transport = FakeTransport(answers=list(calls))
-    source = LeaderEndPoint(2, registry, cast(Transport, transport), ReplicationConfig(), told.append)
+    source = RemoteLeaderEndPoint(2, registry, cast(Transport, transport), ReplicationConfig(), told.append)
 
     async def scenario() -> None:
         for call in calls:
@@ -233,7 +233,7 @@ class Asked:
 def ask(
     changes: dict[int, Image],
     *,
-    doubted: NodeId | None,
+    suspect: NodeId | None,
     image: Image | None = None,
     waits_ms: list[int] | None = None,
 ) -> Asked:
@@ -241,8 +241,8 @@ def ask(
     subscription = Ticking(clock=clock, changes=changes, waits_ms=[] if waits_ms is None else waits_ms)
     subscription.image = image or usual_image()
     services = Fakes(subscription=subscription, clock=clock).services()
-    if doubted is not None:
-        services.doubts.begin(doubted, 0)
+    if suspect is not None:
+        services.suspected_leaders.begin(suspect, 0)
     request = MetadataRequest(all_topics=True)
 
     async def answered() -> MetadataResponse:
@@ -253,28 +253,28 @@ def ask(
     return Asked([part.leader_id for part in response.topics[0].partitions], clock.time_ms)
 
 
-def test_an_answer_waits_for_the_leader_after_a_doubted_one() -> None:
-    assert ask({60: moved()}, doubted=2) == Asked([1, 1], 60)
+def test_a_response_waits_for_the_leader_after_a_suspected_one() -> None:
+    assert ask({60: moved()}, suspect=2) == Asked([1, 1], 60)
 
 
-def test_an_answer_waits_no_longer_than_the_doubt() -> None:
-    asked = ask({}, doubted=2)
+def test_a_response_waits_no_longer_than_the_suspicion_lasts() -> None:
+    asked = ask({}, suspect=2)
     assert asked.leaders == [1, 2]
-    assert asked.took_ms == DOUBT_MS
+    assert asked.took_ms == SUSPICION_MS
 
 
-def test_who_asks_for_nothing_of_the_doubted_waits_a_notice_only() -> None:
-    assert ask({}, doubted=3) == Asked([1, 2], NOTICE_MS)
-    assert ask({}, doubted=None) == Asked([1, 2], NOTICE_MS)
+def test_a_response_without_suspected_leaders_waits_the_detection_time_only() -> None:
+    assert ask({}, suspect=3) == Asked([1, 2], DETECTION_MS)
+    assert ask({}, suspect=None) == Asked([1, 2], DETECTION_MS)
 
 
 def test_what_this_broker_leads_itself_is_told_at_once() -> None:
-    assert ask({}, doubted=2, image=moved()) == Asked([1, 1], 0)
+    assert ask({}, suspect=2, image=moved()) == Asked([1, 1], 0)
 
 
 def test_an_image_that_comes_at_once_does_not_cut_the_notice_short() -> None:
     later = image_of([broker_record(4)], usual_image())
-    assert ask({1: later}, doubted=None) == Asked([1, 2], NOTICE_MS)
+    assert ask({1: later}, suspect=None) == Asked([1, 2], DETECTION_MS)
 
 
 def test_while_nothing_changes_an_answer_is_made_once_and_looked_for_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,6 +288,6 @@ def test_while_nothing_changes_an_answer_is_made_once_and_looked_for_seldom(monk
     answer_of = metadata._topics
     monkeypatch.setattr(metadata, "_topics", counted)
     waits_ms: list[int] = []
-    assert ask({}, doubted=2, waits_ms=waits_ms).took_ms == DOUBT_MS
+    assert ask({}, suspect=2, waits_ms=waits_ms).took_ms == SUSPICION_MS
     assert len(made) == 1
     assert len(waits_ms) <= 7
