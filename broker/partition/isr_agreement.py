@@ -71,9 +71,7 @@ class IsrAgreement:
     def answered(self, answer: IsrAnswered, leader_epoch: Epoch) -> ProposalStatus:
         """leader_epoch: that of the current leadership."""
         if answer.proposal is not self._proposal:
-            return (
-                ProposalStatus.PENDING
-            )  # newer metadata ended that proposal; if a change is pending now, it is another one
+            return ProposalStatus.PENDING  # newer metadata ended that proposal; another may be pending
         if answer.error is ErrorCode.NONE:
             return self._granted(answer, leader_epoch)
         if answer.error in REFUSED:

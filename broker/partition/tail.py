@@ -43,9 +43,7 @@ class TailBudget:
         self._oldest_first.append(chunk)
         self.charged_bytes += chunk.charged_bytes
         while self.charged_bytes > self._limit_bytes:
-            self._oldest_first[0].owner.drop_oldest(
-                self._oldest_first[0]
-            )  # calls `refund`, which removes the chunk here
+            self._oldest_first[0].owner.drop_oldest(self._oldest_first[0])  # it calls `refund`
 
     def refund(self, chunk: _Chunk) -> None:
         assert not chunk.dropped

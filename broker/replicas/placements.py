@@ -1,10 +1,10 @@
-"""Which replicas this broker has: those that the committed metadata gives it, each in a log directory of its own.
+"""The replicas of this broker: those that the committed metadata gives it, each in one of its log directories.
 
-A shell around `reconciler.py`, which says what has changed. What a new, changed or lost replica does by itself is told
-to it as an event; its log is opened, and leadership taken up, in the background.
+A shell around `reconciler.py`, which tells what changed. A new, changed or removed replica is stepped with an event;
+its log is opened, and its leadership taken up, in the background.
 
-A replica may lie in another directory than the metadata says (it was placed before it was told, or it was found
-there): such ones are pending assignments until the metadata has followed.
+A replica may lie in another directory than the metadata says, because this broker chose it or found the replica there.
+It is then a pending assignment until the metadata has the right directory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from storage.names import DELETE, STRAY
 
 
 class Placements:
-    """The only writer of the registry, but for its end."""
+    """Only this class changes the registry, until the broker closes."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Placements:
         for key in changes.moved_away:
             self._remove(key, STRAY)
         if changes.eligible is not None:
-            self._tell_eligible(changes.eligible)
+            self._set_eligible(changes.eligible)
         for placed in (*changes.leaders, *changes.followers):
             self._place(placed)
         for topic in changes.reconfigured:
@@ -90,7 +90,7 @@ class Placements:
             self._opening.expect(key for key, replica in self._registry.replicas.items() if replica.can_be_opened)
 
     def pending_assignments(self) -> list[DirectoryAssignment]:
-        """Replicas whose directory is not the one that the metadata says, in order of topic id and index."""
+        """Replicas that lie in another directory than the metadata says, in order of topic id and index."""
         return [
             DirectoryAssignment(topic_id=key[0], index=key[1], directory_id=replica.queue.directory_id)
             for key, replica in sorted(self._registry.replicas.items(), key=lambda item: item[0])
@@ -98,6 +98,7 @@ class Placements:
         ]
 
     def directory_failed(self, queue: DirectoryQueue) -> None:
+        """Its replicas are offline from now on."""
         for replica in list(self._registry.replicas.values()):
             if replica.queue is queue:
                 self._step(replica, LogFailed())
@@ -107,7 +108,7 @@ class Placements:
         queue = replica.queue
         return queue is not None and not queue.failed and queue.directory_id != replica.assigned
 
-    def _tell_eligible(self, eligible: Mapping[NodeId, BrokerEpoch]) -> None:
+    def _set_eligible(self, eligible: Mapping[NodeId, BrokerEpoch]) -> None:
         self._eligible = eligible
         for replica in self._registry.replicas.values():
             self._step(replica, BrokersChanged(eligible))

@@ -1,4 +1,4 @@
-"""ListOffsets: the earliest, the latest, or the first offset at or after a time, of partitions that this broker leads."""
+"""ListOffsets: the earliest, the latest, or the first offset since a time, for partitions that this broker leads."""
 
 from __future__ import annotations
 
