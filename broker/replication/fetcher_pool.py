@@ -1,4 +1,4 @@
-"""All pull loops of a broker: one per leader and own log directory, started when first needed."""
+"""All fetch loops of a broker: one for each leader and own log directory, started when first needed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FetcherPool:
         self._tasks: list[asyncio.Task[None]] = []
 
     def follow(self, replica: Replica) -> None:
-        """Fetch into the replica's log from where it ends, in its leader epoch, and for no older one any more."""
+        """Fetch from the end of the replica's log, in its leader epoch; stop fetching for an older epoch."""
         self.unfollow(replica.key)
         if replica.core.leader in (NO_NODE, self._node_id):
             return
