@@ -140,7 +140,7 @@ class DataPlane:
         self._subscribe()
 
     def _subscribe(self) -> None:
-        """Who performs which effect of a partition, in order; and who is woken with the delayed operations."""
+        """Which room performs which effect of a partition, in order, and which is woken with the delayed operations."""
         stepper, delayed, sessions = self.stepper, self.delayed, self.fetch_sessions
         delayed.ends.subscribe(partial(sessions.wake, of_replica=True))
         delayed.commits.subscribe(partial(sessions.wake, of_replica=False))

@@ -2,7 +2,7 @@
 
     STARTING                      register, until an active controller accepts it
     RECOVERY                      heartbeats ask to stay fenced, until the metadata is applied and the logs are open
-    RUNNING                       heartbeats ask to be unfenced; a broker that was fenced wrongly is unfenced by the next
+    RUNNING                       heartbeats ask to be unfenced; after a wrong fencing, the next one unfences
     PENDING_CONTROLLED_SHUTDOWN   heartbeats ask to shut down, until the controller agrees or does not answer in time
     SHUTTING_DOWN                 nothing is sent any more
 
@@ -141,7 +141,7 @@ LifecycleEffect = Register | SendHeartbeat | StateChanged | Fatal
 class Lifecycle:
     """One broker's state towards the controller. Pure: no I/O, no clock.
 
-    incarnation_id: made anew at each start of the process; by it the controller tells a restart from a reconnect.
+    incarnation_id: made anew at each start of the process; it distinguishes a restart from a reconnect.
     """
 
     node_id: NodeId

@@ -1,7 +1,7 @@
-"""Who is told when this broker begins and ends to lead a partition: the seam for coordinators of internal topics.
+"""Calls its listeners when this broker begins and ends to lead a partition. Coordinators of internal topics will use it.
 
-Every listener is told, for each partition, `elected(epoch)` and later `resigned` with the same epoch, in turn; epochs
-rise. A leadership that ends before its log is ready is not told at all.
+For each partition, every listener gets `elected` and `resigned` in turn. A `resigned` has the epoch of the `elected`
+before it; epochs rise. A leadership that ends before its log is ready causes no call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LeadershipListeners:
     def __init__(self) -> None:
         self._listeners: tuple[LeadershipListener, ...] = ()
         self._led: dict[PartitionKey, tuple[Replica, Epoch]] = {}  # elected and not resigned, in order of election
-        self._untold: deque[tuple[Replica, Epoch, bool]] = deque()  # True: elected, False: resigned
+        self._calls: deque[tuple[Replica, Epoch, bool]] = deque()  # True: elected, False: resigned
         self._telling = False
 
     def add(self, listener: LeadershipListener) -> None:
@@ -54,14 +54,14 @@ class LeadershipListeners:
         self._led.clear()
 
     def _tell(self, replica: Replica, epoch: Epoch, elected: bool) -> None:
-        """A listener may cause the next change at once: all listeners hear of this one before that one."""
-        self._untold.append((replica, epoch, elected))
+        """If a listener causes the next change at once, all listeners get this call before that one."""
+        self._calls.append((replica, epoch, elected))
         if self._telling:
             return
         self._telling = True
         try:
-            while self._untold:
-                self._tell_all(*self._untold.popleft())
+            while self._calls:
+                self._tell_all(*self._calls.popleft())
         finally:
             self._telling = False
 

@@ -1,6 +1,6 @@
 """The replicas of this broker: those that the committed metadata gives it, each in one of its log directories.
 
-A shell around `reconciler.py`, which tells what changed. A new, changed or removed replica is stepped with an event;
+A shell around `reconciler.py`, which finds what changed. A new, changed or removed replica is stepped with an event;
 its log is opened, and its leadership taken up, in the background.
 
 A replica may lie in another directory than the metadata says, because this broker chose it or found the replica there.

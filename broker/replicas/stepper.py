@@ -38,7 +38,7 @@ class PartitionStepper:
     def check_complete(self) -> None:
         """After the last subscription: no effect may go unperformed."""
         missing = [effect.__name__ for effect in get_args(PartitionEffect) if effect not in self._performers]
-        assert not missing, f"nobody performs {missing}"
+        assert not missing, f"no room performs {missing}"
 
     def step(self, replica: Replica, event: PartitionEvent) -> None:
         core = replica.core

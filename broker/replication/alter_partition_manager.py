@@ -112,7 +112,7 @@ class AlterPartitionManager:
         for key, (replica, proposal) in batch.items():
             if self._registry.replicas.get(key) is replica:
                 self._step(replica, _answer(proposal, results.get(key)))
-        return not any(key in self._unsent for key in batch)  # a partition that was refused for now asked again at once
+        return not any(key in self._unsent for key in batch)  # a refused partition may have proposed again
 
 
 def _answer(proposal: ProposeIsr, result: AlterPartitionResult | None) -> IsrAnswered:
