@@ -1,4 +1,4 @@
-"""Calls its listeners when this broker begins and ends to lead a partition. Coordinators of internal topics will use it.
+"""Calls its listeners when this broker begins and ends to lead a partition. Coordinators of internal topics can use it.
 
 For each partition, every listener gets `elected` and `resigned` in turn. A `resigned` has the epoch of the `elected`
 before it; epochs rise. A leadership that ends before its log is ready causes no call.

@@ -1,4 +1,4 @@
-"""What surrounds a broker's handlers in tests: a controller that answers from a script, replicas that note what they
+"""What surrounds a broker's handlers in tests: a controller that answers from a script, rooms that record what they
 are asked, and metadata made of real records."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every simulated process of a test ends with it: what it was about to do is forgotten, not collected and warned of."""
+"""Every simulated process ends with its test: its coroutines are dropped without warnings."""
 
 from __future__ import annotations
 

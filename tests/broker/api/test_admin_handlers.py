@@ -1,4 +1,4 @@
-"""The handlers of what administrators ask, each against fakes: what is handed on, what is told, what is refused."""
+"""The handlers of administrative requests against fakes: what is forwarded, answered and refused."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_changes_go_to_the_controller(request_: Any, answer: Any) -> None:
     assert refused(fakes, request_) is ErrorCode.REQUEST_TIMED_OUT
 
 
-def test_a_quorums_durations_are_told_as_points_in_time_too() -> None:
+def test_a_quorums_durations_are_given_as_points_in_time_too() -> None:
     fakes = Fakes()
     now_ms = fakes.services().clock.wall_ms()
     seen = QuorumReplica(replica_id=2, since_fetch_ms=5, since_caught_up_ms=9)
@@ -215,7 +215,7 @@ class SlowController(FakeController):
         return await super().call(request, timeout_ms)
 
 
-def test_everybody_who_waited_fails_with_the_one_request() -> None:
+def test_all_waiting_producers_fail_with_the_one_request() -> None:
     controller = SlowController(answers=[NotDelivered("nobody")])
     ids = ProducerIds(1, controller, lambda: 7)
 
@@ -291,7 +291,7 @@ def test_the_clusters_own_topics_keep_their_records() -> None:
 # DescribeLogDirs, OffsetForLeaderEpoch
 
 
-def test_directories_are_told_whole_or_as_asked() -> None:
+def test_directories_are_described_whole_or_as_requested() -> None:
     healthy, sick = ask(Fakes(), DescribeLogDirsRequest()).directories
     assert [len(topic.partitions) for topic in healthy.topics] == [3, 3] and sick.error_code == 56
     asked = (LogDirsTopic(name="orders", partitions=(1, 9)), LogDirsTopic(name="nobody", partitions=(0,)))
@@ -300,7 +300,7 @@ def test_directories_are_told_whole_or_as_asked() -> None:
     assert (healthy.total_bytes, healthy.usable_bytes, sick.error_code) == (10, 5, 56)
 
 
-def test_epoch_ends_are_told_by_topic() -> None:
+def test_epoch_ends_are_given_by_topic() -> None:
     asked = EpochTopic(name="orders", partitions=(EpochPartition(index=2, current_leader_epoch=3, leader_epoch=1),))
     (topic,) = ask(Fakes(), OffsetForLeaderEpochRequest(topics=(asked,))).topics
     assert (topic.name, topic.partitions[0].leader_epoch, topic.partitions[0].end_offset) == ("orders", 1, 23)
@@ -340,7 +340,7 @@ def test_pages_of_partitions(limit: int, want: list[Any]) -> None:
     assert pages(wide_fakes(), limit) == want
 
 
-def test_what_a_partition_is_told_as() -> None:
+def test_how_a_partition_is_described() -> None:
     response = ask(wide_fakes(), DescribeTopicPartitionsRequest(topics=("a", "nobody", "a b")))
     found, illegal, missing = response.topics
     assert (found.topic_id, [one.leader_id for one in found.partitions]) == (uuid(7), [1, -1, -1])
@@ -366,7 +366,7 @@ def test_only_brokers_are_described(endpoint_type: int, want: int) -> None:
     assert refused(Fakes(), DescribeClusterRequest(endpoint_type=endpoint_type)) == want
 
 
-def test_operations_are_told_where_they_are_asked_for() -> None:
+def test_operations_are_given_on_request() -> None:
     query = (TopicQuery(name="orders"),)
     plain = ask(Fakes(), MetadataRequest(all_topics=False, topics=query))
     assert (plain.cluster_authorized_operations, plain.topics[0].authorized_operations) == (-(2**31), -(2**31))
@@ -416,7 +416,7 @@ def test_synonyms_say_where_a_value_could_come_from() -> None:
     assert [one.source for one in config.synonyms] == [2, 3, 5]
 
 
-def test_synonyms_and_documentation_are_told_on_request() -> None:
+def test_synonyms_and_documentation_are_given_on_request() -> None:
     config = described(TOPIC, "orders", include_documentation=False)["retention.ms"]
     assert (config.synonyms, config.documentation) == ((), "")
     assert described(TOPIC, "orders")["retention.ms"].documentation

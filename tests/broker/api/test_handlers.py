@@ -1,4 +1,4 @@
-"""The APIs of a broker, each against fakes of what it asks."""
+"""The APIs of a broker, each against fakes of the rooms that it uses."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def named(*names: str, **changes: Any) -> MetadataRequest:
     return MetadataRequest(all_topics=False, topics=tuple(TopicQuery(name=name) for name in names), **changes)
 
 
-def test_metadata_tells_live_brokers_at_the_listener_that_was_asked() -> None:
+def test_metadata_lists_live_brokers_at_the_listener_of_the_request() -> None:
     response: MetadataResponse = ask(Fakes(), MetadataRequest(all_topics=True), FakeContext(listener=OUTSIDE))
     assert [(broker.node_id, broker.port) for broker in response.brokers] == [(1, 9192), (2, 9192)]
     assert {endpoint.name for broker in response.brokers for endpoint in broker.endpoints} == {"CLIENT", "OUTSIDE"}
@@ -193,7 +193,7 @@ def test_metadata_tells_live_brokers_at_the_listener_that_was_asked() -> None:
     assert [(part.leader_id, part.offline_replicas) for part in topic.partitions] == [(1, (3,)), (2, (3,))]
 
 
-def test_the_internal_listener_tells_no_internal_address() -> None:
+def test_a_request_on_the_internal_listener_gets_no_internal_address() -> None:
     response = ask(Fakes(), MetadataRequest(all_topics=True), FakeContext(listener=INTERNAL))
     assert [broker.port for broker in response.brokers] == [9092, 9092]
 
@@ -205,7 +205,7 @@ def test_a_leader_that_is_not_alive_is_none() -> None:
     assert (topic.partitions[0].leader_id, topic.partitions[0].error_code) == (-1, ErrorCode.LEADER_NOT_AVAILABLE)
 
 
-def test_before_the_metadata_is_read_a_client_is_told_to_come_again() -> None:
+def test_before_the_metadata_is_read_clients_get_a_retriable_error() -> None:
     fakes = Fakes()
     fakes.subscription.image = image_of([])
     with pytest.raises(ApiError, match="LEADER_NOT_AVAILABLE"):
@@ -224,10 +224,10 @@ def test_metadata_waits_for_the_first_broker_that_is_alive() -> None:
 @pytest.mark.parametrize(
     ("live", "known", "told"), [((1, 2), True, 1), ((2, 3), True, 2), ((1, 2), False, -1), ((), True, -1)]
 )
-def test_the_controller_that_clients_are_told_of_is_one_they_can_find(
+def test_the_controller_that_clients_get_is_a_broker_in_the_response(
     live: tuple[int, ...], known: bool, told: int
 ) -> None:
-    """This broker (1) passes on what is meant for it; while it is fenced it is not among those in the answer."""
+    """This broker (1) forwards requests for the controller; while it is fenced it is not in the response."""
     fakes = Fakes()
     fakes.subscription.image = image_of([broker_record(number, fenced=number not in live) for number in (1, 2, 3)])
     if not known:

@@ -1,4 +1,4 @@
-"""Whom Metadata still names a moment after the quorum has fenced it: the broker's address, and nothing else of it."""
+"""Metadata still lists a broker that was fenced a moment ago: its address, and nothing that it leads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CASES: list[tuple[str, list[MetadataRecord], list[int]]] = [
 
 
 @pytest.mark.parametrize(("after", "told"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_who_was_seen_unfenced_and_is_fenced_now_is_told_for_a_while(
+def test_a_broker_that_was_unfenced_and_is_fenced_now_is_listed_for_a_while(
     after: list[MetadataRecord], told: list[int]
 ) -> None:
     recently_fenced = RecentlyFenced()
@@ -51,7 +51,7 @@ def test_who_was_seen_unfenced_and_is_fenced_now_is_told_for_a_while(
     assert ids(recently_fenced, image, 1_000 + STILL_LISTED_MS) == []
 
 
-def test_who_was_fenced_before_this_broker_looked_is_not_told() -> None:
+def test_a_broker_that_was_fenced_in_the_first_image_is_not_listed() -> None:
     recently_fenced = RecentlyFenced()
     image = step(recently_fenced, EMPTY, [broker_record(1), FENCED_2], 0)
     assert ids(recently_fenced, image, 0) == []

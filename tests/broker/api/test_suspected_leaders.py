@@ -183,7 +183,7 @@ BROKEN, ANSWER = OutcomeUnknown("broken"), FetchResponse(topics=())
         ([ANSWER, BROKEN, ANSWER, BROKEN], 2),
     ],
 )
-def test_a_source_is_lost_once_for_each_connection_on_which_it_had_answered(
+def test_a_leader_is_lost_once_for_each_connection_on_which_it_had_answered(
     calls: list[FetchResponse | Exception], lost: int
 ) -> None:
     told: list[NodeId] = []
@@ -268,17 +268,17 @@ def test_a_response_without_suspected_leaders_waits_the_detection_time_only() ->
     assert ask({}, suspect=None) == Asked([1, 2], DETECTION_MS)
 
 
-def test_what_this_broker_leads_itself_is_told_at_once() -> None:
+def test_what_this_broker_leads_itself_needs_no_wait() -> None:
     assert ask({}, suspect=2, image=moved()) == Asked([1, 1], 0)
 
 
-def test_an_image_that_comes_at_once_does_not_cut_the_notice_short() -> None:
+def test_an_image_that_comes_at_once_does_not_shorten_the_detection_time() -> None:
     later = image_of([broker_record(4)], usual_image())
     assert ask({1: later}, suspect=None) == Asked([1, 2], DETECTION_MS)
 
 
-def test_while_nothing_changes_an_answer_is_made_once_and_looked_for_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a death many ask at once, each for all topics, of the broker that has to take over."""
+def test_while_nothing_changes_a_response_is_built_once_and_checked_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a death many clients ask at once, each for all topics, the broker that has to take over."""
     made: list[Image] = []
 
     def counted(image: Image, *rest: Any) -> Any:

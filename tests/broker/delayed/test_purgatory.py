@@ -22,7 +22,7 @@ def test_each_way_out() -> None:
     assert len(purgatory) == 0 and purgatory.deadline_ms() is None
 
 
-def test_one_waiter_of_two_keys_is_told_once() -> None:
+def test_one_waiter_of_two_keys_is_completed_once() -> None:
     purgatory: Purgatory[str] = Purgatory()
     told: list[Reason] = []
     purgatory.watch([("a", 1), ("b", 1)], 100, told.append)
@@ -33,7 +33,7 @@ def test_one_waiter_of_two_keys_is_told_once() -> None:
     assert told == [Reason.OFFSET]
 
 
-def test_waiters_of_one_offset_are_told_in_the_order_in_which_they_came() -> None:
+def test_waiters_of_one_offset_are_completed_in_order_of_arrival() -> None:
     purgatory: Purgatory[str] = Purgatory()
     told: list[int] = []
     for number, offset in enumerate([3, 1, 2, 1]):
@@ -56,7 +56,7 @@ def void(_: object) -> None:
     return None
 
 
-def test_memory_follows_who_waits() -> None:
+def test_memory_follows_the_number_of_waiters() -> None:
     purgatory: Purgatory[str] = Purgatory()
     for number in range(2_000):
         waiter = purgatory.watch([("a", number), ("b", 1)], 10_000, void)
@@ -70,7 +70,7 @@ KEYS = ["a", "b", "c"]
 @given(st.data())
 @settings(max_examples=150, deadline=None)
 def test_exactly_once_against_a_list(data: st.DataObject) -> None:
-    """A dumb second answer: every waiter in a list, looked at for every event."""
+    """A dumb second answer: all waiters in a list, every one checked at every event."""
     purgatory: Purgatory[str] = Purgatory()
     told: list[tuple[int, Reason]] = []
     want: list[tuple[int, Reason]] = []

@@ -1,4 +1,4 @@
-"""Following the active controller: against connections that answer from a script."""
+"""The channel follows the active controller; connections answer from a script."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_it_gives_up_in_time_and_says_why() -> None:
     play({}, scene)
 
 
-def test_a_broken_stream_is_told_and_the_next_call_connects_anew() -> None:
+def test_a_broken_stream_is_noticed_and_the_next_call_connects_anew() -> None:
     async def scene(channel: ControllerChannel, _: FakeSubscription, transport: FakeTransport) -> None:
         told: list[int] = []
         channel.on_change(lambda: told.append(1))

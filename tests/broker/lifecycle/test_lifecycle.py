@@ -1,4 +1,4 @@
-"""A broker's standing with the controller: what it says, when, and what each answer does."""
+"""The lifecycle of a broker: what it sends, when, and what each response does."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_it_wants_to_be_unfenced_once_it_can_serve(offset: int, ready: bool, wan
     assert request.incarnation_id == INCARNATION
 
 
-def test_what_it_learns_while_a_heartbeat_is_on_its_way_is_told_right_after() -> None:
+def test_what_changes_while_a_heartbeat_is_in_flight_is_sent_right_after() -> None:
     core = make()
     play(core, TimerFired(), registered(epoch=10), MetadataApplied(11, ready=True), FENCED)
     assert sent(play(core, TimerFired())).want_fence is False
@@ -162,7 +162,7 @@ def test_a_broker_that_the_controller_does_not_know_registers_again() -> None:
     assert core.broker_epoch == 20
 
 
-def test_offline_directories_are_told_at_once_and_in_every_heartbeat() -> None:
+def test_offline_directories_are_sent_at_once_and_in_every_heartbeat() -> None:
     core = running()
     assert sent(play(core, DirectoryOffline(b"b" * 16), now_ms=1)).offline_directories == (b"b" * 16,)
     play(core, UNFENCED, now_ms=1)
@@ -239,7 +239,7 @@ EVENTS = st.sampled_from(
 
 @given(st.lists(st.tuples(EVENTS, st.integers(0, 800)), max_size=60))
 def test_any_sequence_keeps_the_rules(steps: list[tuple[LifecycleEvent, int]]) -> None:
-    """Nothing is said after the end; unfencing is never asked for before the own registration is applied."""
+    """Nothing is sent after the end; unfencing is not requested before the own registration is applied."""
     core, now_ms, ended = make(), 0, False
     for event, passed_ms in steps:
         now_ms += passed_ms

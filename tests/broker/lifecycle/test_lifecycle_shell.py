@@ -1,4 +1,4 @@
-"""The lifecycle's shell and the directory assigner, against a channel that notes what it is asked."""
+"""The lifecycle's shell and the directory assigner, against a channel that records its calls."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_from_registration_to_an_orderly_end() -> None:
     assert [type(request) for request in channel.asked[:3]] == [RegisterBrokerRequest] * 3
 
 
-def test_another_controller_is_told_though_the_old_one_owes_an_answer() -> None:
+def test_a_new_controller_is_called_though_the_old_one_has_not_answered() -> None:
     channel = FakeChannel()
 
     async def scene(shell: LifecycleShell, _: list[LifecycleState]) -> None:
@@ -155,7 +155,7 @@ def test_a_stop_that_hangs_is_cut_short() -> None:
     play(channel, scene)
 
 
-def test_assignments_are_told_in_pieces_until_none_is_pending() -> None:
+def test_assignments_are_sent_in_pieces_until_none_is_pending() -> None:
     pending = [DirectoryAssignment(topic_id=uuid(1), index=i, directory_id=uuid(2)) for i in range(MAX_PER_REQUEST + 1)]
     channel = FakeChannel(lost=1)
 

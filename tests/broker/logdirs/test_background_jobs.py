@@ -46,7 +46,7 @@ def test_a_broker_that_stops_meanwhile_closes_what_it_opens() -> None:
 
 
 class Queue:
-    """What is called is performed when the test says so."""
+    """Jobs run when the test says so."""
 
     def __init__(self) -> None:
         self.full = self.failed = False
@@ -106,7 +106,7 @@ def test_a_full_queue_is_asked_again() -> None:
     assert queue.performed == [1, 2]
 
 
-def test_a_failed_directory_tells_all_that_wait() -> None:
+def test_a_failed_directory_fails_all_waiting_jobs() -> None:
     queue = Queue()
     queue.add(*range(MAX_UNDER_WAY + 2))
     queue.failed = True
@@ -116,8 +116,8 @@ def test_a_failed_directory_tells_all_that_wait() -> None:
     assert queue.refused[-1] == 99
 
 
-def test_who_calls_again_whenever_told_of_the_failure_is_told_as_often() -> None:
-    """A directory fails while a topic of thousands of partitions is being removed, each when the one before is over."""
+def test_a_job_that_is_added_whenever_one_fails_fails_as_often() -> None:
+    """A directory fails while a topic with thousands of partitions is removed, each after the one before."""
     queue = Queue()
     queue.failed = True
     left = list(range(5_000))

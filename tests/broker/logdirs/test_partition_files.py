@@ -1,4 +1,4 @@
-"""Making a partition's directory: durable when told, and after a power cut at any step a partition or of no account."""
+"""Making a partition's directory: durable when opened; after a power cut at any step, a partition or ignored."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_both_names_of_a_new_partition_are_synced_once_each() -> None:
 
 
 @given(seed=st.integers(0, 1_000))
-def test_a_partition_that_was_told_as_open_is_there_after_a_power_cut(seed: int) -> None:
+def test_a_partition_that_was_opened_is_there_after_a_power_cut(seed: int) -> None:
     disk = new_disk()
     opened(disk)
     disk.crash(random.Random(seed))

@@ -14,7 +14,7 @@ from broker.logdirs.removals import PAUSE_PER_STEP, REMOVAL_PAUSE_MAX_MS, REMOVA
 
 
 class Loop:
-    """A clock that is set, and timers that are looked at."""
+    """A clock that the test sets, and timers that it can read."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -29,7 +29,7 @@ class Loop:
 
 
 class Queue:
-    """Takes a step and lets the test say how it ended."""
+    """Takes a step; the test decides how it ends."""
 
     def __init__(self) -> None:
         self.directory = SimpleNamespace(disk=None, path="/d")

@@ -1,4 +1,4 @@
-"""What becomes of a change of the ISR that was asked for: by table, and against any order of answers and metadata."""
+"""A proposed change of the ISR: by table, and against any order of answers and metadata."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def granted(proposal: ProposeIsr, *, epoch: int = EPOCH, version: int = 8) -> Is
     return IsrAnswered(proposal=proposal, error=ErrorCode.NONE, leader_epoch=epoch, partition_epoch=version, isr=isr)
 
 
-def test_a_proposal_names_who_shall_be_in_and_the_state_that_it_is_made_from() -> None:
+def test_a_proposal_names_the_new_members_and_the_state_it_is_based_on() -> None:
     want = ProposeIsr(leader_epoch=EPOCH, partition_epoch=7, members=((ME, 10), (A, 20)))
     assert ask(agreed()) == want
 
@@ -62,7 +62,7 @@ def test_nothing_else_is_asked_while_a_change_is_pending() -> None:
 
 
 def test_the_same_proposal_asked_anew_is_another_one() -> None:
-    """Its first answer, which a withdrawal has overtaken, must not settle the second."""
+    """The answer to a withdrawn proposal must not settle the next one."""
     agreement = agreed()
     first = ask(agreement)
     agreement.withdraw()

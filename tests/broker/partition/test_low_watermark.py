@@ -1,4 +1,4 @@
-"""The low watermark of a leader: who counts, and when it is told."""
+"""The low watermark of a leader: which replicas count, and when it is reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ME, A, B = 1, 2, 3
 
 
 def leader(alive: tuple[NodeId, ...] = (ME, A, B)) -> Partition:
-    """Of ten records, all of which everybody has."""
+    """A leader of ten records that all replicas have."""
     core = Partition(ME, min_isr=1, durable=True, lag_time_max_ms=1_000)
     core.step(brokers(*alive), 0)
     core.step(MetadataChanged(leader=ME, leader_epoch=1, partition_epoch=1, replicas=(ME, A, B), isr=(ME, A, B)), 0)
@@ -34,7 +34,7 @@ def brokers(*alive: NodeId) -> BrokersChanged:
 
 
 def told(core: Partition, *starts: tuple[NodeId, Offset]) -> list[Offset]:
-    """What is told while these log starts come in, the leader's own or by a follower's fetch."""
+    """The reports while these log starts arrive, the leader's own or in a follower's fetch."""
     found = []
     for node, start in starts:
         event = LogStartMoved(start) if node == ME else FollowerFetched(node, node * 10, 10, start)
@@ -62,7 +62,7 @@ def test_low_watermark(starts: list[tuple[NodeId, Offset]], want: list[Offset], 
     assert core.low_watermark == last
 
 
-def test_who_is_fenced_is_not_waited_for() -> None:
+def test_a_fenced_follower_does_not_count() -> None:
     core = leader()
     assert told(core, (ME, 5), (A, 5)) == []
     assert LowWatermarkMoved(5) in core.step(brokers(ME, A), 0)

@@ -187,7 +187,7 @@ def test_a_minimum_above_the_replica_count_means_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("eligible", [{ME: 10}, {ME: 10, A: 21}], ids=["fenced or shutting down", "newer process"])
-def test_who_may_not_join_is_not_asked_for(eligible: dict[int, int]) -> None:  # [5]
+def test_a_follower_that_may_not_join_is_not_proposed(eligible: dict[int, int]) -> None:  # [5]
     driver = Driver()
     driver.lead()
     driver.step(BrokersChanged(eligible))
@@ -227,7 +227,7 @@ STAYS = [  # [6] fetches as (time, leader end before it, offset), then a tick at
 
 
 @pytest.mark.parametrize(("fetches", "leaves"), [c[1:] for c in STAYS], ids=[c[0] for c in STAYS])
-def test_who_falls_behind_leaves(fetches: list[tuple[int, int, int]], leaves: bool) -> None:
+def test_a_follower_that_falls_behind_is_proposed_to_leave(fetches: list[tuple[int, int, int]], leaves: bool) -> None:
     driver = Driver()
     driver.lead(isr=(ME, A))
     if not fetches:
@@ -301,7 +301,7 @@ def test_one_proposal_at_a_time() -> None:  # [8]
     assert [type(effect) for effect in driver.fetch(B, 0)] == [ProposeIsr]
 
 
-def test_the_latest_offset_is_not_told_before_the_high_watermark_reaches_the_epoch() -> None:  # [10]
+def test_the_latest_offset_is_not_available_before_the_high_watermark_reaches_the_epoch() -> None:  # [10]
     driver = Driver()
     driver.lead(isr=(ME, A), end=10, high_watermark=4)
     before = driver.core.offset_available
@@ -365,7 +365,7 @@ def test_a_follower_holds_its_high_watermark_below_its_own_end() -> None:
     assert driver.core.high_watermark == 1
 
 
-def test_a_lost_leadership_is_told_first() -> None:
+def test_the_loss_of_a_leadership_is_the_first_effect() -> None:
     driver = Driver()
     driver.lead()
     assert driver.metadata(leader=A, epoch=6, version=8, isr=(A,)) == [LeadershipLost(), Follow(A, 6)]
@@ -390,7 +390,7 @@ def test_a_failed_log_neither_leads_nor_follows_again() -> None:
     assert driver.core.role is Role.OFFLINE
 
 
-def test_a_log_that_goes_while_a_member_is_asked_for_takes_the_proposal_along() -> None:
+def test_a_failed_log_withdraws_a_pending_proposal() -> None:
     """A topic deleted right after a replica came back: the assertion on this once ended the leader's node."""
     driver = Driver()
     driver.lead()
@@ -404,7 +404,7 @@ def test_a_log_that_goes_while_a_member_is_asked_for_takes_the_proposal_along() 
 @given(st.data())
 @settings(max_examples=150, deadline=None)
 def test_the_high_watermark_agrees_with_counting(data: st.DataObject) -> None:
-    """A leader of three with a fixed ISR: what a dumb count over the whole history says."""
+    """A leader of three with a fixed ISR agrees with a dumb count over the whole history."""
     isr = data.draw(st.sampled_from([(ME,), (ME, A), (ME, A, B)]))
     min_isr = data.draw(st.integers(1, 3))
     durable = data.draw(st.booleans())

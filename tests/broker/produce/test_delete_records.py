@@ -1,4 +1,4 @@
-"""Deleting records on simulated machines: leader and followers start later, for good, whatever is lost meanwhile.
+"""Deletion of records on simulated machines: the log starts of leader and followers move, durably, whatever fails.
 
 ORACLES 14.9 (append below the log start) and 14.15 (policy), FEATURES (DeleteRecords), FORMATS 4.6.
 """
@@ -63,7 +63,7 @@ def test_records_are_gone_from_every_replica_when_the_answer_comes() -> None:
     assert cluster.fetch(1, 2).log_start_offset == 2
 
 
-def test_followers_are_told_once_the_leader_has_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_followers_hear_of_the_new_start_once_the_leader_has_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = filled("a", "b", "c", "d")
     node, began_ns = cluster.nodes[1], cluster.scheduler.now_ns
     queue = node.replicas[TOPIC_ID, 0].queue
@@ -142,7 +142,7 @@ def test_an_answer_does_not_wait_for_a_broker_that_is_fenced() -> None:
     assert starts(cluster) == [2, 2, 2]
 
 
-def test_whoever_waits_hears_that_leadership_is_lost() -> None:
+def test_a_waiting_deletion_fails_when_leadership_is_lost() -> None:
     cluster = filled("a", "b", "c")
     cluster.kill(3)
     node = cluster.nodes[1]
@@ -160,7 +160,7 @@ def test_whoever_waits_hears_that_leadership_is_lost() -> None:
 
 
 def test_a_replica_that_has_nothing_begins_inside_the_batch() -> None:
-    """The first batch that it gets holds deleted records too: it is kept whole, below the start."""
+    """The first batch that the follower gets contains deleted records too; it is kept whole, below the start."""
     cluster = ReplicaCluster()
     cluster.create_topic(isr=(1, 2))
     cluster.wait_led(1)

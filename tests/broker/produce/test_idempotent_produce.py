@@ -1,4 +1,4 @@
-"""Batches with sequences at replica managers on simulated machines: stored once, in order, whoever leads and whatever
+"""Batches of idempotent producers on simulated machines: stored once, in order, whichever broker leads and whatever
 waits."""
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_what_is_out_of_order_or_of_an_old_epoch_is_not_appended() -> None:
 
 
 def append_all(node: Node, batches: list[bytes], *, acks: int = -1, timeout_ms: int = 5_000) -> list[int | ErrorCode]:
-    """All queued before any is written. What each is answered: a base offset or an error."""
+    """Queue all before any is written. Returns the answer to each: a base offset or an error."""
 
     async def append() -> list[int | ErrorCode]:
         pending: list[Any] = []
@@ -219,7 +219,7 @@ def test_the_append_time_of_a_repetition_is_the_first_ones() -> None:
     assert node.run(append()).log_append_time_ms == -1
 
 
-def test_batches_without_sequences_are_nobodys_business() -> None:
+def test_batches_without_sequences_are_not_checked() -> None:
     cluster = led_cluster()
     plain = numbered(-1, "x", epoch=-1, producer_id=-1)
     assert [cluster.produce_batch(1, records) for records in (plain, plain, plain)] == [0, 1, 2]

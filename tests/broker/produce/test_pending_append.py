@@ -1,4 +1,4 @@
-"""The answer of an append: who awaits it when, and what it keeps alive."""
+"""The result of an append: awaited before or after it is settled, and what it keeps in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RESULT = AppendResult(base_offset=7, log_start_offset=0)
 
 
 class Frame(bytearray):
-    """What a request came in, and whose end can be seen."""
+    """The memory of a request; a weak reference shows when it is freed."""
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ async def _answer(pending: PendingAppend) -> AppendResult:
     return await pending
 
 
-def test_an_answer_that_is_there_already_suspends_nobody() -> None:
+def test_awaiting_a_settled_append_does_not_suspend() -> None:
     pending = PendingAppend(RESULT)
     pending.settle(None)
     with pytest.raises(StopIteration) as stopped:
@@ -52,7 +52,7 @@ def test_the_first_word_counts() -> None:
     asyncio.run(scene())
 
 
-def test_who_was_cut_off_is_answered_in_vain() -> None:
+def test_settling_an_append_whose_waiter_was_cancelled_does_nothing() -> None:
     async def scene() -> None:
         pending = PendingAppend(RESULT)
         waiting = asyncio.ensure_future(_answer(pending))
@@ -67,7 +67,7 @@ def test_who_was_cut_off_is_answered_in_vain() -> None:
 
 @pytest.mark.usefixtures("no_cycle_collector")
 def test_a_frame_goes_when_its_append_is_acknowledged() -> None:
-    """Its time-out lies an hour ahead, and nothing of it stays in the tail: only the append could keep it."""
+    """Its time-out is an hour away and the tail holds nothing of it: only the append could keep the frame."""
     cluster = ReplicaCluster(tail_bytes=0)
     cluster.create_topic()
     cluster.wait_led(1)

@@ -1,4 +1,4 @@
-"""What is done from time to time for every log does not come before the appends."""
+"""Expiry of idempotent producers: periodic work for every log does not delay appends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONFIG = ReplicationConfig(producer_id_expiration_check_interval_ms=1_000, produ
 
 
 class Expiry:
-    """One node's logs; which of them were looked through, and how many jobs were in the worker's queue at most."""
+    """The logs of one node: which of them expired producers, and how many jobs were in the worker's queue at most."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.cluster = ReplicaCluster(nodes=(1,))
@@ -63,7 +63,7 @@ class Expiry:
         )
 
 
-def test_all_logs_are_looked_through_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_producers_of_all_logs_expire_a_few_logs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     expiry = Expiry(monkeypatch)
     expiry.start(expiry.node.clock)
     expiry.cluster.run_for(1_900)
@@ -71,7 +71,7 @@ def test_all_logs_are_looked_through_a_few_at_a_time(monkeypatch: pytest.MonkeyP
     assert 0 < expiry.most_queued <= MAX_UNDER_WAY + 1, "beside a checkpoint"
 
 
-def test_a_log_whose_turn_has_not_come_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_whose_turn_has_not_come_is_not_queued_again(monkeypatch: pytest.MonkeyPatch) -> None:
     expiry = Expiry(monkeypatch)
     expiry.held = []
     expiry.start(expiry.node.clock)

@@ -1,4 +1,4 @@
-"""Settings that change while logs are open: who wins, and that logs and partitions hear of it."""
+"""Settings that change while logs are open: which layer wins, and that logs and partition cores get them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def change(cluster: ReplicaCluster, kind: int, resource: str, name: str, value: 
 
 
 def segment_bytes(cluster: ReplicaCluster) -> list[int]:
-    """As the open logs have it, by node."""
+    """The setting of each node's open log."""
     logs = [node.replicas[TOPIC_ID, 0].log for node in cluster.nodes.values()]
     return [log.config.segment_bytes for log in logs if log is not None]
 

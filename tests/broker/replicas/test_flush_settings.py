@@ -134,7 +134,7 @@ def _worker(cluster: ReplicaCluster) -> Any:
 
 
 def _syncs_asked_for(cluster: ReplicaCluster, monkeypatch: pytest.MonkeyPatch, refused: int = 0) -> list[Job]:
-    """By the leader, of its worker, from now on. refused: how many of them meet a full queue, the first ones."""
+    """The syncs that the leader's worker does from now on. refused: so many of the first find a full queue."""
     worker = _worker(cluster)
     asked: list[Job] = []
     submit = worker.submit

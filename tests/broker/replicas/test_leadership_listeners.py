@@ -1,4 +1,4 @@
-"""Listeners hear of each leadership of a partition once when it is ready and once when it is over, in turn."""
+"""Listeners are called once when a leadership of a partition is ready and once when it is over, in turn."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Told = tuple[str, int, Epoch]  # what, partition, epoch
 
 
 class Listener:
-    """Notes what it is told, and whether the replica led at that moment."""
+    """Records its calls, and whether the replica led at that moment."""
 
     def __init__(self) -> None:
         self.told: list[Told] = []
@@ -60,7 +60,7 @@ def subject(*listeners: object) -> LeadershipListeners:
     return found
 
 
-def test_a_leadership_is_told_once_and_ended_with_its_own_epoch() -> None:
+def test_a_leadership_begins_once_and_ends_with_its_own_epoch() -> None:
     listener = Listener()
     listeners = subject(listener)
     replica, other = a_replica(0), a_replica(1)
@@ -77,7 +77,7 @@ def test_a_leadership_is_told_once_and_ended_with_its_own_epoch() -> None:
     ]
 
 
-def test_a_leadership_that_never_was_ready_is_not_told() -> None:
+def test_a_leadership_that_was_never_ready_causes_no_call() -> None:
     listener = Listener()
     subject(listener).on_lost(a_replica(), LeadershipLost())
     assert listener.told == []
@@ -126,7 +126,7 @@ EVENTS = st.one_of(
 @given(st.lists(EVENTS, max_size=30))
 @settings(max_examples=300)
 def test_elections_and_resignations_alternate_and_epochs_rise(script: list[tuple[str, bool, bool]]) -> None:
-    """Whatever the metadata, the log and the controller tell the core."""
+    """Any sequence of metadata, log events and answers of the controller."""
     core = Partition(1, min_isr=1, durable=False, lag_time_max_ms=1_000)
     listener = Listener()
     listeners = subject(listener)
@@ -176,7 +176,7 @@ def with_listeners() -> tuple[ReplicaCluster, dict[int, Listener]]:
     return cluster, listeners
 
 
-def test_each_broker_is_told_of_its_own_leaderships() -> None:
+def test_each_broker_hears_of_its_own_leaderships() -> None:
     cluster, listeners = with_listeners()
     cluster.create_topic()
     cluster.wait_led(1)

@@ -1,4 +1,4 @@
-"""Replica managers on simulated machines: produce, replicate, change leaders, lose processes, power and disks."""
+"""The data plane on simulated machines: produce, replicate, change leaders, lose processes, power and disks."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_too_few_in_sync_before_the_append_and_no_answer_in_time() -> None:
     assert cluster.produce(1, "b", acks=1) == 1
 
 
-def test_a_waiting_produce_is_told_at_once_that_the_leader_changed() -> None:
+def test_a_waiting_produce_fails_at_once_when_the_leader_changes() -> None:
     cluster = led_cluster()
     cluster.kill(2)
     cluster.kill(3)
@@ -202,7 +202,7 @@ def test_a_waiting_produce_is_told_at_once_that_the_leader_changed() -> None:
 # --- the ISR ---
 
 
-def test_who_falls_behind_leaves_and_comes_back() -> None:
+def test_a_follower_that_falls_behind_leaves_the_isr_and_returns() -> None:
     cluster = led_cluster()
     cluster.kill(3)
     assert refused(cluster, 1, timeout_ms=200) == ErrorCode.REQUEST_TIMED_OUT
@@ -237,7 +237,7 @@ def test_settings_may_change_while_records_come() -> None:
 # --- leaders come and go ---
 
 
-def test_a_new_leader_goes_on_and_the_old_one_drops_what_nobody_had() -> None:
+def test_a_new_leader_goes_on_and_the_old_one_drops_its_unreplicated_records() -> None:
     cluster = led_cluster()
     cluster.produce(1, "a")
     cluster.network.cut_both("n1", "n2")
@@ -282,7 +282,7 @@ def test_a_stint_of_leadership_without_records_does_not_stop_the_next() -> None:
 
 
 def test_a_new_leader_is_followed_at_once() -> None:
-    """A fetch that waits at one leader does not delay what the same broker newly leads."""
+    """A fetch that waits at a broker does not delay partitions that the same broker begins to lead."""
     cluster = ReplicaCluster()
     cluster.create_topic((1, 2, 3), partitions=2)
     cluster.wait_led(1, 0)
@@ -297,7 +297,7 @@ def test_a_new_leader_is_followed_at_once() -> None:
     assert cluster.scheduler.now_ns - before_ns < 100e6
 
 
-def test_only_the_leaders_log_has_readers_whoever_leads() -> None:
+def test_only_the_leaders_log_has_readers_after_every_election() -> None:
     """A follower's writes need not stay in the machine's memory (storage/edge/uncached.py)."""
     cluster = led_cluster()
 
@@ -377,7 +377,7 @@ OTHER = bytes([8]) * 16
 
 
 def make_anew(cluster: ReplicaCluster) -> None:
-    """The topic is deleted, and another one of its name is there."""
+    """Delete the topic and create another one of the same name."""
     cluster.delete_topic()
     cluster.create_topic(topic_id=OTHER)
     cluster.run_for(500)
@@ -469,7 +469,7 @@ def test_offsets_by_name_and_by_time() -> None:
     assert ask(-9)[0] == ErrorCode.INVALID_REQUEST
 
 
-def test_the_latest_offset_is_not_told_until_the_high_watermark_is_known() -> None:  # ORACLES 3.9 [10]
+def test_the_latest_offset_is_not_available_until_the_high_watermark_is_known() -> None:  # ORACLES 3.9 [10]
     cluster = led_cluster()
     cluster.produce(1, "a")
     cluster.kill(2)

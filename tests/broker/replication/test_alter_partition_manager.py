@@ -1,4 +1,4 @@
-"""ISR proposals on their way: batched, one request in flight, asked again (AlterPartitionManagerTest)."""
+"""AlterPartition requests: batched, one in flight, repeated after failures (Kafka's AlterPartitionManagerTest)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Controller:
 
 
 def run(controller: Controller, *, ask_again: bool = True, gone: Sequence[int] = ()) -> list[tuple[int, ErrorCode]]:
-    """Propose for three partitions, the third while a request is in flight; everybody asks again on an error."""
+    """Propose for three partitions, the third while a request is in flight; each proposes again after an error."""
     answers: list[tuple[int, ErrorCode]] = []
     manager: AlterPartitionManager
     loop = SimLoop(Scheduler(1), "n1")
@@ -108,7 +108,7 @@ def test_members_carry_their_broker_epochs_and_the_leader_its_own() -> None:
     assert [(member.broker_id, member.broker_epoch) for member in members] == [(1, 10), (2, 20)]
 
 
-def test_a_call_that_failed_or_was_refused_as_a_whole_is_asked_again() -> None:
+def test_a_call_that_failed_or_was_refused_as_a_whole_is_repeated() -> None:
     stale = AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
     controller = Controller(OutcomeUnknown("cut"), stale)
     answers = run(controller)
@@ -116,12 +116,12 @@ def test_a_call_that_failed_or_was_refused_as_a_whole_is_asked_again() -> None:
     assert len(controller.requests) == 3
 
 
-def test_a_partition_that_the_answer_leaves_out_is_asked_again() -> None:
+def test_a_partition_that_the_response_leaves_out_is_proposed_again() -> None:
     controller = Controller(AlterPartitionResponse())
     assert [error for _, error in run(controller)].count(ErrorCode.NONE) == 3
 
 
-def test_a_refused_partition_is_told_why() -> None:
+def test_a_refused_partition_gets_the_reason() -> None:
     refusal = AlterPartitionResult(topic_id=TOPIC, index=0, error_code=ErrorCode.INELIGIBLE_REPLICA)
     unheard = AlterPartitionResult(topic_id=TOPIC, index=1, error_code=4_711)
     controller = Controller(AlterPartitionResponse(partitions=(refusal, unheard)))

@@ -1,4 +1,4 @@
-"""Rounds of fetches with many partitions: what followers name, and that idle partitions keep all their rights."""
+"""Fetches of many partitions: what followers name, and that idle partitions stay in sync."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_idle_partitions_are_not_named() -> None:
 
 
 def test_partitions_that_come_one_by_one_are_named_once_or_twice() -> None:
-    """Each cut the fetch before it short, and so had all before it named again: quadratic, 9 s for a topic of 1,000."""
+    """Once, each partition cancelled the fetch before it and had all named again: 9 s for a topic of 1,000."""
     cluster = wide_cluster()
     for index in range(MANY):
         cluster.elect(2, isr=(1, 2, 3), index=index)
@@ -84,8 +84,8 @@ def test_a_session_that_was_evicted_is_begun_anew() -> None:
     assert cluster.alters == 0
 
 
-def test_nobody_leaves_the_isr_of_a_partition_that_was_idle_for_long() -> None:
-    """Its first record in a long time may come just before the look for followers that fell behind."""
+def test_no_follower_leaves_the_isr_of_a_partition_that_was_idle_for_long() -> None:
+    """Its first record in a long time may come just before the check for followers that fell behind."""
     cluster = wide_cluster()
     cluster.run_for(LAG_MS * 7)
     for index in range(MANY):
@@ -177,7 +177,7 @@ def _nothing(wanted: Wanted) -> FetchPartitionResponse:
     return FetchPartitionResponse(index=wanted[1].index, high_watermark=0, log_start_offset=0)
 
 
-def test_a_consumer_is_woken_by_the_high_watermark_and_looks_at_that_partition_alone() -> None:
+def test_a_consumer_is_woken_by_the_high_watermark_and_reads_that_partition_alone() -> None:
     cluster = wide_cluster()
     reader = Reader(cluster)
 
@@ -222,7 +222,7 @@ def test_a_request_that_is_overtaken_ends_at_once() -> None:
     cluster.nodes[1].run(scenario())
 
 
-def test_a_deleted_topic_is_told() -> None:
+def test_a_waiting_consumer_hears_of_a_deleted_topic() -> None:
     cluster = wide_cluster()
     reader = Reader(cluster)
 
