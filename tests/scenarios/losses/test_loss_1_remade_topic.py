@@ -8,6 +8,7 @@ the records before it, and as leader makes the others drop theirs.
 from __future__ import annotations
 
 import errno
+
 import pytest
 
 from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, PowerCut
