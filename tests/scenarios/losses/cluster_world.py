@@ -107,7 +107,13 @@ class World:
 
         self.do(create())
         self.prepare(lambda: self.cluster.image.topic(topic) is not None, f"{topic} is known")
-        self.prepare(self.cluster.is_healthy, f"{topic} is in sync")
+        self.prepare(lambda: self._in_sync(topic), f"{topic} is in sync")
+
+    def _in_sync(self, topic: str) -> bool:
+        found = self.cluster.image.topic(topic)
+        return found is not None and all(
+            len(partition.isr) == len(partition.replicas) for _, partition in found.sorted_partitions()
+        )
 
     def delete(self, topic: str) -> None:
         async def delete() -> None:
