@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from broker.controller_channel import ControllerChannel
-from broker.directory_assigner import DirectoryAssigner
-from broker.fetch_sessions import FetchSessions
-from broker.handlers import HANDLERS
-from broker.just_fenced import JustFenced
-from broker.leader_doubts import DoubtedLeaders, Doubts
-from broker.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
-from broker.lifecycle_shell import LifecycleShell
-from broker.producer_ids import ProducerIds
-from broker.replicas import LogDirectory, ReplicaManager
-from broker.replication_config import ReplicationConfig
-from broker.services import HandlerLimits, Services
+from broker.api.handlers import HANDLERS
+from broker.api.producer_ids import ProducerIds
+from broker.api.recently_fenced import RecentlyFenced
+from broker.api.services import HandlerLimits, Services
+from broker.api.suspected_leaders import Doubts, SuspectedLeaders
+from broker.fetch.sessions import FetchSessions
+from broker.lifecycle.controller_channel import ControllerChannel
+from broker.lifecycle.directory_assigner import DirectoryAssigner
+from broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
+from broker.lifecycle.shell import LifecycleShell
+from broker.replicas.config import ReplicationConfig
+from broker.replicas.manager import LogDirectory, ReplicaManager
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
 from quorum.subscription import MetadataSubscription
@@ -85,7 +85,7 @@ class Broker:
         self._nursery = nursery
         self._on_fatal = on_fatal
         self._clock = clock
-        self._just_fenced = JustFenced()
+        self._just_fenced = RecentlyFenced()
         self._endpoints: tuple[Endpoint, ...] = ()
         self.channel = ControllerChannel(
             subscription=subscription,
@@ -110,7 +110,7 @@ class Broker:
             max_partitions=config.limits.fetch_session_partitions,
         )
         doubts = Doubts()
-        doubted = DoubtedLeaders(
+        doubted = SuspectedLeaders(
             doubts,
             image=lambda: subscription.image,
             internal_listener=config.internal_listener,
@@ -155,7 +155,7 @@ class Broker:
             internal_listener=config.internal_listener,
             replication_listener=config.replication_listener,
             doubts=doubts,
-            just_fenced=self._just_fenced,
+            recently_fenced=self._just_fenced,
             topic_defaults=config.topic_defaults,
             settings=config.settings,
             limits=config.limits,

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from broker.lifecycle import LifecycleState
+from broker.lifecycle.lifecycle import LifecycleState
 from broker.node import Broker
 from cli.server.config import NodeConfig
 from cli.server.directories import NodeDirectories, open_directories

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from broker.lifecycle import LifecycleConfig
+from broker.api.services import HandlerLimits
+from broker.lifecycle.lifecycle import LifecycleConfig
 from broker.node import BrokerConfig
-from broker.replication_config import ReplicationConfig
-from broker.services import HandlerLimits
+from broker.replicas.config import ReplicationConfig
 from cli.server.config import NodeConfig
 from cli.server.keys import NODE_KEYS, NodeKey
 from cli.server.values import parse_bool, parse_bytes, parse_int, parse_list

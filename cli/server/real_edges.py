@@ -8,7 +8,7 @@ import random
 import time
 from collections.abc import Callable
 
-from broker.handlers import HANDLERS
+from broker.api.handlers import HANDLERS
 from cli.server.config import NodeConfig
 from cli.server.edges import Edges
 from cli.server.fail_stop import fail_stop

@@ -6,7 +6,7 @@ directory all the same, and shares that one's fate: who of the two meets a disk'
 
 from __future__ import annotations
 
-from broker.log_directory import LogDirectory
+from broker.logdirs.log_directory import LogDirectory
 from cli.server.config import NodeConfig
 from cli.server.directories import NodeDirectories
 from cli.server.edges import Edges

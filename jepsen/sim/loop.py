@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from jepsen.sim import graveyard
+from jepsen.sim import killed_coroutines
 from jepsen.sim.scheduler import NS_PER_S, Scheduler, Timer
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.transport import Address
@@ -75,7 +75,7 @@ class SimLoop(_Base):  # type: ignore[misc]
         self.alive = False
         for task in self._tasks:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
-        graveyard.bury(self._tasks, self._handles, self._parked)
+        killed_coroutines.bury(self._tasks, self._handles, self._parked)
         for handle in self._handles.values():
             if handle.timer is not None:
                 handle.timer.cancel()
@@ -138,7 +138,7 @@ class SimLoop(_Base):  # type: ignore[misc]
             self._remember(task)
         else:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
-            graveyard.bury(task)
+            killed_coroutines.bury(task)
         return task
 
     async def create_connection(self, factory: Factory, host: str, port: int) -> Any:
@@ -184,7 +184,7 @@ class SimLoop(_Base):  # type: ignore[misc]
             self._handles[handle.number] = handle
             self._schedule(handle, when_ns, order)
         else:
-            graveyard.bury(handle)
+            killed_coroutines.bury(handle)
         return handle
 
     def _schedule(self, handle: SimHandle, when_ns: int, order: int) -> None:

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from broker.handlers import HANDLERS
+from broker.api.handlers import HANDLERS
 from cli.server.edges import Edges
 from cli.server.format import format_node
 from cli.server.node import Node, build_node

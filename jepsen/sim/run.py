@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from jepsen.checkers.findings import Finding
 from jepsen.checkers.history import Status
 from jepsen.checkers.log_history import check_history
-from jepsen.sim import graveyard
+from jepsen.sim import killed_coroutines
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.nemesis import Nemesis
 from jepsen.sim.plan import Plan
@@ -66,7 +66,7 @@ def run(seed: int, *, profile: str = "swarm", seconds: int = 60, trace: TextIO |
         return simulation.run()
     finally:
         simulation.bury()
-        graveyard.empty()
+        killed_coroutines.empty()
         gc.enable()
 
 

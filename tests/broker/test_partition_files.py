@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.partition_files import look_through, open_log
+from broker.logdirs.partition_files import look_through, open_log
 from jepsen.sim.disk import SimDisk
 from jepsen.sim.disk_faults import Fault, Operation, PowerCut, PowerLost, faults_at
 from storage.checkpoint import RecoveryPoints

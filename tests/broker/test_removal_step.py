@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.partition_files import removal_step
+from broker.logdirs.partition_files import removal_step
 from jepsen.sim.disk import SimDisk
 from storage.names import log_name
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from broker.log_directory import DirectoryQueue
-from broker.removals import PAUSE_PER_STEP, REMOVAL_PAUSE_MAX_MS, REMOVAL_PAUSE_MS, Removals
+from broker.logdirs.log_directory import DirectoryQueue
+from broker.logdirs.removals import PAUSE_PER_STEP, REMOVAL_PAUSE_MAX_MS, REMOVAL_PAUSE_MS, Removals
 
 
 class Loop:
@@ -35,7 +35,7 @@ class Queue:
         self.directory = SimpleNamespace(disk=None, path="/d")
         self.done: list[Callable[[bool], None]] = []
 
-    def call_gently(self, _work: Any, *, done: Callable[[bool], None], failed: Any) -> None:
+    def run_in_background(self, _work: Any, *, done: Callable[[bool], None], failed: Any) -> None:
         self.done.append(done)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.leader_doubts import DOUBT_MS
+from broker.api.suspected_leaders import DOUBT_MS
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse, TopicQuery
 from quorumlog.rpc.transport import Address

@@ -13,7 +13,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from broker.handlers import HANDLERS
+from broker.api.handlers import HANDLERS
 from cli.server.config import NodeConfig, from_values
 from cli.server.format import format_node
 from cli.server.node import Node, build_node

@@ -16,7 +16,7 @@ import asking
 import pytest
 from one_node import BATCH, CALL_MS, GRPC, LANE, NO_TOPICS_BY_ACCIDENT, OneNode, RealNode, SimNode, make_topic
 
-from jepsen.sim import graveyard
+from jepsen.sim import killed_coroutines
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import (
     CreatePartitionsRequest,
@@ -76,7 +76,7 @@ def at(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory)
         made = SimNode()
     yield made
     made.close()
-    graveyard.empty()
+    killed_coroutines.empty()
     assert made.crashes == []
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from jepsen.sim import graveyard
+from jepsen.sim import killed_coroutines
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.disk_faults import Fail
 from jepsen.sim.machine import Machine
@@ -29,7 +29,7 @@ def cluster() -> Iterator[SimCluster]:
     for machine in made.machines.values():
         if machine.loop is not None:
             machine.loop.kill()
-    graveyard.empty()
+    killed_coroutines.empty()
 
 
 def until(cluster: SimCluster, reached: Callable[[], bool], within_ms: int = 30_000) -> bool:

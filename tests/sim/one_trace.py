@@ -6,7 +6,7 @@ import asyncio
 import sys
 from typing import Any
 
-from jepsen.sim import graveyard
+from jepsen.sim import killed_coroutines
 from jepsen.sim.link import LinkProfile
 from jepsen.sim.loop import SimLoop
 from jepsen.sim.network import Network
@@ -88,7 +88,7 @@ def trace_of(seed: int, seconds: int = 5) -> tuple[str, int]:
                 loops[host].resume()
     for loop in loops.values():
         loop.kill()
-    graveyard.empty()
+    killed_coroutines.empty()
     return scheduler.trace.hexdigest(), scheduler.trace.lines
 
 

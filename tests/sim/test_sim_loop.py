@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jepsen.sim import graveyard
+from jepsen.sim import killed_coroutines
 from jepsen.sim.clock import SimClock
 from jepsen.sim.loop import SimLoop, Stuck
 from jepsen.sim.scheduler import NS_PER_MS, NS_PER_S, Scheduler
@@ -18,7 +18,7 @@ from quorumlog.nursery import Nursery
 @pytest.fixture
 def scheduler() -> Iterator[Scheduler]:
     yield Scheduler(seed=1)
-    graveyard.empty()
+    killed_coroutines.empty()
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_a_killed_node_runs_nothing_and_no_finally(scheduler: Scheduler, capfd: 
     gc.collect()
     assert seen == ["a", "b", "b"]
     other.kill()
-    graveyard.empty()
+    killed_coroutines.empty()
     assert capfd.readouterr().err == ""
 
 

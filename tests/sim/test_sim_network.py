@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jepsen.sim import graveyard
+from jepsen.sim import killed_coroutines
 from jepsen.sim.link import LinkProfile
 from jepsen.sim.loop import SimLoop
 from jepsen.sim.message import Message, Phase, Verdict
@@ -117,7 +117,7 @@ def cluster() -> Iterator[Cluster]:
     yield made
     made.a.kill()
     made.b.kill()
-    graveyard.empty()
+    killed_coroutines.empty()
 
 
 def test_no_object_is_shared(cluster: Cluster) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jepsen.sim import graveyard
+from jepsen.sim import killed_coroutines
 from jepsen.sim.loop import SimLoop
 from jepsen.sim.message import Message, Verdict
 from jepsen.sim.network import Network
@@ -75,7 +75,7 @@ def pair() -> Iterator[Pair]:
     yield made
     made.a.kill()
     made.b.kill()
-    graveyard.empty()
+    killed_coroutines.empty()
 
 
 def test_bytes_arrive_in_their_order(pair: Pair) -> None:
@@ -125,7 +125,7 @@ def test_the_other_side_learns_of_an_end(end: str) -> None:
         seen[" ".join(pair.server.ends)] = None
         assert pair.client.ends == (["lost"] if end == "close" else [])  # the dead hear nothing
         pair.b.kill()
-        graveyard.empty()
+        killed_coroutines.empty()
     assert sorted(seen) == ["eof lost", "reset"]
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, cast
 
-from broker.controller_channel import ControllerChannel
-from broker.fetch_sessions import FetchSessions, FetchTurn
-from broker.producer_ids import ProducerIds
-from broker.replicas import AppendResult, FetchTarget, ReplicaManager
-from broker.services import HandlerLimits, Services
+from broker.api.producer_ids import ProducerIds
+from broker.api.services import HandlerLimits, Services
+from broker.fetch.sessions import FetchSessions, FetchTurn
+from broker.lifecycle.controller_channel import ControllerChannel
+from broker.replicas.manager import AppendResult, FetchTarget, ReplicaManager
 from quorum.metadata.delta import Delta
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, Image

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from broker_fakes import ORDERS, FakeContext, FakeController, Fakes, image_of, topic_records, usual_image, uuid
 
-from broker.handlers import HANDLERS
-from broker.producer_ids import ProducerIds
+from broker.api.handlers import HANDLERS
+from broker.api.producer_ids import ProducerIds
 from quorum.metadata.image import Image
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import (

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from broker_fakes import CONTROLLER, FakeSubscription
 
-from broker.controller_channel import ControllerChannel
+from broker.lifecycle.controller_channel import ControllerChannel
 from quorum.subscription import ActiveController
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.common import Endpoint

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.fetch_session import MAX_EPOCH, Answered, Key, next_epoch
-from broker.fetch_session_room import EVICT_MS, IDLE_MS
-from broker.fetch_sessions import FetchSessions, FetchTurn
+from broker.fetch.session import MAX_EPOCH, Answered, Key, next_epoch
+from broker.fetch.session_cache import EVICT_MS, IDLE_MS
+from broker.fetch.sessions import FetchSessions, FetchTurn
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import (
@@ -369,7 +369,7 @@ def test_what_is_asked_for_again_or_forgotten_needs_no_room() -> None:
 
 
 def test_nobody_gives_way_to_a_request_that_is_too_large_for_any_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("broker.fetch_session.MAX_PARTITIONS", 3)
+    monkeypatch.setattr("broker.fetch.session.MAX_PARTITIONS", 3)
     sessions = make(slots=9, max_partitions=5)
     turn(sessions, request(wanted=wide(2)), now_ms=0)
     session_id, _ = turn(sessions, request(wanted=wide(2)), now_ms=EVICT_MS)

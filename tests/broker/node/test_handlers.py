@@ -19,7 +19,7 @@ from broker_fakes import (
     uuid,
 )
 
-from broker.handlers import HANDLERS
+from broker.api.handlers import HANDLERS
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import (
     ConfigResource,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.lifecycle import (
+from broker.lifecycle.lifecycle import (
     NEXT,
     RETRY_MAX_MS,
     CallFailed,

@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from broker_fakes import uuid
 
-from broker.controller_channel import ControllerChannel
-from broker.directory_assigner import MAX_PER_REQUEST, DirectoryAssigner
-from broker.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
-from broker.lifecycle_shell import LifecycleShell
+from broker.lifecycle.controller_channel import ControllerChannel
+from broker.lifecycle.directory_assigner import MAX_PER_REQUEST, DirectoryAssigner
+from broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
+from broker.lifecycle.shell import LifecycleShell
 from quorumlog.messages.controller import (
     AssignReplicasToDirectoriesRequest,
     AssignReplicasToDirectoriesResponse,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import replica_cluster
 
-from jepsen.sim import graveyard
+from jepsen.sim import killed_coroutines
 
 
 @pytest.fixture(autouse=True)
@@ -20,4 +20,4 @@ def _clusters_end_with_their_test() -> Iterator[None]:
 @pytest.fixture(scope="module", autouse=True)
 def _graves_are_emptied() -> Iterator[None]:
     yield
-    graveyard.empty()
+    killed_coroutines.empty()

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from broker.fetch_sessions import FetchSessions
-from broker.log_directory import LogDirectory
-from broker.replicas import FetchTarget, ReplicaManager
-from broker.replication_config import ReplicationConfig
+from broker.fetch.sessions import FetchSessions
+from broker.logdirs.log_directory import LogDirectory
+from broker.replicas.config import ReplicationConfig
+from broker.replicas.manager import FetchTarget, ReplicaManager
 from jepsen.sim.clock import SimClock
 from jepsen.sim.disk import SimDisk
 from jepsen.sim.disk_faults import Fail, Fault, Operation
@@ -314,7 +314,7 @@ class ReplicaCluster:
         self.commit(PartitionChangeRecord(partition=index, topic_id=TOPIC_ID, leader=leader, isr=NodeList(nodes=isr)))
 
     async def call(self, request: Any, timeout_ms: int) -> Any:
-        """broker.replicas.ControllerCalls."""
+        """broker.replication.alter_partition_manager.ControllerCalls."""
         assert isinstance(request, AlterPartitionRequest)
         self.alters += 1
         results = []

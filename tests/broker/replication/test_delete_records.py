@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch
 
-from broker.list_offsets import EARLIEST
+from broker.fetch.list_offsets import EARLIEST
 from jepsen.sim.disk_faults import Fault, Operation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, PartitionChangeRecord

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch
 
-from broker.fetch_session import Wanted
+from broker.fetch.session import Wanted
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, FetchTopic, ForgottenTopic
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, NodeList, PartitionChangeRecord

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from replica_cluster import Node, ReplicaCluster
 
-from broker.gentle_calls import MAX_UNDER_WAY
-from broker.housekeeping import expire_producers_for_ever
-from broker.registry import Registry
-from broker.replication_config import ReplicationConfig
+from broker.logdirs.background_jobs import MAX_UNDER_WAY
+from broker.replicas.config import ReplicationConfig
+from broker.replicas.housekeeping import expire_producers_for_ever
+from broker.replicas.registry import Registry
 from quorumlog.clock import Clock
 from storage.log import Log
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.isr_agreement import AWAIT_METADATA, REFUSED, IsrAgreement, Outcome
-from broker.isr_state import Committed, PendingExpand, PendingShrink
-from broker.partition_events import IsrAnswered, ProposeIsr
+from broker.partition.events import IsrAnswered, ProposeIsr
+from broker.partition.isr_agreement import AWAIT_METADATA, REFUSED, IsrAgreement, Outcome
+from broker.partition.isr_state import Committed, PendingExpand, PendingShrink
 from quorumlog.errors import ErrorCode
 
 ME, A, B = 1, 2, 3

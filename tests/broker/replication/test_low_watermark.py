@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.partition import Partition
-from broker.partition_events import (
+from broker.partition.events import (
     BrokersChanged,
     FollowerFetched,
     LogReady,
@@ -13,6 +12,7 @@ from broker.partition_events import (
     LowWatermarkMoved,
     MetadataChanged,
 )
+from broker.partition.partition import Partition
 from quorumlog.ids import BrokerEpoch, NodeId, Offset
 
 ME, A, B = 1, 2, 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, fail_writes_of
 
-from broker.opening import Opening
-from broker.reconciler import PartitionKey
+from broker.replicas.opening import Opening
+from broker.replicas.reconciler import PartitionKey
 
 A, B = (TOPIC_ID, 0), (TOPIC_ID, 1)
 CASES: list[tuple[str, list[PartitionKey], list[PartitionKey], bool]] = [

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.isr_state import Committed, PendingExpand, PendingShrink
-from broker.partition import Partition, Role
-from broker.partition_events import (
+from broker.partition.events import (
     BrokersChanged,
     Effect,
     Event,
@@ -28,6 +26,8 @@ from broker.partition_events import (
     TakeLeadership,
     Tick,
 )
+from broker.partition.isr_state import Committed, PendingExpand, PendingShrink
+from broker.partition.partition import Partition, Role
 from quorumlog.errors import ErrorCode
 
 ME, A, B = 1, 2, 3

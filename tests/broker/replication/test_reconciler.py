@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.reconciler import changes_of, choose_directory, strays
+from broker.replicas.reconciler import changes_of, choose_directory, strays
 from quorum.metadata.delta import Delta
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, Image

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch, fail_writes_of, values_of
 
-from broker import removals
-from broker.replicas import FetchTarget
+from broker.logdirs import removals
+from broker.replicas.manager import FetchTarget
 from jepsen.sim.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, ReplicaState

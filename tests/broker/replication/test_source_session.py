@@ -7,10 +7,10 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.fetch_position import FetchPosition
-from broker.fetch_sessions import FetchSessions, FetchTurn
-from broker.reconciler import PartitionKey
-from broker.source_session import Ask, SourceSession
+from broker.fetch.sessions import FetchSessions, FetchTurn
+from broker.replicas.reconciler import PartitionKey
+from broker.replication.fetch_position import FetchPosition
+from broker.replication.leader_session import Ask, LeaderSession
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import (
     FetchPartition,
@@ -32,7 +32,7 @@ class Pair:
         self.now_ms = 1
         self.broker_epoch = 1
         self.sessions = FetchSessions(Random(1), slots=slots)
-        self.source = SourceSession()
+        self.source = LeaderSession()
         self.positions: dict[PartitionKey, FetchPosition] = {}
 
     def add(self, index: int, leader_epoch: int = 1) -> FetchPosition:

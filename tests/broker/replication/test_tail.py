@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.tail import Tail, TailBudget, frame_bytes
+from broker.partition.tail import Tail, TailBudget, frame_bytes
 from storage.batch import StoredBatch
 
 

@@ -14,12 +14,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from broker.fetch_session import NOT_HEARD_MS
-from broker.fetch_sessions import FetchSessions, FetchTurn
-from broker.follower_progress import FollowerProgress
-from broker.isr_state import Committed
-from broker.partition import Partition
-from broker.partition_events import (
+from broker.fetch.session import NOT_HEARD_MS
+from broker.fetch.sessions import FetchSessions, FetchTurn
+from broker.partition.events import (
     BrokersChanged,
     Event,
     FollowerFetched,
@@ -32,6 +29,9 @@ from broker.partition_events import (
     ProposeIsr,
     Tick,
 )
+from broker.partition.follower_progress import FollowerProgress
+from broker.partition.isr_state import Committed
+from broker.partition.partition import Partition
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.fetch import (
     FetchPartition,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from controller_world import CLUSTER, registration
 
-from jepsen.sim import graveyard
+from jepsen.sim import killed_coroutines
 from jepsen.sim.clock import SimClock
 from jepsen.sim.loop import SimLoop
 from jepsen.sim.scheduler import NS_PER_MS, Scheduler
@@ -195,7 +195,7 @@ def bench() -> Iterator[Bench]:
     made = Bench()
     yield made
     made.loop.kill()
-    graveyard.empty()
+    killed_coroutines.empty()
 
 
 @pytest.fixture

@@ -1,0 +1,27 @@
+"""Requests that only the active controller may answer, handed on by a broker (FEATURES 1.13).
+
+Clients never speak to a controller: its listener is internal. An answer that got lost may have been carried out, and
+REQUEST_TIMED_OUT says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from broker.lifecycle.controller_channel import ControllerChannel
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.rpc.transport import NotDelivered, RpcError
+
+FORWARD_TIMEOUT_MIN_MS = 1_000
+FORWARD_TIMEOUT_MAX_MS = 120_000
+
+
+async def forward(channel: ControllerChannel, request: Any, timeout_ms: int) -> Any:
+    """The active controller's answer to `request`. Raises ApiError."""
+    bounded_ms = max(FORWARD_TIMEOUT_MIN_MS, min(timeout_ms, FORWARD_TIMEOUT_MAX_MS))
+    try:
+        return await channel.call(request, bounded_ms)
+    except NotDelivered as error:
+        raise ApiError(ErrorCode.NOT_CONTROLLER, f"{error}; nothing was changed, try again") from error
+    except RpcError as error:
+        raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"{error}; it may have been carried out") from error

@@ -1,0 +1,22 @@
+"""CreateTopics, on a broker: the active controller's to answer. What was made is known here before it is told."""
+
+from __future__ import annotations
+
+from broker.api.await_metadata import until_image
+from broker.api.forwarding import forward
+from broker.api.handlers.limits import check_topic_count
+from broker.api.services import Services
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.cluster import CreateTopicsRequest, CreateTopicsResponse
+from quorumlog.rpc.transport import Context
+
+
+async def handle_create_topics(
+    services: Services, _context: Context, request: CreateTopicsRequest
+) -> CreateTopicsResponse:
+    check_topic_count(request.topics, services.limits)
+    response: CreateTopicsResponse = await forward(services.controller, request, request.timeout_ms)
+    if not request.validate_only:
+        made = [topic.topic_id for topic in response.topics if topic.error_code == ErrorCode.NONE]
+        await until_image(services, lambda image: all(topic_id in image.topics for topic_id in made))
+    return response

@@ -1,0 +1,53 @@
+"""DescribeCluster: the brokers with their epochs, fenced ones if asked for, and the hash of the metadata image."""
+
+from __future__ import annotations
+
+from broker.api.authorized_operations import on_cluster
+from broker.api.endpoints import client_endpoints, controller_for_clients, endpoint_for, live_brokers
+from broker.api.services import Services
+from quorum.metadata.registration import BrokerRegistration
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.cluster import ClusterBroker, DescribeClusterRequest, DescribeClusterResponse
+from quorumlog.rpc.transport import Context
+
+BROKERS, CONTROLLERS = 1, 2  # Kafka's numbers of endpoint types
+
+
+async def handle_describe_cluster(
+    services: Services, context: Context, request: DescribeClusterRequest
+) -> DescribeClusterResponse:
+    _check_endpoint_type(request.endpoint_type)
+    image = services.caught_up_image()
+    shown = [broker for broker in image.sorted_brokers() if request.include_fenced_brokers or not broker.fenced]
+    described = [_broker(services, context, broker) for broker in shown]
+    return DescribeClusterResponse(
+        cluster_id=services.cluster_id,
+        controller_id=controller_for_clients(services, live_brokers(image)),
+        brokers=tuple(broker for broker in described if broker is not None),
+        metadata_offset=image.offset,
+        state_hash=image.state_hash_bytes,
+        endpoint_type=request.endpoint_type,
+        cluster_authorized_operations=on_cluster(request.include_cluster_authorized_operations),
+    )
+
+
+def _check_endpoint_type(endpoint_type: int) -> None:
+    if endpoint_type == CONTROLLERS:
+        raise ApiError(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "clients reach brokers only, which serve admin requests too")
+    if endpoint_type != BROKERS:
+        raise ApiError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"endpoint type {endpoint_type}: 1 is a broker")
+
+
+def _broker(services: Services, context: Context, broker: BrokerRegistration) -> ClusterBroker | None:
+    endpoint = endpoint_for(services, context, broker)
+    if endpoint is None:
+        return None
+    return ClusterBroker(
+        node_id=broker.broker_id,
+        host=endpoint.host,
+        port=endpoint.port,
+        rack=broker.rack,
+        fenced=broker.fenced,
+        broker_epoch=broker.broker_epoch,
+        endpoints=client_endpoints(services, broker),
+    )

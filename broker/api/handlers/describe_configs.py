@@ -1,0 +1,74 @@
+"""DescribeConfigs: the settings of a topic, of the broker that is asked, or of all brokers, and whence each comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from broker.api.handlers.limits import check_topic_count
+from broker.api.services import Services
+from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
+from quorum.metadata.topic_settings import Layers, of_all_brokers
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.cluster import (
+    ConfigDescription,
+    ConfigResource,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribedConfig,
+)
+from quorumlog.rpc.transport import Context
+
+
+async def handle_describe_configs(
+    services: Services, _context: Context, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
+    check_topic_count(request.resources, services.limits)
+    image = services.caught_up_image()
+    results = tuple(_describe(services, image, asked, request) for asked in request.resources)
+    return DescribeConfigsResponse(results=results)
+
+
+def _describe(
+    services: Services, image: Image, asked: ConfigResource, request: DescribeConfigsRequest
+) -> ConfigDescription:
+    try:
+        found = [config for config in _configs(services, image, asked) if not asked.names or config.name in asked.names]
+    except ApiError as error:
+        return ConfigDescription(
+            resource_type=asked.resource_type,
+            resource_name=asked.resource_name,
+            error_code=error.code,
+            error_message=error.message,
+        )
+    return ConfigDescription(
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+        configs=tuple(_shown(config, request) for config in found),
+    )
+
+
+def _configs(services: Services, image: Image, asked: ConfigResource) -> Iterable[DescribedConfig]:
+    """Raises ApiError."""
+    layers = Layers(image=image, node_id=services.node_id, file=services.topic_defaults)
+    if asked.resource_type == TOPIC_RESOURCE:
+        if image.topic(asked.resource_name) is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic {asked.resource_name!r}")
+        return layers.of_topic(asked.resource_name)
+    if asked.resource_type != BROKER_RESOURCE:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"resource type {asked.resource_type}: 2 is a topic, 4 a broker")
+    if asked.resource_name == CLUSTER_DEFAULT:
+        return of_all_brokers(image)
+    if asked.resource_name != str(services.node_id):
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, f"this is broker {services.node_id}; ask broker {asked.resource_name} itself"
+        )
+    return [*services.settings, *layers.of_broker()]
+
+
+def _shown(config: DescribedConfig, request: DescribeConfigsRequest) -> DescribedConfig:
+    return replace(
+        config,
+        synonyms=config.synonyms if request.include_synonyms else (),
+        documentation=config.documentation if request.include_documentation else "",
+    )

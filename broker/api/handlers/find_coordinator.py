@@ -1,0 +1,40 @@
+"""FindCoordinator: consumer groups and transactions are not there yet; who joins a group is told so where it joins.
+
+For a group this broker names itself. It serves no JoinGroup and does not announce it, so that a consumer that
+subscribes fails at once, by its own client's words. An error here would be as clear, but librdkafka looks for the
+coordinator of every consumer and hands such an error to applications that only assign partitions. All else is refused
+with an error that clients do not retry.
+"""
+
+from __future__ import annotations
+
+from broker.api.endpoints import endpoint_for
+from broker.api.handlers.limits import check_topic_count
+from broker.api.services import Services
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.admin import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from quorumlog.rpc.transport import Context
+
+GROUP = 0  # Kafka's number of the coordinator's type
+REFUSED = {1: "transactions are not supported"}
+
+
+async def handle_find_coordinator(
+    services: Services, context: Context, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    check_topic_count(request.keys, services.limits)
+    if request.key_type == GROUP:
+        return FindCoordinatorResponse(coordinators=tuple(_itself(services, context, key) for key in request.keys))
+    reason = REFUSED.get(request.key_type, f"coordinator type {request.key_type} is not supported")
+    coordinators = tuple(
+        Coordinator(key=key, error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=reason) for key in request.keys
+    )
+    return FindCoordinatorResponse(coordinators=coordinators)
+
+
+def _itself(services: Services, context: Context, key: str) -> Coordinator:
+    own = services.caught_up_image().brokers.get(services.node_id)
+    endpoint = endpoint_for(services, context, own) if own is not None else None
+    if endpoint is None:
+        return Coordinator(key=key, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, error_message="not registered yet")
+    return Coordinator(key=key, node_id=services.node_id, host=endpoint.host, port=endpoint.port)

@@ -1,0 +1,17 @@
+"""Checks that several handlers share: a request's size is bounded before it is worked on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from broker.api.services import HandlerLimits
+from quorumlog.errors import ApiError, ErrorCode
+
+
+def check_topic_count(topics: Sequence[Any], limits: HandlerLimits) -> None:
+    if len(topics) > limits.max_topics_per_request:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            f"{len(topics)} topics in one request, limit {limits.max_topics_per_request}; split it",
+        )

@@ -1,0 +1,113 @@
+"""Produce: append batches to partitions that this broker leads.
+
+Everything is validated and enqueued before the first await, in the order of the request; only the answer waits. A
+partition's error concerns that partition alone. With acks=0 there is no answer; an error ends the stream, as Kafka
+closes the connection: it is the only way to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+
+from broker.api.endpoints import leader_endpoints
+from broker.api.handlers.limits import check_topic_count
+from broker.api.services import Services
+from broker.produce.produce_path import ACKS, AppendResult
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.common import CurrentLeader
+from quorumlog.messages.produce import (
+    ProducePartition,
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+    ProduceTopic,
+    ProduceTopicResponse,
+)
+from quorumlog.rpc.transport import Context
+
+_Append = Awaitable[AppendResult] | ApiError
+
+
+async def handle_produce(services: Services, context: Context, request: ProduceRequest) -> ProduceResponse | None:
+    if request.acks not in ACKS:
+        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1 (all)")
+    if request.transactional_id is not None:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, "transactions are not supported")
+    check_topic_count(request.topics, services.limits)
+    timeout_ms = max(0, min(request.timeout_ms, services.limits.max_wait_ms))
+    appends = [
+        [_append(services, topic, partition, request.acks, timeout_ms) for partition in topic.partitions]
+        for topic in request.topics
+    ]
+    topics = [
+        ProduceTopicResponse(
+            name=topic.name, topic_id=topic.topic_id, partitions=await _answers(services, topic, of_topic)
+        )
+        for topic, of_topic in zip(request.topics, appends, strict=True)
+    ]
+    if request.acks == 0:
+        _fail_if_any_failed(topics)
+        return None
+    hints = [one.current_leader for topic in topics for one in topic.partitions if one.current_leader is not None]
+    return ProduceResponse(topics=tuple(topics), node_endpoints=leader_endpoints(services, context, hints))
+
+
+def _append(
+    services: Services, topic: ProduceTopic, partition: ProducePartition, acks: int, timeout_ms: int
+) -> _Append:
+    try:
+        key = topic.topic_id or topic.name
+        return services.replicas.append(key, partition.index, partition.records, acks=acks, timeout_ms=timeout_ms)
+    except ApiError as error:
+        return error
+
+
+async def _answers(
+    services: Services, topic: ProduceTopic, appends: Sequence[_Append]
+) -> tuple[ProducePartitionResponse, ...]:
+    """One for each partition of the request, in its order."""
+    answers = []
+    for partition, append in zip(topic.partitions, appends, strict=True):
+        try:
+            if isinstance(append, ApiError):
+                raise append
+            answers.append(_appended(partition.index, await append))
+        except ApiError as error:
+            answers.append(_refused(services, topic, partition.index, error))
+    return tuple(answers)
+
+
+def _appended(index: int, result: AppendResult) -> ProducePartitionResponse:
+    return ProducePartitionResponse(
+        index=index,
+        base_offset=result.base_offset,
+        log_append_time_ms=result.log_append_time_ms,
+        log_start_offset=result.log_start_offset,
+    )
+
+
+def _refused(services: Services, topic: ProduceTopic, index: int, error: ApiError) -> ProducePartitionResponse:
+    return ProducePartitionResponse(
+        index=index,
+        error_code=error.code,
+        error_message=error.message,
+        current_leader=_current_leader(services, topic, index, error.code),
+    )
+
+
+def _fail_if_any_failed(topics: list[ProduceTopicResponse]) -> None:
+    for topic in topics:
+        for partition in topic.partitions:
+            if partition.error_code != ErrorCode.NONE:
+                raise ApiError(ErrorCode(partition.error_code), partition.error_message)
+
+
+def _current_leader(services: Services, topic: ProduceTopic, index: int, code: ErrorCode) -> CurrentLeader | None:
+    """Where to go instead (KIP-951), as the newest metadata has it."""
+    if code is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        return None
+    image = services.subscription.image
+    registration = image.partition(topic.topic_id or image.topic_ids.get(topic.name, b""), index)
+    if registration is None:
+        return None
+    return CurrentLeader(leader_id=registration.leader, leader_epoch=registration.leader_epoch)

@@ -1,0 +1,19 @@
+"""Where an epoch ends in the log of a leader (OffsetForLeaderEpoch, KIP-101, KIP-320): how a reader finds out whether
+what it has read is still there. The same epochs decide the answers of a fetch (`storage/fetch_rule.py`)."""
+
+from __future__ import annotations
+
+from broker.replicas.replica import Replica
+from quorumlog.ids import NO_EPOCH, Epoch
+from quorumlog.messages.fetch import EpochPartitionResult
+
+
+def end_of_epoch(replica: Replica, index: int, epoch: Epoch, current_leader_epoch: Epoch) -> EpochPartitionResult:
+    """current_leader_epoch: NO_EPOCH asks for no check. -1 and -1 where the log knows nothing. Raises ApiError."""
+    log = replica.leading(None if current_leader_epoch == NO_EPOCH else current_leader_epoch)
+    if epoch == replica.core.leader_epoch:
+        return EpochPartitionResult(index=index, leader_epoch=epoch, end_offset=log.end_offset)
+    found = log.epochs.end_offset_for(epoch, log.end_offset)
+    if found is None:
+        return EpochPartitionResult(index=index)
+    return EpochPartitionResult(index=index, leader_epoch=found.epoch, end_offset=found.end_offset)

@@ -1,0 +1,72 @@
+"""Tells the controller in which directory each replica really is (KRAFT 2.7).
+
+One request in flight, the newest assignment of each partition, at most MAX_PER_REQUEST of them. What is pending is
+computed from the metadata each time, so that nothing is told twice once it is known, and nothing forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+
+from broker.replicas.manager import ControllerCalls
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import BrokerEpoch, NodeId
+from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest, DirectoryAssignment
+from quorumlog.rpc.transport import RpcError
+
+MAX_PER_REQUEST = 2_250
+CALL_TIMEOUT_MS = 10_000
+BACKOFF_MIN_MS = 100
+BACKOFF_MAX_MS = 10_000
+
+
+class DirectoryAssigner:
+    """`wake` whenever the pending assignments may have changed; `run` is a task of the node's nursery."""
+
+    def __init__(
+        self,
+        *,
+        node_id: NodeId,
+        pending: Callable[[], list[DirectoryAssignment]],
+        broker_epoch: Callable[[], BrokerEpoch],
+        channel: ControllerCalls,
+        rng: Random,
+    ) -> None:
+        self._node_id = node_id
+        self._pending = pending
+        self._broker_epoch = broker_epoch
+        self._channel = channel
+        self._rng = rng
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    async def run(self) -> None:
+        failures = 0
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            assignments = self._pending()[:MAX_PER_REQUEST]
+            if not assignments or self._broker_epoch() < 0:
+                continue
+            failures = 0 if await self._tell(assignments) else failures + 1
+            # Told once, they stay pending until the metadata says so too, which takes a moment; told in vain, longer.
+            await asyncio.sleep(self._backoff_ms(failures) / 1_000)
+            self.wake()
+
+    async def _tell(self, assignments: list[DirectoryAssignment]) -> bool:
+        request = AssignReplicasToDirectoriesRequest(
+            broker_id=self._node_id, broker_epoch=self._broker_epoch(), assignments=tuple(assignments)
+        )
+        try:
+            response = await self._channel.call(request, CALL_TIMEOUT_MS)
+        except RpcError:
+            return False
+        return bool(response.error_code == ErrorCode.NONE)
+
+    def _backoff_ms(self, failures: int) -> int:
+        whole = min(BACKOFF_MIN_MS << min(failures, 10), BACKOFF_MAX_MS)
+        return whole // 2 + self._rng.randrange(whole // 2 + 1)

@@ -1,0 +1,156 @@
+"""Performs what `lifecycle.py` decides: calls to the controller, one timer, and who is told of the state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from broker.lifecycle.controller_channel import ControllerChannel
+from broker.lifecycle.lifecycle import (
+    CallFailed,
+    ControllerChanged,
+    DirectoryOffline,
+    Effect,
+    Event,
+    Fatal,
+    HeartbeatAnswered,
+    Lifecycle,
+    LifecycleState,
+    MetadataApplied,
+    Register,
+    Registered,
+    SendHeartbeat,
+    StateChanged,
+    StopWanted,
+    TimerFired,
+)
+from quorumlog.clock import Clock
+from quorumlog.ids import BrokerEpoch, Offset, Uuid
+from quorumlog.messages.controller import BrokerHeartbeatRequest, RegisterBrokerRequest
+from quorumlog.nursery import Nursery
+from quorumlog.rpc.transport import RpcError
+
+REGISTER_TIMEOUT_MS = 5_000
+HEARTBEAT_TIMEOUT_MS = 4_500  # half of the default session, as in Kafka
+
+
+class LifecycleShell:
+    """Events in, in order; calls out, one at a time. `on_fatal` is told at most once."""
+
+    def __init__(
+        self,
+        *,
+        core: Lifecycle,
+        channel: ControllerChannel,
+        clock: Clock,
+        nursery: Nursery,
+        registration: Callable[[], RegisterBrokerRequest],
+        on_state: Callable[[LifecycleState], None],
+        on_fatal: Callable[[str], None],
+    ) -> None:
+        self._core = core
+        self._channel = channel
+        self._clock = clock
+        self._nursery = nursery
+        self._registration = registration
+        self._on_state = on_state
+        self._on_fatal = on_fatal
+        self._events: deque[Event] = deque()
+        self._stepping = False
+        self._call: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopped: asyncio.Event = asyncio.Event()
+
+    @property
+    def state(self) -> LifecycleState:
+        return self._core.state
+
+    @property
+    def broker_epoch(self) -> BrokerEpoch:
+        return self._core.broker_epoch
+
+    @property
+    def fenced(self) -> bool:
+        return self._core.fenced
+
+    def start(self) -> None:
+        self._channel.on_change(lambda: self._post(ControllerChanged()))
+        self._post(TimerFired())
+
+    def on_metadata(self, offset: Offset, ready: bool) -> None:
+        """The broker has applied the metadata below `offset` (exclusive end)."""
+        self._post(MetadataApplied(offset, ready))
+
+    def on_directory_offline(self, directory_id: Uuid) -> None:
+        self._post(DirectoryOffline(directory_id))
+
+    async def stop(self, controlled: bool) -> None:
+        """Returns once nothing more is said to the controller; a second, uncontrolled call cuts the first one short."""
+        self._post(StopWanted(controlled))
+        await self._stopped.wait()
+
+    def _post(self, event: Event) -> None:
+        self._events.append(event)
+        if self._stepping:
+            return
+        self._stepping = True
+        try:
+            while self._events:
+                self._perform(self._core.step(self._events.popleft(), self._clock.now_ms()))
+        finally:
+            self._stepping = False
+        self._arm()
+
+    def _perform(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Register():
+                    self._start_call(self._register(), "register broker")
+                case SendHeartbeat():
+                    self._start_call(self._send_heartbeat(effect.request), "broker heartbeat")
+                case StateChanged():
+                    if effect.state is LifecycleState.SHUTTING_DOWN:
+                        self._stop_calling()
+                    self._on_state(effect.state)
+                case Fatal():
+                    self._stop_calling()
+                    self._on_fatal(effect.reason)
+
+    def _start_call(self, call: Coroutine[Any, Any, None], name: str) -> None:
+        """The core has one call in flight; an older one was overtaken by a change of controller."""
+        if self._call is not None:
+            self._call.cancel()
+        self._call = self._nursery.start(call, name)
+
+    def _stop_calling(self) -> None:
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+        self._stopped.set()
+
+    async def _register(self) -> None:
+        try:
+            answer = await self._channel.call_once(self._registration(), REGISTER_TIMEOUT_MS)
+        except RpcError as error:
+            self._post(CallFailed(str(error)))
+        else:
+            self._post(Registered(answer))
+
+    async def _send_heartbeat(self, request: BrokerHeartbeatRequest) -> None:
+        try:
+            answer = await self._channel.call_once(request, HEARTBEAT_TIMEOUT_MS)
+        except RpcError as error:
+            self._post(CallFailed(str(error)))
+        else:
+            self._post(HeartbeatAnswered(answer))
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        deadline_ms = self._core.deadline_ms()
+        if deadline_ms is not None:
+            delay_ms = max(0, deadline_ms - self._clock.now_ms())
+            self._timer = asyncio.get_running_loop().call_later(delay_ms / 1_000, self._post, TimerFired())

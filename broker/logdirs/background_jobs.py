@@ -1,0 +1,92 @@
+"""Changes that come by the thousand, a few at a time, so that others get their turns at the directory's worker.
+
+Opening a log takes 3 ms of syncs. A thousand of them in the worker's queue, for a new topic, held up every append that
+came behind them, and the quorum's log, which shared the worker then: nothing was committed for seconds, no heartbeat
+was answered, and all brokers were fenced.
+
+They are performed in the order of calls among themselves, each behind what the queue held when it got its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+from quorumlog.errors import ApiError
+
+MAX_UNDER_WAY = 4  # the next appends wait behind so many at most; enough to keep the worker at work
+RETRY_MS = 50  # where the worker's queue is full
+
+Told = Callable[[Any], None]
+
+
+class Call(Protocol):
+    """`DirectoryQueue.call`."""
+
+    def __call__(self, work: Callable[[], Any], *, done: Told, failed: Told) -> None: ...
+
+
+class BackgroundJobs:
+    def __init__(self, call: Call, is_failed: Callable[[], bool]) -> None:
+        """is_failed: the directory takes nothing any more; what waits is told so."""
+        self._call, self._is_failed = call, is_failed
+        self._waiting: deque[tuple[Callable[[], Any], Told, Told]] = deque()
+        self._under_way = 0
+        self._submitting = False
+        self._hurried = False
+        self._retry: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        """How many are not in the worker's queue yet."""
+        return len(self._waiting)
+
+    def add(self, work: Callable[[], Any], done: Told, failed: Told) -> None:
+        """One of done and failed is called; failed perhaps at once."""
+        self._waiting.append((work, done, failed))
+        self._submit()
+
+    def hurry(self) -> None:
+        """The directory is about to be closed: let all that waits, and all that still comes, into the queue at once."""
+        self._hurried = True
+        self._submit()
+
+    def _submit(self) -> None:
+        """Who is told of a failure may call again at once, and so on by the thousand: the loop takes that along."""
+        if self._submitting:
+            return
+        self._submitting = True
+        try:
+            self._submit_all()
+        finally:
+            self._submitting = False
+
+    def _submit_all(self) -> None:
+        while self._waiting and (self._hurried or self._under_way < MAX_UNDER_WAY):
+            work, done, failed = self._waiting[0]
+            try:
+                self._call(work, done=partial(self._ended, done), failed=partial(self._ended, failed))
+            except ApiError as error:
+                if not self._hurried and not self._is_failed():
+                    self._try_again()
+                    return
+                self._waiting.popleft()
+                failed(error)
+            else:
+                self._waiting.popleft()
+                self._under_way += 1
+
+    def _ended(self, tell: Told, what: Any) -> None:
+        self._under_way -= 1
+        tell(what)
+        self._submit()
+
+    def _try_again(self) -> None:
+        if self._retry is None:
+            self._retry = asyncio.get_running_loop().call_later(RETRY_MS / 1000, self._on_retry)
+
+    def _on_retry(self) -> None:
+        self._retry = None
+        self._submit()

@@ -1,0 +1,371 @@
+"""One replica of a partition: who leads, who is in sync, how far is committed. Pure: no I/O, no clock.
+
+The four rules of replication (RELIABILITY §replication) and where they live:
+
+1. A follower reconciles before it fetches data in a new epoch: every fetch carries its last epoch (`fetcher.py`).
+2. Truncation is fenced by the leader epoch: the shell checks it before it truncates.
+3. The high watermark moves only by fetches of this leader epoch, over the maximal ISR, and not while the ISR is below
+   the minimum: `_advance_high_watermark`.
+4. A follower joins the ISR only once it has reached the high watermark and the epoch's start, by a fetch of this epoch
+   and with the broker epoch that the metadata has: `_may_join`.
+
+Sources: FEATURES 1.11, Kafka's `Partition`, KIP-497, KIP-841, KIP-903, KIP-966.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import assert_never
+
+from broker.partition.events import (
+    BrokersChanged,
+    Effect,
+    Event,
+    Follow,
+    FollowerFetched,
+    FollowerHeard,
+    HighWatermarkMoved,
+    IsrAnswered,
+    LeadershipLost,
+    LeaderToldHighWatermark,
+    LogAdvanced,
+    LogFailed,
+    LogReady,
+    LogStartMoved,
+    LogTruncated,
+    LowWatermarkMoved,
+    MetadataChanged,
+    ProposeIsr,
+    SettingsChanged,
+    TakeLeadership,
+    Tick,
+)
+from broker.partition.follower_progress import UNKNOWN, FollowerProgress
+from broker.partition.isr_agreement import IsrAgreement, Outcome
+from broker.partition.isr_state import Committed, IsrState, PendingExpand, PendingShrink
+from quorumlog.ids import NO_EPOCH, NO_NODE, BrokerEpoch, Epoch, NodeId, Offset
+from storage.commit_rule import high_watermark
+from storage.log_config import NEVER
+
+
+class Role(Enum):
+    OFFLINE = "offline"  # before the first metadata, or the directory failed
+    LEADER = "leader"
+    FOLLOWER = "follower"
+
+
+class Partition:
+    """Invariants (`check_invariants`): log_start <= high_watermark <= end_offset; synced_end <= end_offset; the epochs
+    and, within one leadership, the high watermark never fall; a leader is in its own ISR."""
+
+    def __init__(
+        self, node_id: NodeId, *, min_isr: int, durable: bool, flush_messages: int = NEVER, lag_time_max_ms: int
+    ) -> None:
+        """min_isr: the topic's `min.insync.replicas`; above the replica count it means all of them.
+
+        durable, flush_messages: see `counted_end`.
+        """
+        self.node_id = node_id
+        self.min_isr = min_isr
+        self.durable = durable
+        self.flush_messages = flush_messages
+        self._lag_time_max_ms = lag_time_max_ms
+        self.role = Role.OFFLINE
+        self.failed = False
+        self.ready = False  # LogReady has come for this leader epoch
+        self.leader: NodeId = NO_NODE
+        self.leader_epoch: Epoch = NO_EPOCH
+        self.replicas: tuple[NodeId, ...] = ()
+        self._others: tuple[NodeId, ...] = ()  # `replicas` without this one
+        self._agreement = IsrAgreement()
+        self.log_start: Offset = 0
+        self.end_offset: Offset = 0
+        self.synced_end: Offset = 0
+        self.high_watermark: Offset = 0
+        self.epoch_start: Offset = 0  # where this leadership began
+        self.followers: dict[NodeId, FollowerProgress] = {}  # of a leader, in the order of `replicas`
+        self._eligible: Mapping[NodeId, BrokerEpoch] = {}
+        self._opened = False
+        self._low_watermark_told: Offset = UNKNOWN
+
+    @property
+    def is_leader(self) -> bool:
+        """True once the log is ready to be written in this epoch."""
+        return self.role is Role.LEADER and self.ready
+
+    @property
+    def is_follower(self) -> bool:
+        return self.role is Role.FOLLOWER and self.ready
+
+    @property
+    def isr_state(self) -> IsrState:
+        return self._agreement.state
+
+    @property
+    def partition_epoch(self) -> int:
+        return self._agreement.partition_epoch
+
+    @property
+    def counted_end(self) -> Offset:
+        """How far this replica counts for the high watermark, and may acknowledge.
+
+        Only what is synced, unless the topic is not `durable`; then also what is not, while it is fewer than
+        `flush_messages` records: with more, a sync is under way, and this waits for it.
+        """
+        if self.durable or self.end_offset - self.synced_end >= self.flush_messages:
+            return self.synced_end
+        return self.end_offset
+
+    @property
+    def effective_min_isr(self) -> int:
+        return min(self.min_isr, len(self.replicas))
+
+    @property
+    def under_min_isr(self) -> bool:
+        return len(self._agreement.state.isr) < min(self.min_isr, len(self.replicas))
+
+    @property
+    def offset_available(self) -> bool:
+        """False after an election until the high watermark has reached the epoch's start (KIP-207)."""
+        return self.high_watermark >= self.epoch_start
+
+    def step(self, event: Event, now_ms: int) -> list[Effect]:
+        """Effects in the order in which they must happen."""
+        match event:
+            case FollowerFetched():
+                return self._on_follower_fetched(event, now_ms)
+            case FollowerHeard():
+                return self._on_follower_heard(event)
+            case LogAdvanced():
+                return self._on_log_advanced(event, now_ms)
+            case LeaderToldHighWatermark():
+                return self._on_leader_told(event)
+            case MetadataChanged():
+                return self._on_metadata(event, now_ms)
+            case LogReady():
+                return self._on_log_ready(event, now_ms)
+            case LogTruncated():
+                return self._on_truncated(event)
+            case LogStartMoved():
+                self.log_start = max(self.log_start, event.log_start)
+                return self._tell_low_watermark()
+            case LogFailed():
+                return self._on_failed()
+            case BrokersChanged():
+                self._eligible = event.eligible
+                return [*self._advance_high_watermark(now_ms), *self._tell_low_watermark()]
+            case SettingsChanged():
+                self.min_isr, self.durable = event.min_isr, event.durable
+                self.flush_messages = event.flush_messages
+                return self._advance_high_watermark(now_ms)
+            case IsrAnswered():
+                return self._on_isr_answered(event, now_ms)
+            case Tick():
+                return [*self._shrink(now_ms), *self._advance_high_watermark(now_ms)]
+            case _:
+                assert_never(event)
+
+    # --- leadership ---
+
+    def _on_metadata(self, event: MetadataChanged, now_ms: int) -> list[Effect]:
+        if event.leader_epoch < self.leader_epoch or event.partition_epoch <= self.partition_epoch:
+            return []  # an answer to AlterPartition has told us this state, or a newer one
+        new_epoch = event.leader_epoch > self.leader_epoch
+        self.leader, self.replicas = event.leader, event.replicas
+        self._others = tuple(node for node in event.replicas if node != self.node_id)
+        self.leader_epoch = event.leader_epoch
+        self._agreement.commit(event.isr, event.partition_epoch)
+        if self.failed:
+            return []
+        if new_epoch or self.role is Role.OFFLINE:
+            return self._begin(now_ms)
+        self._forget_those_out_of_sync(now_ms)
+        return self._advance_high_watermark(now_ms)
+
+    def _begin(self, now_ms: int) -> list[Effect]:
+        lost: list[Effect] = [LeadershipLost()] if self.role is Role.LEADER else []
+        self.ready = False
+        self.followers = {}
+        if self.leader == self.node_id:
+            self.role = Role.LEADER
+            self._forget_those_out_of_sync(now_ms)
+            return [*lost, TakeLeadership(self.leader_epoch)]
+        self.role = Role.FOLLOWER
+        return [*lost, Follow(self.leader, self.leader_epoch)]
+
+    def _forget_those_out_of_sync(self, now_ms: int) -> None:
+        """A member of the ISR has until now + lag time to show up; of any other, what was seen counts no more."""
+        if self.role is not Role.LEADER:
+            return
+        isr = self.isr_state.isr
+        before, self.followers = self.followers, {}
+        for node in self._others:
+            known = before.get(node) if node in isr else None
+            self.followers[node] = known or FollowerProgress()
+            if node in isr:
+                self.followers[node].last_caught_up_ms = now_ms
+
+    def _on_log_ready(self, event: LogReady, now_ms: int) -> list[Effect]:
+        self.log_start, self.end_offset, self.synced_end = event.log_start, event.end_offset, event.synced_end
+        if not self._opened:
+            self._opened = True
+            self.high_watermark = event.high_watermark
+        self.high_watermark = max(self.log_start, min(self.high_watermark, self.end_offset))
+        if event.leader_epoch != self.leader_epoch or self.failed:
+            return []  # the leadership that asked for it is over; its successor has asked again
+        self.ready = True
+        self.epoch_start = event.epoch_start
+        return self._advance_high_watermark(now_ms)
+
+    def _on_failed(self) -> list[Effect]:
+        was_leader = self.role is Role.LEADER
+        self.role, self.ready, self.failed = Role.OFFLINE, False, True
+        self.followers = {}
+        self._agreement.withdraw()
+        return [LeadershipLost()] if was_leader else []
+
+    # --- the log ---
+
+    def _on_log_advanced(self, event: LogAdvanced, now_ms: int) -> list[Effect]:
+        assert event.synced_end <= event.end_offset, event
+        self.end_offset = max(self.end_offset, event.end_offset)
+        self.synced_end = max(self.synced_end, event.synced_end)
+        return self._advance_high_watermark(now_ms)
+
+    def _on_truncated(self, event: LogTruncated) -> list[Effect]:
+        assert not self.is_leader, "a leader never truncates"
+        self.log_start, self.end_offset = event.log_start, event.end_offset
+        self.synced_end = min(self.synced_end, self.end_offset)
+        self.high_watermark = max(self.log_start, min(self.high_watermark, self.end_offset))
+        return []
+
+    # --- the high watermark ---
+
+    def _advance_high_watermark(self, now_ms: int) -> list[Effect]:
+        if not self.is_leader or self.under_min_isr:
+            return []
+        ends = self._counted_ends(now_ms)
+        return self._raise_high_watermark(high_watermark(ends, len(ends)))
+
+    def _counted_ends(self, now_ms: int) -> list[Offset]:
+        """Of this replica and of the followers that hold the high watermark back: the maximal ISR, and who joins next.
+
+        Waiting for a follower that has just caught up lets it join while records keep coming.
+        """
+        maximal = self._agreement.state.maximal
+        return [self.counted_end] + [
+            progress.end_offset
+            for node, progress in self.followers.items()
+            if node in maximal
+            or (
+                progress.end_offset != UNKNOWN
+                and self._is_eligible(node)
+                and progress.is_caught_up(self.end_offset, now_ms, self._lag_time_max_ms)
+            )
+        ]
+
+    def _on_leader_told(self, event: LeaderToldHighWatermark) -> list[Effect]:
+        if not self.is_follower:
+            return []
+        return self._raise_high_watermark(min(event.high_watermark, self.end_offset))
+
+    def _raise_high_watermark(self, offset: Offset) -> list[Effect]:
+        if offset <= self.high_watermark:
+            return []
+        assert offset <= self.end_offset, f"high watermark {offset} past the log's end {self.end_offset}"
+        self.high_watermark = offset
+        return [HighWatermarkMoved(offset)]
+
+    # --- the low watermark ---
+
+    @property
+    def low_watermark(self) -> Offset:
+        """Smallest log start of this replica and of followers that are alive; -1 while one of them has not said it."""
+        told = [progress.log_start for node, progress in self.followers.items() if node in self._eligible]
+        return min([self.log_start, *told])
+
+    def _tell_low_watermark(self) -> list[Effect]:
+        if not self.is_leader:
+            return []
+        low_watermark = self.low_watermark
+        if low_watermark == self._low_watermark_told:
+            return []
+        self._low_watermark_told = low_watermark
+        return [LowWatermarkMoved(low_watermark)] if low_watermark > 0 else []
+
+    # --- followers and the ISR ---
+
+    def _on_follower_fetched(self, event: FollowerFetched, now_ms: int) -> list[Effect]:
+        assert self.is_leader, "only a leader is fetched from"
+        progress = self.followers.get(event.replica_id)
+        if progress is None or event.broker_epoch < self._eligible.get(event.replica_id, -1):
+            return []  # no replica of ours, or a process that has been replaced since (KIP-903)
+        progress.fetched(event.fetch_offset, event.broker_epoch, self.end_offset, now_ms)
+        progress.log_start = event.log_start
+        return [
+            *self._expand(event.replica_id),
+            *self._advance_high_watermark(now_ms),
+            *self._tell_low_watermark(),
+        ]
+
+    def _on_follower_heard(self, event: FollowerHeard) -> list[Effect]:
+        """Counts only beside a fetch that did name the partition, of the same process, in this leadership."""
+        progress = self.followers.get(event.replica_id)
+        if progress is not None and progress.end_offset != UNKNOWN and progress.broker_epoch == event.broker_epoch:
+            progress.heard(event.at_ms)
+        return []
+
+    def _is_eligible(self, node: NodeId) -> bool:
+        progress = self.followers[node]
+        return self._eligible.get(node) == progress.broker_epoch
+
+    def _may_join(self, node: NodeId) -> bool:
+        end = self.followers[node].end_offset
+        return end != UNKNOWN and end >= self.high_watermark and end >= self.epoch_start and self._is_eligible(node)
+
+    def _expand(self, node: NodeId) -> list[Effect]:
+        state = self._agreement.state
+        if not isinstance(state, Committed) or node in state.isr or not self._may_join(node):
+            return []
+        return [self._propose(PendingExpand(state.isr, node))]
+
+    def _shrink(self, now_ms: int) -> list[Effect]:
+        state = self._agreement.state
+        if not self.is_leader or not isinstance(state, Committed):
+            return []
+        leaving = tuple(node for node in state.isr if node != self.node_id and self._is_behind(node, now_ms))
+        return [self._propose(PendingShrink(state.isr, leaving))] if leaving else []
+
+    def _is_behind(self, node: NodeId, now_ms: int) -> bool:
+        progress = self.followers.get(node)
+        return progress is None or not progress.is_caught_up(self.end_offset, now_ms, self._lag_time_max_ms)
+
+    def _propose(self, change: PendingExpand | PendingShrink) -> ProposeIsr:
+        return self._agreement.propose(change, self.leader_epoch, self._epoch_seen)
+
+    def _epoch_seen(self, node: NodeId) -> BrokerEpoch:
+        if node == self.node_id or node not in self.followers:
+            return -1  # the request itself carries the leader's broker epoch
+        return self.followers[node].broker_epoch
+
+    def _on_isr_answered(self, event: IsrAnswered, now_ms: int) -> list[Effect]:
+        match self._agreement.answered(event, self.leader_epoch):
+            case Outcome.SETTLED:
+                return self._advance_high_watermark(now_ms)
+            case Outcome.ASK_AGAIN:
+                return [event.proposal]
+            case Outcome.STILL_PENDING:
+                return []
+
+    def check_invariants(self) -> None:
+        """After every step, in tests and in the simulation."""
+        assert self.log_start <= self.high_watermark <= self.end_offset, vars(self)
+        assert self.synced_end <= self.end_offset, vars(self)
+        self._agreement.check_invariants()
+        if self.role is Role.LEADER:
+            assert self.leader == self.node_id and self.node_id in self.isr_state.isr, vars(self)
+            assert self.node_id in self.isr_state.maximal, vars(self)
+            assert tuple(self.followers) == self._others, vars(self)
+        else:
+            assert not self.followers, vars(self)

@@ -1,0 +1,78 @@
+"""Deleting records (KIP-107): the leader's log starts later, followers copy that, and the answer waits for them.
+
+The low watermark is the smallest start among the leader and its live followers; nothing below it can be read anywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from broker.delayed.operations import DelayedOperations
+from broker.delayed.purgatory import Reason
+from broker.logdirs.log_start import raise_start
+from broker.partition.events import LogStartMoved
+from broker.replicas.registry import Registry
+from broker.replicas.replica import Replica, Step
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import Offset, Uuid
+
+ALL_COMMITTED: Offset = -1  # as a target: the high watermark
+
+
+class DeletePath:
+    def __init__(self, registry: Registry, delayed: DelayedOperations, step: Step) -> None:
+        self._registry = registry
+        self._delayed = delayed
+        self._step = step
+
+    def delete(self, topic: Uuid | str, index: int, offset: Offset, timeout_ms: int) -> asyncio.Future[Offset]:
+        """See `ReplicaManager.delete_records`."""
+        replica = self._registry.find(topic, index)
+        log, queue = replica.leading(), replica.queue
+        assert queue is not None
+        target = _target(replica, offset)
+        answered: asyncio.Future[Offset] = asyncio.get_running_loop().create_future()
+
+        def woken(reason: Reason) -> None:
+            if not answered.done():
+                _answer(answered, replica, reason)
+
+        def moved(start: Offset) -> None:
+            self._step(replica, LogStartMoved(start))
+            self._delayed.ends.state_changed(replica.key)  # followers that wait for records hear of the start now
+
+        def failed(error: Exception | None) -> None:
+            self._delayed.starts.cancel(waiter)
+            if not answered.done():
+                answered.set_exception(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+
+        if target <= replica.core.low_watermark:
+            answered.set_result(replica.core.low_watermark)
+            return answered
+        queue.call(lambda: raise_start(replica, log, target), done=moved, failed=failed)
+        waiter = self._delayed.starts.watch([(replica.key, target)], timeout_ms, woken)
+        return answered
+
+
+def _target(replica: Replica, offset: Offset) -> Offset:
+    """Raises ApiError."""
+    if "delete" not in replica.config.cleanup_policy:
+        raise ApiError(ErrorCode.POLICY_VIOLATION, f"{replica.name}: cleanup.policy has no `delete`")
+    high_watermark = replica.core.high_watermark
+    if offset == ALL_COMMITTED:
+        return high_watermark
+    if not 0 <= offset <= high_watermark:
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{replica.name}: {offset} is not between 0 and {high_watermark}")
+    return offset
+
+
+def _answer(answered: asyncio.Future[Offset], replica: Replica, reason: Reason) -> None:
+    match reason:
+        case Reason.OFFSET:
+            answered.set_result(replica.core.low_watermark)
+        case Reason.STATE:
+            text = f"broker {replica.core.node_id} no longer leads {replica.name}"
+            answered.set_exception(ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, text))
+        case Reason.TIME:
+            text = f"{replica.name}: not every replica has deleted the records yet; they will"
+            answered.set_exception(ApiError(ErrorCode.REQUEST_TIMED_OUT, text))

@@ -1,0 +1,268 @@
+"""An append at the leader: validated, stamped and queued in the order of calls; answered when enough disks have it.
+
+acks=0 and 1 are answered once the leader's own disk has it, acks=-1 once the high watermark has passed it while the ISR
+is at least `min.insync.replicas` (FEATURES 1.11, 1.12). With `durability=replicated` "has it" means the page cache.
+A batch that repeats one is not appended; it is answered as the first one is, with its offsets, and waits for the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from broker.delayed.operations import DelayedOperations
+from broker.delayed.purgatory import Reason, Waiter
+from broker.partition.events import LogAdvanced
+from broker.partition.tail import frame_bytes
+from broker.replicas.reconciler import PartitionKey
+from broker.replicas.replica import Replica, Step
+from quorumlog.clock import Clock
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import Epoch, Offset
+from quorumlog.messages.buffer import Buffer
+from quorumlog.records.batch import BatchHeader, headers, with_append_time
+from quorumlog.records.produced import validate_produced
+from quorumlog.topic_config import TopicConfig
+from storage.batch import StoredBatch, stamped_batches
+from storage.log import Log
+from storage.producer_state import Remembered
+
+ACKS_NONE, ACKS_LEADER, ACKS_ALL = ACKS = 0, 1, -1
+NO_TIMESTAMP = -1
+
+
+class AppendResult(NamedTuple):
+    """base_offset: of the first record. log_append_time_ms: -1 unless the topic uses LogAppendTime."""
+
+    base_offset: Offset
+    log_start_offset: Offset
+    log_append_time_ms: int = -1
+
+
+class PendingAppend:
+    """Await it for the answer, once, or let it go: nothing else depends on it. The first word counts.
+
+    A future is made where somebody waits before the answer is there: mostly for one partition of a request only.
+    """
+
+    __slots__ = ("_error", "_result", "_waited_for", "is_settled")
+
+    def __init__(self, result: AppendResult) -> None:
+        self._result = result
+        self._error: ApiError | None = None
+        self._waited_for: asyncio.Future[None] | None = None
+        self.is_settled = False
+
+    def __await__(self) -> Generator[Any, None, AppendResult]:
+        if not self.is_settled:
+            assert self._waited_for is None, "an append has one who waits for it"
+            self._waited_for = asyncio.get_running_loop().create_future()
+            yield from self._waited_for
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    def settle(self, error: ApiError | None) -> None:
+        if self.is_settled:
+            return
+        self.is_settled, self._error = True, error
+        if self._waited_for is not None and not self._waited_for.done():
+            self._waited_for.set_result(None)
+
+
+class ProducePath:
+    def __init__(self, clock: Clock, delayed: DelayedOperations, step: Step) -> None:
+        self._clock = clock
+        self._delayed = delayed
+        self._step = step
+
+    def append(self, replica: Replica, records: Buffer, *, acks: int, timeout_ms: int) -> PendingAppend:
+        """See `ReplicaManager.append`."""
+        log = replica.leading()
+        assert replica.queue is not None
+        if acks not in ACKS:
+            raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}, only -1, 0 and 1 mean something")
+        if acks == ACKS_ALL and (fault := _min_isr_fault(replica, ErrorCode.NOT_ENOUGH_REPLICAS)):
+            raise fault
+        found = validate_produced(records, replica.config.max_message_bytes)
+        _refuse_what_no_produce_holds(found)
+        repeated = replica.sequences.check(log, found)
+        if repeated is not None:
+            return self._answer_again(replica, log, repeated, acks, timeout_ms)
+        append_time_ms = self._clock.wall_ms() if _uses_append_time(replica.config) else -1
+        batches = self._stamp(replica, records, found, append_time_ms)
+        pending = PendingAppend(
+            AppendResult(
+                base_offset=batches[0].base_offset,
+                log_start_offset=log.start_offset,
+                log_append_time_ms=append_time_ms,
+            )
+        )
+        append = _Append(self, replica, replica.core.leader_epoch, batches, batches[-1].next_offset, acks, pending)
+        replica.queue.append(log, batches, written=append.written, synced=append.synced)
+        replica.next_offset = append.next_offset
+        replica.sequences.queued(log, batches)
+        append.wait(timeout_ms)
+        return pending
+
+    def _answer_again(
+        self, replica: Replica, log: Log, repeated: Remembered, acks: int, timeout_ms: int
+    ) -> PendingAppend:
+        """Nothing of it in the queue goes ahead of what it repeats, so an empty append is synced after that."""
+        assert replica.queue is not None
+        result = AppendResult(
+            base_offset=repeated.base_offset,
+            log_start_offset=log.start_offset,
+            log_append_time_ms=repeated.timestamp if _uses_append_time(replica.config) else -1,
+        )
+        pending = PendingAppend(result)
+        append = _Append(self, replica, replica.core.leader_epoch, (), repeated.last_offset + 1, acks, pending)
+        if acks == ACKS_ALL and replica.core.high_watermark >= append.next_offset:
+            append.woken(Reason.OFFSET)
+        elif acks != ACKS_ALL:
+            replica.queue.append(log, (), written=append.written, synced=append.synced)
+        append.wait(timeout_ms)
+        return pending
+
+    def _stamp(
+        self, replica: Replica, records: Buffer, found: list[BatchHeader], append_time_ms: int
+    ) -> list[StoredBatch]:
+        if append_time_ms >= 0:
+            records = b"".join(with_append_time(records, header, append_time_ms) for header in found)
+            found = headers(records)
+        else:
+            self._check_timestamps(replica.config, found)
+        return stamped_batches(records, found, replica.next_offset, replica.core.leader_epoch)
+
+    def _check_timestamps(self, config: TopicConfig, found: Sequence[BatchHeader]) -> None:
+        now_ms = self._clock.wall_ms()
+        for header in found:
+            ahead_ms, behind_ms = header.max_timestamp - now_ms, now_ms - header.base_timestamp
+            if ahead_ms > config.message_timestamp_after_max_ms:
+                raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"a record is {ahead_ms} ms ahead of this broker's clock")
+            if header.base_timestamp != NO_TIMESTAMP and behind_ms > config.message_timestamp_before_max_ms:
+                raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"a record is {behind_ms} ms behind this broker's clock")
+
+    # --- what `_Append` tells ---
+
+    def advance(self, replica: Replica) -> None:
+        """Whatever the log holds now: this append's bytes, and those of others that went with it.
+
+        Nobody else may tell a leader's core of a new end: who waits for that would not hear of it any more.
+        """
+        log = replica.log
+        assert log is not None
+        synced_end = log.synced_end  # before the end, which the writer may be moving
+        end_offset = log.end_offset
+        core = replica.core
+        if core.synced_end == synced_end and core.end_offset == end_offset:
+            return  # another answer of the same turn has said so
+        self._step(replica, LogAdvanced(end_offset, min(synced_end, end_offset)))
+        if core.is_leader:
+            self._delayed.ends.reached(replica.key, core.end_offset)
+
+    def watch(self, append: _Append, timeout_ms: int) -> Waiter[PartitionKey]:
+        wanted = [(append.replica.key, append.next_offset)] if append.acks == ACKS_ALL else []
+        return self._delayed.commits.watch(wanted, timeout_ms, append.woken)
+
+    def forget(self, waiter: Waiter[PartitionKey]) -> None:
+        self._delayed.commits.cancel(waiter)
+
+
+@dataclass(slots=True, eq=False)
+class _Append:
+    """One append on its way, or an answer about an earlier one: then without batches.
+
+    It lets go of its batches and of its waiter as soon as it can: a purgatory keeps those who wait no longer for a
+    while, and each of them would keep the frame that its request came in.
+    """
+
+    path: ProducePath
+    replica: Replica
+    leader_epoch: Epoch
+    batches: Sequence[StoredBatch]
+    next_offset: Offset  # exclusive end of what is acknowledged
+    acks: int
+    pending: PendingAppend
+    waiter: Waiter[PartitionKey] | None = None
+
+    def wait(self, timeout_ms: int) -> None:
+        if not self.pending.is_settled:
+            self.waiter = self.path.watch(self, timeout_ms)
+
+    def written(self, error: Exception | None) -> None:
+        if error is not None:
+            self.replica.sequences.clear()
+            self._settle(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+            return
+        assert self.replica.log is not None
+        self.replica.sequences.written(self.replica.log, self.batches)
+        if self.batches and self._still_leads():
+            self.replica.tail.put(self.batches, frame_bytes(self.batches[0].parts[-1]))
+        self.batches = ()
+        self.path.advance(self.replica)
+
+    def synced(self, error: Exception | None) -> None:
+        if error is not None:
+            self._settle(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+            return
+        self.path.advance(self.replica)
+        if self.acks != ACKS_ALL:
+            self._settle(None if self._still_leads() else self._not_leader())
+
+    def woken(self, reason: Reason) -> None:
+        self.waiter = None
+        match reason:
+            case Reason.OFFSET:
+                self.pending.settle(self._committed())
+            case Reason.STATE:
+                self.pending.settle(self._not_leader())
+            case Reason.TIME:
+                text = f"{self.replica.name}: not acknowledged in time; the records may yet be committed"
+                self.pending.settle(ApiError(ErrorCode.REQUEST_TIMED_OUT, text))
+
+    def _committed(self) -> ApiError | None:
+        if not self._still_leads():
+            return self._not_leader()
+        return _min_isr_fault(self.replica, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+
+    def _settle(self, error: ApiError | None) -> None:
+        if self.waiter is not None:
+            self.path.forget(self.waiter)
+            self.waiter = None
+        self.pending.settle(error)
+
+    def _still_leads(self) -> bool:
+        core = self.replica.core
+        return core.leader_epoch == self.leader_epoch and core.is_leader
+
+    def _not_leader(self) -> ApiError:
+        if self.replica.core.failed:
+            return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {self.replica.name} is offline")
+        text = (
+            f"broker {self.replica.core.node_id} no longer leads {self.replica.name}; the records may yet be committed"
+        )
+        return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, text)
+
+
+def _min_isr_fault(replica: Replica, code: ErrorCode) -> ApiError | None:
+    core = replica.core
+    if not core.under_min_isr:
+        return None
+    text = f"{replica.name}: {len(core.isr_state.isr)} in sync, min.insync.replicas is {core.effective_min_isr}"
+    return ApiError(code, text)
+
+
+def _refuse_what_no_produce_holds(found: Sequence[BatchHeader]) -> None:
+    """Kafka's rules for a partition of a request, and none of a transaction that nobody could end."""
+    if len(found) > 1:
+        raise ApiError(ErrorCode.INVALID_RECORD, f"{len(found)} batches for one partition; a request holds one")
+    if found[0].is_transactional:
+        text = "a batch of a transaction without a transactional id; transactions are not supported"
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, text)
+
+
+def _uses_append_time(config: TopicConfig) -> bool:
+    return config.message_timestamp_type == "LogAppendTime"

@@ -1,0 +1,97 @@
+"""One replica on this broker: what its core decided, its log, and the offsets that are promised but not written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from broker.logdirs.log_directory import DirectoryQueue
+from broker.partition.events import Event
+from broker.partition.partition import Partition
+from broker.partition.producer_sequences import ProducerSequences
+from broker.partition.tail import Tail
+from broker.replicas.reconciler import PartitionKey
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import Epoch, NodeId, Offset, Uuid, show_uuid
+from quorumlog.messages.common import CurrentLeader
+from quorumlog.topic_config import TopicConfig
+from storage.log import Log
+from storage.log_config import LogConfig
+
+
+@dataclass(slots=True, eq=False)
+class Replica:
+    """queue: the directory that holds it; None while it has none that is online.
+
+    log: set once it is open. next_offset: what the next produced batch gets; at or past log.end_offset, for appends
+    that wait in the queue; counts while this replica leads. sequences: the same of producers. assigned: the directory
+    that the metadata names. opened: the log as the directory's worker knows it, before the loop does; the worker's
+    alone.
+    """
+
+    topic: str
+    key: PartitionKey
+    core: Partition
+    config: TopicConfig
+    tail: Tail
+    queue: DirectoryQueue | None
+    assigned: Uuid
+    opened: Log | None = None
+    log: Log | None = None
+    next_offset: Offset = 0
+    sequences: ProducerSequences = field(default_factory=ProducerSequences)
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.key[1]}"
+
+    @property
+    def can_be_opened(self) -> bool:
+        """It has a directory that takes changes."""
+        return self.queue is not None and not self.queue.failed
+
+    @property
+    def current_leader(self) -> CurrentLeader:
+        return CurrentLeader(leader_id=self.core.leader, leader_epoch=self.core.leader_epoch)
+
+    def leading(self, epoch: Epoch | None = None) -> Log:
+        """The log, if this replica leads (in `epoch`) and may be asked. Raises ApiError."""
+        if self.core.failed or self.queue is None or self.queue.failed:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {self.name} is offline")
+        if epoch is not None and epoch < self.core.leader_epoch:
+            raise ApiError(ErrorCode.FENCED_LEADER_EPOCH, f"epoch {epoch} < {self.core.leader_epoch} of {self.name}")
+        if epoch is not None and epoch > self.core.leader_epoch:
+            raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH, f"epoch {epoch} > {self.core.leader_epoch} of {self.name}")
+        if not self.core.is_leader or self.log is None:
+            raise ApiError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {self.core.node_id} does not lead {self.name} now"
+            )
+        return self.log
+
+
+Step = Callable[[Replica, Event], None]  # the manager's: steps the core and performs its effects
+
+
+def new_core(node_id: NodeId, config: TopicConfig, lag_time_max_ms: int) -> Partition:
+    return Partition(
+        node_id,
+        min_isr=config.min_insync_replicas,
+        durable=config.synced,
+        flush_messages=config.flush_messages,
+        lag_time_max_ms=lag_time_max_ms,
+    )
+
+
+def log_config(config: TopicConfig) -> LogConfig:
+    return LogConfig(
+        segment_bytes=config.segment_bytes,
+        index_interval_bytes=max(1, config.index_interval_bytes),
+        durable=config.synced,
+        flush_messages=config.flush_messages,
+        flush_ms=config.flush_ms,
+        remembers_producers=True,
+    )
+
+
+def topic_text(topic: Uuid | str) -> str:
+    return topic if isinstance(topic, str) else show_uuid(topic)

@@ -1,0 +1,69 @@
+"""What a topic's settings mean for its replicas here, and how a change reaches a log that is in use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from broker.logdirs.log_directory import DirectoryQueue
+from broker.partition.events import SettingsChanged
+from broker.replicas.registry import Registry
+from broker.replicas.replica import Replica, Step, log_config
+from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from quorumlog.ids import NodeId
+from quorumlog.topic_config import TopicConfig
+
+
+class TopicSettings:
+    """advance: tells a replica's core, and who waits for it, how far its log has come.
+
+    defaults: set for all topics by this broker's file.
+    """
+
+    def __init__(
+        self,
+        node_id: NodeId,
+        registry: Registry,
+        step: Step,
+        advance: Callable[[Replica], None],
+        defaults: Mapping[str, str],
+    ) -> None:
+        self._node_id = node_id
+        self._registry = registry
+        self._step = step
+        self._advance = advance
+        self._defaults = defaults
+
+    def of(self, topic: str) -> TopicConfig:
+        """As the newest image has them: the topic's own, this broker's, all brokers', then those of the file."""
+        image = self._registry.image
+        own: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, str(self._node_id)), {})
+        on_topic: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, topic), {})
+        return TopicConfig.from_map({**image.topic_config(topic), **own, **on_topic}, self._defaults)
+
+    def changed(self, topic: str) -> None:
+        """Offsets that count change only after the log has taken the new settings, and is synced if it has to be."""
+        config = self.of(topic)
+        topic_id = self._registry.image.topic_ids[topic]
+        for key, replica in self._registry.replicas.items():
+            if key[0] == topic_id and replica.config != config:
+                replica.config = config
+                if replica.queue is not None:
+                    self._tell_log(replica, replica.queue, config)
+
+    def _tell_log(self, replica: Replica, queue: DirectoryQueue, config: TopicConfig) -> None:
+        def change() -> None:
+            if replica.opened is not None:
+                taken = log_config(config)
+                if taken.ever_syncs:
+                    replica.opened.sync()  # what was appended under looser settings; first, for the loop looks at both
+                replica.opened.config = taken
+
+        def changed() -> None:
+            if replica.log is not None:
+                self._advance(replica)
+            self._step(replica, settings)
+
+        settings = SettingsChanged(
+            min_isr=config.min_insync_replicas, durable=config.synced, flush_messages=config.flush_messages
+        )
+        queue.run_in_background(change, done=lambda _: changed(), failed=lambda _: None)

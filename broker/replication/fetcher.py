@@ -1,0 +1,247 @@
+"""The pull loop of a follower: one per source broker and own log directory.
+
+A round is one fetch for all partitions of the pair, then the appends of its answer in one turn of the directory's
+writer, then, once these are durable, the next round, whose offsets acknowledge them. Fetches belong to a session, so
+that a round names, and costs, what has moved (`source_session.py`). So a sick disk delays its own
+directory only, and a round takes along whatever came meanwhile. A partition that is added while a fetch waits at the
+source cuts it short: a new leader is asked at once. The request after that names all positions, so those that are added
+right behind (a new topic, the partitions of a leader that died) do not: for a while fetches wait for `GATHER_MS` only,
+and each names what came meanwhile. (1,000 partitions that were opened one by one, each of which had all before it named
+again, took three nodes 9 s of processor time.)
+
+What is told to the source is decided here, what becomes of the answer in `follower.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from broker.replicas.config import ReplicationConfig
+from broker.replicas.reconciler import PartitionKey
+from broker.replication.fetch_position import FetchPosition
+from broker.replication.leader_session import Ask, LeaderSession
+from quorumlog.clock import Clock
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import BrokerEpoch, NodeId, Uuid
+from quorumlog.messages.fetch import (
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    ReplicaState,
+)
+from quorumlog.nursery import Nursery
+from quorumlog.rpc.transport import RpcError
+
+SESSION_ERRORS = frozenset(
+    {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+    }
+)  # the next request begins another session, at once
+
+GATHER_MS = 20  # a fetch waits at the source for no longer while partitions are being added
+GATHER_FOR_MS = 500  # behind the last one
+
+
+class Source(Protocol):
+    """The broker that is fetched from."""
+
+    async def fetch(self, request: FetchRequest, timeout_ms: int) -> FetchResponse:
+        """Raises RpcError, also where no address is known."""
+
+
+class Sink(Protocol):
+    """Where answers go (`follower.py`)."""
+
+    def take(
+        self, position: FetchPosition, answer: FetchPartitionResponse, done: Callable[[FetchPosition], None]
+    ) -> None:
+        """Sets `position.busy` until its work on the disk is over, then moves the position and calls `done`."""
+
+
+class Fetcher:
+    """`add` and `remove` from the loop at any time; `run` is one task."""
+
+    def __init__(
+        self,
+        *,
+        node_id: NodeId,
+        source: Source,
+        sink: Sink,
+        clock: Clock,
+        nursery: Nursery,
+        config: ReplicationConfig,
+        broker_epoch: Callable[[], BrokerEpoch],
+        name: str,
+    ) -> None:
+        self._node_id = node_id
+        self._source = source
+        self._sink = sink
+        self._clock = clock
+        self._nursery = nursery
+        self._config = config
+        self._broker_epoch = broker_epoch
+        self._name = name
+        self._positions: dict[PartitionKey, FetchPosition] = {}
+        self._session = LeaderSession()
+        self._changed = asyncio.Event()  # something may be ready, or has been added
+        self._added = False
+        self._gathers_until_ms = 0
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def add(self, position: FetchPosition) -> None:
+        self._positions[position.key] = position
+        self._session.touch(position.key)
+        self._added = True
+        self._gathers_until_ms = self._clock.now_ms() + GATHER_FOR_MS
+        self._changed.set()
+
+    def remove(self, key: PartitionKey) -> None:
+        """Answers that are on their way or being written no longer move anything here."""
+        self._positions.pop(key, None)
+        self._session.touch(key)
+        self._changed.set()
+
+    async def run(self) -> None:
+        while True:
+            self._changed.clear()
+            self._added = False
+            ask = self._session.ask(self._positions, self._clock.now_ms(), self._broker_epoch())
+            if ask is None:
+                await self._wait_for_change()
+                continue
+            response = await self._ask(ask)
+            if response is not None:
+                await self._written(self._take(response))
+
+    # --- asking ---
+
+    async def _wait_for_change(self) -> None:
+        waits_ms = [position.not_before_ms for position in self._positions.values() if not position.busy]
+        timeout_s = None if not waits_ms else max(0, min(waits_ms) - self._clock.now_ms()) / 1000
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._changed.wait()
+        except TimeoutError:
+            pass
+
+    async def _ask(self, ask: Ask) -> FetchResponse | None:
+        """None where there is no answer to go by: an error on the way, or partitions were added."""
+        gathers = self._clock.now_ms() < self._gathers_until_ms
+        call = self._nursery.start(self._fetch(self._request(ask, gathers)), f"{self._name}:call")
+        try:
+            while not call.done() and (gathers or not self._added):
+                await self._changed.wait()
+                self._changed.clear()
+        finally:
+            if not call.done():
+                call.cancel()
+        if not call.done() or call.cancelled() or call.exception() is not None:
+            self._session.lost()
+            return None  # an unexpected exception stops the node by way of the nursery
+        return self._answer_of(call.result())
+
+    def _answer_of(self, response: FetchResponse | None) -> FetchResponse | None:
+        if response is not None and response.error_code == ErrorCode.NONE:
+            self._session.answered(response.session_id)
+            return response
+        self._session.lost()
+        if response is None or response.error_code not in SESSION_ERRORS:
+            self._back_off_all()
+        return None
+
+    async def _fetch(self, request: FetchRequest) -> FetchResponse | None:
+        try:
+            return await self._source.fetch(request, request.max_wait_ms + self._config.rpc_timeout_ms)
+        except RpcError:
+            return None
+        finally:
+            self._changed.set()  # who waits for the call goes on in the turn of the loop after its last step
+
+    def _request(self, ask: Ask, gathers: bool) -> FetchRequest:
+        """gathers: partitions are being added, and probably some more will be."""
+        return FetchRequest(
+            max_wait_ms=self._longest_wait_ms(gathers) if ask.waits else 0,
+            min_bytes=self._config.fetch_min_bytes,
+            max_bytes=self._config.fetch_response_max_bytes,
+            topics=self._topics(ask.named),
+            replica=ReplicaState(replica_id=self._node_id, broker_epoch=self._broker_epoch()),
+            session_id=ask.session_id,
+            session_epoch=ask.epoch,
+            forgotten=_forgotten_topics(ask.forgotten),
+        )
+
+    def _topics(self, named: Sequence[FetchPosition]) -> tuple[FetchTopic, ...]:
+        topics: dict[Uuid, list[FetchPartition]] = {}
+        for position in named:
+            topics.setdefault(position.key[0], []).append(
+                FetchPartition(
+                    index=position.key[1],
+                    fetch_offset=position.offset,
+                    max_bytes=self._config.fetch_max_bytes,
+                    current_leader_epoch=position.leader_epoch,
+                    last_fetched_epoch=position.last_epoch,
+                    log_start_offset=position.log_start,
+                )
+            )
+        return tuple(FetchTopic(topic_id=topic, partitions=tuple(parts)) for topic, parts in topics.items())
+
+    def _longest_wait_ms(self, gathers: bool) -> int:
+        """Not beyond the time when somebody who backs off now, or was added meanwhile, may ask."""
+        now_ms = self._clock.now_ms()
+        touched = [self._positions[key] for key in self._session.touched if key in self._positions]
+        waits_ms = [one.not_before_ms - now_ms for one in touched if one.not_before_ms > now_ms]
+        return min([self._config.fetch_wait_max_ms, *([GATHER_MS] if gathers else []), *waits_ms])
+
+    def _back_off_all(self) -> None:
+        now_ms = self._clock.now_ms()
+        for position in self._positions.values():
+            if position.is_ready(now_ms):
+                position.back_off(now_ms, self._config.fetch_backoff_ms)
+
+    # --- the answer ---
+
+    def _take(self, response: FetchResponse) -> list[FetchPosition]:
+        """Who was told something."""
+        taken = []
+        for topic in response.topics:
+            for answer in topic.partitions:
+                key = (topic.topic_id, answer.index)
+                position = self._positions.get(key)
+                if position is None or self._session.told(key) is not position:
+                    continue  # another leadership since: the answer is for nobody
+                self._session.touch(key)
+                if len(answer.records):
+                    self._rotate(position)
+                self._sink.take(position, answer, self._done)
+                taken.append(position)
+        return taken
+
+    def _rotate(self, position: FetchPosition) -> None:
+        """Who got records asks last next time: an answer's limit must not starve anybody."""
+        del self._positions[position.key]
+        self._positions[position.key] = position
+
+    def _done(self, _position: FetchPosition) -> None:
+        self._changed.set()
+
+    async def _written(self, taken: Iterable[FetchPosition]) -> None:
+        """Until no answer of this round waits for the disk. Who was removed meanwhile is not waited for."""
+        while any(one.busy and self._positions.get(one.key) is one for one in taken):
+            self._changed.clear()
+            await self._changed.wait()
+
+
+def _forgotten_topics(keys: Sequence[PartitionKey]) -> tuple[ForgottenTopic, ...]:
+    topics: dict[Uuid, list[int]] = {}
+    for topic, index in keys:
+        topics.setdefault(topic, []).append(index)
+    return tuple(ForgottenTopic(topic_id=topic, partitions=tuple(indexes)) for topic, indexes in topics.items())

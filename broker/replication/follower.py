@@ -1,0 +1,216 @@
+"""What a follower does with its leader's answer: append, cut, start again, or wait.
+
+Rules (RELIABILITY §replication): the position moves, and so acknowledges, only after the bytes are on disk (where the
+topic asks for that); records of an epoch above the fetch's are dropped; an answer to a leadership that is over touches
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+
+from broker.logdirs.log_directory import Told
+from broker.logdirs.log_start import begin_inside, raise_start
+from broker.partition.events import LeaderToldHighWatermark, LogAdvanced, LogStartMoved, LogTruncated
+from broker.replicas.config import ReplicationConfig
+from broker.replicas.registry import Registry
+from broker.replicas.replica import Replica, Step
+from broker.replication.fetch_position import FetchPosition
+from quorumlog.clock import Clock
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import Epoch, Offset
+from quorumlog.messages.buffer import Buffer, whole
+from quorumlog.messages.common import EpochEndOffset
+from quorumlog.messages.fetch import FetchPartitionResponse
+from quorumlog.records import CorruptRecords
+from quorumlog.records.batch import headers, verify_crc
+from storage.batch import StoredBatch, received_batches
+from storage.fetch_rule import Diverging, truncation_point
+from storage.log import Log
+
+Done = Callable[[FetchPosition], None]
+
+
+class Follower:
+    """The Sink of all fetchers."""
+
+    def __init__(self, clock: Clock, registry: Registry, step: Step, config: ReplicationConfig) -> None:
+        self._clock = clock
+        self._registry = registry
+        self._step = step
+        self._config = config
+
+    def take(self, position: FetchPosition, answer: FetchPartitionResponse, done: Done) -> None:
+        """See `fetcher.Sink`."""
+        replica = self._followed(position)
+        if replica is None:
+            return
+        try:
+            if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                self._start_again(replica, position, answer.log_start_offset, done)
+            elif answer.error_code != ErrorCode.NONE:
+                self._back_off(position)
+            elif answer.diverging_epoch is not None:
+                self._cut(replica, position, answer.diverging_epoch, done)
+            elif len(answer.records):
+                self._append(replica, position, answer, done)
+            else:
+                self._step(replica, LeaderToldHighWatermark(answer.high_watermark))
+                self._adopt_start(replica, position, answer.log_start_offset, done)
+        except (ApiError, CorruptRecords):  # nothing was queued: a full queue, a failed directory, damaged bytes
+            self._back_off(position)
+
+    def _followed(self, position: FetchPosition) -> Replica | None:
+        """The replica, while it follows in the epoch of this position."""
+        replica = self._registry.replicas.get(position.key)
+        if replica is None or replica.log is None or not replica.core.is_follower:
+            return None
+        return replica if replica.core.leader_epoch == position.leader_epoch else None
+
+    def _back_off(self, position: FetchPosition) -> None:
+        position.back_off(self._clock.now_ms(), self._config.fetch_backoff_ms)
+
+    # --- records ---
+
+    def _append(self, replica: Replica, position: FetchPosition, answer: FetchPartitionResponse, done: Done) -> None:
+        log, queue = _log_of(replica), replica.queue
+        assert queue is not None
+        batches = verified_batches(whole(answer.records), position.leader_epoch)
+        if batches and batches[0].base_offset < position.offset == log.start_offset == log.end_offset:
+            self._begin_inside(replica, position, batches, done)
+            return
+        if not batches or batches[0].base_offset != position.offset:
+            self._back_off(position)
+            return
+
+        def synced(error: Exception | None) -> None:
+            position.busy = False
+            if error is not None:
+                self._back_off(position)
+            else:
+                self._advance(replica, log)
+                self._moved(position, log)
+                if self._followed(position) is replica:
+                    self._step(replica, LeaderToldHighWatermark(answer.high_watermark))
+                    self._adopt_start(replica, position, answer.log_start_offset, done)
+            if not position.busy:
+                done(position)
+
+        queue.append(log, batches, synced=synced)  # nobody reads a follower: `written` would tell nobody
+        position.busy = True
+
+    def _advance(self, replica: Replica, log: Log) -> None:
+        synced_end = log.synced_end  # before the end, which the writer may be moving
+        end_offset = log.end_offset
+        self._step(replica, LogAdvanced(end_offset, min(synced_end, end_offset)))
+
+    def _moved(self, position: FetchPosition, log: Log) -> None:
+        assert log.is_acknowledgeable, "acknowledged before it was on disk"
+        position.offset, position.last_epoch, position.log_start = log.end_offset, log.last_epoch, log.start_offset
+        position.progressed()
+
+    # --- the start ---
+
+    def _adopt_start(self, replica: Replica, position: FetchPosition, leader_start: Offset, done: Done) -> None:
+        """Records were deleted at the leader: delete them here, and say so with the next fetch."""
+        log, queue = _log_of(replica), replica.queue
+        target = min(leader_start, replica.core.high_watermark)
+        if queue is None or target <= log.start_offset:
+            return
+
+        def moved(start: Offset) -> None:
+            position.busy = False
+            position.log_start = start
+            self._step(replica, LogStartMoved(start))
+            done(position)
+
+        def failed(_error: Exception | None) -> None:
+            position.busy = False
+            self._back_off(position)
+            done(position)
+
+        try:
+            queue.call(lambda: raise_start(replica, log, target), done=moved, failed=failed)
+        except ApiError:
+            self._back_off(position)  # a full queue; the next answer says it again
+        else:
+            position.busy = True
+
+    def _begin_inside(
+        self, replica: Replica, position: FetchPosition, batches: Sequence[StoredBatch], done: Done
+    ) -> None:
+        """Our empty log starts where records were deleted up to the middle of a batch."""
+        log, queue = _log_of(replica), replica.queue
+        assert queue is not None
+        if batches[0].next_offset <= position.offset:
+            self._back_off(position)
+            return
+
+        def begun(error: Exception | None) -> None:
+            position.busy = False
+            if error is not None:
+                self._back_off(position)
+            else:
+                self._advance(replica, log)
+                self._moved(position, log)
+            done(position)
+
+        queue.call(lambda: begin_inside(replica, log, batches), done=lambda _: begun(None), failed=begun)
+        position.busy = True
+
+    # --- repairs ---
+
+    def _cut(self, replica: Replica, position: FetchPosition, told: EpochEndOffset, done: Done) -> None:
+        """The leader's log left ours: cut ours where they may still be the same, and ask again from there."""
+        log, queue = _log_of(replica), replica.queue
+        assert queue is not None
+        point = truncation_point(log.epochs, log.end_offset, Diverging(told.epoch, told.end_offset))
+        offset = max(point, log.start_offset)
+        queue.truncate(log, offset, told=self._repaired(replica, position, log, done))
+        position.busy = True
+
+    def _start_again(self, replica: Replica, position: FetchPosition, leader_start: Offset, done: Done) -> None:
+        """What we have lies before all that the leader still has: go on where its log starts."""
+        log, queue = _log_of(replica), replica.queue
+        if leader_start <= log.end_offset:
+            self._back_off(position)  # the position is past the leader's end: it will say where we diverged
+            return
+        assert queue is not None
+        points = queue.directory.recovery_points
+
+        def restart() -> None:
+            points.lower(log.path, 0)
+            log.truncate_fully(leader_start)
+
+        told = self._repaired(replica, position, log, done)
+        queue.call(restart, done=lambda _: told(None), failed=told)
+        position.busy = True
+
+    def _repaired(self, replica: Replica, position: FetchPosition, log: Log, done: Done) -> Told:
+        def told(error: Exception | None) -> None:
+            position.busy = False
+            if error is not None:
+                self._back_off(position)
+            else:
+                before = (position.offset, position.last_epoch)
+                self._step(replica, LogTruncated(log.start_offset, log.end_offset))
+                self._moved(position, log)
+                if (position.offset, position.last_epoch) == before:
+                    self._back_off(position)  # nothing gained: do not ask the same at once, for ever
+            done(position)
+
+        return told
+
+
+def verified_batches(records: Buffer, leader_epoch: Epoch) -> list[StoredBatch]:
+    """Whole batches whose checksums are right, up to the first of an epoch above the fetch's. Raises CorruptRecords."""
+    wanted = list(takewhile(lambda header: header.leader_epoch <= leader_epoch, headers(records)))
+    for header in wanted:
+        verify_crc(records, header)
+    return received_batches(records, wanted)
+
+
+def _log_of(replica: Replica) -> Log:
+    assert replica.log is not None, "followed before it was open"
+    return replica.log

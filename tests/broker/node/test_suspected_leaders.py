@@ -1,0 +1,293 @@
+"""What is told of a leader whose connection to this broker broke: nothing until it is certain, or until time is up."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from broker_fakes import (
+    ORDERS,
+    FakeClock,
+    FakeContext,
+    Fakes,
+    FakeSubscription,
+    broker_record,
+    image_of,
+    usual_image,
+    uuid,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.api.handlers import HANDLERS, metadata
+from broker.api.suspected_leaders import DOUBT_MS, NOTICE_MS, Doubts, SuspectedLeaders
+from broker.replicas.config import ReplicationConfig
+from broker.replicas.registry import Registry
+from broker.replication.fetcher_pool import LeaderEndPoint
+from quorum.metadata.image import Image
+from quorumlog.ids import NodeId, Offset
+from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
+from quorumlog.messages.fetch import FetchRequest, FetchResponse, ReplicaState
+from quorumlog.messages.metadata_records import PartitionChangeRecord
+from quorumlog.nursery import Nursery
+from quorumlog.rpc.transport import Address, Answered, NoProof, OutcomeUnknown, ProbeResult, Refused, Transport
+
+FETCH = FetchRequest(
+    max_wait_ms=0, min_bytes=0, max_bytes=1, topics=(), replica=ReplicaState(replica_id=1, broker_epoch=1)
+)
+
+
+def moved() -> Image:
+    """Broker 2 is fenced and what it led is led by broker 1."""
+    led_by_1 = PartitionChangeRecord(partition=1, topic_id=ORDERS, leader=1)
+    return image_of([broker_record(2, fenced=True), led_by_1], usual_image())
+
+
+# --- the core
+
+
+def test_a_doubt_has_an_end_that_no_second_loss_puts_off() -> None:
+    doubts = Doubts()
+    assert doubts.begin(2, 1_000)
+    assert not doubts.begin(2, 1_000 + DOUBT_MS - 1)
+    assert doubts.left_ms([1, 2], 1_000 + DOUBT_MS - 1) == 1
+    assert doubts.left_ms([1, 2], 1_000 + DOUBT_MS) == 0
+    assert doubts.begin(2, 1_000 + DOUBT_MS)
+
+
+def test_only_who_is_asked_for_counts_and_the_last_doubt_decides() -> None:
+    doubts = Doubts()
+    doubts.begin(2, 0)
+    doubts.begin(3, 100)
+    assert [doubts.left_ms(leaders, 200) for leaders in ([1], [2], [3], [2, 3])] == [
+        0, DOUBT_MS - 200, DOUBT_MS - 100, DOUBT_MS - 100,
+    ]  # fmt: skip
+    doubts.end(3)
+    doubts.end(3)
+    assert doubts.left_ms([2, 3], 200) == DOUBT_MS - 200
+
+
+@given(st.lists(st.tuples(st.sampled_from(["begin", "end"]), st.integers(1, 3), st.integers(0, 400)), max_size=30))
+def test_nobody_is_doubted_for_longer_than_the_limit(steps: list[tuple[str, NodeId, int]]) -> None:
+    doubts, now_ms = Doubts(), 0
+    until_ms: dict[NodeId, int] = {}
+    for what, leader, pause_ms in steps:
+        now_ms += pause_ms
+        if what == "end":
+            doubts.end(leader)
+            until_ms.pop(leader, None)
+        elif doubts.begin(leader, now_ms):
+            assert until_ms.get(leader, now_ms) <= now_ms
+            until_ms[leader] = now_ms + DOUBT_MS
+        for one in (1, 2, 3):
+            assert doubts.left_ms([one], now_ms) == max(0, until_ms.get(one, 0) - now_ms)
+
+
+# --- who is there
+
+
+@dataclass
+class FakeConnection:
+    address: Address
+    answers: list[FetchResponse | Exception]
+
+    async def call(self, _request: Any, _timeout_ms: int) -> FetchResponse:
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass
+class FakeTransport:
+    probed: ProbeResult = field(default_factory=Refused)
+    answers: list[FetchResponse | Exception] = field(default_factory=list)
+    probes: list[Address] = field(default_factory=list)
+
+    async def probe(self, address: Address, _timeout_ms: int) -> ProbeResult:
+        self.probes.append(address)
+        return self.probed
+
+    def connect(self, address: Address, *, internal: bool, client_id: str = "") -> FakeConnection:
+        assert internal
+        return FakeConnection(address, self.answers)
+
+
+PROBED: list[tuple[str, ProbeResult, bool]] = [
+    ("refused", Refused(), True),
+    ("silent, or taken and hung up by a process that is dying", NoProof("reset"), True),
+    ("another process of the same broker", Answered(2, uuid(999)), True),
+    ("another broker at its port", Answered(3, usual_image().brokers[2].incarnation_id), True),
+    ("the same process", Answered(2, usual_image().brokers[2].incarnation_id), False),
+]
+
+
+@pytest.mark.parametrize(("probed", "doubted"), [case[1:] for case in PROBED], ids=[case[0] for case in PROBED])
+def test_only_the_very_process_ends_the_doubt(probed: ProbeResult, doubted: bool) -> None:
+    async def scenario() -> None:
+        doubts, transport, nursery = (
+            Doubts(),
+            FakeTransport(probed),
+            Nursery(lambda _name, error: pytest.fail(str(error))),
+        )
+        leaders = doubted_leaders(doubts, transport, nursery)
+        leaders.on_lost(2)
+        assert doubts.left_ms([2], 0) == DOUBT_MS, "at once, before anybody is asked"
+        leaders.on_lost(2)
+        await asyncio.sleep(0)
+        await nursery.close()
+        assert len(transport.probes) == 1
+        assert (doubts.left_ms([2], 0) > 0) == doubted
+
+    asyncio.run(scenario())
+
+
+def test_who_is_fenced_or_unknown_is_nobody_to_doubt() -> None:
+    async def scenario() -> None:
+        doubts, nursery = Doubts(), Nursery(lambda _name, error: pytest.fail(str(error)))
+        leaders = doubted_leaders(doubts, FakeTransport(), nursery)
+        leaders.on_lost(3)
+        leaders.on_lost(7)
+        assert doubts.left_ms([3, 7], 0) == 0
+
+    asyncio.run(scenario())
+
+
+def doubted_leaders(doubts: Doubts, transport: FakeTransport, nursery: Nursery) -> SuspectedLeaders:
+    return SuspectedLeaders(
+        doubts,
+        image=usual_image,
+        internal_listener="INTERNAL",
+        transport=cast(Transport, transport),
+        clock=FakeClock(),
+        nursery=nursery,
+    )
+
+
+# --- when a leader is lost
+
+BROKEN, ANSWER = OutcomeUnknown("broken"), FetchResponse(topics=())
+
+
+@pytest.mark.parametrize(
+    ("calls", "lost"),
+    [
+        ([ANSWER, BROKEN], 1),
+        ([BROKEN], 0),
+        ([ANSWER, BROKEN, BROKEN, BROKEN], 1),
+        ([ANSWER, BROKEN, ANSWER, BROKEN], 2),
+    ],
+)
+def test_a_source_is_lost_once_for_each_connection_on_which_it_had_answered(
+    calls: list[FetchResponse | Exception], lost: int
+) -> None:
+    told: list[NodeId] = []
+    registry = Registry()
+    registry.image = usual_image()
+    transport = FakeTransport(answers=list(calls))
+    source = LeaderEndPoint(2, registry, cast(Transport, transport), ReplicationConfig(), told.append)
+
+    async def scenario() -> None:
+        for call in calls:
+            try:
+                await source.fetch(FETCH, 1_000)
+            except OutcomeUnknown:
+                assert call is BROKEN
+
+    asyncio.run(scenario())
+    assert told == [2] * lost
+
+
+# --- the answer
+
+
+@dataclass
+class Ticking(FakeSubscription):
+    """Waiting lets time pass; `changes`: images by the time (ms) at which they come."""
+
+    changes: dict[int, Image] = field(default_factory=dict)
+    waits_ms: list[int] = field(default_factory=list)
+
+    async def wait_for_offset(self, offset: Offset, timeout_ms: int) -> bool:
+        assert timeout_ms > 0
+        self.waits_ms.append(timeout_ms)
+        until_ms = self.clock.time_ms + timeout_ms
+        due = [at_ms for at_ms in self.changes if at_ms <= until_ms and self.image.offset < offset]
+        self.clock.time_ms = min(due, default=until_ms)
+        if due:
+            self.image = self.changes.pop(min(due))
+        return self.image.offset >= offset
+
+
+@dataclass
+class Asked:
+    leaders: list[NodeId]
+    took_ms: int
+
+
+def ask(
+    changes: dict[int, Image],
+    *,
+    doubted: NodeId | None,
+    image: Image | None = None,
+    waits_ms: list[int] | None = None,
+) -> Asked:
+    clock = FakeClock()
+    subscription = Ticking(clock=clock, changes=changes, waits_ms=[] if waits_ms is None else waits_ms)
+    subscription.image = image or usual_image()
+    services = Fakes(subscription=subscription, clock=clock).services()
+    if doubted is not None:
+        services.doubts.begin(doubted, 0)
+    request = MetadataRequest(all_topics=True)
+
+    async def answered() -> MetadataResponse:
+        response: MetadataResponse = await HANDLERS[MetadataRequest](services, FakeContext(), request)
+        return response
+
+    response = asyncio.run(answered())
+    return Asked([part.leader_id for part in response.topics[0].partitions], clock.time_ms)
+
+
+def test_an_answer_waits_for_the_leader_after_a_doubted_one() -> None:
+    assert ask({60: moved()}, doubted=2) == Asked([1, 1], 60)
+
+
+def test_an_answer_waits_no_longer_than_the_doubt() -> None:
+    asked = ask({}, doubted=2)
+    assert asked.leaders == [1, 2]
+    assert asked.took_ms == DOUBT_MS
+
+
+def test_who_asks_for_nothing_of_the_doubted_waits_a_notice_only() -> None:
+    assert ask({}, doubted=3) == Asked([1, 2], NOTICE_MS)
+    assert ask({}, doubted=None) == Asked([1, 2], NOTICE_MS)
+
+
+def test_what_this_broker_leads_itself_is_told_at_once() -> None:
+    assert ask({}, doubted=2, image=moved()) == Asked([1, 1], 0)
+
+
+def test_an_image_that_comes_at_once_does_not_cut_the_notice_short() -> None:
+    later = image_of([broker_record(4)], usual_image())
+    assert ask({1: later}, doubted=None) == Asked([1, 2], NOTICE_MS)
+
+
+def test_while_nothing_changes_an_answer_is_made_once_and_looked_for_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a death many ask at once, each for all topics, of the broker that has to take over."""
+    made: list[Image] = []
+
+    def counted(image: Image, *rest: Any) -> Any:
+        made.append(image)
+        return answer_of(image, *rest)
+
+    answer_of = metadata._topics
+    monkeypatch.setattr(metadata, "_topics", counted)
+    waits_ms: list[int] = []
+    assert ask({}, doubted=2, waits_ms=waits_ms).took_ms == DOUBT_MS
+    assert len(made) == 1
+    assert len(waits_ms) <= 7

@@ -1,0 +1,115 @@
+"""ISR proposals on their way: batched, one request in flight, asked again (AlterPartitionManagerTest)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from broker.partition.events import IsrAnswered, ProposeIsr
+from broker.replication.alter_partition_manager import AlterPartitionManager
+from jepsen.sim.loop import SimLoop
+from jepsen.sim.scheduler import Scheduler
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.controller import AlterPartitionRequest, AlterPartitionResponse, AlterPartitionResult
+from quorumlog.rpc.transport import OutcomeUnknown
+
+TOPIC = bytes([5]) * 16
+
+
+def proposal(version: int = 3) -> ProposeIsr:
+    return ProposeIsr(leader_epoch=2, partition_epoch=version, members=((1, -1), (2, 20)))
+
+
+class Controller:
+    """Answers each request with the next of `script`; after that grants all."""
+
+    def __init__(self, *script: AlterPartitionResponse | Exception) -> None:
+        self.script = list(script)
+        self.requests: list[AlterPartitionRequest] = []
+        self.in_flight = 0
+
+    async def call(self, request: Any, timeout_ms: int) -> AlterPartitionResponse:
+        assert self.in_flight == 0, "two requests in flight"
+        self.in_flight += 1
+        self.requests.append(request)
+        await asyncio.sleep(0.01)
+        self.in_flight -= 1
+        if self.script:
+            answer = self.script.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        return AlterPartitionResponse(
+            partitions=tuple(
+                AlterPartitionResult(
+                    topic_id=one.topic_id,
+                    index=one.index,
+                    leader_epoch=one.leader_epoch,
+                    partition_epoch=one.partition_epoch + 1,
+                    isr=tuple(member.broker_id for member in one.new_isr),
+                )
+                for one in request.partitions
+            )
+        )
+
+
+def run(controller: Controller, *, ask_again: bool = True) -> list[tuple[int, ErrorCode]]:
+    """Propose for three partitions, the third while a request is in flight; everybody asks again on an error."""
+    answers: list[tuple[int, ErrorCode]] = []
+    loop = SimLoop(Scheduler(1), "n1")
+
+    async def scenario() -> None:
+        proposals = AlterPartitionManager(node_id=1, controller=controller, broker_epoch=lambda: 10, retry_ms=50)
+        task = asyncio.get_running_loop().create_task(proposals.run())
+
+        def propose(index: int) -> None:
+            def tell(answer: IsrAnswered) -> None:
+                answers.append((index, answer.error))
+                if answer.error is not ErrorCode.NONE and ask_again:
+                    propose(index)
+
+            proposals.propose((TOPIC, index), proposal(), tell)
+
+        propose(0)
+        propose(1)
+        await asyncio.sleep(0.005)
+        propose(2)
+        await asyncio.sleep(1)
+        task.cancel()
+
+    loop.run_until_complete(scenario())
+    return answers
+
+
+def test_what_waits_goes_together_and_one_request_at_a_time() -> None:
+    controller = Controller()
+    assert run(controller) == [(0, ErrorCode.NONE), (1, ErrorCode.NONE), (2, ErrorCode.NONE)]
+    assert [[one.index for one in request.partitions] for request in controller.requests] == [[0, 1], [2]]
+
+
+def test_members_carry_their_broker_epochs_and_the_leader_its_own() -> None:
+    controller = Controller()
+    run(controller)
+    members = controller.requests[0].partitions[0].new_isr
+    assert [(member.broker_id, member.broker_epoch) for member in members] == [(1, 10), (2, 20)]
+
+
+def test_a_call_that_failed_or_was_refused_as_a_whole_is_asked_again() -> None:
+    stale = AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+    controller = Controller(OutcomeUnknown("cut"), stale)
+    answers = run(controller)
+    assert [error for _, error in answers].count(ErrorCode.NONE) == 3
+    assert len(controller.requests) == 3
+
+
+def test_a_partition_that_the_answer_leaves_out_is_asked_again() -> None:
+    controller = Controller(AlterPartitionResponse())
+    assert [error for _, error in run(controller)].count(ErrorCode.NONE) == 3
+
+
+def test_a_refused_partition_is_told_why() -> None:
+    refusal = AlterPartitionResult(topic_id=TOPIC, index=0, error_code=ErrorCode.INELIGIBLE_REPLICA)
+    unheard = AlterPartitionResult(topic_id=TOPIC, index=1, error_code=4_711)
+    controller = Controller(AlterPartitionResponse(partitions=(refusal, unheard)))
+    answers = run(controller, ask_again=False)
+    assert answers[:2] == [(0, ErrorCode.INELIGIBLE_REPLICA), (1, ErrorCode.UNKNOWN_SERVER_ERROR)]
