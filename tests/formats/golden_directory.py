@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from broker.partition_files import look_through, open_log
+from broker.logdirs.partition_files import look_through, open_log
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.consumer import ConsumedRecord
 from quorumlog.client.offsets import EARLIEST, LATEST

@@ -22,8 +22,8 @@ from jepsen.sim.settings import METADATA_LOG
 from quorumlog.testing import LocalCluster
 from storage.directory import CLEAN_SHUTDOWN
 from storage.names import log_name
-from tests.scenarios.losses.cluster_world import NotPrepared, World, files_of, overwrite, world
-from tests.scenarios.losses.promises import expected_loss, promised
+from tests.losses.cluster_world import NotPrepared, World, files_of, overwrite, world
+from tests.losses.promises import expected_loss, promised
 
 B1, B2, B3 = 11, 12, 13
 SEGMENT = f"/data/d0/t-0/{log_name(0)}"
@@ -153,10 +153,10 @@ def test_a_voter_without_its_quorum_state_beside_a_log_refuses_and_names_the_com
         assert any("quorum-state" in text and "quorumlog " in text for text in told), told
 
 
-@pytest.fixture
-def damaged_node(tmp_path: Path) -> Iterator[tuple[LocalCluster, Path]]:
+@pytest.fixture(scope="module")
+def damaged_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalCluster, Path]]:
     """Three real nodes; the first one has started on a segment of t-0 that ends before its recovery point."""
-    root = tmp_path / ".quorumlog"
+    root = tmp_path_factory.mktemp("damaged") / ".quorumlog"
     with LocalCluster(root) as cluster:
         cluster.client.admin.create_topic("t", 1, 3)
         with cluster.client.producer() as producer:

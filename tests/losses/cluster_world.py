@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from jepsen.sim import graveyard
+from jepsen.sim import killed_coroutines
 from jepsen.sim.clock import SimClock
 from jepsen.sim.cluster import CLIENT_HOST, SimCluster
 from jepsen.sim.loop import SimLoop
@@ -53,7 +53,7 @@ def world(seed: int = 1) -> Iterator[World]:
             if machine.loop is not None:
                 machine.loop.kill()
         made.loop.kill()
-        graveyard.empty()
+        killed_coroutines.empty()
         gc.enable()
 
 

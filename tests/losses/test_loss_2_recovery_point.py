@@ -15,8 +15,8 @@ from jepsen.sim.disk_faults import PowerCut, PowerLost, faults_at
 from quorumlog.records import CorruptRecords
 from storage.checkpoint import RECOVERY_POINTS
 from storage.segment import CorruptBatch
-from tests.scenarios.losses.partition_on_disk import DIRECTORY, INDEX, PATH, TOPIC, Partition, batch, new_disk
-from tests.scenarios.losses.promises import expected_loss, promised
+from tests.losses.partition_on_disk import DIRECTORY, INDEX, PATH, TOPIC, Partition, batch, new_disk
+from tests.losses.promises import expected_loss, promised
 
 CUTS = 100  # power cuts, each by a seed of its own
 BEFORE = 20  # records that were synced, and one batch each

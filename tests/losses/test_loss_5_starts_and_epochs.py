@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from storage.fetch_rule import Diverging, FetchAnswer, Records, fetch_answer, truncation_point
-from tests.scenarios.losses.cluster_world import NotPrepared, files_of, world
-from tests.scenarios.losses.partition_on_disk import Partition, batch, new_disk
-from tests.scenarios.losses.promises import expected_loss, promised
+from tests.losses.cluster_world import NotPrepared, files_of, world
+from tests.losses.partition_on_disk import Partition, batch, new_disk
+from tests.losses.promises import expected_loss, promised
 
 LEADER, FOLLOWER, OTHER = 11, 12, 13
 START = 8

@@ -13,9 +13,9 @@ from quorumlog.records.control import EndTxnMarker, control_batch
 from storage.checkpoint import HIGH_WATERMARKS, parse_offsets
 from storage.names import log_name
 from storage.producer_state import check
-from tests.scenarios.losses.cluster_world import files_of, world
-from tests.scenarios.losses.partition_on_disk import FIRST_MS, PATH, Partition, batch, new_disk, stored
-from tests.scenarios.losses.promises import expected_loss, promised
+from tests.losses.cluster_world import files_of, world
+from tests.losses.partition_on_disk import FIRST_MS, PATH, Partition, batch, new_disk, stored
+from tests.losses.promises import expected_loss, promised
 
 PRODUCER = 7
 PARTITIONS = 12

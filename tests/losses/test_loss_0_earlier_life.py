@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.losses.promises import expected_loss, promised
+from tests.losses.promises import expected_loss, promised
 
 SEEDS = (7, 1014, 620007, 620011)  # more than one: a mend elsewhere may move the faults of a single seed away
 RUN_S = 100.0
@@ -24,7 +24,7 @@ def test_the_logs_of_all_replicas_match_after_the_power_has_gone() -> None:
     for seed in SEEDS:
         done = subprocess.run(
             [sys.executable, "-m", "jepsen", "sim", "--seed", str(seed), "--profile", "disks", "--seconds", "30"],
-            cwd=Path(__file__).resolve().parents[3],
+            cwd=Path(__file__).resolve().parents[2],
             capture_output=True, text=True, timeout=RUN_S, check=False,
         )  # fmt: skip
         if "trace" not in done.stdout:

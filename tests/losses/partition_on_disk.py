@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from broker.partition_files import open_log
+from broker.logdirs.partition_files import open_log
 from jepsen.sim.disk import SimDisk
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record, decode_batch, encode_batch, headers, verify_crc

@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any
 
 from jepsen.sim.disk import SimFile
-from tests.scenarios.losses.partition_on_disk import Partition, batch, new_disk
-from tests.scenarios.losses.promises import expected_loss, promised
+from tests.losses.partition_on_disk import Partition, batch, new_disk
+from tests.losses.promises import expected_loss, promised
 
 MOST_CALLS = 200  # of functions of the storage engine, between a write and the end of its turn's write phase
 

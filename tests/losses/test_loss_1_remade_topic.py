@@ -13,8 +13,8 @@ import pytest
 
 from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, PowerCut
 from jepsen.sim.machine import Machine
-from tests.scenarios.losses.cluster_world import World, world
-from tests.scenarios.losses.promises import expected_loss, promised
+from tests.losses.cluster_world import World, world
+from tests.losses.promises import expected_loss, promised
 
 LEADER, VICTIM, OTHER = 11, 12, 13
 OLD_START = 6
