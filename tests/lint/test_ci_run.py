@@ -20,6 +20,12 @@ CASES = [
     ("all is well", {}, "11 passed, 0 failed", 0),
     ("a test fails", {"test": 'echo "4 1" >"$3"; exit 1'}, "10 passed, 1 failed", 1),
     ("the tests end without counting", {"test": "exit 0"}, "5 passed, 1 failed", 1),
+    (
+        "ports are locked for the machine",
+        {"demo": 'test "$(readlink -f "$TMPDIR"/quorumlog-ports-*)" -ef {locks}'},
+        "11 passed, 0 failed",
+        0,
+    ),
     ("the check fails", {"check": "exit 1"}, "10 passed, 1 failed", 1),
     ("the demo fails", {"demo": "exit 3"}, "10 passed, 1 failed", 1),
     ("the demo leaves a process", {"demo": LINGER}, "10 passed, 1 failed", 1),
@@ -47,6 +53,17 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *arguments], cwd=folder, check=True, timeout=RUN_S)
 
 
+def told(what: str, places: dict[str, str]) -> str:
+    for name, path in places.items():
+        what = what.replace(name, path)
+    return what
+
+
+def left_in(folder: Path) -> list[Path]:
+    """What a run has forgotten to remove. The folder of the locks on ports is the machine's."""
+    return [path for path in folder.iterdir() if not path.name.startswith("quorumlog-ports-")]
+
+
 def runs(pid: int) -> bool:
     """False for a process that has ended, even where nobody waits for it."""
     try:
@@ -58,9 +75,8 @@ def runs(pid: int) -> bool:
 @pytest.mark.parametrize(("verbs", "want", "code"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_ci(tmp_path: Path, verbs: dict[str, str], want: str, code: int) -> None:
     pids = tmp_path / "pids"
-    checkout = repository(
-        tmp_path / "checkout", {verb: what.replace("{pids}", str(pids)) for verb, what in {**WELL, **verbs}.items()}
-    )
+    places = {"{pids}": str(pids), "{locks}": str(tmp_path / "tmp" / f"quorumlog-ports-{os.getuid()}")}
+    checkout = repository(tmp_path / "checkout", {verb: told(what, places) for verb, what in {**WELL, **verbs}.items()})
     (tmp_path / "tmp").mkdir()
     done = subprocess.run(
         [checkout / ".ci" / "run"],
@@ -68,7 +84,7 @@ def test_ci(tmp_path: Path, verbs: dict[str, str], want: str, code: int) -> None
         capture_output=True, text=True, timeout=RUN_S, check=False,
     )  # fmt: skip
     assert (done.stdout.splitlines()[-1], done.returncode) == (want, code), done.stdout + done.stderr
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert left_in(tmp_path / "tmp") == []
     left = pids.read_text().split() if pids.exists() else []
     assert len(left) == (1 if LINGER in "".join(verbs.values()) else 0)
     assert not any(runs(int(pid)) for pid in left)
@@ -83,4 +99,4 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(RUN_S) == 130
     assert not runs(int((tmp_path / "pid").read_text()))
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert left_in(tmp_path / "tmp") == []
