@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from immutables import Map
 
-from quorum.metadata.canonical import MODULUS, entry_hash
+from quorum.metadata.canonical import MODULUS, entry_hash, packed_hash
 from quorum.metadata.registration import BrokerRegistration, PartitionRegistration
 from quorumlog.ids import NO_EPOCH, Epoch, NodeId, Offset, Uuid
 
@@ -99,7 +99,7 @@ def topic_hash(topic: TopicImage) -> int:
 
 
 def partition_hash(topic_id: Uuid, index: int, partition: PartitionRegistration) -> int:
-    return entry_hash(("partition", topic_id, index), partition.value())
+    return packed_hash(b"partition", (index, *partition.numbers()), (topic_id, *partition.directories))
 
 
 def config_hash(resource: ConfigResource, name: str, value: str) -> int:

@@ -98,18 +98,23 @@ class PartitionRegistration:
         """Where `broker_id`, which must be a replica, keeps the partition; UNASSIGNED or LOST if not known."""
         return self.directories[self.replicas.index(broker_id)]
 
-    def value(self) -> Value:
-        """Canonical form, for the state hash."""
+    def numbers(self) -> tuple[int, ...]:
+        """Everything but the directories, for the state hash; each list after its length."""
         return (
-            self.replicas,
-            self.directories,
-            self.isr,
+            len(self.replicas),
+            *self.replicas,
+            len(self.isr),
+            *self.isr,
             self.leader,
             self.leader_recovery_state,
             self.leader_epoch,
             self.partition_epoch,
-            self.eligible_leader_replicas,
-            self.last_known_elr,
-            self.removing_replicas,
-            self.adding_replicas,
+            len(self.eligible_leader_replicas),
+            *self.eligible_leader_replicas,
+            len(self.last_known_elr),
+            *self.last_known_elr,
+            len(self.removing_replicas),
+            *self.removing_replicas,
+            len(self.adding_replicas),
+            *self.adding_replicas,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,8 +13,9 @@ from metadata_samples import EVERY_RECORD, any_record, image_of, partition, regi
 from quorum.metadata.delta import Delta, ReplayError
 from quorum.metadata.dump import describe_image, describe_record
 from quorum.metadata.frame import MetadataRecord
-from quorum.metadata.image import EMPTY, Image, hash_of
+from quorum.metadata.image import EMPTY, Image, hash_of, partition_hash
 from quorum.metadata.records_of import delta_from_empty, records_of
+from quorum.metadata.registration import PartitionRegistration
 from quorumlog.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,
@@ -166,3 +168,24 @@ def test_a_topic_made_and_removed_in_one_delta_was_never_there() -> None:
         delta.replay(record)
     assert (delta.changed_topics, delta.deleted_topics, delta.changed_partitions) == ([], [], [])
     assert delta.apply(3, 1).state_hash == 0
+
+
+def test_a_partition_s_hash_depends_on_every_field_and_on_where_a_list_ends() -> None:
+    """Two lists next to each other must not be taken for one that is cut elsewhere."""
+    base = PartitionRegistration(replicas=(1, 2), directories=(uuid(1), uuid(2)), isr=(1,), leader=1)
+    changes: list[dict[str, object]] = [
+        {"replicas": (1,), "isr": (2, 1)},
+        {"directories": (uuid(2), uuid(1))},
+        {"isr": (1, 2)},
+        {"leader": 2},
+        {"leader_recovery_state": 1},
+        {"leader_epoch": 1},
+        {"partition_epoch": 1},
+        {"eligible_leader_replicas": (2,)},
+        {"last_known_elr": (2,)},
+        {"removing_replicas": (2,)},
+        {"adding_replicas": (2,)},
+    ]
+    hashes = {partition_hash(uuid(1), 0, replace(base, **change)) for change in changes}  # type: ignore[arg-type]
+    others = {partition_hash(uuid(1), 0, base), partition_hash(uuid(1), 1, base), partition_hash(uuid(2), 0, base)}
+    assert len(hashes | others) == len(changes) + 3
