@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quorum.metadata.image import TOPIC_RESOURCE, Image, TopicImage, hash_of
+from quorum.metadata.partition_index import index_of
 from quorum.metadata.registration import RECOVERED, RECOVERING, PartitionRegistration, is_reserved_directory
 from quorumlog.errors import ApiError
 from quorumlog.ids import NO_NODE, UUID_BYTES, NodeId, format_uuid
@@ -17,7 +18,7 @@ from quorumlog.topic_config import TopicConfig, validate_all
 
 def violations(image: Image) -> list[str]:
     """One sentence for each broken rule; empty for a sound image."""
-    return [*_brokers(image), *_topics(image), *_configs(image), *_hash(image)]
+    return [*_brokers(image), *_topics(image), *_configs(image), *_hash(image), *_index(image)]
 
 
 def effective_min_isr(min_insync_replicas: int, replicas: tuple[NodeId, ...]) -> int:
@@ -130,3 +131,8 @@ def _configs(image: Image) -> Iterator[str]:
 def _hash(image: Image) -> Iterator[str]:
     if image.state_hash != hash_of(image):
         yield "the state hash is not that of the image"
+
+
+def _index(image: Image) -> Iterator[str]:
+    if image.index != index_of(image.topics.values()):
+        yield "the index of partitions is not that of the image"

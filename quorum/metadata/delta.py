@@ -76,6 +76,7 @@ class Delta:
         self._features = base.features
         self._next_producer_id = base.next_producer_id
         self._hash = base.state_hash
+        self._index = base.index
         self._touched_brokers: dict[NodeId, None] = {}
         self._touched_topics: dict[Uuid, None] = {}
         self._touched_partitions: dict[tuple[Uuid, int], None] = {}
@@ -120,6 +121,7 @@ class Delta:
             offset=end_offset,
             epoch=epoch,
             state_hash=self._hash,
+            index=self._index,
         )
 
     # What changed, in the order of keys.
@@ -205,6 +207,7 @@ class Delta:
             self._set_config((TOPIC_RESOURCE, topic.name), name, None)
         gone = topic_hash(topic) + sum(partition_hash(topic.id, *item) for item in topic.partitions.items())
         self._hash = (self._hash - gone) % MODULUS
+        self._index = self._index.without_topic(topic)
         self._topics = self._topics.delete(topic.id)
         self._topic_ids = self._topic_ids.delete(topic.name)
         self._touched_topics[topic.id] = None
@@ -232,6 +235,7 @@ class Delta:
         self, topic: TopicImage, index: int, old: PartitionRegistration | None, new: PartitionRegistration
     ) -> None:
         self._swap(None if old is None else partition_hash(topic.id, index, old), partition_hash(topic.id, index, new))
+        self._index = self._index.with_partition(topic.id, index, old, new)
         partitions = topic.partitions.set(index, new)
         self._topics = self._topics.set(topic.id, TopicImage(topic.name, topic.id, partitions))
         self._touched_topics[topic.id] = None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from immutables import Map
 
 from quorum.metadata.canonical import MODULUS, entry_hash, packed_hash
+from quorum.metadata.partition_index import PartitionIndex
 from quorum.metadata.registration import BrokerRegistration, PartitionRegistration
 from quorumlog.ids import NO_EPOCH, Epoch, NodeId, Offset, Uuid
 
@@ -35,7 +36,8 @@ class TopicImage:
 class Image:
     """offset: end of the records that it holds, exclusive. epoch: of the last of them; -1: none.
 
-    topic_ids holds exactly the names of `topics`. state_hash: `hash_of` of this image, kept up by Delta.
+    topic_ids holds exactly the names of `topics`. state_hash: `hash_of` of this image, index: `index_of` its topics; Delta
+    keeps both up.
     """
 
     brokers: Map[NodeId, BrokerRegistration] = field(default_factory=Map)
@@ -47,6 +49,7 @@ class Image:
     offset: Offset = 0
     epoch: Epoch = NO_EPOCH
     state_hash: int = 0
+    index: PartitionIndex = field(default_factory=PartitionIndex)
 
     @property
     def state_hash_bytes(self) -> bytes:
