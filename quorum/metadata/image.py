@@ -36,8 +36,8 @@ class TopicImage:
 class Image:
     """offset: end of the records that it holds, exclusive. epoch: of the last of them; -1: none.
 
-    topic_ids holds exactly the names of `topics`. state_hash: `hash_of` of this image, index: `index_of` its topics; Delta
-    keeps both up.
+    topic_ids holds exactly the names of `topics`. Delta keeps up state_hash, the `hash_of` of this image, and index, the
+    `index_of` its topics.
     """
 
     brokers: Map[NodeId, BrokerRegistration] = field(default_factory=Map)

@@ -1,8 +1,8 @@
-"""Which partitions a broker holds, how many it leads, and which partitions have no leader.
+"""Which partitions a broker holds, how many it leads, and which partitions have no leader or an ELR.
 
 An image carries one, so that an operation on a broker looks at that broker's partitions and not at all of the cluster.
 It follows from the partitions alone: it is in no record and not in the state hash. Like the image it is immutable and
-shares structure with its neighbours; a change that touches neither replicas nor leader leaves it as it is.
+shares structure with its neighbours; most changes of an ISR leave it as it is.
 """
 
 from __future__ import annotations
@@ -33,11 +33,15 @@ def indexes_in(bits: int) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class PartitionIndex:
-    """held: by broker, the partitions that it is a replica of. led: by broker, how many it leads; never 0."""
+    """held: by broker, the partitions that it is a replica of. led: by broker, how many it leads; never 0.
+
+    with_elr: partitions that have eligible leader replicas (KIP-966).
+    """
 
     held: Map[NodeId, Partitions] = field(default_factory=Map)
     led: Map[NodeId, int] = field(default_factory=Map)
     leaderless: Partitions = NO_PARTITIONS
+    with_elr: Partitions = NO_PARTITIONS
 
     def held_by(self, broker_id: NodeId) -> Partitions:
         return self.held.get(broker_id, NO_PARTITIONS)
@@ -52,17 +56,19 @@ class PartitionIndex:
                 held = _with_bit(held, broker_id, topic_id, index, present=False)
             for broker_id in after.replicas:
                 held = _with_bit(held, broker_id, topic_id, index, present=True)
-        elif before.leader == after.leader:
+        elif before.leader == after.leader and _has_elr(before) == _has_elr(after):
             return self
-        led, leaderless = self.led, self.leaderless
+        led = self.led
         if before is not None and before.leader != NO_NODE:
             led = _with_count(led, before.leader, -1)
         if after.leader != NO_NODE:
             led = _with_count(led, after.leader, 1)
-        had_none = before is not None and before.leader == NO_NODE
-        if had_none != (after.leader == NO_NODE):
-            leaderless = _with_index(leaderless, topic_id, index, present=not had_none)
-        return PartitionIndex(held, led, leaderless)
+        return PartitionIndex(
+            held,
+            led,
+            _with_index(self.leaderless, topic_id, index, present=after.leader == NO_NODE),
+            _with_index(self.with_elr, topic_id, index, present=_has_elr(after)),
+        )
 
     def without_topic(self, topic: TopicImage) -> PartitionIndex:
         held, led = self.held, self.led
@@ -72,8 +78,7 @@ class PartitionIndex:
         for partition in partitions:
             if partition.leader != NO_NODE:
                 led = _with_count(led, partition.leader, -1)
-        leaderless = self.leaderless
-        return PartitionIndex(held, led, leaderless.delete(topic.id) if topic.id in leaderless else leaderless)
+        return PartitionIndex(held, led, _without(self.leaderless, topic.id), _without(self.with_elr, topic.id))
 
 
 def index_of(topics: Iterable[TopicImage]) -> PartitionIndex:
@@ -99,11 +104,19 @@ def _with(held: Map[NodeId, Partitions], broker_id: NodeId, partitions: Partitio
 
 
 def _with_index(partitions: Partitions, topic_id: Uuid, index: int, *, present: bool) -> Partitions:
-    bits = partitions.get(topic_id, 0)
-    bits = bits | 1 << index if present else bits & ~(1 << index)
-    if bits:
-        return partitions.set(topic_id, bits)
+    before = partitions.get(topic_id, 0)
+    bits = before | 1 << index if present else before & ~(1 << index)
+    if bits == before:
+        return partitions
+    return partitions.set(topic_id, bits) if bits else partitions.delete(topic_id)
+
+
+def _without(partitions: Partitions, topic_id: Uuid) -> Partitions:
     return partitions.delete(topic_id) if topic_id in partitions else partitions
+
+
+def _has_elr(partition: PartitionRegistration) -> bool:
+    return bool(partition.eligible_leader_replicas)
 
 
 def _with_count(led: Map[NodeId, int], broker_id: NodeId, change: int) -> Map[NodeId, int]:

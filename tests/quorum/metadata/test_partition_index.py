@@ -16,6 +16,10 @@ from quorumlog.messages.metadata_records import NodeList, PartitionChangeRecord,
 TOPIC = TopicRecord(name="t", topic_id=uuid(1))
 
 
+def _with_elr(*broker_ids: int) -> PartitionChangeRecord:
+    return PartitionChangeRecord(partition=1, topic_id=uuid(1), eligible_leader_replicas=NodeList(nodes=broker_ids))
+
+
 @given(st.sets(st.integers(0, 3_000)))
 def test_a_set_of_indexes_is_read_in_order(indexes: set[int]) -> None:
     assert list(indexes_in(sum(1 << index for index in indexes))) == sorted(indexes)
@@ -36,10 +40,14 @@ def test_replicas_leaders_and_partitions_without_one_are_found() -> None:
     assert dict(image.index.led) == {1: 1, 3: 1}
     assert list(indexes_in(image.index.leaderless[uuid(1)])) == [1]
 
+    assert not image.index.with_elr
+    image = image_of([_with_elr(2)], image)
+    assert list(indexes_in(image.index.with_elr[uuid(1)])) == [1]
+
     moved = PartitionChangeRecord(partition=1, topic_id=uuid(1), leader=4, replicas=NodeList(nodes=(4,)))
-    image = image_of([moved], image)
+    image = image_of([_with_elr(), moved], image)
     assert list(indexes_in(image.index.held_by(2)[uuid(1)])) == [0, 2] and list(image.index.held_by(4)) == [uuid(1)]
-    assert dict(image.index.led) == {1: 1, 3: 1, 4: 1} and not image.index.leaderless
+    assert dict(image.index.led) == {1: 1, 3: 1, 4: 1} and not image.index.leaderless and not image.index.with_elr
 
     assert image_of([RemoveTopicRecord(topic_id=uuid(1))], image).index == PartitionIndex()
 
