@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from broker.delayed.alarm import Alarm
 from broker.delayed.purgatory import Purgatory, Reason, Waiter
 from broker.fetch.sessions import FetchSessions
 from broker.replicas.reconciler import PartitionKey
+from quorumlog.alarm import Alarm
 from quorumlog.clock import Clock
 from quorumlog.ids import Offset
 
@@ -24,7 +24,7 @@ class DelayedQueue:
         self._on_moved = on_moved
         self._clock = clock
         self._purgatory: Purgatory[PartitionKey] = Purgatory()
-        self._alarm = Alarm(clock, self._purgatory.deadline_ms, self._purgatory.expire)
+        self._alarm = Alarm(clock, self._purgatory.deadline_ms, self._expire)
 
     def __len__(self) -> int:
         return len(self._purgatory)
@@ -48,6 +48,9 @@ class DelayedQueue:
 
     def close(self) -> None:
         self._alarm.cancel()
+
+    def _expire(self, now_ms: int, _late_ms: int) -> None:
+        self._purgatory.expire(now_ms)
 
 
 class DelayedOperations:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from quorum.controller.config import ControllerConfig
-from quorum.controller.fencing import elect_missing_leaders
-from quorum.controller.outcome import Draft
+from quorum.controller.draft import Draft
 from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT
 from quorumlog.messages.metadata_records import ConfigRecord
 
 MIN_ISR = "min.insync.replicas"
 
 
-def activate(draft: Draft, config: ControllerConfig) -> None:
-    """Put the cluster's default of min.insync.replicas into the log, once.
+def activate(draft: Draft) -> None:
+    """Put the cluster's default of min.insync.replicas into the log, once, and hold the elections that are missing.
 
-    Elections depend on it (KIP-966): were it read from each controller's own file, a new controller with another
-    file would judge the same partition differently.
+    Elections depend on that setting (KIP-966): if each controller read it from its own file, a new controller with
+    another file would judge the same partition differently.
     """
     cluster = draft.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT))
     if cluster is None or MIN_ISR not in cluster:
@@ -24,7 +22,7 @@ def activate(draft: Draft, config: ControllerConfig) -> None:
                 resource_type=BROKER_RESOURCE,
                 resource_name=CLUSTER_DEFAULT,
                 name=MIN_ISR,
-                value=str(config.min_insync_replicas),
+                value=str(draft.state.config.min_insync_replicas),
             )
         )
-    elect_missing_leaders(draft)
+    draft.state.elections_wanted = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorum.controller.outcome import Draft
+from quorum.controller.draft import Draft
 from quorum.metadata.image import Image, TopicImage
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import show_uuid

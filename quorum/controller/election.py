@@ -19,7 +19,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from quorum.metadata.check import effective_min_isr
-from quorum.metadata.image import Image
 from quorum.metadata.registration import RECOVERING, BrokerRegistration, PartitionRegistration
 from quorumlog.ids import NO_NODE, NodeId, Uuid
 from quorumlog.messages.metadata_records import DirectoryList, NodeList, PartitionChangeRecord
@@ -37,8 +36,9 @@ class TopicRules:
     synced: bool  # an acknowledged record is on disk (durability=synced)
 
 
-def topic_rules(image: Image, name: str) -> TopicRules:
-    config = TopicConfig.from_map(image.topic_config(name))
+def topic_rules(settings: Mapping[str, str]) -> TopicRules:
+    """settings: of the topic, over the cluster-wide ones."""
+    config = TopicConfig.from_map(settings)
     return TopicRules(
         min_insync_replicas=config.min_insync_replicas,
         unclean=config.unclean_leader_election_enable,
@@ -84,7 +84,7 @@ def partition_change(
 ) -> PartitionChangeRecord | None:
     """The record that brings `partition` in line with `brokers` and `wish`; None: nothing changes.
 
-    brokers: as they will be once the operation's records are replayed.
+    brokers: as they will be once the operation and all others under way have ended (`Draft.brokers`).
     """
     directories = partition.directories if wish.directories is None else wish.directories
     alive = _alive(partition.replicas, directories, brokers)

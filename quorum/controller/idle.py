@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorum.controller.outcome import Draft
+from quorum.controller.draft import Draft
 from quorumlog.messages.metadata_records import NoOpRecord
 
 

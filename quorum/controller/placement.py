@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from quorum.controller.election import Brokers
 from quorum.metadata.registration import BrokerRegistration
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
@@ -39,6 +40,11 @@ class _Rack:
                 if broker_id not in taken:
                     return broker_id
         return None
+
+
+def in_order(brokers: Brokers) -> list[BrokerRegistration]:
+    """By id."""
+    return [brokers[broker_id] for broker_id in sorted(brokers)]
 
 
 def place_replicas(

@@ -7,7 +7,7 @@ not used of its block when it stops is lost, of 2^63.
 from __future__ import annotations
 
 from quorum.controller.broker_epoch import registered
-from quorum.controller.outcome import Draft
+from quorum.controller.draft import Draft
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from quorumlog.messages.metadata_records import ProducerIdsRecord

@@ -11,69 +11,62 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quorum.controller.fencing import elect_missing_leaders, replace_incarnation
-from quorum.controller.outcome import Draft
-from quorum.controller.sessions import Sessions
+from quorum.controller.draft import Draft, Slices
+from quorum.controller.fencing import replace_incarnation
 from quorum.metadata.changes import registered_broker
-from quorum.metadata.image import Image
 from quorum.metadata.registration import BrokerRegistration, is_reserved_directory
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import UUID_BYTES, Offset, format_uuid
+from quorumlog.ids import UUID_BYTES, BrokerEpoch, NodeId, Uuid, format_uuid
 from quorumlog.messages.controller import RegisterBrokerRequest, RegisterBrokerResponse
 from quorumlog.messages.metadata_records import RegisterBrokerRecord
 
 
-def register_broker(
-    draft: Draft,
-    request: RegisterBrokerRequest,
-    *,
-    cluster_id: str,
-    sessions: Sessions,
-    next_offset: Offset,
-    now_ms: int,
-) -> RegisterBrokerResponse:
-    """next_offset: where the operation's first record will be appended. Raises ApiError."""
-    image = draft.image
-    _check_cluster(request, cluster_id)
-    existing = image.brokers.get(request.broker_id)
+def register_broker(draft: Draft, request: RegisterBrokerRequest) -> Slices[RegisterBrokerResponse]:
+    """Raises ApiError."""
+    existing = draft.image.brokers.get(request.broker_id)
+    _check_cluster(request, draft.state.cluster_id)
     same_process = existing is not None and existing.incarnation_id == request.incarnation_id
-    if existing is not None and not same_process and sessions.is_valid(request.broker_id, now_ms):
+    if existing is not None and not same_process and draft.state.sessions.is_valid(request.broker_id, draft.now_ms):
         raise ApiError(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
             f"broker {request.broker_id} is alive as incarnation {format_uuid(existing.incarnation_id)}",
         )
     _check_identity(request)
-    _check_directories(image, request)
+    _check_directories(draft, request)
     if existing is not None and same_process:
-        return _register_again(draft, request, existing)
-    return _register_new(draft, request, existing, next_offset)
+        return (yield from _register_again(draft, request, existing))
+    return (yield from _register_new(draft, request, existing))
 
 
 def _register_again(
     draft: Draft, request: RegisterBrokerRequest, existing: BrokerRegistration
-) -> RegisterBrokerResponse:
+) -> Slices[RegisterBrokerResponse]:
     record = _record(request, existing.broker_epoch, existing.fenced, existing.in_controlled_shutdown)
     after = registered_broker(record)
     if after != existing:
         kept = tuple(directory for directory in existing.log_directories if directory in after.log_directories)
-        replace_incarnation(draft, replace(existing, log_directories=kept), clean=True)
+        yield from replace_incarnation(
+            draft, replace(existing, log_directories=kept), after.log_directories, clean=True
+        )
         draft.add(record)
-        elect_missing_leaders(draft)  # a directory may have come back
+        draft.state.elections_wanted = True  # a directory may have come back
     return RegisterBrokerResponse(broker_epoch=existing.broker_epoch)
 
 
 def _register_new(
-    draft: Draft, request: RegisterBrokerRequest, existing: BrokerRegistration | None, next_offset: Offset
-) -> RegisterBrokerResponse:
+    draft: Draft, request: RegisterBrokerRequest, existing: BrokerRegistration | None
+) -> Slices[RegisterBrokerResponse]:
     if existing is not None:
         clean = request.previous_broker_epoch == existing.broker_epoch
-        replace_incarnation(draft, registered_broker(_record(request, -1, True, False)), clean)
-    epoch = next_offset + len(draft.records)
-    draft.add(_record(request, epoch, True, False))
+        after = registered_broker(_record(request, existing.broker_epoch, fenced=True, stopping=False))
+        yield from replace_incarnation(draft, after, after.log_directories, clean)
+    epoch = draft.next_offset
+    draft.add(_record(request, epoch, fenced=True, stopping=False))
+    draft.state.sessions.forget(request.broker_id)
     return RegisterBrokerResponse(broker_epoch=epoch)
 
 
-def _record(request: RegisterBrokerRequest, epoch: int, fenced: bool, stopping: bool) -> RegisterBrokerRecord:
+def _record(request: RegisterBrokerRequest, epoch: BrokerEpoch, fenced: bool, stopping: bool) -> RegisterBrokerRecord:
     return RegisterBrokerRecord(
         broker_id=request.broker_id,
         incarnation_id=request.incarnation_id,
@@ -104,7 +97,8 @@ def _check_identity(request: RegisterBrokerRequest) -> None:
         raise _invalid(request, "has a listener without a host or a port")
 
 
-def _check_directories(image: Image, request: RegisterBrokerRequest) -> None:
+def _check_directories(draft: Draft, request: RegisterBrokerRequest) -> None:
+    """No other broker has one of them, or is about to have it."""
     directories = request.log_directories
     if not directories:
         raise _invalid(request, "has no log directory")
@@ -113,9 +107,16 @@ def _check_directories(image: Image, request: RegisterBrokerRequest) -> None:
     for directory in directories:
         if len(directory) != UUID_BYTES or is_reserved_directory(directory):
             raise _invalid(request, f"{directory.hex()} is not usable as a directory id")
-        for other in image.sorted_brokers():
-            if other.broker_id != request.broker_id and directory in other.log_directories:
-                raise _invalid(request, f"directory {format_uuid(directory)} belongs to broker {other.broker_id}")
+        owner = _owner(draft, directory)
+        if owner not in (None, request.broker_id):
+            raise _invalid(request, f"directory {format_uuid(directory)} belongs to broker {owner}")
+
+
+def _owner(draft: Draft, directory: Uuid) -> NodeId | None:
+    for broker in draft.image.sorted_brokers():
+        if directory in broker.log_directories:
+            return broker.broker_id
+    return draft.state.pending.directory_owner(directory)
 
 
 def _invalid(request: RegisterBrokerRequest, reason: str) -> ApiError:

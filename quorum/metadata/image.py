@@ -36,8 +36,8 @@ class TopicImage:
 class Image:
     """offset: end of the records that it holds, exclusive. epoch: of the last of them; -1: none.
 
-    topic_ids holds exactly the names of `topics`. Delta keeps up state_hash, the `hash_of` of this image, and index, the
-    `index_of` its topics.
+    topic_ids holds exactly the names of `topics`. Delta keeps state_hash (`hash_of` this image) and index
+    (`index_of` its topics) up to date.
     """
 
     brokers: Map[NodeId, BrokerRegistration] = field(default_factory=Map)

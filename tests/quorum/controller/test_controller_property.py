@@ -1,6 +1,6 @@
 """Random operations: every state is sound, the log alone rebuilds the tip, who holds acknowledged data stays electable.
 
-`World.write` checks after each record that the image satisfies every structural invariant, and after each operation
+`World` checks after each record that the image satisfies every structural invariant, and after each operation
 that the replay of the encoded log equals the tip, hash included.
 """
 
@@ -79,10 +79,7 @@ def take(world: World, name: str, *arguments: Any) -> None:
             while (expired := world.core.expired_broker(world.now_ms)) is not None:
                 world.fence(expired)
         case ("new controller",):
-            image, epoch = world.tip, world.core.epoch
-            assert epoch is not None
-            world.core.resign()
-            world.write(world.core.claim(image, epoch + 1, world.now_ms))
+            world.new_controller()
 
 
 def assign(world: World, broker_id: int, name: str, directory_id: bytes) -> None:

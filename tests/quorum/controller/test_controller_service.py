@@ -104,6 +104,8 @@ class FakeTransport:
 
 
 class FakeContext:
+    peer = None
+
     def __init__(self) -> None:
         self.closed: list[Callable[[], None]] = []
 

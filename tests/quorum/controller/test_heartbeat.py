@@ -90,9 +90,8 @@ def test_sessions_end_exactly_on_time_and_one_broker_is_fenced_at_a_time() -> No
 
 def test_a_new_controller_gives_every_unfenced_broker_a_full_session() -> None:
     world = cluster(1, 2)
-    image = world.tip
-    world.core.resign()
-    world.write(world.core.claim(image, 2, now_ms=50_000))
+    world.now_ms = 50_000
+    world.new_controller()
     assert world.core.expired_broker(50_000 + SESSION_MS - 1) is None
     assert world.core.expired_broker(50_000 + SESSION_MS) == 1
 
@@ -144,9 +143,7 @@ def test_a_new_controller_lets_a_shutdown_end() -> None:
     world = cluster(1, 2)
     world.create(replicas=(1, 2))
     world.heartbeat(1, want_shutdown=True)
-    image = world.tip
-    world.core.resign()
-    world.write(world.core.claim(image, 2, world.now_ms))
+    world.new_controller()
     assert not world.heartbeat(1, want_shutdown=True).should_shutdown
     world.heartbeat(2)
     assert world.heartbeat(1, want_shutdown=True).should_shutdown
