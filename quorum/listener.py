@@ -1,21 +1,25 @@
-"""What the quorum's driver tells those who live on its log: the metadata loader and the controller.
+"""What the quorum's driver tells the users of its log: the metadata loader and the controller.
 
 All calls are synchronous, come on the node's loop, in order, and must not block.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
 
+Steps = Iterator[None]  # work in bounded steps: each item ends one, and lets the loop turn
+
 
 class RaftListener(Protocol):
-    def on_committed(self, batches: bytes, end_offset: Offset) -> None:
+    def on_committed(self, batches: bytes, end_offset: Offset) -> Steps | None:
         """Whole record batches, format v2, that are committed: each once per process, in order, from the log's start.
 
-        end_offset: exclusive; the next call continues there.
+        end_offset: exclusive; the next call continues there. Returns what is left to do: the driver takes one step a
+        turn, and the next call of `on_committed` or `on_claim` comes after the last step. None: it is done.
         """
 
     def on_high_watermark(self, high_watermark: Offset) -> None:
@@ -25,7 +29,7 @@ class RaftListener(Protocol):
         """leader_id: -1 while none is known. endpoint: the leader's internal listener."""
 
     def on_claim(self, epoch: Epoch, end_offset: Offset) -> None:
-        """This node leads `epoch`; its LeaderChange record, the last below `end_offset`, is committed and delivered."""
+        """This node leads `epoch`. Its LeaderChange record, the last below `end_offset`, is committed and delivered."""
 
     def on_resign(self, epoch: Epoch) -> None:
-        """This node leads `epoch` no more; nothing that it appended and saw no commit of may be counted on."""
+        """This node leads `epoch` no more. What it appended and saw no commit of may vanish."""

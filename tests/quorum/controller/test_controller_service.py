@@ -63,7 +63,8 @@ class FakeDriver:
             batch, end = self.batches[self.delivered]
             self.delivered += 1
             for listener in self.listeners:
-                listener.on_committed(batch, end)
+                for _ in listener.on_committed(batch, end) or ():
+                    pass
 
     def lead(self, epoch: Epoch) -> None:
         self.epoch, self.leads = epoch, True
