@@ -45,7 +45,7 @@ class Controller:
         self.queue = OperationQueue()
         self.sessions = Sessions(config.broker_session_timeout_ms)
         self.idle = Idle(config.metadata_max_idle_interval_ms)
-        self._state = ControllerState(cluster_id=cluster_id, config=config, rng=rng, sessions=self.sessions)
+        self.state = ControllerState(cluster_id=cluster_id, config=config, rng=rng, sessions=self.sessions)
         self._elections: Operation | None = None  # under way
 
     @property
@@ -57,7 +57,7 @@ class Controller:
         self.epoch, self.tip = epoch, image
         self.sessions.begin(self.unfenced(), now_ms)
         self.idle.on_append(now_ms)
-        return Operation("activation", in_one_slice(activate), self._state)
+        return Operation("activation", in_one_slice(activate), self.state)
 
     def resign(self) -> None:
         """Be active no more. Everything that was not committed may vanish; every operation is dropped."""
@@ -67,7 +67,7 @@ class Controller:
                 operation.caller.dropped(operation.wrote)
         self.epoch, self.tip = None, EMPTY
         self.sessions.begin((), 0)
-        self._state.elections_wanted, self._elections = False, None
+        self.state.elections_wanted, self._elections = False, None
 
     def unfenced(self) -> list[NodeId]:
         return [broker.broker_id for broker in self.tip.sorted_brokers() if not broker.fenced]
@@ -77,7 +77,7 @@ class Controller:
     def operation(self, request: Any, caller: Caller | None = None) -> Operation:
         """request: of a type in `RULES`."""
         rule = RULES[type(request)]
-        return Operation(type(request).__name__, rule.slices(request), self._state, rule.lane(request), caller)
+        return Operation(type(request).__name__, rule.slices(request), self.state, rule.lane(request), caller)
 
     def fencing(self, broker_id: NodeId) -> Operation | None:
         """Because its session ended, or its death is proven. None: it is fenced, or about to be."""
@@ -89,21 +89,21 @@ class Controller:
             self.sessions.forget(broker_id)
             return None
         name = f"fencing of broker {broker_id}"
-        return Operation(name, lambda draft: fence_lost_broker(draft, broker_id, epoch), self._state, lane)
+        return Operation(name, lambda draft: fence_lost_broker(draft, broker_id, epoch), self.state, lane)
 
     def elections(self) -> Operation | None:
         """If something has happened that may give a leader to a partition without one. One at a time is under way."""
-        if not self._state.elections_wanted or self._elections is not None:
+        if not self.state.elections_wanted or self._elections is not None:
             return None
-        self._elections = Operation("elections", elect_missing_leaders, self._state)
+        self._elections = Operation("elections", elect_missing_leaders, self.state)
         return self._elections
 
     def no_op(self) -> Operation:
-        return Operation("no-op", in_one_slice(write_no_op), self._state)
+        return Operation("no-op", in_one_slice(write_no_op), self.state)
 
     def hear(self, heartbeat: BrokerHeartbeatRequest, now_ms: int) -> None:
         """Of a heartbeat that is not performed, or not yet. Raises ApiError."""
-        draft = Draft(self._state)
+        draft = Draft(self.state)
         draft.begin(self.tip, now_ms)
         hear(draft, heartbeat)
 

@@ -22,8 +22,8 @@ from quorumlog.ids import NodeId, Offset
 T = TypeVar("T")
 Slices = Generator[None, None, T]  # an operation: each yield ends a slice, the return value is its answer
 
-# Work is measured in partitions looked at, some 2 us each. A slice ends at the first chance above its limit.
-MAX_WORK_PER_SLICE = 5_000
+# Work is measured in partitions looked at, some 2 us each. A slice ends at the first chance once it has done
+# `max_slice_work`: 5,000 are some 10 ms.
 WORK_OF_A_RECORD = 20  # deciding, replaying and encoding it
 WORK_OF_A_TOPIC = 10  # finding it and reading its settings
 
@@ -63,11 +63,7 @@ class Draft:
 
     @property
     def full(self) -> bool:
-        return self._work >= MAX_WORK_PER_SLICE
-
-    @property
-    def work(self) -> int:
-        return self._work
+        return self._work >= self.state.config.max_slice_work
 
     def spend(self, work: int) -> None:
         self._work += work

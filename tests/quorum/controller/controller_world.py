@@ -81,6 +81,10 @@ class Told:
         self.dropped_after_writing = wrote
 
 
+class StillUnderWay(Exception):
+    """The request was accepted, or waits; turns bring the answer."""
+
+
 class LogDriver:
     """A log that takes everything, and a replay of it that must be sound after each record."""
 
@@ -149,6 +153,8 @@ class World:
         )
         self.driver = LogDriver()
         self.now_ms = 1_000
+        self.interleave = False  # leave operations under way; `told` has their callers
+        self.told: list[Told] = []
         self.runner = HandRunner(self.core, _ClockOf(self), self.core.resign)
         self.runner.driver = self.driver
         self.runner.submit(self.core.claim(EMPTY, 1, self.now_ms))
@@ -189,17 +195,24 @@ class World:
         assert epoch is not None
         self.core.resign()
         self.submit(self.core.claim(image, epoch + 1, self.now_ms))
-        self.finish()
+        if not self.interleave:
+            self.finish()
 
     def check(self) -> None:
-        assert self.driver.replayed.state_hash == self.tip.state_hash and self.driver.replayed == self.tip
+        if self.core.active:
+            assert self.driver.replayed.state_hash == self.tip.state_hash and self.driver.replayed == self.tip
 
     def ask(self, request: Any) -> Any:
-        """The answer, once everything has been done. Raises ApiError."""
+        """The answer, once everything has been done. Raises ApiError; StillUnderWay only while `interleave` is set."""
         told = self.begin(request)
-        self.finish()
+        if self.interleave:
+            self.told.append(told)
+        else:
+            self.finish()
         if told.error is not None:
             raise told.error
+        if not told.done and self.interleave:
+            raise StillUnderWay
         assert told.done
         return told.response
 
@@ -226,7 +239,8 @@ class World:
 
     def fence(self, broker_id: int) -> None:
         self.submit(self.core.fencing(broker_id))
-        self.finish()
+        if not self.interleave:
+            self.finish()
 
     def create(self, name: str = "t", *, replicas: tuple[int, ...] = (), **fields: Any) -> CreateTopicResult:
         """One topic; `replicas`: one partition by hand; configs: as a dictionary."""

@@ -6,9 +6,10 @@ that the replay of the encoded log equals the tip, hash included.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
-from controller_world import SESSION_MS, World, registration, uuid
+from controller_world import SESSION_MS, StillUnderWay, World, registration, uuid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,6 +103,49 @@ def test_any_sequence_of_operations_keeps_the_state_sound(seed: int, steps: list
         except ApiError:
             assert world.tip is before, "a refusal writes nothing"
         check_epochs(world, epochs)
+    assert world.tip.state_hash == hash_of(world.tip)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 9), st.lists(step, max_size=25))
+def test_in_slices_every_operation_leads_where_it_leads_in_one_piece(seed: int, steps: list[tuple[Any, ...]]) -> None:
+    worlds = [World(seed, default_replication_factor=2, max_slice_work=work) for work in (1, 1_000_000)]
+    for world in worlds:
+        for broker_id in BROKERS[:3]:
+            world.start(broker_id, log_directories=(directory(broker_id, 0),))
+    for name, *arguments in steps:
+        answers = []
+        for world in worlds:
+            try:
+                take(world, name, *arguments)
+                answers.append("done")
+            except ApiError as error:
+                answers.append(error.message)
+        assert answers[0] == answers[1] and worlds[0].tip == worlds[1].tip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 9), st.lists(st.tuples(step, st.integers(0, 4)), max_size=40))
+def test_operations_between_the_slices_of_others_keep_the_state_sound(
+    seed: int, steps: list[tuple[tuple[Any, ...], int]]
+) -> None:
+    """`World` checks every prefix. At the end each caller was told, and nothing is pending."""
+    world = World(seed, default_replication_factor=3, max_slice_work=1)
+    for broker_id in BROKERS[:3]:
+        world.start(broker_id, log_directories=(directory(broker_id, 0),))
+    for name in TOPICS:
+        world.create(name, num_partitions=3, replication_factor=3)
+    world.interleave = True
+    epochs: dict[tuple[bytes, int], tuple[int, int]] = {}
+    for (name, *arguments), turns in steps:
+        with suppress(ApiError, StillUnderWay):
+            take(world, name, *arguments)
+        for _ in range(turns):
+            world.turn()
+        check_epochs(world, epochs)
+    world.finish()
+    assert len(world.core.queue) == 0 and all(told.done for told in world.told)
+    assert world.core.state.pending.brokers(world.tip) == world.tip.brokers
     assert world.tip.state_hash == hash_of(world.tip)
 
 
