@@ -29,6 +29,7 @@ from quorum.metadata.image import (
     producer_ids_hash,
     topic_hash,
 )
+from quorum.metadata.partition_index import Change, concerns_index
 from quorum.metadata.registration import BrokerRegistration, PartitionRegistration
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid, format_uuid
 from quorumlog.messages.metadata_records import (
@@ -77,6 +78,7 @@ class Delta:
         self._next_producer_id = base.next_producer_id
         self._hash = base.state_hash
         self._index = base.index
+        self._unindexed: dict[Uuid, list[Change]] = {}  # by topic
         self._touched_brokers: dict[NodeId, None] = {}
         self._touched_topics: dict[Uuid, None] = {}
         self._touched_partitions: dict[tuple[Uuid, int], None] = {}
@@ -111,6 +113,7 @@ class Delta:
     def apply(self, end_offset: Offset, epoch: Epoch) -> Image:
         """The image after the records replayed. end_offset: exclusive. epoch: of the last record."""
         assert end_offset >= self.base.offset, f"{end_offset} < {self.base.offset}"
+        self._bring_index_up_to_date()
         return Image(
             brokers=self._brokers,
             topics=self._topics,
@@ -207,6 +210,7 @@ class Delta:
             self._set_config((TOPIC_RESOURCE, topic.name), name, None)
         gone = topic_hash(topic) + sum(partition_hash(topic.id, *item) for item in topic.partitions.items())
         self._hash = (self._hash - gone) % MODULUS
+        self._bring_index_up_to_date()
         self._index = self._index.without_topic(topic)
         self._topics = self._topics.delete(topic.id)
         self._topic_ids = self._topic_ids.delete(topic.name)
@@ -235,11 +239,17 @@ class Delta:
         self, topic: TopicImage, index: int, old: PartitionRegistration | None, new: PartitionRegistration
     ) -> None:
         self._swap(None if old is None else partition_hash(topic.id, index, old), partition_hash(topic.id, index, new))
-        self._index = self._index.with_partition(topic.id, index, old, new)
+        if concerns_index(old, new):
+            self._unindexed.setdefault(topic.id, []).append((index, old, new))
         partitions = topic.partitions.set(index, new)
         self._topics = self._topics.set(topic.id, TopicImage(topic.name, topic.id, partitions))
         self._touched_topics[topic.id] = None
         self._touched_partitions[topic.id, index] = None
+
+    def _bring_index_up_to_date(self) -> None:
+        for topic_id, changes in self._unindexed.items():
+            self._index = self._index.with_changes(topic_id, changes)
+        self._unindexed.clear()
 
     def _set_config(self, resource: ConfigResource, name: str, value: str | None) -> None:
         values = self._configs.get(resource, Map())

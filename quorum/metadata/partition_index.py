@@ -7,7 +7,7 @@ shares structure with its neighbours; most changes of an ISR leave it as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Partitions = Map[Uuid, int]  # by topic id: a set of partition indexes, as bits of a number; never 0
 NO_PARTITIONS: Partitions = Map()
+Change = tuple[int, PartitionRegistration | None, PartitionRegistration]  # (index, before, after); before: None if new
 
 
 def indexes_in(bits: int) -> Iterator[int]:
@@ -46,55 +47,68 @@ class PartitionIndex:
     def held_by(self, broker_id: NodeId) -> Partitions:
         return self.held.get(broker_id, NO_PARTITIONS)
 
-    def with_partition(
-        self, topic_id: Uuid, index: int, before: PartitionRegistration | None, after: PartitionRegistration
-    ) -> PartitionIndex:
-        """before: None for a new partition."""
-        held = self.held
-        if before is None or before.replicas != after.replicas:
-            for broker_id in () if before is None else before.replicas:
-                held = _with_bit(held, broker_id, topic_id, index, present=False)
-            for broker_id in after.replicas:
-                held = _with_bit(held, broker_id, topic_id, index, present=True)
-        elif before.leader == after.leader and _has_elr(before) == _has_elr(after):
-            return self
-        led = self.led
-        if before is not None and before.leader != NO_NODE:
-            led = _with_count(led, before.leader, -1)
-        if after.leader != NO_NODE:
-            led = _with_count(led, after.leader, 1)
+    def with_changes(self, topic_id: Uuid, changes: Iterable[Change]) -> PartitionIndex:
+        """changes: of partitions of one topic, in their order; together they cost a step for each broker, not each."""
+        held, led = self.held, dict(self.led)
+        bits: dict[NodeId, int] = {}
+        leaderless, with_elr = self.leaderless.get(topic_id, 0), self.with_elr.get(topic_id, 0)
+        for index, before, after in changes:
+            bit = 1 << index
+            if before is None or before.replicas != after.replicas:
+                for broker_id in () if before is None else before.replicas:
+                    bits[broker_id] = _bits(bits, held, broker_id, topic_id) & ~bit
+                for broker_id in after.replicas:
+                    bits[broker_id] = _bits(bits, held, broker_id, topic_id) | bit
+            if before is not None:
+                led[before.leader] = led.get(before.leader, 0) - 1
+            led[after.leader] = led.get(after.leader, 0) + 1
+            leaderless = leaderless | bit if after.leader == NO_NODE else leaderless & ~bit
+            with_elr = with_elr | bit if after.eligible_leader_replicas else with_elr & ~bit
+        for broker_id in sorted(bits):
+            held = _with(held, broker_id, _with_bits(held.get(broker_id, NO_PARTITIONS), topic_id, bits[broker_id]))
         return PartitionIndex(
             held,
-            led,
-            _with_index(self.leaderless, topic_id, index, present=after.leader == NO_NODE),
-            _with_index(self.with_elr, topic_id, index, present=_has_elr(after)),
+            _counts(self.led, led),
+            _with_bits(self.leaderless, topic_id, leaderless),
+            _with_bits(self.with_elr, topic_id, with_elr),
         )
 
     def without_topic(self, topic: TopicImage) -> PartitionIndex:
-        held, led = self.held, self.led
+        held, led = self.held, dict(self.led)
         partitions = topic.partitions.values()
         for broker_id in sorted({replica for partition in partitions for replica in partition.replicas}):
-            held = _with(held, broker_id, held[broker_id].delete(topic.id))
+            held = _with(held, broker_id, _with_bits(held[broker_id], topic.id, 0))
         for partition in partitions:
-            if partition.leader != NO_NODE:
-                led = _with_count(led, partition.leader, -1)
-        return PartitionIndex(held, led, _without(self.leaderless, topic.id), _without(self.with_elr, topic.id))
+            led[partition.leader] = led.get(partition.leader, 0) - 1
+        return PartitionIndex(
+            held,
+            _counts(self.led, led),
+            _with_bits(self.leaderless, topic.id, 0),
+            _with_bits(self.with_elr, topic.id, 0),
+        )
+
+
+def concerns_index(before: PartitionRegistration | None, after: PartitionRegistration) -> bool:
+    """Whether the change of a partition changes the index."""
+    return (
+        before is None
+        or before.leader != after.leader
+        or before.replicas != after.replicas
+        or bool(before.eligible_leader_replicas) != bool(after.eligible_leader_replicas)
+    )
 
 
 def index_of(topics: Iterable[TopicImage]) -> PartitionIndex:
     """The index, computed from nothing: what an image's index must always equal."""
     index = PartitionIndex()
     for topic in topics:
-        for number, partition in topic.partitions.items():
-            index = index.with_partition(topic.id, number, None, partition)
+        index = index.with_changes(topic.id, ((number, None, one) for number, one in topic.partitions.items()))
     return index
 
 
-def _with_bit(
-    held: Map[NodeId, Partitions], broker_id: NodeId, topic_id: Uuid, index: int, *, present: bool
-) -> Map[NodeId, Partitions]:
-    partitions = _with_index(held.get(broker_id, NO_PARTITIONS), topic_id, index, present=present)
-    return _with(held, broker_id, partitions)
+def _bits(changed: Mapping[NodeId, int], held: Map[NodeId, Partitions], broker_id: NodeId, topic_id: Uuid) -> int:
+    bits = changed.get(broker_id)
+    return held.get(broker_id, NO_PARTITIONS).get(topic_id, 0) if bits is None else bits
 
 
 def _with(held: Map[NodeId, Partitions], broker_id: NodeId, partitions: Partitions) -> Map[NodeId, Partitions]:
@@ -103,23 +117,17 @@ def _with(held: Map[NodeId, Partitions], broker_id: NodeId, partitions: Partitio
     return held.delete(broker_id) if broker_id in held else held
 
 
-def _with_index(partitions: Partitions, topic_id: Uuid, index: int, *, present: bool) -> Partitions:
-    before = partitions.get(topic_id, 0)
-    bits = before | 1 << index if present else before & ~(1 << index)
-    if bits == before:
-        return partitions
-    return partitions.set(topic_id, bits) if bits else partitions.delete(topic_id)
-
-
-def _without(partitions: Partitions, topic_id: Uuid) -> Partitions:
+def _with_bits(partitions: Partitions, topic_id: Uuid, bits: int) -> Partitions:
+    if bits:
+        return partitions.set(topic_id, bits)
     return partitions.delete(topic_id) if topic_id in partitions else partitions
 
 
-def _has_elr(partition: PartitionRegistration) -> bool:
-    return bool(partition.eligible_leader_replicas)
-
-
-def _with_count(led: Map[NodeId, int], broker_id: NodeId, change: int) -> Map[NodeId, int]:
-    count = led.get(broker_id, 0) + change
-    assert count >= 0, f"broker {broker_id} leads {count} partitions"
-    return led.set(broker_id, count) if count else led.delete(broker_id)
+def _counts(old: Map[NodeId, int], new: dict[NodeId, int]) -> Map[NodeId, int]:
+    """`new`, but for those who lead nothing and for "no leader"."""
+    new.pop(NO_NODE, None)
+    for broker_id, count in new.items():
+        assert count >= 0, f"broker {broker_id} leads {count} partitions"
+        if count != old.get(broker_id, 0):
+            old = old.set(broker_id, count) if count else old.delete(broker_id)
+    return old
