@@ -24,7 +24,7 @@ Slices = Generator[None, None, T]  # an operation: each yield ends a slice, the 
 
 # Work is measured in partitions looked at, some 2 us each. A slice ends at the first chance once it has done
 # `max_slice_work`: 5,000 are some 10 ms.
-WORK_OF_A_RECORD = 20  # deciding, replaying and encoding it
+WORK_OF_A_RECORD = 25  # deciding, replaying and encoding it
 WORK_OF_A_TOPIC = 10  # finding it and reading its settings
 
 
