@@ -38,7 +38,9 @@ def find_metadata_log(place: Path) -> Path:
 
 
 def read_log(directory: Path, start: Offset = 0, end: Offset | None = None) -> Iterator[LoggedRecord]:
-    """Records of offsets [start, end). Raises CliError(DATA_INVALID) at damage, BadRecord."""
+    """Records of offsets [start, end). Raises CliError(DATA_INVALID) at damage, BadRecord,
+    UnsupportedMetadata.
+    """
     for batch, record in _records(directory):
         if record.offset < start or (end is not None and record.offset >= end):
             continue
@@ -59,7 +61,7 @@ def read_image(directory: Path, end: Offset | None = None) -> Image:
 
 
 def meaning(batch: FoundBatch, record: Record) -> Plain:
-    """Raises BadRecord."""
+    """Raises BadRecord, UnsupportedMetadata."""
     return control_meaning(record) if batch.header.is_control else describe_record(decode_record(record.value or b""))
 
 

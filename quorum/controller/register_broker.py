@@ -1,10 +1,13 @@
-"""RegisterBroker: a process says that it is broker N, and where (KRAFT 2.6, KIP-631, KIP-858).
+"""RegisterBroker: a process registers as broker N, with its addresses, directories and features.
 
-- The same incarnation again keeps its epoch, and its state; a retry changes nothing.
-- Another incarnation is refused while the registered one's session is valid (DUPLICATE_BROKER_REGISTRATION).
-- A new incarnation gets the offset of its record as broker epoch, and starts fenced. Before that, the old one leaves
-  every ISR.
-- previous_broker_epoch equal to the registered epoch is the proof of a clean stop.
+Sources: KRAFT 2.6, KIP-631, KIP-858, KIP-584.
+
+- An incarnation that registers again keeps its epoch and its state. A retry changes nothing.
+- Another incarnation is refused while the session of the registered one is valid (DUPLICATE_BROKER_REGISTRATION).
+- A broker whose feature ranges do not cover every finalized level is refused (UNSUPPORTED_VERSION).
+- A new incarnation gets the offset of its record as broker epoch and starts fenced. Before that, the old incarnation
+  is removed from every ISR.
+- A previous_broker_epoch that equals the registered epoch proves that the broker was stopped cleanly.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from quorum.controller.fencing import elect_missing_leaders, replace_incarnation
 from quorum.controller.outcome import Draft
 from quorum.controller.sessions import Sessions
 from quorum.metadata.changes import registered_broker
+from quorum.metadata.features import describe_range, uncovered
+from quorum.metadata.frame import has_field
 from quorum.metadata.image import Image
 from quorum.metadata.registration import BrokerRegistration, is_reserved_directory
 from quorumlog.errors import ApiError, ErrorCode
@@ -43,6 +48,7 @@ def register_broker(
             f"broker {request.broker_id} is alive as incarnation {format_uuid(existing.incarnation_id)}",
         )
     _check_identity(request)
+    _check_features(image, request)
     _check_directories(image, request)
     if existing is not None and same_process:
         return _register_again(draft, request, existing)
@@ -52,7 +58,8 @@ def register_broker(
 def _register_again(
     draft: Draft, request: RegisterBrokerRequest, existing: BrokerRegistration
 ) -> RegisterBrokerResponse:
-    record = _record(request, existing.broker_epoch, existing.fenced, existing.in_controlled_shutdown)
+    level = draft.image.metadata_version
+    record = _record(request, level, existing.broker_epoch, existing.fenced, existing.in_controlled_shutdown)
     after = registered_broker(record)
     if after != existing:
         kept = tuple(directory for directory in existing.log_directories if directory in after.log_directories)
@@ -65,15 +72,20 @@ def _register_again(
 def _register_new(
     draft: Draft, request: RegisterBrokerRequest, existing: BrokerRegistration | None, next_offset: Offset
 ) -> RegisterBrokerResponse:
+    level = draft.image.metadata_version
     if existing is not None:
         clean = request.previous_broker_epoch == existing.broker_epoch
-        replace_incarnation(draft, registered_broker(_record(request, -1, True, False)), clean)
+        replace_incarnation(draft, registered_broker(_record(request, level, -1, True, False)), clean)
     epoch = next_offset + len(draft.records)
-    draft.add(_record(request, epoch, True, False))
+    draft.add(_record(request, level, epoch, True, False))
     return RegisterBrokerResponse(broker_epoch=epoch)
 
 
-def _record(request: RegisterBrokerRequest, epoch: int, fenced: bool, stopping: bool) -> RegisterBrokerRecord:
+def _record(
+    request: RegisterBrokerRequest, level: int, epoch: int, fenced: bool, stopping: bool
+) -> RegisterBrokerRecord:
+    """level: the metadata.version in force."""
+    features = sorted(request.features, key=lambda supported: supported.name)
     return RegisterBrokerRecord(
         broker_id=request.broker_id,
         incarnation_id=request.incarnation_id,
@@ -83,6 +95,7 @@ def _record(request: RegisterBrokerRequest, epoch: int, fenced: bool, stopping: 
         fenced=fenced,
         in_controlled_shutdown=stopping,
         log_directories=tuple(sorted(request.log_directories)),
+        features=tuple(features) if has_field(RegisterBrokerRecord, "features", level) else (),
     )
 
 
@@ -102,6 +115,16 @@ def _check_identity(request: RegisterBrokerRequest) -> None:
         raise _invalid(request, f"needs one or more listeners with different names, has {names}")
     if any(not endpoint.host or not 0 < endpoint.port < 65_536 for endpoint in request.endpoints):
         raise _invalid(request, "has a listener without a host or a port")
+
+
+def _check_features(image: Image, request: RegisterBrokerRequest) -> None:
+    names = [supported.name for supported in request.features]
+    if len(set(names)) < len(names) or any(not 1 <= s.min_level <= s.max_level for s in request.features):
+        raise _invalid(request, f"needs one range of levels from 1 on per feature, has {request.features}")
+    for name, level in uncovered(image.features, request.features):
+        supports = describe_range(name, request.features)
+        text = f"broker {request.broker_id} supports {supports}; the cluster uses level {level}: upgrade the broker"
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, text)
 
 
 def _check_directories(image: Image, request: RegisterBrokerRequest) -> None:

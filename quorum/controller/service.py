@@ -211,7 +211,8 @@ class ControllerService:
         driver, epoch = self._driver(), self._core.epoch
         assert epoch is not None
         assert driver.end_offset == self._core.tip.offset, f"{driver.end_offset} != {self._core.tip.offset}"
-        values = [encode_record(record) for record in outcome.records]
+        level = outcome.delta.base.metadata_version
+        values = [encode_record(record, level) for record in outcome.records]
         limit = len(values) if outcome.atomic else MAX_RECORDS_PER_BATCH
         end_offset = expected = driver.end_offset
         try:

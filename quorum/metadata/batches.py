@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quorum.metadata.delta import Delta
-from quorum.metadata.frame import BadRecord, decode_record
+from quorum.metadata.features import check_supported
+from quorum.metadata.frame import BadRecord, MetadataRecord, decode_record
+from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.ids import Epoch, Offset
+from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.records import BatchHeader, decode_batch, headers, verify_crc
 
 
@@ -20,8 +23,9 @@ class ReplayedTo(NamedTuple):
 def replay_batches(delta: Delta, batches: bytes, start: ReplayedTo) -> ReplayedTo:
     """Replay whole record batches that begin at `start.end_offset`.
 
-    Control batches (LeaderChange, voters) are the quorum's own: they take offsets and change nothing here.
-    Raises CorruptRecords, BadRecord and ReplayError: each means that this node must not go on.
+    Control batches (LeaderChange, voters) belong to the quorum: they take offsets and change nothing here.
+    Raises CorruptRecords, BadRecord, ReplayError and UnsupportedMetadata. Each means that this node must not go on;
+    after UnsupportedMetadata, newer software can.
     """
     at = start
     for header in headers(batches):
@@ -37,4 +41,16 @@ def _replay_batch(delta: Delta, batches: bytes, header: BatchHeader) -> None:
     for record in decode_batch(batches, header):
         if record.value is None:
             raise BadRecord(f"the record at offset {record.offset} has no value")
-        delta.replay(decode_record(record.value))
+        try:
+            decoded = _understood(record.value)
+        except UnsupportedMetadata as error:
+            raise error.at(record.offset, delta.metadata_version) from None
+        delta.replay(decoded)
+
+
+def _understood(value: bytes) -> MetadataRecord:
+    """Raises BadRecord, UnsupportedMetadata: also for a level that the cluster finalized and this software lacks."""
+    record = decode_record(value)
+    if isinstance(record, FeatureLevelRecord):
+        check_supported(record.name, record.level)
+    return record

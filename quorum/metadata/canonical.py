@@ -1,6 +1,6 @@
-"""One value, one byte string, in every process and version: what the state hash is computed over.
+"""The canonical bytes of a value, the same in every process and version. The state hash is computed over them.
 
-Protobuf promises no canonical form, so this is our own: a tag, a length where one is needed, the bytes.
+Protobuf promises no canonical form. In this one a value is a tag, its length where one is needed, and its bytes.
 """
 
 from __future__ import annotations

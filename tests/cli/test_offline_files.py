@@ -12,6 +12,7 @@ from cli.main import main
 from cli.offline.batches import Damage, FoundBatch, read_batches
 from cli.offline.index_file import read_index
 from cli.offline.metadata_log import DIRECTORY, read_image
+from quorum.metadata.features import LATEST_LEVEL
 from quorum.metadata.frame import encode_record
 from quorumlog.messages.metadata_records import NoOpRecord, TopicRecord
 from quorumlog.records import Record, encode_batch
@@ -42,7 +43,10 @@ def metadata_log(tmp_path: Path) -> Path:
     directory = tmp_path / DIRECTORY
     directory.mkdir()
     change = LeaderChange(leader_id=1, voters=(1, 2, 3), granting_voters=(1, 2))
-    records = [encode_record(TopicRecord(name="orders", topic_id=TOPIC_ID)), encode_record(NoOpRecord())]
+    records = [
+        encode_record(TopicRecord(name="orders", topic_id=TOPIC_ID), LATEST_LEVEL),
+        encode_record(NoOpRecord(), LATEST_LEVEL),
+    ]
     content = control_batch([change], base_offset=0, timestamp_ms=TIME_MS, leader_epoch=1)
     content += encode_batch(
         [Record(1 + index, TIME_MS, None, value) for index, value in enumerate(records)], base_offset=1, leader_epoch=1

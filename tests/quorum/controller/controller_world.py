@@ -10,6 +10,7 @@ from quorum.controller.core import Controller, ControllerRequest
 from quorum.controller.outcome import Outcome
 from quorum.metadata.check import violations
 from quorum.metadata.delta import Delta
+from quorum.metadata.features import SUPPORTED
 from quorum.metadata.frame import MetadataRecord, decode_record, encode_record
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.registration import PartitionRegistration
@@ -42,6 +43,7 @@ def registration(broker_id: int, incarnation: int = 0, /, **changes: Any) -> Reg
         "incarnation_id": uuid(10_000 + 100 * broker_id + incarnation),
         "endpoints": (Endpoint(name="INTERNAL", host="127.0.0.1", port=9000 + broker_id),),
         "log_directories": (uuid(broker_id),),
+        "features": SUPPORTED,
     }
     return RegisterBrokerRequest(**fields | changes)
 
@@ -49,16 +51,20 @@ def registration(broker_id: int, incarnation: int = 0, /, **changes: Any) -> Reg
 class World:
     """The core, its log, and a replay of that log that must always agree with the tip."""
 
-    def __init__(self, seed: int = 0, **config: Any) -> None:
+    def __init__(self, seed: int = 0, *, log: tuple[MetadataRecord, ...] = (), **config: Any) -> None:
+        """log: what an earlier controller wrote."""
         self.core = Controller(
             cluster_id=CLUSTER,
             config=ControllerConfig(broker_session_timeout_ms=SESSION_MS, **config),
             rng=random.Random(seed),
         )
-        self.log: list[MetadataRecord] = []
-        self.replayed: Image = EMPTY
+        self.log: list[MetadataRecord] = list(log)
+        delta = Delta(EMPTY)
+        for record in log:
+            delta.replay(record)
+        self.replayed: Image = delta.apply(len(log), 1) if log else EMPTY
         self.now_ms = 1_000
-        self.write(self.core.claim(EMPTY, 1, self.now_ms))
+        self.write(self.core.claim(self.replayed, 1, self.now_ms))
 
     @property
     def tip(self) -> Image:
@@ -71,7 +77,7 @@ class World:
         for record in outcome.records:
             self.log.append(record)
             delta = Delta(self.replayed)
-            delta.replay(decode_record(encode_record(record)))
+            delta.replay(decode_record(encode_record(record, self.tip.metadata_version)))
             self.replayed = delta.apply(len(self.log), self.core.epoch or 0)
             assert not (broken := violations(self.replayed)), f"{broken} after {record}"
         if outcome.records:

@@ -33,7 +33,7 @@ def test_every_record_has_its_effect() -> None:
     assert list(image.brokers) == [1]
     assert [topic.name for topic in image.sorted_topics()] == ["t"]
     assert image.topic_config("t") == {"retention.ms": "5"}
-    assert dict(image.features) == {"metadata.version": 3}
+    assert dict(image.features) == {"metadata.version": 2}
     assert image.next_producer_id == 1000
     changed = image.partition(uuid(1), 1)
     assert changed is not None

@@ -9,9 +9,11 @@ import pytest
 from metadata_samples import EVERY_RECORD, image_of, partition, register, uuid
 
 from quorum.metadata.delta import Delta
+from quorum.metadata.features import LATEST_LEVEL
 from quorum.metadata.frame import BadRecord, MetadataRecord, encode_record
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.loader import MetadataLoader
+from quorum.metadata.unsupported import UnsupportedMetadata
 from quorum.subscription import MetadataSubscription
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import NoOpRecord, TopicRecord
@@ -25,7 +27,7 @@ def batch(offset: int, values: Sequence[bytes], epoch: int = 1) -> bytes:
 
 
 def metadata_batch(offset: int, records: Sequence[MetadataRecord], epoch: int = 1) -> bytes:
-    return batch(offset, [encode_record(record) for record in records], epoch)
+    return batch(offset, [encode_record(record, LATEST_LEVEL) for record in records], epoch)
 
 
 class Seen:
@@ -84,8 +86,10 @@ def test_control_batches_take_offsets_and_change_nothing() -> None:
 
 def test_what_cannot_be_replayed_is_raised() -> None:
     loader = MetadataLoader()
-    with pytest.raises(BadRecord):
+    with pytest.raises(UnsupportedMetadata):
         loader.on_committed(batch(0, [b"\x00\x63\x00"]), 1)
+    with pytest.raises(BadRecord):
+        MetadataLoader().on_committed(batch(0, [b"\x00\x02\x00\xff\xff"]), 1)
     damaged = bytearray(metadata_batch(0, [TopicRecord(name="t", topic_id=uuid(1)), partition(0, (1,))]))
     damaged[-1] ^= 1
     with pytest.raises(CorruptRecords):
