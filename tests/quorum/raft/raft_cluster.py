@@ -17,13 +17,13 @@ from quorum.raft.effects import (
     AppendFetched,
     AppendLeaderChange,
     AppendValues,
-    Effect,
     HighWatermark,
     LeaderChanged,
     LeadershipClaimed,
     LeadershipLost,
     PersistQuorumState,
     ProbeLeader,
+    RaftEffect,
     ReadForFetch,
     Reply,
     Send,
@@ -31,25 +31,25 @@ from quorum.raft.effects import (
     TruncateTo,
 )
 from quorum.raft.events import (
-    AppendAsked,
-    Appended,
-    Event,
+    AppendRequested,
+    LogSynced,
     LogTruncated,
+    LogWritten,
     NotLeader,
     PeerProvenDead,
+    RaftEvent,
     RecordsRead,
+    RequestFailed,
     RequestReceived,
     ResponseReceived,
-    RpcFailed,
-    ShutdownAsked,
+    ShutdownRequested,
     Started,
-    Synced,
     TimerFired,
 )
 from quorum.raft.log_state import EpochSpan, LogState
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.raft import Raft
-from quorum.raft.roles import Role
+from quorum.raft.roles import RaftRole
 from quorum.raft.voters import Voter, VoterKey, VoterSet
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.buffer import Buffer
@@ -81,7 +81,7 @@ class Node:
     # of this life
     life: int = 0
     raft: Raft | None = None
-    rests: list[Effect] = field(default_factory=list)  # effects behind a persist
+    rests: list[RaftEffect] = field(default_factory=list)  # effects behind a persist
     persisting: bool = False
     disk_free_at: int = 0
     high_watermark: Offset = -1
@@ -159,7 +159,7 @@ class Cluster:
         for answer in calls.values():
             answer(None)
 
-    def step(self, node: Node, event: Event) -> None:
+    def step(self, node: Node, event: RaftEvent) -> None:
         raft = node.raft
         assert raft is not None
         node.rests.extend(raft.step(event, self.now))
@@ -176,7 +176,7 @@ class Cluster:
         if node.life == life and node.raft is not None and node.raft.deadline_ms() == deadline:
             self.step(node, TimerFired())
 
-    def later(self, node: Node, delay_ms: int, event: Event) -> None:
+    def later(self, node: Node, delay_ms: int, event: RaftEvent) -> None:
         life = node.life
 
         def act() -> None:
@@ -189,7 +189,7 @@ class Cluster:
 
     def append(self, count: int = 1) -> bool:
         """One entry each through any node that believes to lead."""
-        leaders = [node for node in self.nodes if node.raft is not None and node.raft.role is Role.LEADER]
+        leaders = [node for node in self.nodes if node.raft is not None and node.raft.role is RaftRole.LEADER]
         if not leaders:
             return False
         node = self.rng.choice(leaders)
@@ -197,7 +197,7 @@ class Cluster:
         for _ in range(count):
             self.next_value += 1
             try:
-                self.step(node, AppendAsked(node.raft.epoch, [b"%d" % self.next_value]))
+                self.step(node, AppendRequested(node.raft.epoch, [b"%d" % self.next_value]))
             except NotLeader:
                 return False
         return True
@@ -206,7 +206,7 @@ class Cluster:
         while node.rests and not node.persisting:
             self.perform_one(node, node.rests.pop(0))
 
-    def perform_one(self, node: Node, effect: Effect) -> None:
+    def perform_one(self, node: Node, effect: RaftEffect) -> None:
         match effect:
             case PersistQuorumState(state):
                 node.persisting = True
@@ -244,7 +244,7 @@ class Cluster:
             case LeaderChanged() | LeadershipLost():
                 pass
 
-    def step_soon(self, node: Node, event: Event) -> None:
+    def step_soon(self, node: Node, event: RaftEvent) -> None:
         self.later(node, 0, event)
 
     def disk_ms(self, node: Node) -> int:
@@ -268,12 +268,12 @@ class Cluster:
         node.entries.extend(entries)
         self.check_matching(node, offset)
         end, life = len(node.entries), node.life
-        self.step_soon(node, Appended(end))
+        self.step_soon(node, LogWritten(end))
 
         def synced() -> None:
             if node.life == life and node.raft is not None:
                 node.synced = max(node.synced, end)
-                self.step(node, Synced(end))
+                self.step(node, LogSynced(end))
 
         self.at(self.disk_ms(node), synced)
 
@@ -311,7 +311,7 @@ class Cluster:
         life, peer = node.life, self.nodes[call.to]
         open_call = [True]
 
-        def finish(event: Event) -> None:
+        def finish(event: RaftEvent) -> None:
             if open_call[0] and node.life == life and node.raft is not None:
                 open_call[0] = False
                 self.step(node, event)
@@ -320,7 +320,7 @@ class Cluster:
             if self.is_cut(node.key.node_id, call.to):
                 return
             if peer.raft is None:
-                self.at(self.delay(), lambda: finish(RpcFailed(call.correlation, delivered=False)))
+                self.at(self.delay(), lambda: finish(RequestFailed(call.correlation, delivered=False)))
                 return
             self.token += 1
             peer.calls[self.token] = answer
@@ -329,7 +329,7 @@ class Cluster:
         def answer(message: object) -> None:
             if self.is_cut(node.key.node_id, call.to) or self.rng.random() < self.faults.loss:
                 return
-            event: Event = RpcFailed(call.correlation)
+            event: RaftEvent = RequestFailed(call.correlation)
             if message is not None:
                 spans = spans_of(message)
                 event = ResponseReceived(call.correlation, message, spans)  # type: ignore[arg-type]
@@ -337,7 +337,7 @@ class Cluster:
 
         if self.rng.random() >= self.faults.loss:
             self.at(self.delay(), arrive)
-        self.at(call.timeout_ms, lambda: finish(RpcFailed(call.correlation)))
+        self.at(call.timeout_ms, lambda: finish(RequestFailed(call.correlation)))
 
     # --- what must hold ---
 
@@ -386,7 +386,7 @@ class Cluster:
     def leader(self) -> Node | None:
         """The leader of the largest epoch, if it has committed its first record."""
         best = max(
-            (n for n in self.nodes if n.raft is not None and n.raft.role is Role.LEADER),
+            (n for n in self.nodes if n.raft is not None and n.raft.role is RaftRole.LEADER),
             key=lambda n: n.raft.epoch if n.raft else -1,
             default=None,
         )
@@ -407,7 +407,7 @@ class Cluster:
         )
 
     def ask_shutdown(self, node_id: NodeId) -> None:
-        self.step(self.nodes[node_id], ShutdownAsked())
+        self.step(self.nodes[node_id], ShutdownRequested())
 
 
 def epochs_of(entries: list[Entry]) -> tuple[EpochStart, ...]:

@@ -8,8 +8,8 @@ import pytest
 from driver_world import WORLDS, World, log_path, outcome_of
 
 from jepsen.sim.disk_faults import Fail
-from quorum.driver import NotLeader
 from quorum.metadata_log import METADATA_PARTITION
+from quorum.raft import NotLeader
 from quorum.raft.quorum_state import CorruptQuorumState
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.quorum import DescribeQuorumRequest, VoteRequest
@@ -213,6 +213,41 @@ def test_a_disk_that_fails_stops_its_node_and_the_others_go_on() -> None:
     assert not leader.driver.is_leader
     world.kill(leader.driver.node_id)
     assert world.run(5_000, until=world.has_leader)
+
+
+def test_a_follower_that_meets_newer_metadata_stays_out_and_asks_to_be_stopped() -> None:
+    world = elected(5)
+    leader = world.leader
+    assert leader is not None
+    old = next(process for process in world.running.values() if process is not leader)
+    old.recorder.unsupported = b"new"
+    leader.append(b"known")
+    leader.append(b"new", b"after")
+    leader.append(b"later")
+    others = [process for process in world.running.values() if process is not old]
+    assert world.run(3_000, until=lambda: all(p.recorder.values[-1:] == [b"later"] for p in others))
+    world.run(1_000)
+    assert old.recorder.values == [b"known"], "nothing after the unsupported record is delivered"
+    assert len(old.fatal) == 1 and "a record of type 99" in old.fatal[0] and "Upgrade this node" in old.fatal[0]
+    assert not old.crashes
+    assert old.driver.end_offset == leader.driver.end_offset, "its voter still counts for the majority"
+    assert outcome_of(world, old, old.driver.stop()) is True, "it stops in good order"
+
+
+def test_a_leader_that_meets_newer_metadata_claims_nothing_and_stops_in_good_order() -> None:
+    world = World(voters=1)
+    assert world.run(5_000, until=world.has_leader)
+    world.running[0].append(b"new")
+    assert world.run(3_000, until=world.all_have(b"new"))
+    world.kill(0)
+    old = world.start(0, begin=False)
+    old.recorder.unsupported = b"new"
+    old.start()
+    assert world.run(5_000, until=lambda: bool(old.fatal))
+    world.run(1_000)
+    assert old.driver.is_leader and old.recorder.claimed is None and old.recorder.calls == []
+    assert len(old.fatal) == 1 and not old.crashes
+    assert outcome_of(world, old, old.driver.stop()) is True
 
 
 def test_a_corrupt_quorum_state_is_fatal() -> None:

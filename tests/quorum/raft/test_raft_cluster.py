@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from raft_cluster import Cluster, Faults
 
-from quorum.raft.roles import Role
+from quorum.raft.roles import RaftRole
 
 SWARM_SEEDS = range(240)
 
@@ -89,7 +89,7 @@ def test_an_isolated_leader_resigns_and_returns_as_a_follower(seed: int) -> None
     cluster.append(2)
     assert cluster.run(4_000, until=lambda: cluster.leader is not None and cluster.leader is not old)
     cluster.run(2_000)
-    assert old.raft.role is not Role.LEADER
+    assert old.raft.role is not RaftRole.LEADER
     cluster.heal()
     assert cluster.run(4_000, until=cluster.everyone_agrees)
 
