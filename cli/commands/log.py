@@ -120,7 +120,6 @@ def _dump_records(path: Path, found: FoundBatch, metadata: bool) -> list[str]:
     from cli.offline.describe import control_meaning, record_document, record_line
     from cli.offline.metadata_log import meaning
     from quorum.metadata.frame import BadRecord
-    from quorum.metadata.unsupported import UnsupportedMetadata
     from quorumlog.records import CorruptRecords
 
     try:
@@ -132,7 +131,7 @@ def _dump_records(path: Path, found: FoundBatch, metadata: bool) -> list[str]:
                 output.show_json_line(record_document(record, said))
             else:
                 print(record_line(record, said))
-    except (CorruptRecords, BadRecord, UnsupportedMetadata) as error:
+    except (CorruptRecords, BadRecord) as error:
         return [f"{path} at byte {found.position}: {error}"]
     return []
 
