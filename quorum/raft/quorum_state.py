@@ -24,7 +24,7 @@ _INT32_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumState:
-    """leader_id: None while none is known. voted: the voter that got this node's vote in `epoch`; None: nobody."""
+    """leader_id: None while none is known. voted: the voter that got this node's vote in `epoch`; None: none did."""
 
     epoch: Epoch = 0
     leader_id: NodeId | None = None

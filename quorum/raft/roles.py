@@ -201,7 +201,7 @@ class Resigned:
         del self.unacked[voter]
 
     def finish_shutdown(self) -> None:
-        """Nobody is told any more."""
+        """Send EndQuorumEpoch to no more voters."""
         self.shutdown_by_ms = None
         self.unacked.clear()
 

@@ -28,7 +28,7 @@ from quorumlog.messages.metadata_records import (
 
 
 def uuid(number: int) -> bytes:
-    """A readable identifier; above the reserved ones."""
+    """A readable id, above the reserved ones."""
     return (1000 + number).to_bytes(16, "big")
 
 
@@ -53,7 +53,7 @@ def register(
 
 
 def partition(index: int, replicas: tuple[int, ...], topic: int = 1) -> PartitionRecord:
-    """Everybody in sync, the first leads."""
+    """Every replica is in sync; the first one leads."""
     return PartitionRecord(
         partition=index,
         topic_id=uuid(topic),

@@ -1,4 +1,4 @@
-"""The loader: committed batches in, images out, in order and not before it has caught up."""
+"""The loader: committed batches in, images out, in order, once it has caught up with the high watermark."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def metadata_batch(offset: int, records: Sequence[MetadataRecord], epoch: int = 
 
 
 class Seen:
-    """A subscriber that remembers."""
+    """A subscriber that records every image."""
 
     def __init__(self) -> None:
         self.images: list[Image] = []
@@ -50,7 +50,7 @@ def test_nothing_is_published_before_the_log_has_caught_up() -> None:
     loader.on_committed(metadata_batch(1, [register(2)]), 2)
     assert seen.images == [] and loader.image is EMPTY
     assert sorted(loader.committed_image.brokers) == [1, 2]
-    loader.on_high_watermark(9)  # later news do not move the bar
+    loader.on_high_watermark(9)  # a later high watermark does not delay the first image
     loader.on_committed(metadata_batch(2, [register(3)], epoch=4), 3)
     assert [(image.offset, image.epoch) for image in seen.images] == [(3, 4)]
     loader.on_committed(metadata_batch(3, [NoOpRecord()], epoch=5), 4)
@@ -84,7 +84,7 @@ def test_control_batches_take_offsets_and_change_nothing() -> None:
     assert [(image.offset, image.epoch, len(image.brokers)) for image in seen.images] == [(2, 3, 1)]
 
 
-def test_what_cannot_be_replayed_is_raised() -> None:
+def test_records_that_cannot_be_replayed_raise() -> None:
     loader = MetadataLoader()
     with pytest.raises(UnsupportedMetadata):
         loader.on_committed(batch(0, [b"\x00\x63\x00"]), 1)

@@ -1,4 +1,4 @@
-"""Whole drivers, three and more, on the simulated loop, network and disk. One log directory per node: `/n<id>`."""
+"""Production drivers on the simulated loop, network and disk. The log directory of a node is `/n<id>`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MS = 1_000_000  # of virtual nanoseconds
 
 
 class Recorder:
-    """A RaftListener that keeps the values it was given, and checks the promises of quorum/listener.py."""
+    """A RaftListener that records what it is told and checks the promises of quorum/listener.py."""
 
     def __init__(self) -> None:
         self.values: list[bytes] = []
@@ -87,7 +87,7 @@ class LoopClock:
 
 
 class Process:
-    """One life of one node."""
+    """One process of one node, from its start to its end."""
 
     def __init__(self, world: World, node_id: NodeId, life: int) -> None:
         name = f"n{node_id}"
@@ -192,7 +192,7 @@ class World:
 
     @property
     def leader(self) -> Process | None:
-        """Whoever has claimed the largest epoch."""
+        """The process that has claimed the largest epoch; None if there is none."""
         claimed = [process for process in self.running.values() if process.recorder.claimed is not None]
         return max(claimed, key=lambda process: process.recorder.claimed or 0, default=None)
 
@@ -211,7 +211,7 @@ WORLDS: list[World] = []  # of the running test
 
 
 def outcome_of(world: World, process: Process, coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run to the end; the value, or the error."""
+    """Run the coroutine to its end. Returns its value, or the exception that it raised."""
     results: list[Any] = []
 
     async def catch() -> None:

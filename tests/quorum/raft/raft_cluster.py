@@ -1,4 +1,4 @@
-"""Pure cores, a heap of events, and a world that loses messages, processes and whatever was not synced.
+"""Cores without drivers, a heap of events, and a world that loses messages, processes and data that is not synced.
 
 Every invariant of RELIABILITY 3.3 on elections, logs and commits is checked when the effect appears that could
 break it. The world knows more than any node: what is durable where, and what was ever committed.
@@ -68,7 +68,7 @@ class Faults:
     max_delay_ms: int = 10
     max_sync_ms: int = 10
     wrong_refusal: float = 0.0
-    cut: set[frozenset[NodeId]] = field(default_factory=set)  # asked for membership only
+    cut: set[frozenset[NodeId]] = field(default_factory=set)  # only used with `in`: its order never matters
 
 
 @dataclass
@@ -81,12 +81,12 @@ class Node:
     # of this life
     life: int = 0
     raft: Raft | None = None
-    rests: list[RaftEffect] = field(default_factory=list)  # effects behind a persist
+    rests: list[RaftEffect] = field(default_factory=list)  # effects that wait for a persist
     persisting: bool = False
     disk_free_at: int = 0
     high_watermark: Offset = -1
     shutdown_finished: bool = False
-    calls: dict[int, Callable[[object], None]] = field(default_factory=dict)  # token -> how to answer
+    calls: dict[int, Callable[[object], None]] = field(default_factory=dict)  # by token: the callback for the answer
     claims: list[Epoch] = field(default_factory=list)
 
 
@@ -103,7 +103,7 @@ class Cluster:
         self.nodes = [Node(VoterKey(i, bytes([i] * 16))) for i in range(voters + observers)]
         self.token = 0
         self.next_value = 0
-        # what must hold
+        # for the invariants
         self.leaders: dict[Epoch, NodeId] = {}
         self.votes: dict[tuple[NodeId, Epoch], VoterKey] = {}
         self.prefixes: dict[tuple[Offset, Epoch], int] = {}
@@ -116,7 +116,7 @@ class Cluster:
         heapq.heappush(self.heap, (self.now + delay_ms, self.sequence, action))
 
     def run(self, duration_ms: int, until: Callable[[], bool] | None = None) -> bool:
-        """Run for so long, or until the condition holds: whether it did."""
+        """Run for so long, or until the condition holds. Returns whether it holds."""
         end = self.now + duration_ms
         while self.heap and self.heap[0][0] <= end:
             if until is not None and until():
@@ -148,7 +148,7 @@ class Cluster:
                 self.start(node_id)
 
     def kill(self, node_id: NodeId) -> None:
-        """What was not synced survives in part: a prefix of it."""
+        """A prefix of the data that was not synced survives."""
         node = self.nodes[node_id]
         assert node.raft is not None
         node.raft = None
@@ -185,10 +185,10 @@ class Cluster:
 
         self.at(delay_ms, act)
 
-    # --- what nodes ask for ---
+    # --- effects ---
 
     def append(self, count: int = 1) -> bool:
-        """One entry each through any node that believes to lead."""
+        """Append one entry on each node that leads, in its own view."""
         leaders = [node for node in self.nodes if node.raft is not None and node.raft.role is RaftRole.LEADER]
         if not leaders:
             return False
@@ -248,7 +248,7 @@ class Cluster:
         self.later(node, 0, event)
 
     def disk_ms(self, node: Node) -> int:
-        """Time until one more sync of this node's only disk is done."""
+        """How long one more sync takes on this node's disk."""
         node.disk_free_at = max(node.disk_free_at, self.now) + self.rng.randint(0, self.faults.max_sync_ms)
         return node.disk_free_at - self.now
 
@@ -263,7 +263,7 @@ class Cluster:
         self.perform(node)
 
     def write(self, node: Node, offset: Offset, entries: list[Entry]) -> None:
-        """Written at once, synced later; both are told in order."""
+        """Write at once and sync later. The core is told both, in order."""
         assert offset == len(node.entries), "an append that leaves a gap"
         node.entries.extend(entries)
         self.check_matching(node, offset)
@@ -339,7 +339,7 @@ class Cluster:
             self.at(self.delay(), arrive)
         self.at(call.timeout_ms, lambda: finish(RequestFailed(call.correlation)))
 
-    # --- what must hold ---
+    # --- invariants ---
 
     def check_send(self, node: Node, call: Send) -> None:
         message, node_id = call.message, node.key.node_id
@@ -359,7 +359,7 @@ class Cluster:
         assert node.entries[: len(self.committed)] == self.committed, f"leader of {epoch} lacks committed records"
 
     def check_matching(self, node: Node, first: Offset) -> None:
-        """Same offset and epoch: same record, and the same record before it."""
+        """Log matching: entries of the same offset and epoch are equal, and so are the entries before them."""
         for offset in range(first, len(node.entries)):
             epoch, value = node.entries[offset]
             before = node.entries[offset - 1] if offset else None
@@ -380,7 +380,7 @@ class Cluster:
             self.committed = list(mine)
         assert self.committed[:offset] == mine, "two histories committed"
 
-    # --- questions ---
+    # --- queries ---
 
     @property
     def leader(self) -> Node | None:
@@ -393,7 +393,7 @@ class Cluster:
         return best if best is not None and best.raft is not None and best.raft.epoch in best.claims else None
 
     def everyone_agrees(self) -> bool:
-        """One leader, followed by all, everything committed everywhere."""
+        """Whether there is one leader, every node follows it, and all entries are committed on every node."""
         leader = self.leader
         if leader is None or leader.raft is None or leader.high_watermark != len(leader.entries):
             return False

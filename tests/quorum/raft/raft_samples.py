@@ -1,4 +1,4 @@
-"""One core and the few events that most tests begin with."""
+"""A core in each role, and the events that most tests need."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def make_raft(
     epochs: tuple[EpochStart, ...] = (),
     saved: QuorumState | None = None,
 ) -> Raft:
-    """Not started."""
+    """A core that is not started."""
     return Raft(
         key=VoterKey(node_id, bytes([node_id]) * 16),
         voters=voter_set(voters),
@@ -161,7 +161,7 @@ def reply_of(effects: list[RaftEffect]) -> object:
 
 
 def names(effects: list[RaftEffect]) -> list[str]:
-    """For the order of effects: a Send or Reply is named by its message."""
+    """The effects by the names of their types, in order; a Send or Reply by that of its message."""
     return [
         type(effect.message).__name__ if isinstance(effect, Send | Reply) else type(effect).__name__
         for effect in effects
@@ -173,5 +173,5 @@ def persisted(effects: list[RaftEffect]) -> list[QuorumState]:
 
 
 def role_of(raft: Raft) -> RaftRole:
-    """Asked by a call, lest a type checker think that it stays as it was."""
+    """A call, because a type checker would take the property for a constant between two assertions."""
     return raft.role

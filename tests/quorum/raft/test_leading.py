@@ -58,10 +58,10 @@ def marks(effects: list[RaftEffect]) -> list[int]:
     ("voters", "acknowledged", "want"),
     [
         (1, [], 11),
-        (2, [(1, 10)], None),  # its epoch's first record is not on a majority
+        (2, [(1, 10)], None),  # the first record of the epoch is not on a majority
         (2, [(1, 11)], 11),
         (3, [(1, 11)], 11),
-        (3, [(1, 10), (2, 10)], None),  # nothing of an older epoch is committed by counting
+        (3, [(1, 10), (2, 10)], None),  # records of an older epoch are not committed by counting
         (5, [(1, 11)], None),
         (5, [(1, 11), (2, 11)], 11),
     ],
@@ -89,11 +89,11 @@ def test_followers_may_commit_what_the_leader_has_only_written() -> None:
     assert raft.high_watermark == 11
 
 
-def test_the_high_watermark_never_falls_and_a_claim_is_told_once() -> None:
+def test_the_high_watermark_never_falls_and_the_leadership_is_claimed_once() -> None:
     raft = leader(**LOG)
     effects = raft.step(fetch(11, 5), 1)
     assert [e for e in effects if isinstance(e, LeadershipClaimed)] == [LeadershipClaimed(5, 11)]
-    effects = raft.step(fetch(5, 4), 2)  # it lost its disk
+    effects = raft.step(fetch(5, 4), 2)  # the follower has lost its disk
     assert not marks(effects) and raft.high_watermark == 11
     effects = raft.step(fetch(11, 5), 3)
     assert not marks(effects) and "LeadershipClaimed" not in names(effects)
@@ -108,7 +108,7 @@ def test_observers_are_not_counted() -> None:
 # --- appends ---
 
 
-def test_append_gives_offsets_in_order_of_asking() -> None:
+def test_appends_get_offsets_in_the_order_of_requests() -> None:
     raft = leader(**LOG)
     first = raft.step(AppendRequested(5, [b"a", b"b"]), 1)
     second = raft.step(AppendRequested(5, [b"c"]), 1)
@@ -160,7 +160,7 @@ def test_divergence(offset: int, last_epoch: int, want: tuple[int, int]) -> None
 
 
 def parked_leader() -> Raft:
-    """Everything committed, and known to the follower whose fetch (token 1) is parked."""
+    """Everything is committed, and the follower whose fetch (token 1) is parked knows it."""
     raft = leader(**LOG)
     raft.step(fetch(11, 5, token=9), 1)
     assert raft.step(fetch(11, 5, token=1, known=11), 2) == []
@@ -190,7 +190,7 @@ def test_a_parked_fetch_ends_with_its_time() -> None:
     assert isinstance(answer, QuorumFetchResponse) and answer.error_code == 0 and answer.records == b""
 
 
-def test_parked_and_reading_fetches_end_with_the_leadership() -> None:
+def test_parked_fetches_and_reads_end_with_the_leadership() -> None:
     raft = parked_leader()
     raft.step(AppendRequested(5, [b"a"]), 3)
     raft.step(fetch(11, 5, replica=2, token=2, known=11), 3)
@@ -209,7 +209,7 @@ def test_a_full_purgatory_answers_at_once() -> None:
     assert isinstance(answer, QuorumFetchResponse) and answer.error_code == 0
 
 
-# --- keeping and losing the quorum ---
+# --- check-quorum and resignation ---
 
 
 def test_check_quorum() -> None:
@@ -229,14 +229,14 @@ def test_five_voters_need_two_others() -> None:
     assert role_of(raft) is RaftRole.RESIGNED
 
 
-def test_observers_keep_no_quorum() -> None:
+def test_fetches_of_observers_do_not_count_for_check_quorum() -> None:
     raft = leader(**LOG)
     raft.step(fetch(11, 5, replica=7), 1_400)
     raft.step(TimerFired(), 1_500)
     assert role_of(raft) is RaftRole.RESIGNED
 
 
-def test_a_single_voter_needs_nobody() -> None:
+def test_a_single_voter_has_no_check_quorum() -> None:
     raft = leader(voters=1)
     assert raft.deadline_ms() is None
 
@@ -251,7 +251,7 @@ def test_a_resigned_leader_never_stays_in_its_epoch() -> None:
     assert (role_of(raft), raft.epoch) == (RaftRole.UNATTACHED, 6)
 
 
-def test_voters_that_do_not_fetch_are_told_again_who_leads() -> None:
+def test_begin_quorum_epoch_is_repeated_for_voters_that_do_not_fetch() -> None:
     raft = leader()
     raft.step(fetch(1, 5, replica=1), 300)
     (again,) = sends(raft.step(TimerFired(), 500), BeginQuorumEpochRequest)
@@ -272,7 +272,7 @@ def test_shutdown_of_a_follower_ends_at_once() -> None:
     assert ShutdownFinished() in follower().step(ShutdownRequested(), 1)
 
 
-# --- being told ---
+# --- EndQuorumEpoch and BeginQuorumEpoch received ---
 
 
 @pytest.mark.parametrize(("successors", "delay_ms"), [((0, 2), 0), ((2, 0), 500), ((2,), 1_000)])

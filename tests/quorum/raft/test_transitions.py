@@ -1,4 +1,4 @@
-"""The transition table, from x to, and what a start makes of a saved state (KRAFT 2.1, ORACLES QuorumStateTest)."""
+"""Every transition from each role, and the first role for each saved state (KRAFT 2.1, ORACLES QuorumStateTest)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_start(saved: QuorumState, epochs: tuple[EpochStart, ...], role: RaftRol
     assert (role_of(raft), raft.epoch) == (role, epoch)
 
 
-# Which voter waits how long where it starts as unattached: by rank, or as long as a leader may take to be heard of.
+# How long a voter that starts unattached waits for its election: by rank at the very first start, else the time-out.
 NEVER_LED = [(node_id, QuorumState(), (), (node_id * 75, node_id * 75 + 25)) for node_id in range(3)]
 MAY_BE_LED = [
     (0, QuorumState(epoch=1), (), (500, 1_000)),
@@ -86,7 +86,7 @@ MAY_BE_LED = [
 def test_first_election(
     node_id: int, saved: QuorumState, epochs: tuple[EpochStart, ...], within_ms: tuple[int, int]
 ) -> None:
-    """Where no epoch was ever heard of, there is no leader to wait for."""
+    """A voter that has never heard of an epoch does not wait for a leader."""
     raft = make_raft(node_id, saved=saved, epochs=epochs, end=5 if epochs else 0)
     raft.step(Started(), 7_000)
     assert isinstance(raft._core.role, Unattached) and raft._core.role.election_at_ms is not None
@@ -101,7 +101,7 @@ def test_an_observer_starts_no_candidacy_whatever_was_saved() -> None:
 
 
 def test_a_voter_on_another_disk_is_an_observer() -> None:
-    """An amnesiac may not vote as the one that it was."""
+    """A voter that lost its directory does not know its promises, so it must not vote."""
     raft = make_raft()
     raft._core.voters = VoterSet(replace(voter, directory_id=bytes([9]) * 16) for voter in voter_set().voters)
     raft.step(Started(), 0)
