@@ -12,6 +12,7 @@ node stays out until it is upgraded. Bytes that no software wrote give BadRecord
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 from quorum.metadata.unsupported import UnsupportedMetadata
@@ -134,14 +135,9 @@ def encode_record(record: MetadataRecord, level: int) -> bytes:
 
     A field that the level's version lacks must hold its default: it would be lost.
     """
-    kind = _BY_RECORD[type(record)]
-    version = kind.version_at(level)
-    assert version >= kind.lowest, f"{kind.name} is not written before metadata.version {kind.written_from[0]}"
-    assert not (lost := _set_fields(record, kind.fields_after(version))), f"{kind.name} version {version} lacks {lost}"
-    out = bytearray()
-    for number in (FRAME_VERSION, kind.number, version):
-        write_uvarint(out, number)
-    return bytes(out) + kind.encode(record)
+    header, lacks = _frame_header(type(record), level)
+    assert not (lost := _set_fields(record, lacks)), f"{type(record).__name__} at level {level} lacks {lost}"
+    return header + _BY_RECORD[type(record)].encode(record)
 
 
 def decode_record(data: bytes) -> MetadataRecord:
@@ -163,6 +159,18 @@ def decode_record(data: bytes) -> MetadataRecord:
     return _decode_message(kind, version, data[position:])
 
 
+@cache
+def _frame_header(record: type, level: int) -> tuple[bytes, tuple[str, ...]]:
+    """The frame before the message, and the record's fields that its version at this level does not have."""
+    kind = _BY_RECORD[record]
+    version = kind.version_at(level)
+    assert version >= kind.lowest, f"{kind.name} is not written before metadata.version {kind.written_from[0]}"
+    out = bytearray()
+    for number in (FRAME_VERSION, kind.number, version):
+        write_uvarint(out, number)
+    return bytes(out), kind.fields_after(version)
+
+
 def _decode_message(kind: _RecordType, version: int, message: bytes) -> MetadataRecord:
     try:
         record = kind.decode(message)
@@ -172,7 +180,7 @@ def _decode_message(kind: _RecordType, version: int, message: bytes) -> Metadata
     if known != len(message):
         found = f"{kind.name} version {version} with unknown fields ({len(message) - known} of {len(message)} bytes)"
         raise UnsupportedMetadata(found, "the fields of its schema alone")
-    if early := _set_fields(record, kind.fields_after(version)):
+    if version < kind.highest and (early := _set_fields(record, kind.fields_after(version))):
         raise BadRecord(f"{kind.name} version {version} with fields of a later version: {early}")
     return record
 
