@@ -135,9 +135,10 @@ def encode_record(record: MetadataRecord, level: int) -> bytes:
 
     A field that the level's version lacks must hold its default: it would be lost.
     """
-    header, lacks = _frame_header(type(record), level)
-    assert not (lost := _set_fields(record, lacks)), f"{type(record).__name__} at level {level} lacks {lost}"
-    return header + _BY_RECORD[type(record)].encode(record)
+    kind = _BY_RECORD[type(record)]
+    header, lacks = _frame_header(kind.number, level)
+    assert not (lost := _set_fields(record, lacks)), f"{kind.name} at level {level} lacks {lost}"
+    return header + kind.encode(record)
 
 
 def decode_record(data: bytes) -> MetadataRecord:
@@ -160,14 +161,14 @@ def decode_record(data: bytes) -> MetadataRecord:
 
 
 @cache
-def _frame_header(record: type, level: int) -> tuple[bytes, tuple[str, ...]]:
-    """The frame before the message, and the record's fields that its version at this level does not have."""
-    kind = _BY_RECORD[record]
+def _frame_header(number: int, level: int) -> tuple[bytes, tuple[str, ...]]:
+    """For a record type: the frame before the message, and the fields that its version at this level lacks."""
+    kind = _BY_NUMBER[number]
     version = kind.version_at(level)
     assert version >= kind.lowest, f"{kind.name} is not written before metadata.version {kind.written_from[0]}"
     out = bytearray()
-    for number in (FRAME_VERSION, kind.number, version):
-        write_uvarint(out, number)
+    for part in (FRAME_VERSION, number, version):
+        write_uvarint(out, part)
     return bytes(out), kind.fields_after(version)
 
 
