@@ -36,6 +36,9 @@ class Delivery:
         self._reading = False
         self.stopped = False
 
+    def stop(self) -> None:
+        self.stopped = True
+
     @property
     def delivered(self) -> Offset:
         """Exclusive end of what the listeners have been given."""

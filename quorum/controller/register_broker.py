@@ -1,10 +1,13 @@
-"""RegisterBroker: a process says that it is broker N, and where (KRAFT 2.6, KIP-631, KIP-858).
+"""RegisterBroker: a process registers as broker N, with its addresses, directories and features.
 
-- The same incarnation again keeps its epoch, and its state; a retry changes nothing.
-- Another incarnation is refused while the registered one's session is valid (DUPLICATE_BROKER_REGISTRATION).
-- A new incarnation gets the offset of its record as broker epoch, and starts fenced. Before that, the old one leaves
-  every ISR.
-- previous_broker_epoch equal to the registered epoch is the proof of a clean stop.
+Sources: KRAFT 2.6, KIP-631, KIP-858, KIP-584.
+
+- An incarnation that registers again keeps its epoch and its state. A retry changes nothing.
+- Another incarnation is refused while the session of the registered one is valid (DUPLICATE_BROKER_REGISTRATION).
+- A broker whose feature ranges do not cover every finalized level is refused (UNSUPPORTED_VERSION).
+- A new incarnation gets the offset of its record as broker epoch and starts fenced. Before that, the old incarnation
+  is removed from every ISR.
+- A previous_broker_epoch that equals the registered epoch proves that the broker was stopped cleanly.
 """
 
 from __future__ import annotations
@@ -14,6 +17,9 @@ from dataclasses import replace
 from quorum.controller.draft import Draft, Slices
 from quorum.controller.fencing import replace_incarnation
 from quorum.metadata.changes import registered_broker
+from quorum.metadata.features import describe_range, uncovered
+from quorum.metadata.frame import has_field
+from quorum.metadata.image import Image
 from quorum.metadata.registration import BrokerRegistration, is_reserved_directory
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import UUID_BYTES, BrokerEpoch, NodeId, Uuid, format_uuid
@@ -32,6 +38,7 @@ def register_broker(draft: Draft, request: RegisterBrokerRequest) -> Slices[Regi
             f"broker {request.broker_id} is alive as incarnation {format_uuid(existing.incarnation_id)}",
         )
     _check_identity(request)
+    _check_features(draft.image, request)
     _check_directories(draft, request)
     if existing is not None and same_process:
         return (yield from _register_again(draft, request, existing))
@@ -41,14 +48,16 @@ def register_broker(draft: Draft, request: RegisterBrokerRequest) -> Slices[Regi
 def _register_again(
     draft: Draft, request: RegisterBrokerRequest, existing: BrokerRegistration
 ) -> Slices[RegisterBrokerResponse]:
-    record = _record(request, existing.broker_epoch, existing.fenced, existing.in_controlled_shutdown)
-    after = registered_broker(record)
+    def record() -> RegisterBrokerRecord:
+        return _record(draft, request, existing.broker_epoch, existing.fenced, existing.in_controlled_shutdown)
+
+    after = registered_broker(record())
     if after != existing:
         kept = tuple(directory for directory in existing.log_directories if directory in after.log_directories)
         yield from replace_incarnation(
             draft, replace(existing, log_directories=kept), after.log_directories, clean=True
         )
-        draft.add(record)
+        draft.add(record())
         draft.state.elections_wanted = True  # a directory may have come back
     return RegisterBrokerResponse(broker_epoch=existing.broker_epoch)
 
@@ -58,15 +67,20 @@ def _register_new(
 ) -> Slices[RegisterBrokerResponse]:
     if existing is not None:
         clean = request.previous_broker_epoch == existing.broker_epoch
-        after = registered_broker(_record(request, existing.broker_epoch, fenced=True, stopping=False))
+        after = registered_broker(_record(draft, request, existing.broker_epoch, fenced=True, stopping=False))
         yield from replace_incarnation(draft, after, after.log_directories, clean)
     epoch = draft.next_offset
-    draft.add(_record(request, epoch, fenced=True, stopping=False))
+    draft.add(_record(draft, request, epoch, fenced=True, stopping=False))
     draft.state.sessions.forget(request.broker_id)
     return RegisterBrokerResponse(broker_epoch=epoch)
 
 
-def _record(request: RegisterBrokerRequest, epoch: BrokerEpoch, fenced: bool, stopping: bool) -> RegisterBrokerRecord:
+def _record(
+    draft: Draft, request: RegisterBrokerRequest, epoch: BrokerEpoch, fenced: bool, stopping: bool
+) -> RegisterBrokerRecord:
+    """With what the metadata.version in force has room for."""
+    level = draft.image.metadata_version
+    features = sorted(request.features, key=lambda supported: supported.name)
     return RegisterBrokerRecord(
         broker_id=request.broker_id,
         incarnation_id=request.incarnation_id,
@@ -76,6 +90,7 @@ def _record(request: RegisterBrokerRequest, epoch: BrokerEpoch, fenced: bool, st
         fenced=fenced,
         in_controlled_shutdown=stopping,
         log_directories=tuple(sorted(request.log_directories)),
+        features=tuple(features) if has_field(RegisterBrokerRecord, "features", level) else (),
     )
 
 
@@ -95,6 +110,16 @@ def _check_identity(request: RegisterBrokerRequest) -> None:
         raise _invalid(request, f"needs one or more listeners with different names, has {names}")
     if any(not endpoint.host or not 0 < endpoint.port < 65_536 for endpoint in request.endpoints):
         raise _invalid(request, "has a listener without a host or a port")
+
+
+def _check_features(image: Image, request: RegisterBrokerRequest) -> None:
+    names = [supported.name for supported in request.features]
+    if len(set(names)) < len(names) or any(not 1 <= s.min_level <= s.max_level for s in request.features):
+        raise _invalid(request, f"needs one range of levels from 1 on per feature, has {request.features}")
+    for name, level in uncovered(image.features, request.features):
+        supports = describe_range(name, request.features)
+        text = f"broker {request.broker_id} supports {supports}; the cluster uses level {level}: upgrade the broker"
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, text)
 
 
 def _check_directories(draft: Draft, request: RegisterBrokerRequest) -> None:

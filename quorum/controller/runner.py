@@ -101,7 +101,8 @@ class OperationRunner:
         assert epoch is not None
         first = driver.end_offset
         assert first == self._core.tip.offset, f"{first} != {self._core.tip.offset}"
-        end_offset = driver.append(epoch, [encode_record(record) for record in piece.records])
+        level = piece.delta.base.metadata_version
+        end_offset = driver.append(epoch, [encode_record(record, level) for record in piece.records])
         assert end_offset == first + len(piece.records), f"{end_offset} != {first} + {len(piece.records)}"
         self._core.appended(operation, piece, end_offset, self._clock.now_ms())
 

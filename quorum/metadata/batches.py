@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from quorum.metadata.delta import Delta
+from quorum.metadata.features import check_supported
 from quorum.metadata.frame import BadRecord, MetadataRecord, decode_record
+from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.ids import Epoch, Offset
+from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.records import BatchHeader, decode_batch, verify_crc
 
 
@@ -17,11 +21,14 @@ class ReplayedTo(NamedTuple):
     epoch: Epoch
 
 
-def metadata_records(batches: bytes, header: BatchHeader, expected_offset: Offset) -> Iterator[MetadataRecord]:
-    """The records of one batch, which begins at `expected_offset`.
+def metadata_records(
+    batches: bytes, header: BatchHeader, expected_offset: Offset, delta: Delta
+) -> Iterator[MetadataRecord]:
+    """The records of one batch, which begins at `expected_offset`. delta: where they are replayed, one by one.
 
-    Control batches (LeaderChange, voters) are the quorum's own: they take offsets and hold no metadata.
-    Raises CorruptRecords and BadRecord: each means that this node must not go on.
+    Control batches (LeaderChange, voters) belong to the quorum: they take offsets and hold no metadata.
+    Raises CorruptRecords, BadRecord and UnsupportedMetadata. Each means that this node must not go on; after
+    UnsupportedMetadata, newer software can.
     """
     assert header.base_offset == expected_offset, f"batch at {header.base_offset}, expected {expected_offset}"
     verify_crc(batches, header)
@@ -30,4 +37,16 @@ def metadata_records(batches: bytes, header: BatchHeader, expected_offset: Offse
     for record in decode_batch(batches, header):
         if record.value is None:
             raise BadRecord(f"the record at offset {record.offset} has no value")
-        yield decode_record(record.value)
+        try:
+            decoded = _understood(record.value)
+        except UnsupportedMetadata as error:
+            raise error.at(record.offset, delta.metadata_version) from None
+        yield decoded
+
+
+def _understood(value: bytes) -> MetadataRecord:
+    """Raises BadRecord, UnsupportedMetadata: also for a level that the cluster finalized and this software lacks."""
+    record = decode_record(value)
+    if isinstance(record, FeatureLevelRecord):
+        check_supported(record.name, record.level)
+    return record

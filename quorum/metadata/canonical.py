@@ -1,8 +1,8 @@
-"""One value, one byte string, in every process and version: what the state hash is computed over.
+"""The canonical bytes of a value, the same in every process and version. The state hash is computed over them.
 
 Protobuf promises no canonical form, so this is our own. An entry of an image is encoded in one of two ways:
 
-- `entry_hash`: any value; a tag, a length where one is needed, the bytes.
+- `entry_hash`: any value. It is a tag, its length where one is needed, and its bytes.
 - `packed_hash`: numbers and identifiers of 16 bytes, packed in one call. Partitions use it: fencing a broker hashes
   each of its partitions twice, and that was most of the work.
 """

@@ -1,11 +1,11 @@
 """From one image to the next, record by record.
 
     delta = Delta(base)
-    delta.replay(record)                # raises ReplayError; the delta is then of no use
+    delta.replay(record)                # after ReplayError the delta must not be used
     image = delta.apply(end_offset, epoch)
 
-What changed is listed in the order of keys, never in that of records, so that it does not depend on how batches were
-cut. A thing that was changed and taken away again within one delta appears only as deleted, if the base had it at all.
+Changes are listed in the order of keys, not of records, so that the lists do not depend on how batches were cut. An
+entry that was changed and then removed within one delta is listed as deleted, and only if the base had it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from immutables import Map
 
 from quorum.metadata.canonical import MODULUS
 from quorum.metadata.changes import changed_broker, changed_partition, created_partition, registered_broker
+from quorum.metadata.features import metadata_version
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import (
     TOPIC_RESOURCE,
@@ -48,7 +49,7 @@ from quorumlog.messages.metadata_records import (
 
 
 class ReplayError(Exception):
-    """A record that does not fit the state it meets: a writer's mistake, or a log that is not ours."""
+    """A record that does not fit the image before it: a mistake of the writer, or a log of another system."""
 
     def __init__(self, record: MetadataRecord, reason: str) -> None:
         super().__init__(f"{reason}: {record}")
@@ -57,7 +58,7 @@ class ReplayError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedPartition:
-    """before: None for a partition that the base did not have."""
+    """before: None for a partition that is new in this delta."""
 
     topic: TopicImage
     index: int
@@ -66,7 +67,7 @@ class ChangedPartition:
 
 
 class Delta:
-    """Changes since `base`. Persistent maps make every step cheap and leave `base` untouched."""
+    """Changes since `base`. The maps are persistent: each step is cheap and leaves `base` untouched."""
 
     def __init__(self, base: Image) -> None:
         self.base = base
@@ -83,6 +84,11 @@ class Delta:
         self._touched_topics: dict[Uuid, None] = {}
         self._touched_partitions: dict[tuple[Uuid, int], None] = {}
         self._touched_configs: dict[ConfigResource, None] = {}
+
+    @property
+    def metadata_version(self) -> int:
+        """The level in force after the records replayed so far."""
+        return metadata_version(self._features)
 
     def replay(self, record: MetadataRecord) -> None:
         """Apply one record. Raises ReplayError."""
@@ -131,7 +137,7 @@ class Delta:
 
     @property
     def changed_brokers(self) -> list[NodeId]:
-        """Registered, changed or unregistered; by id. Those that the new image lacks are gone."""
+        """Registered, changed or unregistered, by id. An unregistered one is not in the new image."""
         return [
             broker_id
             for broker_id in sorted(self._touched_brokers)
@@ -140,7 +146,7 @@ class Delta:
 
     @property
     def changed_topics(self) -> list[TopicImage]:
-        """New, or with a partition that is new or changed; as they are now; by id."""
+        """Topics that are new or have a new or changed partition, as they are now, by id."""
         return [self._topics[topic_id] for topic_id in sorted(self._touched_topics) if topic_id in self._topics]
 
     @property
@@ -149,13 +155,13 @@ class Delta:
 
     @property
     def deleted_topics(self) -> list[TopicImage]:
-        """As the base had them; by id. Only these may ever be removed from a disk (DESIGN 6)."""
+        """As the base had them, by id. No other topic may ever be removed from a disk (DESIGN 6)."""
         gone = [topic_id for topic_id in sorted(self._touched_topics) if topic_id not in self._topics]
         return [self.base.topics[topic_id] for topic_id in gone if topic_id in self.base.topics]
 
     @property
     def changed_partitions(self) -> list[ChangedPartition]:
-        """New or changed, of topics that still are; by topic id and index."""
+        """New or changed, of topics that still exist, by topic id and index."""
         changes = []
         for topic_id, index in sorted(self._touched_partitions):
             topic = self._topics.get(topic_id)
@@ -167,7 +173,7 @@ class Delta:
 
     @property
     def changed_configs(self) -> list[ConfigResource]:
-        """Resources with a setting that was set or taken back, also those of deleted topics; by type and name."""
+        """Resources with a setting that was set or removed, deleted topics included, by type and name."""
         return sorted(self._touched_configs)
 
     # One record each.
@@ -286,5 +292,5 @@ class Delta:
         self._next_producer_id = record.next_producer_id
 
     def _swap(self, old: int | None, new: int | None) -> None:
-        """Replace an entry's hash in the sum; None: no entry."""
+        """Replace one entry's hash in the sum. None: the entry does not exist."""
         self._hash = (self._hash - (old or 0) + (new or 0)) % MODULUS

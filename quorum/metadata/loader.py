@@ -96,12 +96,12 @@ class MetadataLoader:
     # What the quorum tells (RaftListener).
 
     def on_committed(self, batches: bytes, end_offset: Offset) -> Steps:
-        """Raises CorruptRecords, BadRecord and ReplayError: this node must not go on."""
+        """Raises CorruptRecords, BadRecord, ReplayError and UnsupportedMetadata: this node must not go on."""
         assert not self._replaying, "the steps of the last call are not all done"
         self._replaying = True
         work = 0
         for header in headers(batches):
-            for record in metadata_records(batches, header, self._at.end_offset):
+            for record in metadata_records(batches, header, self._at.end_offset, self._pending):
                 if work >= MAX_WORK_PER_STEP:
                     yield
                     work = 0

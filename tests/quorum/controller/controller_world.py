@@ -12,6 +12,7 @@ from quorum.controller.operation import Operation
 from quorum.controller.runner import OperationRunner
 from quorum.metadata.check import violations
 from quorum.metadata.delta import Delta
+from quorum.metadata.features import SUPPORTED
 from quorum.metadata.frame import MetadataRecord, decode_record
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.registration import PartitionRegistration
@@ -45,6 +46,7 @@ def registration(broker_id: int, incarnation: int = 0, /, **changes: Any) -> Reg
         "incarnation_id": uuid(10_000 + 100 * broker_id + incarnation),
         "endpoints": (Endpoint(name="INTERNAL", host="127.0.0.1", port=9000 + broker_id),),
         "log_directories": (uuid(broker_id),),
+        "features": SUPPORTED,
     }
     return RegisterBrokerRequest(**fields | changes)
 
@@ -88,9 +90,13 @@ class StillUnderWay(Exception):
 class LogDriver:
     """A log that takes everything, and a replay of it that must be sound after each record."""
 
-    def __init__(self) -> None:
-        self.records: list[MetadataRecord] = []
-        self.replayed: Image = EMPTY
+    def __init__(self, records: tuple[MetadataRecord, ...]) -> None:
+        """records: those that are there at the start."""
+        self.records: list[MetadataRecord] = list(records)
+        delta = Delta(EMPTY)
+        for record in records:
+            delta.replay(record)
+        self.replayed: Image = delta.apply(len(records), 1) if records else EMPTY
         self.batches: list[int] = []  # records of each
         self.leads = True
 
@@ -145,19 +151,20 @@ class World:
     Turns are run by hand: `ask` runs them until nothing is under way, `begin` only as far as the call itself goes.
     """
 
-    def __init__(self, seed: int = 0, **config: Any) -> None:
+    def __init__(self, seed: int = 0, *, log: tuple[MetadataRecord, ...] = (), **config: Any) -> None:
+        """log: what an earlier controller wrote."""
         self.core = Controller(
             cluster_id=CLUSTER,
             config=ControllerConfig(broker_session_timeout_ms=SESSION_MS, **config),
             rng=random.Random(seed),
         )
-        self.driver = LogDriver()
+        self.driver = LogDriver(log)
         self.now_ms = 1_000
         self.interleave = False  # leave operations under way; `told` has their callers
         self.told: list[Told] = []
         self.runner = HandRunner(self.core, _ClockOf(self), self.core.resign)
         self.runner.driver = self.driver
-        self.runner.submit(self.core.claim(EMPTY, 1, self.now_ms))
+        self.runner.submit(self.core.claim(self.driver.replayed, 1, self.now_ms))
         self.finish()
 
     @property

@@ -1,4 +1,4 @@
-"""The loader: committed batches in, images out, in order and not before it has caught up."""
+"""The loader: committed batches in, images out, in order, once it has caught up with the high watermark."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from metadata_samples import EVERY_RECORD, image_of, partition, register, uuid
 
 from quorum.metadata.delta import Delta
+from quorum.metadata.features import LATEST_LEVEL
 from quorum.metadata.frame import BadRecord, MetadataRecord, encode_record
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.loader import (
@@ -18,6 +19,7 @@ from quorum.metadata.loader import (
     PARTITIONS_GONE_PER_RECORD,
     MetadataLoader,
 )
+from quorum.metadata.unsupported import UnsupportedMetadata
 from quorum.subscription import MetadataSubscription
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import NoOpRecord, RemoveTopicRecord, TopicRecord
@@ -31,7 +33,7 @@ def batch(offset: int, values: Sequence[bytes], epoch: int = 1) -> bytes:
 
 
 def metadata_batch(offset: int, records: Sequence[MetadataRecord], epoch: int = 1) -> bytes:
-    return batch(offset, [encode_record(record) for record in records], epoch)
+    return batch(offset, [encode_record(record, LATEST_LEVEL) for record in records], epoch)
 
 
 def deliver(loader: MetadataLoader, batches: bytes, end_offset: int) -> int:
@@ -40,7 +42,7 @@ def deliver(loader: MetadataLoader, batches: bytes, end_offset: int) -> int:
 
 
 class Seen:
-    """A subscriber that remembers."""
+    """A subscriber that records every image."""
 
     def __init__(self) -> None:
         self.images: list[Image] = []
@@ -59,7 +61,7 @@ def test_nothing_is_published_before_the_log_has_caught_up() -> None:
     deliver(loader, metadata_batch(1, [register(2)]), 2)
     assert seen.images == [] and loader.image is EMPTY
     assert sorted(loader.committed_image.brokers) == [1, 2]
-    loader.on_high_watermark(9)  # later news do not move the bar
+    loader.on_high_watermark(9)  # a later high watermark does not delay the first image
     deliver(loader, metadata_batch(2, [register(3)], epoch=4), 3)
     assert [(image.offset, image.epoch) for image in seen.images] == [(3, 4)]
     deliver(loader, metadata_batch(3, [NoOpRecord()], epoch=5), 4)
@@ -150,10 +152,12 @@ def test_before_it_has_caught_up_a_batch_alone_ends_no_step() -> None:
     assert deliver(loader, batches, MAX_WORK_PER_STEP) == 1
 
 
-def test_what_cannot_be_replayed_is_raised() -> None:
+def test_records_that_cannot_be_replayed_raise() -> None:
     loader = MetadataLoader()
-    with pytest.raises(BadRecord):
+    with pytest.raises(UnsupportedMetadata):
         deliver(loader, batch(0, [b"\x00\x63\x00"]), 1)
+    with pytest.raises(BadRecord):
+        deliver(MetadataLoader(), batch(0, [b"\x00\x02\x00\xff\xff"]), 1)
     damaged = bytearray(metadata_batch(0, [TopicRecord(name="t", topic_id=uuid(1)), partition(0, (1,))]))
     damaged[-1] ^= 1
     with pytest.raises(CorruptRecords):
