@@ -119,7 +119,7 @@ class FakeContext:
 class Bench:
     """One node's controller, on a loop of virtual time."""
 
-    def __init__(self, driver: Callable[[Sequence[Any]], FakeDriver] | None = None) -> None:
+    def __init__(self, driver: Callable[[Sequence[Any]], FakeDriver] | None = None, **config: Any) -> None:
         self.scheduler = Scheduler(seed=1)
         self.loop = SimLoop(self.scheduler, "a")
         self.clock = SimClock(self.scheduler)
@@ -128,7 +128,7 @@ class Bench:
         self.service = ControllerService(
             node_id=1,
             cluster_id=CLUSTER,
-            config=ControllerConfig(broker_session_timeout_ms=SESSION_MS),
+            config=ControllerConfig(broker_session_timeout_ms=SESSION_MS, **config),
             clock=self.clock,
             rng=random.Random(1),
             transport=self.transport,  # type: ignore[arg-type]
