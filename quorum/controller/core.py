@@ -60,7 +60,7 @@ class Controller:
         return Operation("activation", in_one_slice(activate), self.state)
 
     def resign(self) -> None:
-        """Be active no more. Everything that was not committed may vanish; every operation is dropped."""
+        """Stop being active. Every operation is dropped; what was appended and not committed may be lost."""
         for operation in self.queue.clear():
             operation.drop()
             if operation.caller is not None:
@@ -123,7 +123,7 @@ class Controller:
     # Time.
 
     def on_stall(self, now_ms: int) -> None:
-        """This process stood still: heartbeats may wait in its sockets, and are read before any broker is fenced."""
+        """This process stood still. Heartbeats may wait in its sockets; they are read before any broker is fenced."""
         self.sessions.hold(now_ms + STALL_GRACE_MS)
 
     def expired_broker(self, now_ms: int) -> NodeId | None:

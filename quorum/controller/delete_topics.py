@@ -1,4 +1,4 @@
-"""DeleteTopics: by name or by id. The record takes the partitions and the settings along; brokers remove the data."""
+"""DeleteTopics: by name or by id. The record removes partitions and settings as well; brokers remove the data."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Draft:
         self._work = 0
 
     def preview(self) -> Draft:
-        """A draft on the same image whose records nobody appends."""
+        """A draft on the same image. Its records are not appended."""
         draft = Draft(self.state)
         draft.begin(self.image, self.now_ms)
         return draft

@@ -2,8 +2,8 @@
 
 Kafka's invariant (KIP-841): a broker that is fenced or shutting down is in no ISR and leads nothing. So a broker's
 partitions are changed *before* its registration when it leaves, and *after* it when it comes: each prefix of the
-records is a sound state. (Kafka announces a controlled shutdown first; then a controller that dies half-way leaves a
-broker behind whose remaining partitions nobody moves.)
+records is a sound state. (Kafka announces a controlled shutdown first. If the controller dies half-way, no other
+one moves the rest of the broker's partitions.)
 
 While a broker's partitions are being changed its new registration is pending (pending.py): no operation in between
 gives it a partition again. So one pass over the partitions that it held at the start is enough.

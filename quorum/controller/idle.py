@@ -1,4 +1,4 @@
-"""NoOp: a record when nothing else was written, so that followers see the high watermark move and lag has a measure."""
+"""NoOp records: written when nothing else is, so that followers see the high watermark move and lag can be measured."""
 
 from __future__ import annotations
 

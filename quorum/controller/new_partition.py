@@ -10,7 +10,7 @@ from quorumlog.messages.metadata_records import PartitionRecord
 
 
 def check_replicas(brokers: Brokers, index: int, replicas: tuple[NodeId, ...]) -> None:
-    """Of an assignment by hand. Raises ApiError(INVALID_REPLICA_ASSIGNMENT)."""
+    """For an assignment that the request gives. Raises ApiError(INVALID_REPLICA_ASSIGNMENT)."""
     if not replicas or len(set(replicas)) < len(replicas):
         raise bad_assignment(f"partition {index} needs one or more different brokers, has {list(replicas)}")
     for broker_id in replicas:
@@ -25,7 +25,7 @@ def bad_assignment(reason: str) -> ApiError:
 
 
 def partition_record(brokers: Brokers, topic_id: Uuid, index: int, replicas: tuple[NodeId, ...]) -> PartitionRecord:
-    """ISR and leader are those of the replicas that are active, at least one, in their order."""
+    """The ISR is the replicas that are active, in their order; the first of them leads. At least one must be active."""
     isr = tuple(broker_id for broker_id in replicas if brokers[broker_id].takes_replicas)
     return PartitionRecord(
         partition=index,

@@ -6,7 +6,7 @@ may be dropped between two of them. That happens when leadership is lost; what i
 - a broker half fenced is still unfenced: its session at the next controller ends, and fences the rest;
 - a controlled shutdown, a failed directory and a registration are repeated by the broker, heartbeat by heartbeat;
 - elections that are missing are held at each activation;
-- who asked for anything else learns that the outcome is unknown, or is told to ask the next controller.
+- any other caller learns that the outcome is unknown, or is told to ask the next controller.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def broker_lane(broker_id: NodeId) -> Lane:
 
 
 class Caller(Protocol):
-    """Who wants the answer."""
+    """The request behind an operation. It is told how the operation goes."""
 
     @property
     def gone(self) -> bool:

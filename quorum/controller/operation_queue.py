@@ -1,7 +1,7 @@
 """Which operation's turn it is. Pure.
 
-An operation runs its first slice at once, in the order of calls, unless another one is under way in its lane. The
-others are advanced a slice at a time, in rotation, so that a long one delays nobody else's. Lanes:
+An operation runs its first slice at once, in the order of calls, unless another one is under way in its lane. All
+further slices are run one a turn, in rotation, so that a long operation does not delay the others. Lanes:
 
 - one for each broker: its registration, its heartbeats, its changes of ISRs and directories, its fencing. A new
   process of a broker that is being fenced is registered when that is done; a broker is never fenced twice at once.

@@ -29,7 +29,7 @@ class Pending:
 
     @contextmanager
     def registration(self, after: BrokerRegistration, directories: tuple[Uuid, ...] = ()) -> Iterator[None]:
-        """The broker is about to be `after`. directories: that it is about to register, for nobody else to take."""
+        """The broker is about to be `after`. directories: it is about to register them, so no other broker may."""
         assert after.broker_id not in self._registrations, f"two operations change broker {after.broker_id}"
         self._registrations[after.broker_id] = after
         self._directories[after.broker_id] = directories

@@ -1,4 +1,4 @@
-"""On which brokers the replicas of a new topic go: striped over racks and brokers.
+"""On which brokers the replicas of a new topic are placed: striped over racks and brokers.
 
 Partition p begins at rack p (modulo racks) and takes one broker of each following rack in turn; inside a rack the ring
 of brokers turns by one for each round over the racks, and is shuffled anew after each full turn. So leaders and
@@ -79,7 +79,7 @@ def _check(brokers: list[BrokerRegistration], replication_factor: int) -> None:
 
 
 def _racks(brokers: list[BrokerRegistration]) -> list[_Rack]:
-    """In the order of names; brokers without a rack make up one of their own."""
+    """In the order of names. Brokers without a rack form one of their own."""
     by_name: dict[str, _Rack] = {}
     for broker in brokers:
         rack = by_name.setdefault(broker.rack or "", _Rack([], []))
@@ -97,7 +97,7 @@ def _place(racks: list[_Rack], start: int, turn: int, replication_factor: int) -
     """One broker of each rack in turn, round after round; fenced brokers when no active one is left."""
     taken: list[NodeId] = []
     for fenced_too in (False, True):
-        idle = 0  # racks in a row that had nothing to give
+        idle = 0  # racks in a row without a broker to take
         step = len(taken)
         while len(taken) < replication_factor and idle < len(racks):
             broker_id = racks[(start + step) % len(racks)].pick(turn, taken, fenced_too)

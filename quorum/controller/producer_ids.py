@@ -1,7 +1,7 @@
 """AllocateProducerIds: a block of producer ids for one broker (KIP-730).
 
-The record is committed before the answer leaves, so no id is ever given out twice, whoever crashes; what a broker has
-not used of its block when it stops is lost, of 2^63.
+The record is committed before the answer leaves. So no id is ever given out twice, whichever node crashes. Ids that a
+broker has not used when it stops are lost; there are 2^63.
 """
 
 from __future__ import annotations

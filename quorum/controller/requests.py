@@ -66,8 +66,8 @@ class Rule:
 
     perform: with `atomic`, a function of the draft and the request that returns the response, and all its records are
     one batch; else a generator of slices that does. Both raise ApiError only before their first record.
-    retry_safe: who asks again, because leadership was lost, does no harm: it is told NOT_CONTROLLER and goes on to the
-    next controller. Otherwise it is told that the outcome is unknown (REQUEST_TIMED_OUT).
+    retry_safe: what an answer says when leadership is lost before the commit. True: repeating the request does no harm,
+    so the caller is told NOT_CONTROLLER and asks the next controller. False: REQUEST_TIMED_OUT, the outcome is unknown.
     lane: of the request's operation, see operation_queue.py.
     """
 

@@ -178,31 +178,30 @@ class ControllerService:
 
         answer.future.add_done_callback(answered)
 
+    # What its calls tell (call.Calls).
+
     def on_accepted(self, call: Call) -> None:
-        """(Calls)"""
         if isinstance(call.request, BrokerHeartbeatRequest):
             self._liveness.on_heartbeat(call.context, call.request)
 
     def on_refused(self, call: Call, error: ApiError) -> None:
-        """(Calls)"""
         if error.code is ErrorCode.DUPLICATE_BROKER_REGISTRATION and isinstance(call.request, RegisterBrokerRequest):
             self._liveness.on_id_wanted(call.request.broker_id)
 
     def await_commit(self, end_offset: Offset, response: Any, answer: Answer) -> None:
-        """(Calls)"""
         self._waiters.add(end_offset, response, answer)
         self._waiters.on_high_watermark(self._runner.high_watermark)
 
     def leadership_lost(self, *, unknown: bool) -> ApiError:
-        """(Calls) unknown: a change may survive in the log, and a second one would meet the first."""
+        """unknown: a change may survive in the log, and a second one would meet the first."""
         if unknown:
-            text = f"node {self.node_id} is the active controller no more; this may have been carried out"
+            text = f"node {self.node_id} is no longer the active controller; this may have been carried out"
             return ApiError(ErrorCode.REQUEST_TIMED_OUT, text)
         return self._not_controller()
 
     def _resign(self) -> None:
         if self._core.active:
-            _log.info("node %d is the active controller no more", self.node_id)
+            _log.info("node %d is no longer the active controller", self.node_id)
             self._core.resign()
             self._liveness.on_inactive()
         self._waiters.fail_all(lambda answer: self.leadership_lost(unknown=not answer.retry_safe))

@@ -27,7 +27,7 @@ from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import RemoveTopicRecord
 from quorumlog.records import headers
 
-UNKNOWN = -1  # a high watermark that nobody has told
+UNKNOWN = -1  # the high watermark, before the first one is told
 MAX_WORK_PER_STEP = 200  # records replayed, some 25 us each
 MAX_RECORDS_PER_DELTA = 200
 PARTITIONS_GONE_PER_RECORD = 8  # taking so many from the image costs as much as a record
@@ -151,7 +151,7 @@ class MetadataLoader:
         return self._publish_from is not None and self._at.end_offset >= self._publish_from
 
     def _publish_if_caught_up(self) -> None:
-        """Never inside a batch: a batch is atomic to those who read images."""
+        """Never inside a batch: readers of images see the whole of a batch or nothing."""
         if not self._replaying and self._caught_up and self._at.end_offset != self._image.offset:
             self._publish()
 

@@ -124,7 +124,7 @@ def _with_bits(partitions: Partitions, topic_id: Uuid, bits: int) -> Partitions:
 
 
 def _counts(old: Map[NodeId, int], new: dict[NodeId, int]) -> Map[NodeId, int]:
-    """`new`, but for those who lead nothing and for "no leader"."""
+    """`new`, without brokers that lead nothing and without "no leader"."""
     new.pop(NO_NODE, None)
     for broker_id, count in new.items():
         assert count >= 0, f"broker {broker_id} leads {count} partitions"

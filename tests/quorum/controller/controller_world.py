@@ -148,7 +148,7 @@ class _ClockOf:
 class World:
     """The core with its runner, and a log whose replay must always agree with the tip.
 
-    Turns are run by hand: `ask` runs them until nothing is under way, `begin` only as far as the call itself goes.
+    Turns are run by the test: `ask` runs them until nothing is under way, `begin` runs none after the call itself.
     """
 
     def __init__(self, seed: int = 0, *, log: tuple[MetadataRecord, ...] = (), **config: Any) -> None:
@@ -250,7 +250,7 @@ class World:
             self.finish()
 
     def create(self, name: str = "t", *, replicas: tuple[int, ...] = (), **fields: Any) -> CreateTopicResult:
-        """One topic; `replicas`: one partition by hand; configs: as a dictionary."""
+        """One topic; `replicas`: of its one partition; configs: as a dictionary."""
         configs = tuple(ConfigEntry(name=key, value=value) for key, value in fields.pop("configs", {}).items())
         if replicas:
             fields["assignments"] = (ReplicaAssignment(partition=0, broker_ids=replicas),)

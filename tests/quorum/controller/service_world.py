@@ -96,7 +96,7 @@ class FakeTransport:
         return self.answer(address)
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> Any:
-        raise AssertionError("a controller calls nobody")
+        raise AssertionError("a controller calls no other node")
 
     async def listen(self, listener: Any, handler: Any) -> Any:
         raise AssertionError("the node listens")

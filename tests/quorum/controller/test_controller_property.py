@@ -1,4 +1,4 @@
-"""Random operations: every state is sound, the log alone rebuilds the tip, who holds acknowledged data stays electable.
+"""Random operations: every state is sound, the log rebuilds the tip, leaders hold all acknowledged data.
 
 `World` checks after each record that the image satisfies every structural invariant, and after each operation
 that the replay of the encoded log equals the tip, hash included.
@@ -161,7 +161,7 @@ def check_epochs(world: World, seen: dict[tuple[bytes, int], tuple[int, int]]) -
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["fence", "heartbeat", "shrink", "expand"]), broker), max_size=30))
-def test_whoever_leads_was_in_every_isr_that_could_acknowledge(steps: list[tuple[str, int]]) -> None:
+def test_a_leader_was_in_every_isr_that_could_acknowledge(steps: list[tuple[str, int]]) -> None:
     """With the synced default: each clean leader held all that was acknowledged (KIP-966's claim).
 
     Model: every broker of an ISR of at least min.insync.replicas holds each record that this ISR acknowledged; so after

@@ -69,7 +69,7 @@ def names(batch: bytes) -> str:
     return str(getattr(decode_record(value), "name", ""))
 
 
-def test_losing_leadership_answers_everybody_and_forgets_the_tip(leader: Bench) -> None:
+def test_losing_leadership_answers_every_caller_and_forgets_the_tip(leader: Bench) -> None:
     leader.start_broker(1)
     leader.driver.auto_commit = False
     writing = leader.start(leader.ask(topics("t")))
@@ -176,7 +176,7 @@ def test_a_wrongly_fenced_broker_is_back_with_its_next_heartbeat_and_left_alone(
     assert not leader.is_fenced(1)
 
 
-def test_after_a_pause_heartbeats_that_wait_are_heard_before_anybody_is_fenced(leader: Bench) -> None:
+def test_after_a_pause_heartbeats_that_wait_are_heard_before_any_broker_is_fenced(leader: Bench) -> None:
     leader.start_broker(1)
     leader.loop.pause()
     leader.wait(2 * SESSION_MS)

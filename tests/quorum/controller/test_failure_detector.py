@@ -91,7 +91,7 @@ def test_a_refusal_where_it_was_never_reached_proves_nothing() -> None:
     assert [watched.probe(Refused()) for _ in range(5)] == [[]] * 5
 
 
-def test_nobody_is_proven_dead_who_is_not_suspected() -> None:
+def test_a_broker_that_is_not_suspected_is_not_proven_dead() -> None:
     watched = Watched(reached=False)
     assert watched.probe(REBORN) == []
 
@@ -196,7 +196,7 @@ def test_another_process_that_wants_the_id_raises_suspicion() -> None:
     watched = Watched()
     watched.core.on_id_wanted(1, 0)
     assert [type(effect) for effect in watched.probe(REBORN)] == [ProvenDead]
-    watched.core.on_id_wanted(5, 0)  # nobody we know
+    watched.core.on_id_wanted(5, 0)  # not a registered broker
 
 
 def take(step: str, watched: Watched) -> list[DetectorEffect]:
@@ -213,7 +213,7 @@ def take(step: str, watched: Watched) -> list[DetectorEffect]:
 
 
 @given(st.lists(st.sampled_from(["stream closed", "heartbeat", "alive", "silent", "active"]), max_size=30))
-def test_without_a_refusal_or_a_stranger_nobody_is_ever_proven_dead(steps: list[str]) -> None:
+def test_without_a_refusal_or_another_process_no_broker_is_ever_proven_dead(steps: list[str]) -> None:
     watched = Watched()
     for step in steps:
         assert take(step, watched) == []

@@ -1,4 +1,4 @@
-"""A broker with 20,000 replicas is fenced, and nobody has to wait for it.
+"""A broker with 20,000 replicas is fenced, and no other request has to wait for it.
 
 The controller's service runs on virtual time with a log that commits some time after each append, and delivers
 through the driver's own `Delivery`. A turn is one callback of the loop.

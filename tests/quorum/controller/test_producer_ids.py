@@ -1,4 +1,4 @@
-"""AllocateProducerIds at the controller: blocks never overlap, whoever asks and whoever leads."""
+"""AllocateProducerIds: blocks never overlap, whichever broker asks and whichever controller answers."""
 
 from __future__ import annotations
 
