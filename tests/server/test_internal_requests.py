@@ -1,4 +1,4 @@
-"""Who answers what on the internal listener."""
+"""Where each request on the internal listener goes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from cli.server.internal_requests import TO_QUORUM, internal_handler
 from quorum.controller.requests import RULES
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.messages.controller import ProbeRequest
+from quorumlog.messages.controller import ProbeRequest, RegisterBrokerRequest
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.services import METHODS
 from quorumlog.rpc.access import INTERNAL_SERVICES
@@ -61,7 +61,7 @@ def test_a_probe_tells_who_lives_here() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "code"), [(RULES[0], ErrorCode.NOT_CONTROLLER), (FetchRequest, ErrorCode.INVALID_REQUEST)]
+    ("kind", "code"), [(RegisterBrokerRequest, ErrorCode.NOT_CONTROLLER), (FetchRequest, ErrorCode.INVALID_REQUEST)]
 )
 def test_a_role_that_a_node_has_not(kind: type, code: ErrorCode) -> None:
     with pytest.raises(ApiError) as caught:
