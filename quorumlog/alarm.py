@@ -21,6 +21,11 @@ class Alarm:
         self._handle: asyncio.TimerHandle | None = None
         self._set_for_ms = 0
 
+    @property
+    def is_set(self) -> bool:
+        """A timer runs. Where deadlines only move away, there is no need to `arm` then."""
+        return self._handle is not None
+
     def arm(self) -> None:
         """Look at the deadline again: it may have come nearer. One that moved away is found when the timer fires."""
         deadline_ms = self._deadline_ms()

@@ -39,13 +39,25 @@ class MetadataDriver(Protocol):
 
 
 class OperationRunner:
-    """`driver` is set once, before the first call. on_not_leader: leadership is gone; it calls `Controller.resign`."""
+    """`driver` is set once, before the first call.
 
-    def __init__(self, core: Controller, clock: Clock, on_not_leader: Callable[[], None]) -> None:
+    on_not_leader: leadership is gone; it calls `Controller.resign`. on_later_end: an operation has ended after the turn
+    in which it was submitted, so its lane is free.
+    """
+
+    def __init__(
+        self,
+        core: Controller,
+        clock: Clock,
+        *,
+        on_not_leader: Callable[[], None],
+        on_later_end: Callable[[], None] = lambda: None,
+    ) -> None:
         self.driver: MetadataDriver | None = None
         self._core = core
         self._clock = clock
         self._on_not_leader = on_not_leader
+        self._on_later_end = on_later_end
         self._scheduled = False
 
     @property
@@ -76,6 +88,8 @@ class OperationRunner:
             self._core.ended(operation)
         else:
             self._advance(operation)
+        if operation.done:
+            self._on_later_end()
         self.schedule()
 
     def _advance(self, operation: Operation) -> None:

@@ -62,7 +62,7 @@ class ControllerService:
         self._clock = clock
         self._loader = loader
         self._core = Controller(cluster_id=cluster_id, config=config, rng=rng)
-        self._runner = OperationRunner(self._core, clock, self._resign)
+        self._runner = OperationRunner(self._core, clock, on_not_leader=self._resign, on_later_end=self._arm_anew)
         self._waiters = CommitWaiters()
         self._alarm = Alarm(clock, self._core.deadline_ms, self._on_alarm)
         self._liveness = BrokerLiveness(
@@ -123,7 +123,7 @@ class ControllerService:
         activation = self._core.claim(image, epoch, self._clock.now_ms())
         self._liveness.on_active(self._core.unfenced(), self._former)
         self._runner.submit(activation)
-        self._arm()
+        self._arm_anew()
 
     def on_resign(self, epoch: Epoch) -> None:
         self._resign()
@@ -236,6 +236,12 @@ class ControllerService:
     # Time.
 
     def _arm(self) -> None:
+        """Requests only move deadlines away, and to look for the nearest one costs a step for each broker."""
+        if not self._stopped and not self._alarm.is_set:
+            self._alarm.arm()
+
+    def _arm_anew(self) -> None:
+        """The deadline may have come nearer: sessions begin, or a broker counts again that an operation was about."""
         if not self._stopped:
             self._alarm.arm()
 

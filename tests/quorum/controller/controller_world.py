@@ -162,7 +162,7 @@ class World:
         self.now_ms = 1_000
         self.interleave = False  # leave operations under way; `told` has their callers
         self.told: list[Told] = []
-        self.runner = HandRunner(self.core, _ClockOf(self), self.core.resign)
+        self.runner = HandRunner(self.core, _ClockOf(self), on_not_leader=self.core.resign)
         self.runner.driver = self.driver
         self.runner.submit(self.core.claim(self.driver.replayed, 1, self.now_ms))
         self.finish()

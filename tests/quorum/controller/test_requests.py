@@ -17,7 +17,12 @@ from quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
-from quorumlog.messages.controller import AllocateProducerIdsRequest, BrokerHeartbeatRequest
+from quorumlog.messages.controller import (
+    AllocateProducerIdsRequest,
+    AssignReplicasToDirectoriesRequest,
+    BrokerHeartbeatRequest,
+    DirectoryAssignment,
+)
 from quorumlog.messages.quorum import DescribeQuorumRequest
 from quorumlog.rpc.transport import Identity
 
@@ -187,3 +192,31 @@ def test_a_resigned_controller_drops_what_is_under_way_and_tells_who_waits(make:
     end = bench.driver.end_offset
     bench.wait(100)
     assert bench.driver.end_offset == end and len(bench.service._core.queue) == 0
+
+
+def test_a_session_that_ends_during_an_operation_on_its_broker_is_noticed_right_after_it(make: Make) -> None:
+    bench = make(metadata_max_idle_interval_ms=0)  # no other timer
+    bench.wait(SESSION_MS - 100)
+    begin_long_assignment(bench)
+    bench.wait(300)
+    assert not bench.service.tip.brokers[1].fenced, "an operation on it is under way"
+    bench.driver.auto_commit = True
+    bench.do(bench.driver.commit)
+    bench.wait(200)
+    assert bench.service.tip.brokers[1].fenced
+
+
+def begin_long_assignment(bench: Bench) -> None:
+    """By broker 1: it stops after its first slices, because nothing is committed any more."""
+    bench.driver.auto_commit = False
+    create = bench.ask(topics("t", timeout_ms=60_000))
+    bench.start(create)
+    topic = bench.service.tip.topic("t")
+    assert topic is not None
+    count = MAX_RECORDS_AHEAD + 200
+    wanted = tuple(
+        DirectoryAssignment(topic_id=topic.id, index=0, directory_id=(2_000 + number).to_bytes(16, "big"))
+        for number in range(count)
+    )
+    epoch = bench.service.tip.brokers[1].broker_epoch
+    bench.start(bench.ask(AssignReplicasToDirectoriesRequest(broker_id=1, broker_epoch=epoch, assignments=wanted)))
