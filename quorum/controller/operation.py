@@ -97,6 +97,8 @@ class Operation:
         return Slice(tuple(self.draft.records), self.draft.delta)
 
     def drop(self) -> None:
+        """It goes no further; nothing stays pending."""
+        self.done = True
         self._slices.close()
 
 

@@ -85,6 +85,7 @@ class OperationRunner:
         if operation is None:
             return
         if not operation.begun and operation.caller is not None and operation.caller.gone:
+            operation.drop()
             self._core.ended(operation)
         else:
             self._advance(operation)
@@ -102,6 +103,10 @@ class OperationRunner:
         except ApiError as error:
             self._refuse(operation, error)
             return
+        except Exception:  # our own mistake; its lane must not be blocked by it
+            operation.drop()
+            self._core.ended(operation)
+            raise
         self._go_on(operation)
         elections = self._core.elections()
         if elections is not None:

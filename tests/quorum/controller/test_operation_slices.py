@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from controller_world import SESSION_MS, World, code, registration, uuid
 
+from quorum.controller.draft import Draft, Slices
+from quorum.controller.operation import Operation, broker_lane
 from quorum.metadata.check import effective_min_isr
 from quorum.metadata.image import TOPIC_RESOURCE, Image
 from quorum.metadata.registration import PartitionRegistration
@@ -413,3 +416,19 @@ def test_settings_of_a_topic_made_with_the_new_minimum_pending_are_its_own() -> 
     world.begin(CreateTopicsRequest(topics=(topic,), timeout_ms=1))
     world.finish()
     assert world.tip.topic_config("c")["min.insync.replicas"] == "3"
+
+
+def test_an_operation_that_fails_leaves_its_lane_and_nothing_pending() -> None:
+    world = small_slices()
+
+    def broken(draft: Draft) -> Slices[None]:
+        with draft.state.pending.registration(replace(draft.image.brokers[1], fenced=True)):
+            yield
+            raise ValueError("a mistake of ours")
+
+    world.submit(Operation("broken", broken, world.core.state, broker_lane(1)))
+    told = world.begin(heartbeat(world, 1))
+    with pytest.raises(ValueError, match="a mistake of ours"):
+        world.turn()
+    world.finish()
+    assert told.response is not None and world.core.state.pending.brokers(world.tip) == world.tip.brokers
