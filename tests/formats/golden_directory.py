@@ -97,7 +97,7 @@ def _tell_log(log: Log) -> Told:
 def _chunks(log: Log) -> Iterator[bytes]:
     offset = log.start_offset
     while offset < log.end_offset:
-        data = bytes(log.read(offset, READ_BYTES, upper_bound=log.end_offset).data)
+        data = bytes(log.read(offset, READ_BYTES, upper_bound=log.end_offset))
         yield data
         offset = headers(data)[-1].next_offset
 

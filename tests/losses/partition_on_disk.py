@@ -116,7 +116,7 @@ class Partition:
         found: dict[Offset, bytes] = {}
         offset = self.start
         while offset < self.end:
-            data = bytes(self._log.read(offset, READ_BYTES, upper_bound=self.end).data)
+            data = bytes(self._log.read(offset, READ_BYTES, upper_bound=self.end))
             if not data:
                 raise ValueError(f"offset {offset} is missing: nothing is read, and the log ends at {self.end}")
             for header in headers(data):

@@ -16,7 +16,7 @@ from quorumlog.records import CorruptRecords
 from storage.checkpoint import RECOVERY_POINTS
 from storage.segment import CorruptBatch
 from tests.losses.partition_on_disk import DIRECTORY, INDEX, PATH, TOPIC, Partition, batch, new_disk
-from tests.losses.promises import expected_loss, promised
+from tests.losses.promises import promised
 
 CUTS = 100  # power cuts, each by a seed of its own
 BEFORE = 20  # records that were synced, and one batch each
@@ -53,14 +53,7 @@ def beside_a_foreign_point() -> Partition:
     return Partition(disk)
 
 
-BELIEVED = expected_loss(
-    "opening a log leaves a recovery point above its end, and what is appended below it counts as synced"
-)
-LOGS = [
-    above_its_point,
-    pytest.param(cut_below_its_point, marks=BELIEVED),
-    pytest.param(beside_a_foreign_point, marks=BELIEVED),
-]
+LOGS = [above_its_point, cut_below_its_point, beside_a_foreign_point]
 
 
 @pytest.mark.parametrize("prepare", LOGS)

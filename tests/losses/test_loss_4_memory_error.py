@@ -14,12 +14,11 @@ from typing import Any
 
 from jepsen.sim.disk import SimFile
 from tests.losses.partition_on_disk import Partition, batch, new_disk
-from tests.losses.promises import expected_loss, promised
+from tests.losses.promises import promised
 
 MOST_CALLS = 200  # of functions of the storage engine, between a write and the end of its turn's write phase
 
 
-@expected_loss("only a DiskError fails a log: after a MemoryError behind a write the next append reuses the offsets")
 def test_what_is_acknowledged_after_an_exception_behind_a_write_is_there_after_a_restart() -> None:
     faults: list[str] = []
     for call in range(MOST_CALLS):

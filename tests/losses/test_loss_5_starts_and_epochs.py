@@ -24,14 +24,12 @@ def cut_at_the_front(epochs: list[int]) -> Partition:
     return partition
 
 
-@expected_loss("a log whose first segment begins at its start leaves older epochs in its checkpoint as they are")
 def test_no_epoch_begins_below_the_start_after_a_crash() -> None:
     partition = cut_at_the_front(THREE_EPOCHS)
     with promised():
         assert [tuple(entry) for entry in partition.epochs.entries] == [(3, START)]
 
 
-@expected_loss("the leader answers with the end of an epoch below its start, and the follower cannot cut its log there")
 def test_a_follower_that_was_cut_at_the_front_too_finds_where_the_logs_parted() -> None:
     leader, follower = cut_at_the_front(THREE_EPOCHS), cut_at_the_front([1] * 10)
     answers: list[FetchAnswer] = []

@@ -21,7 +21,6 @@ PRODUCER = 7
 PARTITIONS = 12
 
 
-@expected_loss("only a cut data batch makes the log read its producers again, not a cut control batch")
 def test_a_producer_goes_on_in_its_epoch_after_a_control_batch_of_a_later_one_was_cut() -> None:
     partition = Partition(new_disk())
     partition.append(batch(0, [b"a"], producer=(PRODUCER, 0, 0)))
@@ -42,7 +41,6 @@ def test_a_producer_goes_on_in_its_epoch_after_a_control_batch_of_a_later_one_wa
 
 
 @pytest.mark.parametrize("magic", [0, 1, 3])
-@expected_loss("a batch of another version counts as damage, and opening the log cuts it")
 def test_a_segment_of_another_version_is_refused_and_stays_as_it_is(magic: int) -> None:
     """After a clean stop: what is there was written so, and is no damage."""
     disk = new_disk()
