@@ -176,7 +176,7 @@ def test_corrupt_batches_are_told_and_not_passed_on() -> None:
 def test_a_bad_start_is_named(start: Any) -> None:
     async def scenario() -> None:
         async with make(filled()) as consumer:
-            with pytest.raises(ConfigError, match="place to start"):
+            with pytest.raises(ConfigError, match="not a start position"):
                 await consumer.assign([("t", 0, start)])
 
     run(scenario())

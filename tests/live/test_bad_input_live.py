@@ -208,7 +208,7 @@ ROWS: list[tuple[str, Callable[[Target], Any], ErrorCode, str]] = [
     ("offsets: unknown topic", offsets(topic="nope"), E.UNKNOWN_TOPIC_OR_PARTITION, ""),
     ("offsets: unknown partition", offsets(index=7), E.UNKNOWN_TOPIC_OR_PARTITION, ""),
     ("offsets: an epoch to come", offsets(epoch=99), E.UNKNOWN_LEADER_EPOCH, ""),
-    ("name: ..", create(".."), E.INVALID_TOPIC_EXCEPTION, "directory's own name"),
+    ("name: ..", create(".."), E.INVALID_TOPIC_EXCEPTION, "reserved for directories"),
     ("name: a/b", create("a/b"), E.INVALID_TOPIC_EXCEPTION, "only ASCII letters"),
     ("name: 250 characters", create(LONG), E.INVALID_TOPIC_EXCEPTION, "250 characters, limit 249"),
     ("name: a line break", create("a\nb"), E.INVALID_TOPIC_EXCEPTION, r"a\nb"),
