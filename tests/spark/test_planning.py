@@ -60,7 +60,7 @@ def test_offsets_must_name_just_the_partitions_that_are_read() -> None:
         plan(spans, {("t", 0): 1}, LATEST, fail_on_data_loss=True)
     with pytest.raises(ConfigError, match="endingOffsets names u-0"):
         plan(spans, EARLIEST, {("t", 0): 1, ("t", 1): 1, ("u", 0): 1}, fail_on_data_loss=True)
-    with pytest.raises(ConfigError, match="behind its end"):
+    with pytest.raises(ConfigError, match="after its end"):
         plan([span(0, 0, 9)], {("t", 0): 5}, {("t", 0): 3}, fail_on_data_loss=True)
 
 

@@ -45,9 +45,9 @@ def test_names_arrive_in_lower_case_and_with_kafkas_prefix() -> None:
 REFUSED = [
     ("a typo", {"startingOfsets": "earliest"}, "did you mean 'startingOffsets'"),
     ("a typo of the client's", {"kafka.fetch.max.byte": "1"}, "did you mean 'kafka.fetch.max.bytes'"),
-    ("nothing like it", {"zzz": "1"}, "there are: bootstrap.servers"),
-    ("not there yet", {"minPartitions": "9"}, "not there yet"),
-    ("of streams", {"maxOffsetsPerTrigger": "9"}, "belongs to streams"),
+    ("nothing like it", {"zzz": "1"}, "known options: bootstrap.servers"),
+    ("not there yet", {"minPartitions": "9"}, "not supported yet"),
+    ("of streams", {"maxOffsetsPerTrigger": "9"}, "is for streams"),
     ("a path", {"path": "orders"}, "without a path"),
     ("Spark's own", {"kafka.group.id": "g"}, "groupIdPrefix"),
     ("two subscriptions", {"assign": '{"orders":[0]}'}, "exactly one of"),
@@ -55,7 +55,7 @@ REFUSED = [
     ("latest as the start", {"startingOffsets": "latest"}, "always be empty"),
     ("latest in the start", {"startingOffsets": '{"orders":{"0":-1}}'}, "always be empty"),
     ("earliest as the end", {"endingOffsets": "earliest"}, "always be empty"),
-    ("no JSON", {"startingOffsets": "soon"}, "is no JSON"),
+    ("no JSON", {"startingOffsets": "soon"}, "is not JSON"),
     ("no offset", {"startingOffsets": '{"orders":{"0":-3}}'}, "-2 for earliest"),
     ("no truth", {"failOnDataLoss": "maybe"}, "true or false"),
     ("no time", {"kafkaConsumer.pollTimeoutMs": "0"}, "positive"),
@@ -75,7 +75,7 @@ def test_the_cluster_and_a_subscription_are_required() -> None:
         parse_read_options({"subscribe": "orders"})
     with pytest.raises(ConfigError, match="found none"):
         parse_read_options({"bootstrap.servers": "h:1"})
-    with pytest.raises(ConfigError, match="no regular expression"):
+    with pytest.raises(ConfigError, match="not a regular expression"):
         parse_read_options({"bootstrap.servers": "h:1", "subscribePattern": "("})
 
 

@@ -85,7 +85,7 @@ LOSSES = [
     ("all deleted", Script([], [(50, 99)]), "20 offsets from 10 to 30", []),
     ("made anew", Script([], [(0, 99)], OTHER_ID), "deleted and created again", []),
     ("cut off", Script([20, OUT_OF_RANGE], [(0, 99), (0, 15)]), "10 offsets from 20 to 30", [(10, 20)]),
-    ("cut back", Script([20, TruncatedLog("t", 3, 15), 30], [(0, 99)]), "cut back to 15", [(10, 20), (20, 30)]),
+    ("cut back", Script([20, TruncatedLog("t", 3, 15), 30], [(0, 99)]), "truncated to 15", [(10, 20), (20, 30)]),
 ]  # fmt: skip
 
 

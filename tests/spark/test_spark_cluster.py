@@ -97,7 +97,7 @@ def test_mistakes_are_told_in_spark(spark: Any, cluster: LocalCluster) -> None:
 
     with pytest.raises(PySparkException, match="did you mean 'startingOffsets'"):
         reader(spark, cluster, startingOfsets="earliest").load()
-    with pytest.raises(PySparkException, match="there is no topic 'order'"):
+    with pytest.raises(PySparkException, match="topic 'order' does not exist"):
         reader(spark, cluster, subscribe="order").load().collect()
     lost = {"endingOffsets": json.dumps({"orders": {"0": 999, "1": -1, "2": -1}})}
     with pytest.raises(PySparkException, match="899 offsets from 100 to 999"):

@@ -80,7 +80,7 @@ def test_only_wanted_columns_in_the_wanted_order() -> None:
 
 
 def test_a_schema_of_other_columns_or_types_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no column 'ofset'"):
+    with pytest.raises(ConfigError, match="unknown column 'ofset'"):
         check_schema(StructType([StructField("ofset", LongType())]))
     with pytest.raises(ConfigError, match="'offset' is bigint, not string"):
         check_schema(StructType([StructField("offset", StringType())]))
