@@ -110,7 +110,7 @@ def test_an_index_is_checked_against_its_log(segment: Path, capsys: pytest.Captu
     assert main(["log", "dump", str(path)]) == Exit.DONE
     assert f"offset: 2 position: {len(FIRST)}" in capsys.readouterr().out
     segment.write_bytes(SECOND)
-    assert [entry.problem for entry in read_index(path)] == ["no batch begins there"]
+    assert [entry.problem for entry in read_index(path)] == ["no batch begins at that position"]
     assert main(["log", "dump", str(path), "--index-sanity-check"]) == Exit.DATA_INVALID
 
 

@@ -89,4 +89,4 @@ def test_a_node_whose_quorum_has_no_majority(tmp_path: Path, ports: list[NodePor
     voters = f"1@127.0.0.1:{ports[0].internal},2@127.0.0.1:{ports[1].internal}"
     with running(tmp_path, ports[0], voters) as (_, listeners):
         assert health_at(listeners["GRPC"]) == [health_pb2.HealthCheckResponse.NOT_SERVING] * 3
-        assert ready_at(listeners["metrics"]) == (503, "no leader of the quorum is known\n")
+        assert ready_at(listeners["metrics"]) == (503, "the leader of the quorum is unknown\n")

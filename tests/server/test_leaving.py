@@ -33,7 +33,7 @@ def test_who_hangs_is_ended_and_says_where_it_hung() -> None:
     done = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 1
     assert "in wait" in done.stderr
-    assert "not stopped within 0.2 s; leaving at once" in done.stderr.splitlines()[-1]
+    assert "not stopped within 0.2 s; ending at once" in done.stderr.splitlines()[-1]
 
 
 def test_who_is_in_time_is_left_alone() -> None:
