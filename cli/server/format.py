@@ -1,8 +1,8 @@
 """Formats a node's directories, once, for `quorumlog storage format` and `up`.
 
 A formatted directory names its cluster, its node and its own id. The metadata directory also holds the cluster's
-secret. A directory that is formatted already is refused, or with `ignore_formatted` left as it is. In both cases it must
-belong to this node and cluster: a directory is never taken over.
+secret. A directory that is formatted already is refused, or with `ignore_formatted` left as it is. In both cases it
+must belong to this node and cluster: a directory is never taken over.
 """
 
 from __future__ import annotations
