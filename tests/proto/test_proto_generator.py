@@ -262,12 +262,12 @@ REFUSED = [
     ("a map", "message M { map<string, int32> m = 1; }", "maps are not supported"),
     ("a keyword", "message M { int32 from = 1; }", "M.from"),
     ("a field named like its type", "message M { int64 bytes = 1; }", "M.bytes"),
-    ("default of another type", "message M {\n  int32 a = 1; // default: b\"\"\n}", "is no int"),
+    ("default of another type", "message M {\n  int32 a = 1; // default: b\"\"\n}", "is not of type int"),
     ("default of a list", "message M {\n  repeated int32 a = 1; // default: 1\n}", "only a single scalar"),
     ("required scalar", "message M {\n  int32 a = 1; // required\n}", "only a single message"),
     ("buffer that is text", "message M {\n  string a = 1; // buffer\n}", "only a single bytes"),
     ("one request, two methods", "message M {}\nservice S { rpc A(M) returns (M); rpc B(M) returns (M); }", "both"),
-    ("foreign type", 'import "google/protobuf/empty.proto";\nmessage M { google.protobuf.Empty e = 1; }', "our own"),
+    ("foreign type", 'import "google/protobuf/empty.proto";\nmessage M { google.protobuf.Empty e = 1; }', "this schema"),
     ("protoc's own refusals", "message M { int32 a = 1; int32 b = 1; }", "already been used"),
 ]  # fmt: skip
 
