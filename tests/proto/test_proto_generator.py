@@ -267,7 +267,7 @@ REFUSED = [
     ("required scalar", "message M {\n  int32 a = 1; // required\n}", "only a single message"),
     ("buffer that is text", "message M {\n  string a = 1; // buffer\n}", "only a single bytes"),
     ("one request, two methods", "message M {}\nservice S { rpc A(M) returns (M); rpc B(M) returns (M); }", "both"),
-    ("foreign type", 'import "google/protobuf/empty.proto";\nmessage M { google.protobuf.Empty e = 1; }', "this schema"),
+    ("foreign", 'import "google/protobuf/empty.proto";\nmessage M { google.protobuf.Empty e = 1; }', "of this schema"),
     ("protoc's own refusals", "message M { int32 a = 1; int32 b = 1; }", "already been used"),
 ]  # fmt: skip
 
