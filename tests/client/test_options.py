@@ -1,4 +1,4 @@
-"""Options: both spellings, types, and an error for every value that cannot be meant."""
+"""Options: both spellings, types, and an error for every impossible value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generator on a schema of its own, `samplelog`: types, defaults, presence, refusals, freshness."""
+"""The generator on a schema of its own, `samplelog`: types, defaults, presence, errors, stale files."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace
 
 
 def whole(sample: SimpleNamespace, **changes: Any) -> Any:
-    """An Everything in which every field is set (of the oneof, the first member)."""
+    """An Everything with every field set (of the oneof, the first member)."""
     m, endpoint = sample.messages_sample, sample.messages_base.Endpoint(host="h", port=9092)
     levels = sample.messages_base.IsolationLevel
     fields: dict[str, Any] = {
@@ -202,7 +202,7 @@ def test_two_members_of_a_oneof_are_our_mistake(sample: SimpleNamespace) -> None
 
 
 def nested(levels: int) -> bytes:
-    """An Everything inside an Everything, field 21, and so on."""
+    """An Everything inside an Everything (field 21), nested `levels` deep."""
     data = b"\x62\x00"
     for _ in range(levels):
         size = bytes([len(data) & 0x7F | 0x80, len(data) >> 7])

@@ -1,4 +1,4 @@
-"""Chunks as Spark's rows: the schema to the last flag, and the same records as the plain codec gives."""
+"""Chunks as Spark's rows: exactly Spark's schema, and the records of the plain codec."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RECORDS = [
 
 
 def stored(records: list[Record], base: int = 0) -> bytes:
-    """As a broker keeps them, from offset `base` on."""
+    """The batch as a broker stores it, at offset `base`."""
     data = encode_batch(records)
     (header,) = headers(data)
     first, rest = stamp(data, header, base, 1)
