@@ -50,8 +50,8 @@ def test_pages(sent: bytes, status: bytes, body: bytes) -> None:
     assert bool(answer) == bool(status)
 
 
-def test_who_is_being_answered_when_the_node_stops_does_not_make_it_fail() -> None:
-    """A cancelled handler is no error, though asyncio's streams take it for one before Python 3.13."""
+def test_a_request_in_progress_when_the_node_stops_is_not_a_failure() -> None:
+    """A cancelled handler is not an error, although asyncio's streams report one before Python 3.13."""
     crashes: list[BaseException] = []
 
     async def scenario() -> None:

@@ -1,4 +1,4 @@
-"""Who answers what on the internal listener."""
+"""Which part answers which request on the internal listener."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ def ask(request: Any, controller: bool = True, broker: bool = True) -> Any:
 
 
 def blank(kind: type) -> Any:
-    """A request that only its type is looked at."""
+    """A request of which only the type is used."""
     return object.__new__(kind)
 
 
-def test_each_request_has_its_place() -> None:
+def test_each_request_is_routed() -> None:
     assert [ask(blank(kind)) for kind in TO_QUORUM] == ["quorum"] * len(TO_QUORUM)
     assert [ask(blank(kind)) for kind in TO_CONTROLLER] == ["controller"] * len(TO_CONTROLLER)
     assert ask(blank(FetchRequest)) == "broker"
 
 
-def test_every_internal_method_has_a_place_that_is_not_the_broker() -> None:
+def test_every_internal_method_is_routed_to_the_quorum_or_controller() -> None:
     internal = {method.request for method in METHODS if method.service in INTERNAL_SERVICES}
     assert internal - {ProbeRequest} <= {*TO_QUORUM, *TO_CONTROLLER}
 
 
-def test_a_probe_tells_who_lives_here() -> None:
+def test_a_probe_returns_the_incarnation() -> None:
     answer = ask(ProbeRequest())
     assert (answer.node_id, answer.incarnation_id) == (7, b"i" * 16)
 
@@ -62,7 +62,7 @@ def test_a_probe_tells_who_lives_here() -> None:
 @pytest.mark.parametrize(
     ("kind", "code"), [(TO_CONTROLLER[0], ErrorCode.NOT_CONTROLLER), (FetchRequest, ErrorCode.INVALID_REQUEST)]
 )
-def test_a_role_that_a_node_has_not(kind: type, code: ErrorCode) -> None:
+def test_a_missing_role_is_refused(kind: type, code: ErrorCode) -> None:
     with pytest.raises(ApiError) as caught:
         ask(blank(kind), controller=False, broker=False)
     assert caught.value.code is code

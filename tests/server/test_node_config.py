@@ -1,4 +1,4 @@
-"""A node's configuration: three forms that mean the same, and typing errors that are named."""
+"""A node's configuration: three equivalent forms, and errors that name the mistake."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("changes", "message"), [case[1:] for case in ERRORS], ids=[case[0] for case in ERRORS])
-def test_what_is_wrong_is_named(changes: dict[str, str | None], message: str) -> None:
+def test_mistakes_are_named(changes: dict[str, str | None], message: str) -> None:
     values = {key: value for key, value in {**MINIMAL, **changes}.items() if value is not None}
     with pytest.raises(ConfigError) as caught:
         from_values(values)
@@ -166,7 +166,7 @@ def test_every_synonym_names_a_topic_config_and_no_key_twice() -> None:
     assert not set(NODE_KEYS) & set(TOPIC_SYNONYMS)
 
 
-def test_unknown_variables_of_the_environment_belong_to_others() -> None:
+def test_unknown_environment_variables_are_ignored() -> None:
     assert from_environment({"QUORUMLOG_PROFILE": "x", "KAFKA_HEAP_OPTS": "y"}, all_keys()) == {}
 
 
