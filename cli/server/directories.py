@@ -1,7 +1,7 @@
-"""A node's directories, opened and locked together, before anything else is started.
+"""Opens and locks all of a node's directories before anything else is started.
 
-The metadata directory must be in order. Another directory whose disk fails is offline, and the node goes on without it;
-one that belongs to somebody else is a mistake of configuration, and stops the start.
+The metadata directory must be usable. If the disk of another directory fails, that directory is offline and the node
+starts without it. A directory that belongs to another node or cluster is a configuration error and stops the start.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _PROBLEMS = (NotFormatted, DirectoryLocked, BadProperties, WrongDirectory, NoSec
 
 
 class DirectoryProblem(Exception):
-    """A directory that this node cannot start with; the text is for people."""
+    """A directory with which this node cannot start. The message is for the operator."""
 
 
 @dataclass(slots=True)
 class NodeDirectories:
-    """opened: in the order of the configuration. failed: path and why."""
+    """opened: in the order of the configuration. failed: path and error."""
 
     cluster_id: str
     secret: bytes
@@ -35,21 +35,21 @@ class NodeDirectories:
 
     @property
     def previous_broker_epoch(self) -> BrokerEpoch:
-        """Of the last stop, where every directory is there, was left in order and names the same epoch; else -1."""
+        """Broker epoch of the last stop, if all directories were closed cleanly with the same epoch; otherwise -1."""
         epochs = [
             entry.clean_shutdown.broker_epoch if entry.clean_shutdown else NO_BROKER_EPOCH for entry in self.opened
         ]
         return epochs[0] if not self.failed and min(epochs) == max(epochs) else NO_BROKER_EPOCH
 
     def close(self, broker_epoch: BrokerEpoch | None) -> None:
-        """Release all. broker_epoch: leave clean-shutdown markers with it; None: leave none."""
+        """Release all. broker_epoch: write clean-shutdown markers with it; None: write none."""
         for entry in self.opened:
             entry.close(broker_epoch)
         self.opened = []
 
 
 def open_directories(disk: Disk, config: NodeConfig) -> NodeDirectories:
-    """Raises DirectoryProblem; nothing stays locked then."""
+    """Raises DirectoryProblem; then no directory stays locked."""
     opened: list[LogDirectory] = []
     failed: list[tuple[str, DiskError]] = []
     try:

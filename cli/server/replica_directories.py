@@ -1,7 +1,7 @@
-"""The directories of a node as its parts want them: a worker for the partitions of each path, and one for the quorum.
+"""A node's directories as its parts use them: a worker for the partitions of each path, and one for the quorum.
 
-The metadata log has a worker of its own, so that no queue of partitions' work stands before its syncs. It lies in a log
-directory all the same, and shares that one's fate: who of the two meets a disk's failure first stops the other.
+The metadata log has its own worker, so that its syncs do not queue behind the partitions' work. It still lies in a log
+directory and shares its state: if one of the two workers meets a disk failure, the other stops too.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from storage.writer import DirectoryWriter, Standing
 
 
 class DirectoryWorkers:
-    """Made once per start of a node.
+    """Created once per start of a node.
 
-    quorum: of the metadata log's own directory; quorum_points: its writer's recovery points.
+    quorum: the worker of the metadata log. quorum_points: its recovery points.
     """
 
     def __init__(self, config: NodeConfig, edges: Edges, directories: NodeDirectories) -> None:
-        """Raises DiskError of the metadata directory, which must be in order."""
+        """Raises DiskError if the metadata directory fails; it must be usable."""
         self._config = config
         self._edges = edges
         self._directories = directories
         self._points = {path: RecoveryPoints(edges.disk, path) for path in config.directories}
-        self._points[config.metadata_log_dir].forget(METADATA_PARTITION)  # of when it was written with the partitions
+        self._points[config.metadata_log_dir].forget(METADATA_PARTITION)  # written by older versions
         standings = {path: Standing(path) for path in config.directories}
         path = f"{config.metadata_log_dir}/{METADATA_DIRECTORY}"
         self.quorum_points = RecoveryPoints(edges.disk, path)
@@ -40,7 +40,8 @@ class DirectoryWorkers:
         }
 
     def for_replicas(self) -> list[LogDirectory]:
-        """Those of `log.dirs`, the failed ones too: while one is missing, what lies in it must not be made anew."""
+        """The directories of `log.dirs`, also failed ones: a partition in a missing directory must not be created
+        again."""
         opened = {entry.path: entry for entry in self._directories.opened}
         directories = []
         for path in self._config.log_dirs:
@@ -59,7 +60,7 @@ class DirectoryWorkers:
         return directories
 
     def close(self) -> bool:
-        """Performs what was accepted, then ends. True: no directory failed up to here."""
+        """Finish the accepted work, then end. True if no directory has failed."""
         workers = [*self._workers.values(), self.quorum]
         for worker in workers:
             worker.close()
