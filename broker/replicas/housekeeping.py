@@ -20,15 +20,15 @@ async def tick_for_ever(registry: Registry, sessions: FetchSessions, step: Step,
     """Twice in `replica.lag.time.max.ms`, as Kafka does."""
     while True:
         await asyncio.sleep(config.replica_lag_time_max_ms / 2000)
-        _tell_heard(registry, sessions, step)
+        _step_unnamed_fetches(registry, sessions, step)
         for replica in list(registry.replicas.values()):
             if replica.core.is_leader:
                 step(replica, Tick())
 
 
-def _tell_heard(registry: Registry, sessions: FetchSessions, step: Step) -> None:
-    """Who was not named by a follower's fetches, because nothing had changed, was fetched all the same."""
-    for key, wanted, follower, at_ms in list(sessions.heard()):
+def _step_unnamed_fetches(registry: Registry, sessions: FetchSessions, step: Step) -> None:
+    """A partition in which nothing has changed was fetched too, although the follower's fetch did not name it."""
+    for key, wanted, follower, at_ms in list(sessions.unnamed_fetches()):
         replica = registry.replicas.get(key)
         if replica is None or not replica.core.is_leader or replica.core.leader_epoch != wanted.current_leader_epoch:
             continue

@@ -12,11 +12,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from random import Random
 
 from broker.delayed.operations import DelayedOperations
+from broker.fetch.context import FetchContext
 from broker.fetch.epoch_ends import end_of_epoch
-from broker.fetch.fetch_path import FetchPath, FetchTarget
+from broker.fetch.fetch_path import FetchParams, FetchPath
+from broker.fetch.isolation import Isolation
 from broker.fetch.list_offsets import list_offset
-from broker.fetch.session import FetchSession
-from broker.fetch.sessions import FetchSessions, FetchTurn
+from broker.fetch.sessions import FetchSessions
 from broker.logdirs.directory_report import report_directories
 from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from broker.logdirs.partition_store import PartitionStore
@@ -61,12 +62,11 @@ from quorumlog.messages.fetch import (
     EpochPartitionResult,
     FetchPartitionResponse,
     ListOffsetsPartitionResponse,
-    ReplicaState,
 )
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
 
-__all__ = ["AppendResult", "ControllerCalls", "FetchTarget", "LogDirectory", "ReplicaManager"]
+__all__ = ["AppendResult", "ControllerCalls", "LogDirectory", "ReplicaManager"]
 
 
 class ReplicaManager:
@@ -171,32 +171,10 @@ class ReplicaManager:
         return self._produce.append(self._registry.find(topic, index), records, acks=acks, timeout_ms=timeout_ms)
 
     async def fetch(
-        self,
-        targets: Sequence[FetchTarget],
-        *,
-        replica: ReplicaState | None,
-        max_wait_ms: int,
-        min_bytes: int,
-        max_bytes: int,
-        ended: FetchSession | None = None,
-    ) -> list[FetchPartitionResponse]:
-        """One answer per target, in their order; an error concerns its partition alone.
-
-        replica: set by a following broker (internal listener only); its fetch offsets acknowledge what lies below them.
-        ended: its session until now. Waits up to max_wait_ms while fewer than min_bytes are there and all is well.
-        """
-        return await self._fetch.fetch(
-            targets, replica=replica, max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=max_bytes, ended=ended
-        )
-
-    async def fetch_changed(
-        self, turn: FetchTurn, *, max_wait_ms: int, min_bytes: int, max_bytes: int
+        self, context: FetchContext, params: FetchParams
     ) -> tuple[list[FetchPartitionResponse], list[bool]]:
-        """`fetch` for a request of an incremental session: answers to `turn.wanted`, and who has more to be read.
-
-        Raises ApiError where the session goes on without this request.
-        """
-        return await self._fetch.fetch_changed(turn, max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=max_bytes)
+        """See `FetchPath.fetch`."""
+        return await self._fetch.fetch(context, params)
 
     async def list_offset(
         self,
@@ -205,12 +183,12 @@ class ReplicaManager:
         timestamp_ms: int,
         *,
         current_leader_epoch: int = -1,
-        replica_id: NodeId = -1,
+        isolation: Isolation = Isolation.HIGH_WATERMARK,
     ) -> ListOffsetsPartitionResponse:
         """timestamp_ms: a time, or -1 latest, -2 earliest, -3 of the largest timestamp. Errors are in the answer."""
         try:
             replica = self._registry.find(topic, index)
-            return await list_offset(replica, index, timestamp_ms, current_leader_epoch, replica_id)
+            return await list_offset(replica, index, timestamp_ms, current_leader_epoch, isolation)
         except ApiError as error:
             return ListOffsetsPartitionResponse(index=index, error_code=error.code)
 

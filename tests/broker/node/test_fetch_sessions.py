@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.fetch.session import MAX_EPOCH, Answered, Key, next_epoch
+from broker.fetch.context import FetchContext
+from broker.fetch.session import MAX_EPOCH, next_epoch
 from broker.fetch.session_cache import EVICT_MS, IDLE_MS
-from broker.fetch.sessions import FetchSessions, FetchTurn
+from broker.fetch.sessions import FetchSessions
+from broker.fetch.targets import Key, TopicResponse
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import (
@@ -59,17 +61,19 @@ def answer(index: int, **fields: Any) -> FetchPartitionResponse:
     return FetchPartitionResponse(index=index, **{"high_watermark": 5, "log_start_offset": 0, **fields})
 
 
-def turn(sessions: FetchSessions, asked: FetchRequest, now_ms: int = 0, **fields: Any) -> tuple[int, list[Answered]]:
+def turn(
+    sessions: FetchSessions, asked: FetchRequest, now_ms: int = 0, **fields: Any
+) -> tuple[int, list[TopicResponse]]:
     """A whole request, every partition answered alike."""
     begun = sessions.begin(asked, now_ms)
-    return end(sessions, begun, [answer(partition.index, **fields) for _, partition in begun.wanted], now_ms)
+    return end(sessions, begun, [answer(partition.index, **fields) for _, partition in begun.targets], now_ms)
 
 
 def end(
-    sessions: FetchSessions, begun: FetchTurn, answers: list[FetchPartitionResponse], now_ms: int = 0
-) -> tuple[int, list[Answered]]:
+    sessions: FetchSessions, begun: FetchContext, answers: list[FetchPartitionResponse], now_ms: int = 0
+) -> tuple[int, list[TopicResponse]]:
     """Whoever is given records has no more than these to read."""
-    return sessions.end(begun, answers, now_ms, [len(one.records) > 0 for one in answers])
+    return sessions.end(begun, answers, [len(one.records) > 0 for one in answers], now_ms)
 
 
 def make(slots: int = 2, max_partitions: int = 1_000) -> FetchSessions:
@@ -93,7 +97,7 @@ def test_a_session_tells_only_what_changed() -> None:
     session_id, told = turn(sessions, request(wanted=((T, 0), (U, 1))))
     assert session_id > 0 and len(told) == 2
     assert turn(sessions, request(session_id, 1)) == (session_id, [])
-    assert sessions.begin(request(session_id, 2), 0).wanted == [], "settled"
+    assert sessions.begin(request(session_id, 2), 0).targets == [], "settled"
     sessions.changed((U, 1))
     _, told = turn(sessions, request(session_id, 3), high_watermark=6)
     assert [topic for topic, _ in told] == [U]
@@ -129,8 +133,8 @@ def test_who_got_records_is_looked_at_last_next_time() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1), (T, 2))))
     begun = sessions.begin(request(session_id, 1), 0)
-    sessions.end(begun, [answer(0, records=b"r"), answer(1), answer(2)], 0, [True, True, True])
-    assert [partition.index for _, partition in sessions.begin(request(session_id, 2), 0).wanted] == [1, 2, 0]
+    sessions.end(begun, [answer(0, records=b"r"), answer(1), answer(2)], [True, True, True], 0)
+    assert [partition.index for _, partition in sessions.begin(request(session_id, 2), 0).targets] == [1, 2, 0]
 
 
 def test_by_name_everything_is_looked_at_each_time() -> None:
@@ -138,7 +142,7 @@ def test_by_name_everything_is_looked_at_each_time() -> None:
     session_id, _ = turn(sessions, request(wanted=(("t", 0), ("t", 1))))
     assert turn(sessions, request(session_id, 1)) == (session_id, [])
     begun = sessions.begin(request(session_id, 2), 0)
-    assert [partition.index for _, partition in begun.wanted] == [0, 1]
+    assert [partition.index for _, partition in begun.targets] == [0, 1]
 
 
 def test_what_changes_while_a_request_waits_is_looked_at_by_the_next_too() -> None:
@@ -149,22 +153,22 @@ def test_what_changes_while_a_request_waits_is_looked_at_by_the_next_too() -> No
     begun = sessions.begin(request(session_id, 2, of_replica=True), 0)
     sessions.changed((T, 1))
     assert begun.session is not None
-    begun.session.look()
+    begun.session.read_changed()
     end(sessions, begun, [answer(1)])
     again = sessions.begin(request(session_id, 3, of_replica=True), 0)
-    assert [partition.index for _, partition in again.wanted] == [1]
+    assert [partition.index for _, partition in again.targets] == [1]
 
 
 def test_a_request_that_never_ended_has_told_nothing() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1))))
     first = sessions.begin(request(session_id, 1), 0)
-    assert len(first.wanted) == 2
-    assert len(sessions.begin(request(session_id, 2), 0).wanted) == 2
+    assert len(first.targets) == 2
+    assert len(sessions.begin(request(session_id, 2), 0).targets) == 2
 
 
 def heard(sessions: FetchSessions) -> dict[int, int]:
-    return {key[1]: at_ms for key, _, _, at_ms in sessions.heard()}
+    return {key[1]: at_ms for key, _, _, at_ms in sessions.unnamed_fetches()}
 
 
 def test_a_followers_request_counts_for_its_settled_partitions() -> None:
@@ -203,7 +207,7 @@ def test_a_request_changes_what_is_asked_for() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1))))
     begun = sessions.begin(request(session_id, 1, wanted=((T, 1), (U, 3)), forgotten=((T, 0),), offset=9), 0)
-    assert [(topic, partition.index, partition.fetch_offset) for topic, partition in begun.wanted] == [
+    assert [(topic, partition.index, partition.fetch_offset) for topic, partition in begun.targets] == [
         (T, 1, 9),
         (U, 3, 9),
     ]
@@ -354,7 +358,7 @@ def test_a_session_that_grows_takes_the_room_of_those_that_are_not_used() -> Non
     turn(sessions, request(wanted=wide(3)), now_ms=0)
     grows, _ = turn(sessions, request(wanted=wide(1)), now_ms=0)
     asked = request(grows, 1, wanted=((U, 0), (U, 1)))
-    assert len(sessions.begin(asked, EVICT_MS + 1).wanted) == 3
+    assert len(sessions.begin(asked, EVICT_MS + 1).targets) == 3
     assert len(sessions) == 1
     sessions.check_invariants()
 
@@ -382,7 +386,7 @@ def test_a_session_by_name_keeps_no_list_of_what_to_look_at() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=(("t", 0), ("t", 1))))
     begun = sessions.begin(request(session_id, 1, wanted=(("t", 1), ("t", 2))), 0)
-    assert begun.session is not None and not begun.session.has_news
+    assert begun.session is not None and not begun.session.has_changed
 
 
 ROOM_STEPS = st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, EVICT_MS), st.booleans())
@@ -471,8 +475,8 @@ class Reader:
             assert error.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
             self.id, self.epoch = 0, 0
             return self.fetch()
-        assert {(topic, partition.index) for topic, partition in begun.wanted} <= set(self.wanted)
-        answers = [self.truth[partition.index] for _, partition in begun.wanted]
+        assert {(topic, partition.index) for topic, partition in begun.targets} <= set(self.wanted)
+        answers = [self.truth[partition.index] for _, partition in begun.targets]
         self.id, told = end(self.sessions, begun, answers)
         self.epoch = next_epoch(self.epoch) if self.id else 0
         self.sent = dict(self.wanted)

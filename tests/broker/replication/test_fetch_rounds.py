@@ -7,7 +7,8 @@ import asyncio
 import pytest
 from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch
 
-from broker.fetch.session import Wanted
+from broker.fetch.fetch_path import FetchParams
+from broker.fetch.targets import FetchTarget
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, FetchTopic, ForgottenTopic
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, NodeList, PartitionChangeRecord
@@ -142,10 +143,10 @@ class Reader:
     def __init__(self, cluster: ReplicaCluster) -> None:
         self.node = cluster.nodes[1]
         self.id, self.epoch = 0, 0
-        self.looked: list[int] = []
+        self.read: list[int] = []
 
     async def ask(self, offsets: dict[int, int], wait_ms: int = 0, forget: tuple[int, ...] = ()) -> dict[int, int]:
-        """{partition: bytes that it got}, of what was told."""
+        """Partition -> bytes of its records, of the responses that were sent."""
         now_ms = int(asyncio.get_running_loop().time() * 1000)
         partitions = tuple(
             FetchPartition(index=index, fetch_offset=offset, max_bytes=1 << 20) for index, offset in offsets.items()
@@ -160,21 +161,20 @@ class Reader:
             session_epoch=self.epoch,
         )
         self.epoch += 1
-        turn = self.node.sessions.begin(request, now_ms)
-        behind = None
-        if turn.incremental is not None:
-            answers, behind = await self.node.replicas.fetch_changed(
-                turn, max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20
-            )
+        context = self.node.sessions.begin(request, now_ms)
+        if context.incremental is not None:
+            params = FetchParams(wait_ms, min_bytes=1, max_bytes=1 << 20)
+            responses, has_more = await self.node.replicas.fetch(context, params)
         else:
-            answers = [_nothing(one) for one in turn.wanted]
-        self.looked.append(len(answers))
-        self.id, told = self.node.sessions.end(turn, answers, now_ms, behind)
-        return {answer.index: len(answer.records) for _, answer in told}
+            responses, has_more = [_nothing(one) for one in context.targets], []
+        self.read.append(len(responses))
+        self.id, sent = self.node.sessions.end(context, responses, has_more, now_ms)
+        self.node.sessions.check_invariants()
+        return {response.index: len(response.records) for _, response in sent}
 
 
-def _nothing(wanted: Wanted) -> FetchPartitionResponse:
-    return FetchPartitionResponse(index=wanted[1].index, high_watermark=0, log_start_offset=0)
+def _nothing(target: FetchTarget) -> FetchPartitionResponse:
+    return FetchPartitionResponse(index=target.partition.index, high_watermark=0, log_start_offset=0)
 
 
 def test_a_consumer_is_woken_by_the_high_watermark_and_looks_at_that_partition_alone() -> None:
@@ -200,7 +200,7 @@ def test_a_consumer_is_woken_by_the_high_watermark_and_looks_at_that_partition_a
         assert 0.29 < loop.time() - begun < 0.4
 
     cluster.nodes[1].run(scenario())
-    assert reader.looked == [MANY, MANY, 1, 1, 1, 0]
+    assert reader.read == [MANY, MANY, 1, 1, 1, 0]
 
 
 def test_a_request_that_is_overtaken_ends_at_once() -> None:

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from broker.fetch.session import NOT_HEARD_MS
-from broker.fetch.sessions import FetchSessions, FetchTurn
+from broker.fetch.cached_partition import NO_FETCH_MS
+from broker.fetch.context import FetchContext
+from broker.fetch.sessions import FetchSessions
+from broker.fetch.targets import FetchTarget
 from broker.partition.events import (
     BrokersChanged,
     Event,
@@ -116,7 +118,7 @@ class World:
         self.offsets = dict.fromkeys(INDEXES, 0)  # where the follower is
         self.told: dict[int, int] = {}  # what its session was told
         self.id, self.epoch = 0, 0
-        self.turn: FetchTurn | None = None
+        self.context: FetchContext | None = None
 
     def step(self, what: str, index: int) -> None:
         match what:
@@ -141,12 +143,12 @@ class World:
             case "revert":
                 self.answer(index, ErrorCode.INELIGIBLE_REPLICA)
             case "arrive":
-                self.end_turn()
+                self.answer_fetch()
                 self.arrive()
             case "leave":
-                self.end_turn()
+                self.answer_fetch()
             case "lose":
-                self.turn, self.epoch = None, 0
+                self.context, self.epoch = None, 0
             case "tick":
                 self.tick()
 
@@ -170,7 +172,7 @@ class World:
             FetchPartition(index=index, fetch_offset=self.offsets[index], max_bytes=1, current_leader_epoch=5)
             for index in named
         )
-        self.turn = self.sessions.begin(
+        self.context = self.sessions.begin(
             FetchRequest(
                 max_wait_ms=0,
                 min_bytes=1,
@@ -183,28 +185,28 @@ class World:
             self.now_ms,
         )
         self.told = dict(self.offsets)
-        self.acknowledge([partition for _, partition in self.turn.wanted])
+        self.acknowledge(self.context.targets)
         for index in INDEXES:
             self.plain.step(index, FollowerFetched(A, 20, self.offsets[index]), self.now_ms)
         assert self.plain.view() == self.sparing.view()
 
-    def acknowledge(self, wanted: Sequence[FetchPartition]) -> None:
+    def acknowledge(self, targets: Sequence[FetchTarget]) -> None:
         """As `FetchPath._acknowledge` does it."""
-        assert self.turn is not None
-        session = self.turn.incremental or self.turn.ended
-        for partition in wanted:
-            heard_ms = NOT_HEARD_MS if session is None else session.take_heard_ms((TOPIC, partition.index))
-            if heard_ms != NOT_HEARD_MS:
-                self.sparing.step(partition.index, FollowerHeard(A, 20, heard_ms), self.now_ms)
+        assert self.context is not None
+        session = self.context.previous_session
+        for _, partition in targets:
+            unnamed_ms = NO_FETCH_MS if session is None else session.take_unnamed_fetch_ms((TOPIC, partition.index))
+            if unnamed_ms != NO_FETCH_MS:
+                self.sparing.step(partition.index, FollowerHeard(A, 20, unnamed_ms), self.now_ms)
             assert partition.fetch_offset == self.offsets[partition.index], "acknowledged what it has"
             self.sparing.step(partition.index, FollowerFetched(A, 20, partition.fetch_offset), self.now_ms)
 
-    def end_turn(self) -> None:
-        if self.turn is None:
+    def answer_fetch(self) -> None:
+        if self.context is None:
             return
-        turn, self.turn = self.turn, None
-        if turn.incremental is not None:
-            turn.incremental.look()
+        context, self.context = self.context, None
+        if context.incremental is not None:
+            context.incremental.read_changed()
         cores = self.sparing.cores
         answers = [
             FetchPartitionResponse(
@@ -212,14 +214,15 @@ class World:
                 high_watermark=cores[wanted.index].high_watermark,
                 log_start_offset=cores[wanted.index].log_start,
             )
-            for _, wanted in turn.wanted
+            for _, wanted in context.targets
         ]
-        behind = [wanted.fetch_offset < cores[wanted.index].end_offset for _, wanted in turn.wanted]
-        self.id, _ = self.sessions.end(turn, answers, self.now_ms, behind)
+        has_more = [wanted.fetch_offset < cores[wanted.index].end_offset for _, wanted in context.targets]
+        self.id, _ = self.sessions.end(context, answers, has_more, self.now_ms)
+        self.sessions.check_invariants()
         self.epoch += 1
 
     def tick(self) -> None:
-        for (_, index), _, follower, at_ms in list(self.sessions.heard()):
+        for (_, index), _, follower, at_ms in list(self.sessions.unnamed_fetches()):
             event = FollowerHeard(follower.replica_id, follower.broker_epoch, at_ms)
             self.sparing.step(index, event, self.now_ms)
         plain, sparing = (
