@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch
+from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch, values_of
 
 from broker.fetch.fetch_path import FetchParams
+from broker.fetch.isolation import Isolation
+from broker.fetch.read_log import read_local
 from broker.fetch.targets import FetchTarget
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, FetchTopic, ForgottenTopic
@@ -235,3 +237,24 @@ def test_a_deleted_topic_is_told() -> None:
         assert list(await waiting) == [0, 1]
 
     cluster.nodes[1].run(scenario())
+
+
+def test_a_log_is_read_where_it_is_not_led() -> None:
+    cluster = wide_cluster()
+    for value in ("a", "b"):
+        cluster.produce(1, value, index=3)
+    cluster.run_for(1_000)
+    follower = cluster.nodes[2].replicas.replicas[TOPIC_ID, 3]
+
+    async def read(offset: int, isolation: Isolation) -> list[str]:
+        return values_of(bytes(await read_local(follower, offset, 1 << 20, isolation)))
+
+    async def scenario() -> None:
+        for isolation in Isolation:
+            assert await read(1, isolation) == ["b"]
+            assert await read(2, isolation) == []
+        with pytest.raises(ApiError) as caught:
+            await read(3, Isolation.LOG_END)
+        assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+    cluster.nodes[2].run(scenario())
