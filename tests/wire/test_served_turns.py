@@ -15,9 +15,10 @@ from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.wire import served as served_module
 from quorumlog.wire.codec import Frame
+from quorumlog.wire.connection_state import MAX_AT_ONCE
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.sending import send
-from quorumlog.wire.served import AT_ONCE_MAX, ServedConnection
+from quorumlog.wire.served import ServedConnection
 
 
 def produce(number: int) -> bytes:
@@ -123,7 +124,7 @@ def test_who_asks_for_much_at_once_leaves_the_loop_to_others_in_between() -> Non
             ids = [int.from_bytes((await wire.frame())[:4], "big") for _ in range(500)]
             counting.cancel()
             assert ids == list(range(500)) and served.crashes == []
-            assert max(begun.values()) <= 2 * AT_ONCE_MAX
+            assert max(begun.values()) <= 2 * MAX_AT_ONCE
             wire.close()
 
     asyncio.run(scenario())
