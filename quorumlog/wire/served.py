@@ -21,7 +21,7 @@ from quorumlog.rpc.transport import ORDERED
 from quorumlog.wire import local_apis, sasl, versions
 from quorumlog.wire.answering import Answering, Slot
 from quorumlog.wire.apis import BY_KEY
-from quorumlog.wire.codec import Asked, Frame, decode_request, encode_response
+from quorumlog.wire.codec import Frame, WireRequest, decode_request, encode_response
 from quorumlog.wire.connection_state import ConnectionState, Happened, Phase, Sending
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.framing import FrameReader
@@ -176,23 +176,25 @@ class ServedConnection(asyncio.BufferedProtocol):
             return
         if not versions.serves(self._serving.versions, fixed):
             raise Unsupported(f"api {fixed.api_key} version {fixed.version} is not served")
-        asked = decode_request(BY_KEY[fixed.api_key], cursor, fixed)
-        self._context.client_id = asked.header.client_id
-        slot = self._begin_slot(frame, type(asked.request) in ORDERED)
-        if isinstance(asked.request, FetchRequest):
-            slot.granted_bytes = self._serving.node_bytes.grant(asked.request.max_bytes)
-            if slot.granted_bytes != asked.request.max_bytes:
-                asked = Asked(asked.api, asked.header, replace(asked.request, max_bytes=slot.granted_bytes))
-        self._start(slot, asked)
+        wire_request = decode_request(BY_KEY[fixed.api_key], cursor, fixed)
+        self._context.client_id = wire_request.header.client_id
+        slot = self._begin_slot(frame, type(wire_request.request) in ORDERED)
+        if isinstance(wire_request.request, FetchRequest):
+            slot.granted_bytes = self._serving.node_bytes.grant(wire_request.request.max_bytes)
+            if slot.granted_bytes != wire_request.request.max_bytes:
+                wire_request = WireRequest(
+                    wire_request.api, wire_request.header, replace(wire_request.request, max_bytes=slot.granted_bytes)
+                )
+        self._start(slot, wire_request)
 
-    def _start(self, slot: Slot, asked: Asked) -> None:
-        name = asked.api.method.name
-        if type(asked.request) in _BY_STEPS:
-            slot.running = steps = Steps(self._answer(slot, asked), name, self._serving.on_crash)
+    def _start(self, slot: Slot, wire_request: WireRequest) -> None:
+        name = wire_request.api.method.name
+        if type(wire_request.request) in _BY_STEPS:
+            slot.running = steps = Steps(self._answer(slot, wire_request), name, self._serving.on_crash)
             steps.go_on()
         else:
-            label = f"{name} from {asked.header.client_id or 'a peer'}"
-            slot.running = self._serving.nursery.start(self._answer(slot, asked), label)
+            label = f"{name} from {wire_request.header.client_id or 'a peer'}"
+            slot.running = self._serving.nursery.start(self._answer(slot, wire_request), label)
 
     def _begin_slot(self, frame: memoryview, ordered: bool) -> Slot:
         self._serving.node_bytes.take(len(frame))
@@ -218,16 +220,16 @@ class ServedConnection(asyncio.BufferedProtocol):
 
     # --- answers
 
-    async def _answer(self, slot: Slot, asked: Asked) -> None:
+    async def _answer(self, slot: Slot, wire_request: WireRequest) -> None:
         try:
-            reply = await self._serving.dispatch.reply(self._context, asked.api.method, asked.request)
+            reply = await self._serving.dispatch.reply(self._context, wire_request.api.method, wire_request.request)
         finally:
             self._return_grant(slot)
         slot.last = reply.last
         try:
-            slot.answer = [] if reply.message is None else encode_response(asked, reply.message)
+            slot.answer = [] if reply.message is None else encode_response(wire_request, reply.message)
         except Exception as error:
-            self._serving.on_crash(f"answer of {asked.api.method.name}", error)
+            self._serving.on_crash(f"answer of {wire_request.api.method.name}", error)
             slot.answer, slot.last = [], True
         sending = self._state.answer_ready(len(self._answering) == 1)
         if sending is Sending.IDLE:

@@ -23,7 +23,7 @@ from quorumlog.rpc.transport import Address, Handler, Identity, Listener
 from quorumlog.wire import sasl
 from quorumlog.wire.answering import Slot
 from quorumlog.wire.apis import BY_REQUEST
-from quorumlog.wire.codec import Asked
+from quorumlog.wire.codec import WireRequest
 from quorumlog.wire.framing import SCRATCH_BYTES
 from quorumlog.wire.limits import NodeBytes, WireLimits
 from quorumlog.wire.served import ServedConnection
@@ -86,7 +86,7 @@ class Watched(ServedConnection):
         super().__init__(serving)
         self._tally, self._made = tally, made
 
-    async def _answer(self, slot: Slot, asked: Asked) -> None:
+    async def _answer(self, slot: Slot, asked: WireRequest) -> None:
         number = asked.header.correlation_id
         if 0 <= number < len(self._made):
             self._tally.begun[self._made[number]] += 1

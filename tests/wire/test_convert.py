@@ -10,7 +10,7 @@ import pytest
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages import admin, cluster, common, fetch, produce, quorum
 from quorumlog.wire.apis import APIS, BY_KEY, BY_REQUEST, Api
-from quorumlog.wire.codec import Asked, decode_request, decode_response, encode_request, encode_response
+from quorumlog.wire.codec import WireRequest, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.header import RequestHeader, read_fixed
 from quorumlog.wire.parts import LENGTH_BYTES
@@ -78,13 +78,13 @@ REQUESTS: list[Any] = [
 NAMES = [f"{number}-{type(request).__name__}" for number, request in enumerate(REQUESTS)]
 
 
-def through(api: Api, request: Any, version: int) -> Asked:
+def through(api: Api, request: Any, version: int) -> WireRequest:
     frame = b"".join(encode_request(api, RequestHeader(api.key, version, 9, "me"), request))
     cursor = Cursor(memoryview(frame)[LENGTH_BYTES:])
     return decode_request(api, cursor, read_fixed(cursor))
 
 
-def answer(asked: Asked, response: Any) -> Any:
+def answer(asked: WireRequest, response: Any) -> Any:
     return decode_response(asked, memoryview(b"".join(encode_response(asked, response)))[LENGTH_BYTES:])
 
 
@@ -158,7 +158,7 @@ def test_what_a_follower_is_told_survives() -> None:
         topics=(fetch.FetchTopicResponse(topic_id=ID, name="a", partitions=parts),), throttle_time_ms=4
     )
     request = REQUESTS[1]
-    asked = Asked(BY_REQUEST[type(request)], RequestHeader(1, 18, 9), request)
+    asked = WireRequest(BY_REQUEST[type(request)], RequestHeader(1, 18, 9), request)
     assert answer(asked, response) == response
 
 

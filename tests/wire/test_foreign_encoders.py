@@ -13,7 +13,7 @@ from quorumlog.messages import cluster
 from quorumlog.messages import fetch as our_fetch
 from quorumlog.messages import produce as our_produce
 from quorumlog.wire.apis import BY_KEY
-from quorumlog.wire.codec import Asked, decode_request, encode_response
+from quorumlog.wire.codec import WireRequest, decode_request, encode_response
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.header import RequestHeader, read_fixed
 
@@ -24,7 +24,7 @@ def header_of(api_key: int, version: int) -> bytes:
     return struct.pack(">hhih", api_key, version, 77, 3) + b"aio"
 
 
-def asked(struct_: Any) -> Asked:
+def asked(struct_: Any) -> WireRequest:
     """What we understand of a request that aiokafka wrote."""
     cursor = Cursor(memoryview(header_of(struct_.API_KEY, struct_.API_VERSION) + struct_.encode()))
     found = decode_request(BY_KEY[struct_.API_KEY], cursor, read_fixed(cursor))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quorumlog.messages import common, fetch, produce
 from quorumlog.messages.buffer import Pieces
 from quorumlog.wire.apis import BY_REQUEST, Api
-from quorumlog.wire.codec import Asked, Frame, decode_request, decode_response, encode_request, encode_response
+from quorumlog.wire.codec import Frame, WireRequest, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import MAX_ELEMENTS, Cursor
 from quorumlog.wire.header import RequestHeader, read_fixed
 from quorumlog.wire.malformed import Malformed
@@ -145,7 +145,7 @@ def request_from(api: Api, data: bytes) -> Any:
 
 def response_from(api: Api, request: Any, version: int, data: bytes) -> Any:
     try:
-        return decode_response(Asked(api, header_of(api, version), request), memoryview(data))
+        return decode_response(WireRequest(api, header_of(api, version), request), memoryview(data))
     except Malformed:
         return None
 
@@ -159,8 +159,8 @@ def test_bytes_and_messages_are_those_of_the_walk(api: Api, version: int, data: 
     asked = body(encode_request(api, header, request))
     assert asked == body(encode_request(walk, header, request))
     assert request_from(api, asked) == request_from(walk, asked)
-    answer = body(encode_response(Asked(api, header, request), response))
-    assert answer == body(encode_response(Asked(walk, header, request), response))
+    answer = body(encode_response(WireRequest(api, header, request), response))
+    assert answer == body(encode_response(WireRequest(walk, header, request), response))
     assert response_from(api, request, version, answer) == response_from(walk, request, version, answer)
 
 
@@ -172,7 +172,7 @@ def test_damage_is_judged_as_the_walk_judges_it(api: Api, version: int, data: st
     request, response = data.draw(MESSAGES[api.schema])
     header = header_of(api, version)
     asked = bytearray(body(encode_request(api, header, request)))
-    answer = bytearray(body(encode_response(Asked(api, header, request), response)))
+    answer = bytearray(body(encode_response(WireRequest(api, header, request), response)))
     for whole in (asked, answer):
         place = data.draw(st.integers(8, max(8, min(len(whole) - 1, 300))))
         change = data.draw(st.sampled_from(["flip", "cut", "more"]))
@@ -253,7 +253,7 @@ def test_what_is_ordinary_takes_the_short_cut(api: Api, version: int) -> None:
     cursor = Cursor(memoryview(body(encode_request(plain, header, request))))
     asked = decode_request(plain, cursor, read_fixed(cursor))
     answer = body(encode_response(asked, response))
-    decode_response(Asked(plain, header, request), memoryview(answer))
+    decode_response(WireRequest(plain, header, request), memoryview(answer))
 
 
 @pytest.mark.parametrize("version", [12, APIS[1].newest])
@@ -262,7 +262,7 @@ def test_records_leave_uncopied_in_the_pieces_that_they_lie_in(version: int) -> 
     records = Pieces([stamps[0], views[0], stamps[1], views[1]])
     partition = fetch.FetchPartitionResponse(index=1, records=records)
     response = fetch.FetchResponse(topics=(fetch.FetchTopicResponse(topic_id=b"a" * 16, partitions=(partition,)),))
-    frame = encode_response(Asked(APIS[1], header_of(APIS[1], version), ORDINARY_FETCH), response)
+    frame = encode_response(WireRequest(APIS[1], header_of(APIS[1], version), ORDINARY_FETCH), response)
     assert [buffer for buffer in frame if any(buffer is view for view in views)] == views
     assert b"".join(records.buffers) in b"".join(frame)
 

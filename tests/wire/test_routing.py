@@ -145,7 +145,7 @@ def test_what_no_wire_of_the_node_carries_is_not_delivered() -> None:
         async with node("L") as served:
             connection = RoutingTransport().connect(served.address("L"), internal=False)
             assert type(HEARTBEAT) not in BY_REQUEST
-            with pytest.raises(NotDelivered, match="offers no wire"):
+            with pytest.raises(NotDelivered, match="neither by the lane nor by gRPC"):
                 await connection.call(HEARTBEAT, LONG_MS)
             await connection.close()
 

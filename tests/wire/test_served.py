@@ -15,7 +15,7 @@ from quorumlog.messages.fetch import FetchRequest, ReplicaState
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.wire import sasl, versions
 from quorumlog.wire.apis import BY_KEY, BY_REQUEST
-from quorumlog.wire.codec import Asked, decode_response, decode_response_values, encode_request_values
+from quorumlog.wire.codec import WireRequest, decode_response, decode_response_values, encode_request_values
 from quorumlog.wire.entities import request_shape, response_shape
 from quorumlog.wire.header import RequestHeader
 from quorumlog.wire.limits import WireLimits
@@ -235,7 +235,7 @@ def test_connections_above_the_limit_are_closed() -> None:
 
 def decoded(request: Any, frame: bytes, version: int) -> Any:
     api = BY_REQUEST[type(request)]
-    return decode_response(Asked(api, RequestHeader(api.key, version, 1), request), memoryview(frame))
+    return decode_response(WireRequest(api, RequestHeader(api.key, version, 1), request), memoryview(frame))
 
 
 def test_a_forged_replica_fetch_on_a_client_listener_reaches_no_handler() -> None:
