@@ -1,4 +1,4 @@
-"""What aiokafka's own structs write, we read; what we write, they read: encoders that share nothing with ours."""
+"""We read what aiokafka's own structs write, and they read what we write; they share no code with ours."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def header_of(api_key: int, version: int) -> bytes:
 
 
 def asked(struct_: Any) -> WireRequest:
-    """What we understand of a request that aiokafka wrote."""
+    """Our reading of a request that aiokafka wrote."""
     cursor = Cursor(memoryview(header_of(struct_.API_KEY, struct_.API_VERSION) + struct_.encode()))
     found = decode_request(BY_KEY[struct_.API_KEY], cursor, read_fixed(cursor))
     assert found.header == RequestHeader(struct_.API_KEY, struct_.API_VERSION, 77, "aio")
@@ -33,7 +33,7 @@ def asked(struct_: Any) -> WireRequest:
 
 
 def answered(struct_: Any, response: Any) -> Any:
-    """What aiokafka understands of our answer to its request."""
+    """aiokafka's reading of our response to its request."""
     frame = b"".join(encode_response(asked(struct_), response))
     assert struct.unpack(">ii", frame[:8]) == (len(frame) - 4, 77)
     return struct_.RESPONSE_TYPE.decode(io.BytesIO(frame[8:]))

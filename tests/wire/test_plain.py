@@ -1,4 +1,4 @@
-"""The short cuts of Produce and Fetch beside the schema's walk: the same bytes, messages and refusals."""
+"""The fast paths of Produce and Fetch against the schema: the same bytes, messages and refusals."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def body(frame: Frame) -> bytes:
 
 
 def request_from(api: Api, data: bytes) -> Any:
-    """The request, or None for what is malformed."""
+    """The request; None if the bytes are malformed."""
     cursor = Cursor(memoryview(data))
     try:
         return decode_request(api, cursor, read_fixed(cursor)).request
@@ -153,7 +153,7 @@ def response_from(api: Api, request: Any, version: int, data: bytes) -> Any:
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_bytes_and_messages_are_those_of_the_walk(api: Api, version: int, data: st.DataObject) -> None:
+def test_bytes_and_messages_are_those_of_the_schema(api: Api, version: int, data: st.DataObject) -> None:
     request, response = data.draw(MESSAGES[api.schema])
     walk, header = walk_of(api), header_of(api, version)
     asked = body(encode_request(api, header, request))
@@ -167,8 +167,8 @@ def test_bytes_and_messages_are_those_of_the_walk(api: Api, version: int, data: 
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_damage_is_judged_as_the_walk_judges_it(api: Api, version: int, data: st.DataObject) -> None:
-    """One byte is another, or the end is missing, or there is more."""
+def test_damage_is_judged_as_the_schema_judges_it(api: Api, version: int, data: st.DataObject) -> None:
+    """One byte is changed, or the end is missing, or there are more bytes."""
     request, response = data.draw(MESSAGES[api.schema])
     header = header_of(api, version)
     asked = bytearray(body(encode_request(api, header, request)))
@@ -238,7 +238,7 @@ ORDINARY = {"produce": (ORDINARY_PRODUCE, PRODUCED), "fetch": (ORDINARY_FETCH, F
 
 
 def without_walk(api: Api) -> Api:
-    """The API as it is, but fails where the schema's walk is taken."""
+    """The API, but it fails if the schema is used."""
 
     def taken(*_arguments: Any) -> Any:
         pytest.fail("the walk was taken")
@@ -247,7 +247,7 @@ def without_walk(api: Api) -> Api:
 
 
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
-def test_what_is_ordinary_takes_the_short_cut(api: Api, version: int) -> None:
+def test_ordinary_messages_take_the_fast_path(api: Api, version: int) -> None:
     request, response = ORDINARY[api.schema]
     plain, header = without_walk(api), header_of(api, version)
     cursor = Cursor(memoryview(body(encode_request(plain, header, request))))
@@ -257,7 +257,7 @@ def test_what_is_ordinary_takes_the_short_cut(api: Api, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [12, APIS[1].newest])
-def test_records_leave_uncopied_in_the_pieces_that_they_lie_in(version: int) -> None:
+def test_records_are_sent_without_a_copy(version: int) -> None:
     stamps, views = [bytes([7]) * 17, bytes([8]) * 17], [memoryview(bytes(16_384)), memoryview(bytes(8_192))]
     records = Pieces([stamps[0], views[0], stamps[1], views[1]])
     partition = fetch.FetchPartitionResponse(index=1, records=records)
@@ -268,12 +268,12 @@ def test_records_leave_uncopied_in_the_pieces_that_they_lie_in(version: int) -> 
 
 
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
-def test_short_cuts_are_of_flexible_versions(api: Api, version: int) -> None:
+def test_fast_paths_are_for_flexible_versions(api: Api, version: int) -> None:
     assert api.request_shape(version).flexible and api.response_shape(version).flexible
 
 
-def test_no_message_has_more_elements_than_the_walk_allows() -> None:
-    """Each topic has less than all may have together; an element of an answer is 33 bytes."""
+def test_no_message_has_more_elements_than_the_schema_allows() -> None:
+    """Each topic has fewer elements than all may have together; an element of a response takes 33 bytes."""
     api = APIS[0]
     in_topic = MAX_ELEMENTS // 2
     topic = bytes(16) + b"\xa1\x8d\x06" + (bytes(30) + b"\1\0\0") * in_topic + b"\0"

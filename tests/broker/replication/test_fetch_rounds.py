@@ -1,4 +1,4 @@
-"""Rounds of fetches with many partitions: what followers name, and that idle partitions keep all their rights."""
+"""Rounds of fetches with many partitions: what followers name, and that idle partitions lose nothing by it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_idle_partitions_are_not_named() -> None:
 
 
 def test_partitions_that_come_one_by_one_are_named_once_or_twice() -> None:
-    """Each cut the fetch before it short, and so had all before it named again: quadratic, 9 s for a topic of 1,000."""
+    """Each one used to cut short the fetch before it, so that all were named again: 9 s for 1,000 partitions."""
     cluster = wide_cluster()
     for index in range(MANY):
         cluster.elect(2, isr=(1, 2, 3), index=index)
@@ -61,7 +61,7 @@ def test_partitions_that_come_one_by_one_are_named_once_or_twice() -> None:
 def test_a_partition_that_comes_to_a_waiting_fetcher_is_fetched_at_once() -> None:
     cluster = wide_cluster()
     cluster.elect(2, isr=(1, 2, 3), index=0)
-    cluster.run_for(2_000)  # the followers' fetches from 2 wait for long again
+    cluster.run_for(2_000)  # the followers' fetches from node 2 wait for long again
     del cluster.nodes[2].requests[:]
     cluster.elect(2, isr=(1, 2, 3), index=1)
     cluster.run_for(20)
@@ -88,7 +88,7 @@ def test_a_session_that_was_evicted_is_begun_anew() -> None:
 
 
 def test_nobody_leaves_the_isr_of_a_partition_that_was_idle_for_long() -> None:
-    """Its first record in a long time may come just before the look for followers that fell behind."""
+    """Its first record in a long time may come just before the check for followers that fell behind."""
     cluster = wide_cluster()
     cluster.run_for(LAG_MS * 7)
     for index in range(MANY):
@@ -179,7 +179,7 @@ def _nothing(target: FetchTarget) -> FetchPartitionResponse:
     return FetchPartitionResponse(index=target.partition.index, high_watermark=0, log_start_offset=0)
 
 
-def test_a_consumer_is_woken_by_the_high_watermark_and_looks_at_that_partition_alone() -> None:
+def test_a_consumer_is_woken_by_the_high_watermark_and_reads_that_partition_alone() -> None:
     cluster = wide_cluster()
     reader = Reader(cluster)
 
@@ -195,7 +195,7 @@ def test_a_consumer_is_woken_by_the_high_watermark_and_looks_at_that_partition_a
         told = await waiting
         assert list(told) == [7] and told[7] > 0
         assert loop.time() - begun < 1
-        assert list(await reader.ask({})) == [7], "it has not moved, so it is given them again"
+        assert list(await reader.ask({})) == [7], "it has not moved, so it gets them again"
         assert await reader.ask({7: 1}) == {}
         begun = loop.time()
         assert await reader.ask({}, wait_ms=300) == {}
@@ -205,7 +205,7 @@ def test_a_consumer_is_woken_by_the_high_watermark_and_looks_at_that_partition_a
     assert reader.read == [MANY, MANY, 1, 1, 1, 0]
 
 
-def test_a_request_that_is_overtaken_ends_at_once() -> None:
+def test_a_request_that_was_overtaken_ends_at_once() -> None:
     cluster = wide_cluster()
     reader = Reader(cluster)
 
@@ -224,7 +224,7 @@ def test_a_request_that_is_overtaken_ends_at_once() -> None:
     cluster.nodes[1].run(scenario())
 
 
-def test_a_deleted_topic_is_told() -> None:
+def test_a_deleted_topic_is_answered() -> None:
     cluster = wide_cluster()
     reader = Reader(cluster)
 

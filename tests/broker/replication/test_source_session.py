@@ -1,4 +1,4 @@
-"""A follower's side of a fetch session against the source's: both always agree on what is asked for, and from where."""
+"""The follower's side of a fetch session against the leader's: both always agree on partitions and positions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INDEXES = range(4)
 
 
 class Pair:
-    """A source that answers nothing but errors of the session, and a follower."""
+    """A leader that answers without records, and a follower."""
 
     def __init__(self, slots: int = 1) -> None:
         self.now_ms = 1
@@ -75,7 +75,7 @@ class Pair:
         return self.sessions.begin(request, self.now_ms)
 
     def round(self, answered: bool = True) -> Ask | None:
-        """One request; with the next ones where the session is refused."""
+        """One request, and further ones if the session is refused."""
         ask = self.ask()
         if ask is None:
             assert not any(one.is_ready(self.now_ms) for one in self.positions.values())
@@ -132,8 +132,8 @@ def test_only_what_moved_is_named() -> None:
     assert named(pair.round()) == []
 
 
-def test_who_backs_off_is_taken_back_and_named_again_at_once() -> None:
-    """It may not have taken what it was told, so it must be told again."""
+def test_a_partition_that_backs_off_is_forgotten_and_named_again_at_once() -> None:
+    """It may not have taken its last response, so it must get it again."""
     pair = begun(0, 1)
     position = pair.positions[TOPIC, 1]
     position.back_off(pair.now_ms, 200)
@@ -158,13 +158,13 @@ def test_in_another_broker_epoch_all_is_named() -> None:
     assert named(ask) == [0, 1] and ask is not None and ask.epoch == 0
 
 
-def test_where_the_source_keeps_no_session_all_is_named_each_time() -> None:
+def test_if_the_leader_keeps_no_session_all_is_named_each_time() -> None:
     pair = Pair(slots=0)
     pair.add(0)
     assert [named(pair.round()) for _ in range(3)] == [[0], [0], [0]]
 
 
-def test_where_all_is_taken_back_another_session_begins() -> None:
+def test_if_all_is_forgotten_another_session_begins() -> None:
     pair = begun(0)
     position = pair.positions[TOPIC, 0]
     position.back_off(pair.now_ms, 200)
@@ -174,7 +174,7 @@ def test_where_all_is_taken_back_another_session_begins() -> None:
     assert named(ask) == [0] and ask is not None and ask.epoch == 0
 
 
-def test_nobody_to_ask_for() -> None:
+def test_without_partitions_nothing_is_asked() -> None:
     pair = begun(0)
     pair.remove(0)
     assert pair.ask() is None
@@ -210,7 +210,7 @@ def test_both_sides_agree(script: list[tuple[str, int]]) -> None:
 
 
 def disturb(what: str, pair: Pair, position: FetchPosition) -> None:
-    """What happens to a position happens with an answer to it."""
+    """A position changes with the response to its fetch."""
     pair.source.touch(position.key)
     match what:
         case "move":
