@@ -18,18 +18,18 @@ ISOLATION_LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
 class Isolation(Enum):
     LOG_END = auto()
     HIGH_WATERMARK = auto()
-    LAST_STABLE = auto()
+    LAST_STABLE_OFFSET = auto()
 
 
 def isolation_of(isolation_level: int, *, is_replica: bool) -> Isolation:
     """isolation_level: as in the request; a follower's does not matter."""
     if is_replica:
         return Isolation.LOG_END
-    return Isolation.LAST_STABLE if isolation_level == READ_COMMITTED else Isolation.HIGH_WATERMARK
+    return Isolation.LAST_STABLE_OFFSET if isolation_level == READ_COMMITTED else Isolation.HIGH_WATERMARK
 
 
-def readable_end(core: Partition, isolation: Isolation) -> Offset:
-    """Exclusive end of what may be read now."""
+def upper_bound(isolation: Isolation, core: Partition) -> Offset:
+    """Exclusive: the reader sees no batch with a record at or after it."""
     if isolation is Isolation.LOG_END:
         return core.end_offset
     return core.high_watermark if isolation is Isolation.HIGH_WATERMARK else last_stable_offset(core)

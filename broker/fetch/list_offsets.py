@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from broker.fetch.isolation import Isolation, readable_end
+from broker.fetch.isolation import Isolation, upper_bound
 from broker.replicas.replica import Replica
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
@@ -40,7 +40,7 @@ async def list_offset(
     if not replica.core.offset_available:
         text = f"{replica.name}: the high watermark has not reached the start of epoch {replica.core.leader_epoch} yet"
         raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE, text)
-    end = readable_end(replica.core, isolation)
+    end = upper_bound(isolation, replica.core)
     if timestamp_ms == LATEST:
         return _answer(replica, index, log, (-1, end))
     if timestamp_ms < MAX_TIMESTAMP:

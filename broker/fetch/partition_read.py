@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from broker.fetch.isolation import Isolation, last_stable_offset, readable_end
+from broker.fetch.isolation import Isolation, last_stable_offset, upper_bound
 from broker.replicas.replica import Replica
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
@@ -90,7 +90,7 @@ def read_from_memory(
     found: Replica, log: Log, wanted: FetchPartition, isolation: Isolation, budget: ByteBudget
 ) -> PartitionRead:
     """wanted: a position without a fault."""
-    end = readable_end(found.core, isolation)
+    end = upper_bound(isolation, found.core)
     allowed_bytes = budget.allowed_for(wanted)
     is_readable = wanted.fetch_offset < end and allowed_bytes > 0
     parts = found.tail.read(wanted.fetch_offset, allowed_bytes, end) if is_readable else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.fetch.isolation import Isolation, readable_end
+from broker.fetch.isolation import Isolation, upper_bound
 from broker.replicas.replica import Replica
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
@@ -21,7 +21,7 @@ async def read_local(replica: Replica, offset: Offset, max_bytes: int, isolation
     log = replica.log
     if log is None or replica.core.failed:
         raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log of {replica.name} is not open on this broker")
-    end = readable_end(replica.core, isolation)
+    end = upper_bound(isolation, replica.core)
     if log.start_offset <= offset < end:
         parts = replica.tail.read(offset, max_bytes, end)
         if parts is not None:

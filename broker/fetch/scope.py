@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from broker.fetch.context import FetchContext
-from broker.fetch.isolation import Isolation, readable_end
+from broker.fetch.isolation import Isolation, upper_bound
 from broker.fetch.partition_read import PartitionRead
 from broker.fetch.session import FetchSession
 from broker.fetch.targets import FetchTarget
@@ -44,7 +44,7 @@ class NamedPartitions:
         watched: dict[PartitionKey, Offset] = {}  # a request may name a partition twice
         for read in reads:
             if read.replica is not None:
-                if readable_end(read.replica.core, self._isolation) > read.readable_end:
+                if upper_bound(self._isolation, read.replica.core) > read.readable_end:
                     return None  # it has grown while another one was read from the disk
                 watched[read.replica.key] = read.readable_end + 1
         return list(watched.items())
