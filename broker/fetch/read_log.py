@@ -29,11 +29,11 @@ async def read_local(replica: Replica, offset: Offset, max_bytes: int, isolation
     return await read_from_disk(replica, log, offset, max_bytes, end)
 
 
-async def read_from_disk(replica: Replica, log: Log, offset: Offset, max_bytes: int, upper_bound: Offset) -> bytes:
-    """Whole batches below `upper_bound` (exclusive). Raises ApiError: KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE."""
+async def read_from_disk(replica: Replica, log: Log, offset: Offset, max_bytes: int, end: Offset) -> bytes:
+    """Whole batches below `end` (exclusive). Raises ApiError: KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE."""
     assert replica.queue is not None
     try:
-        return (await replica.queue.read(lambda: log.read(offset, max_bytes, upper_bound=upper_bound))).data
+        return (await replica.queue.read(lambda: log.read(offset, max_bytes, upper_bound=end))).data
     except OffsetOutOfRange as error:
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
     except (DiskError, CorruptBatch) as error:
