@@ -10,7 +10,7 @@ from broker.fetch.isolation import Isolation, upper_bound
 from broker.fetch.partition_read import PartitionRead
 from broker.fetch.session import FetchSession
 from broker.fetch.targets import FetchTarget
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 from quorumlog.ids import Offset
 
 Wake = Callable[[], None]

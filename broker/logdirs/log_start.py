@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.replicas.replica import Replica
+from broker.logdirs.hosted_replica import HostedReplica
 from quorumlog.ids import Offset
 from storage.batch import StoredBatch
 from storage.log import Log
 
 
-def raise_start(replica: Replica, log: Log, offset: Offset) -> Offset:
+def raise_start(replica: HostedReplica, log: Log, offset: Offset) -> Offset:
     """Remove what lies before `offset`, at most the log's end. The log's start afterwards."""
     _note(replica, offset)
     log.advance_start(offset)
     return log.start_offset
 
 
-def begin_inside(replica: Replica, log: Log, batches: Sequence[StoredBatch]) -> None:
+def begin_inside(replica: HostedReplica, log: Log, batches: Sequence[StoredBatch]) -> None:
     """Fill an empty log whose start lies inside the first of `batches`: records were deleted up to there.
 
     The batch is kept whole, below the start. Durable, where the topic asks for that.
@@ -34,6 +34,6 @@ def begin_inside(replica: Replica, log: Log, batches: Sequence[StoredBatch]) -> 
         log.sync()
 
 
-def _note(replica: Replica, offset: Offset) -> None:
+def _note(replica: HostedReplica, offset: Offset) -> None:
     assert replica.queue is not None
     replica.queue.log_starts.raise_to((replica.topic, replica.key[1]), offset)

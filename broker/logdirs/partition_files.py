@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 from quorumlog.ids import Offset, Uuid
 from storage.checkpoint import HIGH_WATERMARKS, RecoveryPoints, TopicPartition, read_offsets
 from storage.disk import Disk, FileMissing

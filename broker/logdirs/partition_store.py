@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from random import Random
 
+from broker.logdirs.directory_choice import choose_directory
+from broker.logdirs.hosted_replica import HostedReplica
 from broker.logdirs.log_directory import DirectoryQueue
 from broker.logdirs.partition_files import Holdings, look_through, set_aside
 from broker.logdirs.removals import Removals
-from broker.replicas.reconciler import PartitionKey, choose_directory
-from broker.replicas.replica import Replica
+from broker.partition.key import PartitionKey
 from quorumlog.errors import ApiError
 from quorumlog.ids import UUID_BYTES, Offset, Uuid
 from storage.checkpoint import HIGH_WATERMARKS, TopicPartition, write_offsets
@@ -65,7 +66,7 @@ class PartitionStore:
     def found(self) -> Iterable[PartitionKey]:
         return self._found.keys()
 
-    def place(self, key: PartitionKey, assigned: Uuid, others: Iterable[Replica]) -> DirectoryQueue | None:
+    def place(self, key: PartitionKey, assigned: Uuid, others: Iterable[HostedReplica]) -> DirectoryQueue | None:
         """Where this replica is or shall be made; None: it stays offline."""
         online = {queue.directory_id: 0 for queue in self.queues.values() if not queue.failed}
         found = self._found.get(key)
@@ -88,7 +89,7 @@ class PartitionStore:
             self._mark(lies, STRAY, None)
         self._nobodys.clear()
 
-    def let_go(self, replica: Replica, mark: str) -> None:
+    def let_go(self, replica: HostedReplica, mark: str) -> None:
         """Close the log and rename its directory. DELETE: remove it after `file.delete.delay.ms`."""
         self._found.pop(replica.key, None)
         if replica.queue is None:
@@ -97,7 +98,7 @@ class PartitionStore:
         if mark == DELETE:
             self._removals[replica.queue.directory_id].later(name, replica.config.file_delete_delay_ms / 1000)
 
-    def _mark(self, lies: _Lies, mark: str, replica: Replica | None) -> str:
+    def _mark(self, lies: _Lies, mark: str, replica: HostedReplica | None) -> str:
         """Returns the new name. On a directory that is offline nothing happens: the next start looks at it again."""
         queue, topic, index = lies
         directory = queue.directory
@@ -115,20 +116,20 @@ class PartitionStore:
 
     # --- checkpoints ---
 
-    async def checkpoint_high_watermarks(self, replicas: Iterable[Replica]) -> None:
+    async def checkpoint_high_watermarks(self, replicas: Iterable[HostedReplica]) -> None:
         await self._checkpoint(replicas, points=False)
 
-    async def checkpoint_all(self, replicas: Iterable[Replica]) -> None:
+    async def checkpoint_all(self, replicas: Iterable[HostedReplica]) -> None:
         await self._checkpoint(replicas, points=True)
 
-    async def _checkpoint(self, replicas: Iterable[Replica], points: bool) -> None:
+    async def _checkpoint(self, replicas: Iterable[HostedReplica], points: bool) -> None:
         for queue, held in self._by_queue(replicas):
             try:
                 await queue.settle(partial(_write_checkpoints, queue, held, points))
             except (ApiError, DirectoryOffline):
                 continue
 
-    async def close(self, replicas: Iterable[Replica]) -> bool:
+    async def close(self, replicas: Iterable[HostedReplica]) -> bool:
         """Sync and close every log, then write the checkpoints. True: every directory was left in order."""
         for removals in self._removals.values():
             removals.close()
@@ -141,15 +142,17 @@ class PartitionStore:
                 clean = False
         return clean
 
-    def _by_queue(self, replicas: Iterable[Replica]) -> list[tuple[DirectoryQueue, list[Replica]]]:
-        held: dict[Uuid, list[Replica]] = {queue.directory_id: [] for queue in self.queues.values() if not queue.failed}
+    def _by_queue(self, replicas: Iterable[HostedReplica]) -> list[tuple[DirectoryQueue, list[HostedReplica]]]:
+        held: dict[Uuid, list[HostedReplica]] = {
+            queue.directory_id: [] for queue in self.queues.values() if not queue.failed
+        }
         for replica in replicas:
             if replica.queue is not None and replica.queue.directory_id in held:
                 held[replica.queue.directory_id].append(replica)
         return [(self.queues[directory_id], ours) for directory_id, ours in held.items()]
 
 
-def _write_checkpoints(queue: DirectoryQueue, held: Sequence[Replica], points: bool) -> None:
+def _write_checkpoints(queue: DirectoryQueue, held: Sequence[HostedReplica], points: bool) -> None:
     """In the worker. Recovery points are what is synced at this moment: no truncation comes in between."""
     directory = queue.directory
     marks = {(replica.topic, replica.key[1]): replica.core.high_watermark for replica in held if replica.opened}
@@ -168,7 +171,7 @@ def _start_to_note(log: Log) -> Offset | None:
     return log.start_offset if log.start_offset > log.segment_bases[0] else None
 
 
-def _close(queue: DirectoryQueue, held: Sequence[Replica]) -> None:
+def _close(queue: DirectoryQueue, held: Sequence[HostedReplica]) -> None:
     for replica in held:
         if replica.opened is not None:
             replica.opened.close()

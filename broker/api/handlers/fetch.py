@@ -23,7 +23,7 @@ from quorumlog.rpc.transport import Context
 async def handle_fetch(services: Services, context: Context, request: FetchRequest) -> FetchResponse:
     _check(services, context, request)
     fetch_context = services.fetch_sessions.begin(request, services.clock.now_ms())
-    responses, has_more = await services.replicas.fetch(fetch_context, _params(services, request))
+    responses, has_more = await services.fetch_path.fetch(fetch_context, _params(services, request))
     now_ms = services.clock.now_ms()
     session_id, sent = services.fetch_sessions.end(fetch_context, responses, has_more, now_ms)
     hints = [response.current_leader for _, response in sent]

@@ -1,4 +1,4 @@
-"""Rounds of fetches with many partitions: what followers name, and that idle partitions lose nothing by it."""
+"""Fetches of many partitions: what followers name, and that idle partitions stay in sync."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_idle_partitions_are_not_named() -> None:
 
 
 def test_partitions_that_come_one_by_one_are_named_once_or_twice() -> None:
-    """Each one used to cut short the fetch before it, so that all were named again: 9 s for 1,000 partitions."""
+    """Once, each partition cancelled the fetch before it and had all named again: 9 s for a topic of 1,000."""
     cluster = wide_cluster()
     for index in range(MANY):
         cluster.elect(2, isr=(1, 2, 3), index=index)
@@ -87,7 +87,7 @@ def test_a_session_that_was_evicted_is_begun_anew() -> None:
     assert cluster.alters == 0
 
 
-def test_nobody_leaves_the_isr_of_a_partition_that_was_idle_for_long() -> None:
+def test_no_follower_leaves_the_isr_of_a_partition_that_was_idle_for_long() -> None:
     """Its first record in a long time may come just before the check for followers that fell behind."""
     cluster = wide_cluster()
     cluster.run_for(LAG_MS * 7)
@@ -130,7 +130,7 @@ def test_records_deleted_from_an_idle_partition_are_deleted_everywhere() -> None
     cluster.run_for(2_000)
 
     async def delete() -> int:
-        return await cluster.nodes[1].replicas.delete_records(TOPIC_ID, 6, 2, 5_000)
+        return await cluster.nodes[1].data_plane.delete_path.delete(TOPIC_ID, 6, 2, 5_000)
 
     assert cluster.nodes[1].run(delete()) == 2
     assert [cluster.core(node, 6).log_start for node in (1, 2, 3)] == [2, 2, 2]
@@ -166,7 +166,7 @@ class Reader:
         context = self.node.sessions.begin(request, now_ms)
         if context.incremental is not None:
             params = FetchParams(wait_ms, min_bytes=1, max_bytes=1 << 20)
-            responses, has_more = await self.node.replicas.fetch(context, params)
+            responses, has_more = await self.node.fetch_path.fetch(context, params)
         else:
             responses, has_more = [_nothing(one) for one in context.targets], []
         self.read.append(len(responses))
@@ -191,7 +191,7 @@ def test_a_consumer_is_woken_by_the_high_watermark_and_reads_that_partition_alon
         waiting = asyncio.ensure_future(reader.ask({}, wait_ms=10_000))
         await asyncio.sleep(0.3)
         assert not waiting.done()
-        await cluster.nodes[1].replicas.append(TOPIC_ID, 7, batch("a"), acks=-1, timeout_ms=1_000)
+        await cluster.nodes[1].produce_path.append(TOPIC_ID, 7, batch("a"), acks=-1, timeout_ms=1_000)
         told = await waiting
         assert list(told) == [7] and told[7] > 0
         assert loop.time() - begun < 1
@@ -218,13 +218,13 @@ def test_a_request_that_was_overtaken_ends_at_once() -> None:
         with pytest.raises(ApiError) as caught:
             await first
         assert caught.value.code is ErrorCode.INVALID_FETCH_SESSION_EPOCH
-        await cluster.nodes[1].replicas.append(TOPIC_ID, 2, batch("a"), acks=-1, timeout_ms=1_000)
+        await cluster.nodes[1].produce_path.append(TOPIC_ID, 2, batch("a"), acks=-1, timeout_ms=1_000)
         assert list(await second) == [2]
 
     cluster.nodes[1].run(scenario())
 
 
-def test_a_deleted_topic_is_answered() -> None:
+def test_a_waiting_consumer_hears_of_a_deleted_topic() -> None:
     cluster = wide_cluster()
     reader = Reader(cluster)
 
@@ -244,7 +244,7 @@ def test_a_log_is_read_where_it_is_not_led() -> None:
     for value in ("a", "b"):
         cluster.produce(1, value, index=3)
     cluster.run_for(1_000)
-    follower = cluster.nodes[2].replicas.replicas[TOPIC_ID, 3]
+    follower = cluster.nodes[2].replicas[TOPIC_ID, 3]
 
     async def read(offset: int, isolation: Isolation) -> list[str]:
         return values_of(bytes(await read_local(follower, offset, 1 << 20, isolation)))
