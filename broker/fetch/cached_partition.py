@@ -29,9 +29,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, auto
 
+from broker.fetch.targets import FetchTarget
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset
-from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse
+from quorumlog.messages.fetch import FetchPartitionResponse
 
 NO_FETCH_MS = -1
 UNKNOWN: Offset = -1
@@ -55,6 +56,7 @@ class Happened(IntEnum):
 
 
 _CAUGHT_UP, _DIRTY, _READ, _STALE, _REREAD = ReadState
+_WHOLLY, _PARTLY = Happened.ANSWERED_WHOLLY, Happened.ANSWERED_PARTLY
 
 TRANSITIONS: Mapping[Happened, Mapping[ReadState, ReadState]] = {
     Happened.CHANGED: {_CAUGHT_UP: _DIRTY, _DIRTY: _DIRTY, _READ: _STALE, _STALE: _STALE, _REREAD: _STALE},
@@ -70,13 +72,13 @@ IN_REQUEST = (_READ, _STALE, _REREAD)
 
 @dataclass(slots=True)
 class CachedPartition:
-    """request: what the reader asks of the partition now. high_watermark, log_start_offset: as the reader knows them.
+    """target: what the reader asks of the partition now. high_watermark, log_start_offset: as the reader knows them.
 
     fetched_ms: of a follower's partition that is not CAUGHT_UP: the last request that counted as a fetch of it without
     naming it, unless that was taken account of already (NO_FETCH_MS).
     """
 
-    request: FetchPartition
+    target: FetchTarget
     state: ReadState = ReadState.DIRTY
     high_watermark: Offset = UNKNOWN
     log_start_offset: Offset = UNKNOWN
@@ -85,7 +87,7 @@ class CachedPartition:
     def step(self, happened: Happened) -> ReadState:
         """Follow the table; gives the new state."""
         after = TRANSITIONS[happened].get(self.state)
-        assert after is not None, f"{happened.name} in state {self.state.name} of partition {self.request.index}"
+        assert after is not None, f"{happened.name} in state {self.state.name} of {self.target}"
         self.state = after
         return after
 
@@ -109,6 +111,7 @@ class CachedPartition:
         return is_new
 
 
-def is_whole(response: FetchPartitionResponse, has_more: bool) -> bool:
-    """After this response the reader has everything that there is, and no error."""
-    return not has_more and response.error_code == ErrorCode.NONE and response.diverging_epoch is None
+def answered(response: FetchPartitionResponse, has_more: bool) -> Happened:
+    """ANSWERED_WHOLLY if the reader has everything after this response, and no error."""
+    is_whole = not has_more and response.error_code == ErrorCode.NONE and response.diverging_epoch is None
+    return _WHOLLY if is_whole else _PARTLY

@@ -24,7 +24,7 @@ from broker.fetch.cached_partition import (
     CachedPartition,
     Happened,
     ReadState,
-    is_whole,
+    answered,
 )
 from broker.fetch.targets import FetchTarget, Key, TopicResponse
 from quorumlog.errors import ApiError, ErrorCode
@@ -34,6 +34,12 @@ FULL_EPOCH, FINAL_EPOCH = 0, -1  # of a request: begin a session; use no session
 NO_SESSION = 0
 MAX_EPOCH = 2**31 - 1
 MAX_PARTITIONS = 100_000  # of one session
+
+
+_Queue = dict[Key, CachedPartition]  # in an order that matters
+_CAUGHT_UP, _DIRTY = ReadState.CAUGHT_UP, ReadState.DIRTY
+_CHANGED, _OVERTAKEN = Happened.CHANGED, Happened.OVERTAKEN
+_FIRST_READ, _NEXT_READ = Happened.FIRST_READ, Happened.NEXT_READ
 
 
 def next_epoch(epoch: int) -> int:
@@ -56,9 +62,9 @@ class FetchSession:
     used_ms: int
     epoch: int = 1
     wake: Callable[[], None] | None = None
-    _partitions: dict[Key, CachedPartition] = field(default_factory=dict)  # by name: in the order of service
-    _to_read: dict[Key, None] = field(default_factory=dict)  # DIRTY and STALE, in the order of service
-    _in_request: dict[Key, None] = field(default_factory=dict)  # READ, STALE, REREAD, in the order of the response
+    _partitions: _Queue = field(default_factory=dict)  # by name: in the order of service
+    _to_read: _Queue = field(default_factory=dict)  # DIRTY and STALE, in the order of service
+    _in_request: _Queue = field(default_factory=dict)  # READ, STALE, REREAD, in the order of the response
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -73,9 +79,9 @@ class FetchSession:
     @property
     def targets(self) -> list[FetchTarget]:
         """All partitions, in the order of service of a session by name."""
-        return [FetchTarget(topic, cached.request) for (topic, _), cached in self._partitions.items()]
+        return [cached.target for cached in self._partitions.values()]
 
-    # --- a request: update, begin_read, read_changed as often as it is woken, answered
+    # --- a request: update, begin_read, read_changed as often as it is woken, answer
 
     def check_added(self, keys: Iterable[Key]) -> int:
         """How many of `keys` are new to the session. Raises ApiError(INVALID_REQUEST): too many for one session."""
@@ -96,14 +102,14 @@ class FetchSession:
 
     def begin_read(self) -> None:
         """The request reads all that is DIRTY."""
-        for key in self._to_read:
-            self._partitions[key].step(Happened.FIRST_READ)
+        for cached in self._to_read.values():
+            cached.step(_FIRST_READ)
         self._in_request, self._to_read = self._to_read, {}
 
     def read_changed(self) -> None:
         """The request, which has waited, also reads what has changed since it arrived."""
-        for key in self._to_read:
-            self._partitions[key].step(Happened.NEXT_READ)
+        for cached in self._to_read.values():
+            cached.step(_NEXT_READ)
         self._in_request.update(self._to_read)
         self._to_read.clear()
 
@@ -115,22 +121,20 @@ class FetchSession:
     @property
     def in_request(self) -> list[FetchTarget]:
         """What the request reads, in the order of its response."""
-        return [FetchTarget(key[0], self._partitions[key].request) for key in self._in_request]
+        return [cached.target for cached in self._in_request.values()]
 
-    def answered(self, responses: Iterable[TopicResponse], has_more: Iterable[bool]) -> None:
+    def answer(self, responses: Iterable[TopicResponse], has_more: Iterable[bool]) -> None:
         """The request has its responses, one per target of `in_request`, in this order.
 
         has_more: there is more to read than the reader has, whether or not the response holds it. Order of service of
         the next request: who got nothing, then what has changed meanwhile, then who got records.
         """
-        unserved: dict[Key, None] = {}
-        served: dict[Key, None] = {}
-        for (topic, response), more in zip(responses, has_more, strict=True):
-            key = topic, response.index
-            happened = Happened.ANSWERED_WHOLLY if is_whole(response, more) else Happened.ANSWERED_PARTLY
-            state = self._partitions[key].step(happened)
-            if state is ReadState.DIRTY:
-                (served if len(response.records) else unserved)[key] = None
+        unserved: _Queue = {}
+        served: _Queue = {}
+        for (key, cached), (_, response), more in zip(self._in_request.items(), responses, has_more, strict=True):
+            assert key[1] == response.index, f"a response to partition {response.index} in place of {key[1]}"
+            if cached.step(answered(response, more)) is _DIRTY:
+                (served if len(response.records) else unserved)[key] = cached
         self._in_request.clear()
         self._to_read = unserved | self._to_read | served
 
@@ -138,29 +142,29 @@ class FetchSession:
         """Something has happened to a partition of this session that could change its response."""
         cached = self._partitions[key]
         before = cached.state
-        if before is ReadState.CAUGHT_UP:
+        if before is _CAUGHT_UP:
             cached.fetched_ms = self.used_ms
-        if cached.step(Happened.CHANGED) is not before:
-            self._to_read[key] = None
+        if cached.step(_CHANGED) is not before:
+            self._to_read[key] = cached
 
     def _overtake(self) -> None:
         """A request that was never answered has told its reader nothing."""
-        for key in self._in_request:
-            self._partitions[key].step(Happened.OVERTAKEN)
+        for cached in self._in_request.values():
+            cached.step(_OVERTAKEN)
         self._to_read = self._in_request | self._to_read
         self._in_request = {}
 
     def _name(self, target: FetchTarget) -> None:
         key = target.key
         cached = self._partitions.get(key)
-        if cached is None or cached.request.current_leader_epoch != target.partition.current_leader_epoch:
-            self._partitions[key] = CachedPartition(target.partition)  # what it knew was of another leadership
+        if cached is None or cached.target.partition.current_leader_epoch != target.partition.current_leader_epoch:
+            self._partitions[key] = cached = CachedPartition(target)  # what it knew was of another leadership
             if self.by_id:
-                self._to_read[key] = None
+                self._to_read[key] = cached
             return
         if self.by_id:
             self.changed(key)
-        cached.request = target.partition
+        cached.target = target
         if self.of_replica:
             cached.forget_high_watermark()  # it may have truncated without taking the high watermark of the response
 
@@ -171,7 +175,7 @@ class FetchSession:
         for key, cached in self._partitions.items():
             at_ms = self._unnamed_fetch_ms(cached)
             if at_ms != NO_FETCH_MS:
-                yield key, cached.request, at_ms
+                yield key, cached.target.partition, at_ms
 
     def take_unnamed_fetch_ms(self, key: Key) -> int:
         """When a request last counted as a fetch without naming the partition; NO_FETCH_MS: not since the last take, or
@@ -184,7 +188,7 @@ class FetchSession:
         return at_ms
 
     def _unnamed_fetch_ms(self, cached: CachedPartition) -> int:
-        return self.used_ms if cached.state is ReadState.CAUGHT_UP else cached.fetched_ms
+        return self.used_ms if cached.state is _CAUGHT_UP else cached.fetched_ms
 
     # --- responses ---
 

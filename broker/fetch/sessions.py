@@ -88,7 +88,7 @@ class FetchSessions:
         if session is None:
             return self._new_session(context, by_topic, now_ms) if context.begins_session else NO_SESSION, by_topic
         if session.by_id:
-            session.answered(by_topic, has_more)
+            session.answer(by_topic, has_more)
         return session.id, session.update_responses(by_topic)
 
     # --- what happens to partitions ---

@@ -25,10 +25,10 @@ def partition(index: int = 0, offset: int = 0, epoch: int = 1) -> FetchPartition
 @pytest.mark.parametrize("happened", Happened)
 @pytest.mark.parametrize("state", ReadState)
 def test_a_state_follows_the_table_or_tells_what_went_wrong(state: ReadState, happened: Happened) -> None:
-    cached = CachedPartition(partition(7), state)
+    cached = CachedPartition(FetchTarget(T, partition(7)), state)
     after = TRANSITIONS[happened].get(state)
     if after is None:
-        with pytest.raises(AssertionError, match=f"{happened.name} in state {state.name} of partition 7"):
+        with pytest.raises(AssertionError, match=f"{happened.name} in state {state.name} of .*index=7"):
             cached.step(happened)
         assert cached.state is state
     else:
@@ -153,7 +153,7 @@ class Both:
         responses = [replace(kinds[index], index=index) for index in indexes]
         more = [has_more[index] for index in indexes]
         by_topic: list[TopicResponse] = [(T, one) for one in responses]
-        self.session.answered(by_topic, more)
+        self.session.answer(by_topic, more)
         sent = [one.index for _, one in self.session.update_responses(by_topic)]
         assert sent == self.model.answer(responses, more)
 
@@ -213,7 +213,7 @@ def session_of(count: int) -> FetchSession:
     session.update([FetchTarget(T, partition(index)) for index in range(count)], ())
     session.begin_read()
     responses = [(T, FetchPartitionResponse(index=index, high_watermark=0)) for index in range(count)]
-    session.answered(responses, [False] * count)
+    session.answer(responses, [False] * count)
     return session
 
 
@@ -229,7 +229,7 @@ def test_who_waits_longest_comes_first_and_who_got_records_last() -> None:
         (T, FetchPartitionResponse(index=index, high_watermark=1, records=b"r" if index in given_records else b""))
         for index in (3, 1, 4, 0)
     ]
-    session.answered(responses, [True] * 4)
+    session.answer(responses, [True] * 4)
     session.update((), ())
     session.begin_read()
     assert [target.partition.index for target in session.in_request] == [1, 0, 5, 3, 4]
@@ -249,7 +249,7 @@ def test_a_request_costs_what_has_changed_and_not_what_the_session_holds(monkeyp
     session.update([FetchTarget(T, partition(7, offset=1))], ())
     session.begin_read()
     responses = [(T, FetchPartitionResponse(index=index, high_watermark=1)) for index in (500, 7)]
-    session.answered(responses, [False, False])
+    session.answer(responses, [False, False])
     assert steps == [
         *[Happened.CHANGED] * 2,
         *[Happened.FIRST_READ] * 2,
