@@ -15,7 +15,7 @@ from broker.delayed.operations import DelayedOperations
 from broker.delayed.purgatory import Reason
 from broker.fetch.cached_partition import NO_FETCH_MS
 from broker.fetch.context import FetchContext
-from broker.fetch.isolation import READ_UNCOMMITTED, Isolation, isolation_of
+from broker.fetch.isolation import READ_UNCOMMITTED, isolation_of
 from broker.fetch.partition_read import ByteBudget, PartitionRead, fault_response, position_fault, read_from_memory
 from broker.fetch.read_log import read_from_disk
 from broker.fetch.scope import FetchScope, scope_of
@@ -28,6 +28,7 @@ from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
+from storage.isolation import Isolation
 
 
 class FetchParams(NamedTuple):

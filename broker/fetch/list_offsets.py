@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from broker.fetch.isolation import Isolation, upper_bound
 from broker.replicas.replica import Replica
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
@@ -16,9 +15,10 @@ from quorumlog.messages.fetch import ListOffsetsPartitionResponse
 from quorumlog.records import CorruptRecords, decode_batch
 from quorumlog.records.batch import BatchHeader, headers
 from storage.disk import DiskError
+from storage.isolation import Isolation, upper_bound
 from storage.log import Log
+from storage.log_file import CorruptBatch
 from storage.log_view import OffsetOutOfRange
-from storage.segment import CorruptBatch
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 SCAN_BYTES = 1 << 20  # of one read
@@ -98,7 +98,7 @@ def _batches(log: Log, end: Offset) -> Iterator[tuple[bytes, BatchHeader]]:
     """Data batches below `end` (exclusive), each with the buffer that holds it."""
     offset = log.start_offset
     while offset < end:
-        data = log.read(offset, SCAN_BYTES, upper_bound=end).data
+        data = log.read(offset, SCAN_BYTES, upper_bound=end)
         found = headers(data)
         if not found:
             return

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from broker.fetch.epoch_ends import end_of_epoch
-from broker.fetch.isolation import Isolation
 from broker.fetch.list_offsets import list_offset
 from broker.replicas.registry import Registry
 from quorumlog.errors import ApiError
 from quorumlog.ids import NO_EPOCH, Epoch, Uuid
 from quorumlog.messages.fetch import EpochPartitionResult, ListOffsetsPartitionResponse
+from storage.isolation import Isolation
 
 
 class OffsetQueries:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from broker.fetch.isolation import Isolation, last_stable_offset, upper_bound
 from broker.replicas.replica import Replica
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
@@ -12,6 +11,7 @@ from quorumlog.messages.buffer import Buffer, Pieces
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse
 from storage.fetch_rule import Diverging, OutOfRange, fetch_answer
+from storage.isolation import Isolation, upper_bound
 from storage.log import Log
 
 
@@ -107,7 +107,7 @@ def _response(found: Replica, log: Log, index: int, records: Buffer | Pieces = b
     return FetchPartitionResponse(
         index=index,
         high_watermark=found.core.high_watermark,
-        last_stable_offset=last_stable_offset(found.core),
+        last_stable_offset=found.core.last_stable_offset,
         log_start_offset=log.start_offset,
         records=records,
     )

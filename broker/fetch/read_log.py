@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from broker.fetch.isolation import Isolation, upper_bound
 from broker.replicas.replica import Replica
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer, Pieces
 from storage.disk import DiskError
+from storage.isolation import Isolation, upper_bound
 from storage.log import Log
+from storage.log_file import CorruptBatch
 from storage.log_view import OffsetOutOfRange
-from storage.segment import CorruptBatch
 
 
 async def read_local(replica: Replica, offset: Offset, max_bytes: int, isolation: Isolation) -> Buffer | Pieces:
@@ -33,7 +33,7 @@ async def read_from_disk(replica: Replica, log: Log, offset: Offset, max_bytes: 
     """Whole batches below `end` (exclusive). Raises ApiError: KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE."""
     assert replica.queue is not None
     try:
-        return (await replica.queue.read(lambda: log.read(offset, max_bytes, upper_bound=end))).data
+        return await replica.queue.read(lambda: log.read(offset, max_bytes, upper_bound=end))
     except OffsetOutOfRange as error:
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
     except (DiskError, CorruptBatch) as error:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from broker.fetch.context import FetchContext
-from broker.fetch.isolation import Isolation, upper_bound
 from broker.fetch.partition_read import PartitionRead
 from broker.fetch.session import FetchSession
 from broker.fetch.targets import FetchTarget
 from broker.partition.key import PartitionKey
 from quorumlog.ids import Offset
+from storage.isolation import Isolation, upper_bound
 
 Wake = Callable[[], None]
 Watched = Sequence[tuple[PartitionKey, Offset]]

@@ -17,8 +17,9 @@ from quorumlog.ids import Uuid
 from storage.batch import StoredBatch
 from storage.checkpoint import RecoveryPoints
 from storage.disk import Disk
-from storage.log import Log, LogClosed
+from storage.log import Log
 from storage.log_config import NEVER
+from storage.log_errors import LogClosed
 from storage.log_starts import LogStarts
 from storage.worker import Answer, Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, DirectoryOffline, Job, Outcome, TruncateJob
@@ -63,13 +64,21 @@ class DirectoryQueue:
     def directory_id(self) -> Uuid:
         return self.directory.directory_id
 
-    def append(self, log: Log, batches: Sequence[StoredBatch], *, written: Told | None = None, synced: Told) -> None:
+    def append(
+        self,
+        log: Log,
+        batches: Sequence[StoredBatch],
+        *,
+        written: Told | None = None,
+        synced: Told,
+        gaps: bool = False,
+    ) -> None:
         """Raises ApiError where nothing was queued. synced: also where the topic asks for no sync; then soon.
 
-        written: None where nobody may read what is not synced yet.
+        written: None where nobody may read what is not synced yet. gaps: see `AppendJob`.
         """
         on_written = None if written is None else self._told(written)
-        self._submit(AppendJob(log, batches), on_written, self._told(synced))
+        self._submit(AppendJob(log, batches, gaps), on_written, self._told(synced))
         if log.config.flush_ms < NEVER and not log.config.durable:
             self._sync_later(log, min(log.config.flush_ms, MAX_FLUSH_MS))
 
@@ -100,7 +109,7 @@ class DirectoryQueue:
         if self.failed:
             return
         try:
-            self.directory.worker.submit(CallJob(log.ask_sync, (log,)), None, self._told(lambda _: None))
+            self.directory.worker.submit(CallJob(log.request_sync, (log,)), None, self._told(lambda _: None))
         except WorkerFull:
             self._sync_later(log, FLUSH_RETRY_MS)
         except WorkerClosed:

@@ -28,7 +28,7 @@ def begin_inside(replica: HostedReplica, log: Log, batches: Sequence[StoredBatch
     _note(replica, start)
     replica.queue.directory.recovery_points.lower(log.path, 0)
     log.truncate_fully(batches[0].base_offset)
-    log.append(batches)
+    log.append(batches, gaps=True)
     log.advance_start(start)
     if log.must_sync:
         log.sync()

@@ -13,7 +13,6 @@ from broker.api.producer_ids import ProducerIds
 from broker.api.services import HandlerLimits, Services
 from broker.fetch.context import FetchContext
 from broker.fetch.fetch_path import FetchParams, FetchPath
-from broker.fetch.isolation import Isolation
 from broker.fetch.offset_queries import OffsetQueries
 from broker.fetch.sessions import FetchSessions
 from broker.lifecycle.controller_channel import ControllerChannel
@@ -35,6 +34,7 @@ from quorumlog.messages.fetch import (
 )
 from quorumlog.messages.metadata_records import PartitionRecord, RegisterBrokerRecord, TopicRecord
 from quorumlog.rpc.transport import Address, Identity, Listener
+from storage.isolation import Isolation
 
 CLIENT = Listener(name="CLIENT", address=Address("127.0.0.1", 9092), internal=False)
 OUTSIDE = Listener(name="OUTSIDE", address=Address("127.0.0.1", 9192), internal=False)

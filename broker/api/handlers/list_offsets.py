@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from broker.api.handlers.limits import check_topic_count
 from broker.api.services import Services
-from broker.fetch.isolation import Isolation, isolation_of
+from broker.fetch.isolation import isolation_of
 from quorumlog.messages.fetch import ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic, ListOffsetsTopicResponse
 from quorumlog.rpc.transport import Context
+from storage.isolation import Isolation
 
 
 async def handle_list_offsets(

@@ -8,12 +8,12 @@ import pytest
 from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch, values_of
 
 from broker.fetch.fetch_path import FetchParams
-from broker.fetch.isolation import Isolation
 from broker.fetch.read_log import read_local
 from broker.fetch.targets import FetchTarget
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, FetchTopic, ForgottenTopic
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, NodeList, PartitionChangeRecord
+from storage.isolation import Isolation
 
 MANY = 20
 

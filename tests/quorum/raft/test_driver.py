@@ -254,7 +254,7 @@ def test_an_unclean_start_reads_the_newest_segment_and_not_the_whole_log() -> No
     world = World(log_config=SMALL_SEGMENTS)
     appended_and_killed(world, times=30)
     process = world.start(0)
-    world.run(50)
+    world.run(100)
     log = process.driver._log._log
     assert len(log.segment_bases) > 3
     noted = RecoveryPoints(world.disks[0], log_path(0)).get(METADATA_PARTITION)
