@@ -176,7 +176,7 @@ class Delta:
         """Resources with a setting that was set or removed, deleted topics included, by type and name."""
         return sorted(self._touched_configs)
 
-    # One record each.
+    # Replay of one record, by type.
 
     def _change_broker(self, record: BrokerRegistrationChangeRecord) -> None:
         self._put_broker(changed_broker(self._registered(record, record.broker_id, record.broker_epoch), record))
