@@ -47,7 +47,7 @@ class Replica:
 
     @property
     def can_be_opened(self) -> bool:
-        """Its directory is online."""
+        """Whether its directory is online."""
         return self.queue is not None and not self.queue.failed
 
     @property
