@@ -1,5 +1,5 @@
-"""`partition.metadata`: the topic id of the partition in a directory, so that a topic made again is not mistaken for
-the one that was deleted (FORMATS 4.6).
+"""`partition.metadata`: the topic id of the partition in a directory, so that a recreated topic is not mistaken for the
+deleted one (FORMATS 4.6).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FORM = re.compile(r"version: ([0-9]{1,9})\ntopic_id: ([A-Za-z0-9_-]{22})(?:\n|\
 
 
 class BadPartitionMetadata(Exception):
-    """A file that does not say which topic it is."""
+    """A file without a readable topic id."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}; move the partition's directory away, the node fetches it again")
@@ -54,7 +54,7 @@ def make_partition(disk: Disk, log_path: str, topic_id: Uuid) -> None:
 
 
 def read_topic_id(disk: Disk, log_path: str) -> Uuid | None:
-    """None where there is no file. Raises BadPartitionMetadata, DiskError."""
+    """None if there is no file. Raises BadPartitionMetadata, DiskError."""
     path = f"{log_path}/{PARTITION_METADATA}"
     try:
         return parse_partition_metadata(path, disk.read_bytes(path))

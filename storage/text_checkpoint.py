@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 
 class CorruptCheckpoint(Exception):
-    """A checkpoint file that is not what its format says. line: counted from 1."""
+    """A checkpoint file that breaks its format. line: counted from 1."""
 
     def __init__(self, path: str, line: int, reason: str) -> None:
         super().__init__(

@@ -1,8 +1,8 @@
 """The syncs of one turn: a few one after the other on the writer's own thread, many in shares side by side.
 
-All files are begun before the first sync waits (`File.begin_sync`), so that one after the other mostly finds its work
-done; each still waits for a flush of the drive, and those that wait together share it. A helper per file costs more
-processor time, longer shares more waiting where the processors are busy: figures in bench/README.md, "What was tried".
+Writing all files back is started before the first sync waits (`File.begin_sync`), so most syncs find little left to do.
+Each still waits for a flush of the drive, and those that wait together share it. A thread per file costs more processor
+time; larger shares wait longer where the processors are busy: figures in bench/README.md, "What was tried".
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from storage.writer import ended
 
-SYNC_THREADS = 8  # the caller's among them; none is started before it is needed
+SYNC_THREADS = 8  # the caller's included; a thread is started when it is first needed
 SYNCS_PER_THREAD = 2  # what one thread does before another is asked to help
 
 Ended = list[Exception | None]
