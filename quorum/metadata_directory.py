@@ -13,10 +13,10 @@ from typing import Any
 
 from quorum.metadata_log import METADATA_PARTITION
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, QuorumState, read_quorum_state, write_quorum_state
-from storage.checkpoint import RecoveryPoints
 from storage.disk import Disk
 from storage.log import Log
 from storage.log_config import LogConfig
+from storage.offset_files import OffsetFile
 from storage.worker import Worker
 from storage.writer import CallJob, Outcome
 
@@ -25,14 +25,14 @@ METADATA_LOG = LogConfig(segment_bytes=64 << 20)  # about what an unclean start 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataDirectory:
-    """worker: of the metadata log's directory (its path). recovery_points: of the same writer; None: keep none, then
-    an unclean start reads the whole log.
+    """worker: of the metadata log's directory (its path). recovery_points: a file in that directory; None: keep none,
+    then an unclean start reads the whole log.
     """
 
     worker: Worker
     disk: Disk
     log_config: LogConfig
-    recovery_points: RecoveryPoints | None = None
+    recovery_points: OffsetFile | None = None
     clean: bool = False
 
     async def open(self) -> tuple[Log, QuorumState]:

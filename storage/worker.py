@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from storage.writer import DirectoryOffline, Job, Outcome
+from storage.directory_life import DirectoryOffline
+from storage.writer import Job, Outcome
 
 Answer = Callable[[Outcome], None]
 

@@ -1,4 +1,4 @@
-"""What lies in each log directory of this broker, and how much room there is (DescribeLogDirs, KIP-827)."""
+"""The partitions in each log directory of this broker, and its free space (DescribeLogDirs, KIP-827)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from storage.disk import DiskError
 async def report_directories(
     directories: Sequence[LogDirectory], store: PartitionStore, replicas: Iterable[Replica]
 ) -> list[LogDirDescription]:
-    """One of each directory, in the order of `log.dirs`; those that are offline with an error."""
+    """One for each directory, in the order of `log.dirs`. A directory that is offline is reported with an error."""
     held = list(replicas)
     return [await _report(directory, store.queues.get(directory.directory_id), held) for directory in directories]
 
@@ -26,9 +26,9 @@ async def _report(
     offline = LogDirDescription(
         path=directory.path, directory_id=directory.directory_id, error_code=ErrorCode.KAFKA_STORAGE_ERROR
     )
-    if queue is None or queue.failed:
+    if queue is None or not queue.is_usable:
         return offline
-    disk, path = directory.disk, directory.path
+    disk, path = directory.partitions.disk, directory.path
     try:
         total_bytes, usable_bytes = await queue.read(lambda: (disk.total_bytes(path), disk.free_bytes(path)))
     except (ApiError, DiskError):
@@ -43,7 +43,7 @@ async def _report(
 
 
 def _topics(replicas: Sequence[Replica]) -> tuple[LogDirTopic, ...]:
-    """By name and partition. A log that is still being opened is not told."""
+    """Sorted by name and partition. A log that is still being opened is left out."""
     topics: dict[str, list[LogDirPartition]] = {}
     for replica in sorted(replicas, key=lambda replica: (replica.topic, replica.key[1])):
         log = replica.log

@@ -106,11 +106,7 @@ class ReplicaManager:
         self._registry = Registry()
         self._sessions = fetch_sessions
         self._delayed = DelayedOperations(clock, fetch_sessions)
-        self._store = PartitionStore(
-            [DirectoryQueue(directory, self._directory_failed) for directory in directories if directory.online],
-            any(not directory.online for directory in directories),
-            rng,
-        )
+        self._store = PartitionStore(directories, self._directory_failed, rng)
         self._delete = DeletePath(self._registry, self._delayed, self._step)
         self._produce = ProducePath(clock, self._delayed, self._step)
         self._fetch = FetchPath(clock, self._registry, self._delayed, self._step)
@@ -131,7 +127,6 @@ class ReplicaManager:
         self._leaderships = Leaderships(
             self._registry,
             self._step,
-            high_watermarks=self._store.high_watermarks,
             follow=self._fetchers.follow,
             settled=self.opening.settled,
         )
@@ -148,8 +143,8 @@ class ReplicaManager:
         )
 
     async def start(self) -> None:
-        """List what the directories hold and read their checkpoints, in their workers. Before the first `apply`."""
-        await self._store.look_through()
+        """List what the directories hold, in their workers. Called before the first `apply`."""
+        await self._store.find_partitions()
         self._start(self._proposals.run(), "isr proposals")
         self._start(tick_for_ever(self._registry, self._sessions, self._step, self._config), "isr ticks")
         self._start(checkpoint_for_ever(self._registry, self._store, self._config, self._clock), "checkpoints")

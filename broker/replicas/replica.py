@@ -1,4 +1,4 @@
-"""One replica on this broker: what its core decided, its log, and the offsets that are promised but not written."""
+"""One replica on this broker: its core, its log, and the offsets that were given out and are not written yet."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from quorumlog.messages.common import CurrentLeader
 from quorumlog.topic_config import TopicConfig
 from storage.log import Log
 from storage.log_config import LogConfig
+from storage.partition_log import PartitionLog
 
 
 @dataclass(slots=True, eq=False)
 class Replica:
     """queue: the directory that holds it; None while it has none that is online.
 
-    log: set once it is open. next_offset: what the next produced batch gets; at or past log.end_offset, for appends
-    that wait in the queue; counts while this replica leads. sequences: the same of producers. assigned: the directory
-    that the metadata names. opened: the log as the directory's worker knows it, before the loop does; the worker's
-    alone.
+    assigned: the directory that the metadata names. log: for the loop, once the core knows it. partition_log: set
+    earlier, in the directory's worker; its changes run in jobs of that worker only. next_offset: for the next produced
+    batch; at or past log.end_offset, since appends may wait in the queue; valid while this replica leads. sequences:
+    the same for producers.
     """
 
     topic: str
@@ -36,7 +37,7 @@ class Replica:
     tail: Tail
     queue: DirectoryQueue | None
     assigned: Uuid
-    opened: Log | None = None
+    partition_log: PartitionLog | None = None
     log: Log | None = None
     next_offset: Offset = 0
     sequences: ProducerSequences = field(default_factory=ProducerSequences)
@@ -48,7 +49,7 @@ class Replica:
     @property
     def can_be_opened(self) -> bool:
         """It has a directory that takes changes."""
-        return self.queue is not None and not self.queue.failed
+        return self.queue is not None and self.queue.is_usable
 
     @property
     def current_leader(self) -> CurrentLeader:
@@ -56,7 +57,7 @@ class Replica:
 
     def leading(self, epoch: Epoch | None = None) -> Log:
         """The log, if this replica leads (in `epoch`) and may be asked. Raises ApiError."""
-        if self.core.failed or self.queue is None or self.queue.failed:
+        if self.core.failed or self.queue is None or not self.queue.generation.is_usable:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {self.name} is offline")
         if epoch is not None and epoch < self.core.leader_epoch:
             raise ApiError(ErrorCode.FENCED_LEADER_EPOCH, f"epoch {epoch} < {self.core.leader_epoch} of {self.name}")

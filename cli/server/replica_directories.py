@@ -1,7 +1,8 @@
-"""The directories of a node as its parts want them: a worker for the partitions of each path, and one for the quorum.
+"""The directories of a node as its parts need them: a worker for the partitions of each path, and one for the quorum.
 
-The metadata log has a worker of its own, so that no queue of partitions' work stands before its syncs. It lies in a log
-directory all the same, and shares that one's fate: who of the two meets a disk's failure first stops the other.
+The metadata log has a worker of its own, so that no queue of partitions' jobs delays its syncs. It lies in a log
+directory all the same, and the two writers share that directory's generation: the first failure that either meets
+stops both.
 """
 
 from __future__ import annotations
@@ -12,55 +13,59 @@ from cli.server.directories import NodeDirectories
 from cli.server.edges import Edges
 from quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog.ids import ZERO_UUID
-from storage.checkpoint import RecoveryPoints
+from storage.directory_life import LifeEvent
+from storage.offset_files import RECOVERY_POINTS, OffsetFile
+from storage.partition_directories import PartitionDirectories
 from storage.worker import Worker
-from storage.writer import DirectoryWriter, Standing
+from storage.writer import DirectoryWriter
 
 
 class DirectoryWorkers:
     """Made once per start of a node.
 
-    quorum: of the metadata log's own directory; quorum_points: its writer's recovery points.
+    quorum: for the metadata log's own directory. quorum_points: the recovery point of the metadata log.
     """
 
     def __init__(self, config: NodeConfig, edges: Edges, directories: NodeDirectories) -> None:
         """Raises DiskError of the metadata directory, which must be in order."""
         self._config = config
-        self._edges = edges
+        self._disk = edges.disk
         self._directories = directories
-        self._points = {path: RecoveryPoints(edges.disk, path) for path in config.directories}
-        self._points[config.metadata_log_dir].forget(METADATA_PARTITION)  # of when it was written with the partitions
-        standings = {path: Standing(path) for path in config.directories}
+        self._lives = directories.lives
+        self._partitions = {path: self._partitions_of(path) for path in config.directories}
+        older_line = {METADATA_PARTITION: None}  # of a release in which one writer wrote all logs
+        self._partitions[config.metadata_log_dir].recovery_points.update(older_line)
         path = f"{config.metadata_log_dir}/{METADATA_DIRECTORY}"
-        self.quorum_points = RecoveryPoints(edges.disk, path)
-        self.quorum = edges.worker(DirectoryWriter(path, self.quorum_points, standings[config.metadata_log_dir]))
+        self.quorum_points = OffsetFile(edges.disk, f"{path}/{RECOVERY_POINTS}")
+        self.quorum = edges.worker(DirectoryWriter(path, self._lives[config.metadata_log_dir].generation))
         self._workers: dict[str, Worker] = {
-            path: edges.worker(DirectoryWriter(path, self._points[path], standings[path]))
+            path: edges.worker(DirectoryWriter(path, self._lives[path].generation))
             for path in (config.log_dirs if config.is_broker else ())
         }
 
+    def _partitions_of(self, path: str) -> PartitionDirectories:
+        clean = any(entry.path == path and entry.clean_shutdown is not None for entry in self._directories.opened)
+        return PartitionDirectories(self._disk, path, clean)
+
     def for_replicas(self) -> list[LogDirectory]:
-        """Those of `log.dirs`, the failed ones too: while one is missing, what lies in it must not be made anew."""
-        opened = {entry.path: entry for entry in self._directories.opened}
-        directories = []
-        for path in self._config.log_dirs:
-            entry = opened.get(path)
-            directories.append(
-                LogDirectory(
-                    directory_id=entry.meta.directory_id if entry else ZERO_UUID,
-                    path=path,
-                    disk=self._edges.disk,
-                    worker=self._workers[path],
-                    recovery_points=self._points[path],
-                    clean=entry is not None and entry.clean_shutdown is not None,
-                    online=entry is not None,
-                )
+        """All of `log.dirs`. A failed one is among them: its partitions must not be made anew elsewhere."""
+        ids = {entry.path: entry.meta.directory_id for entry in self._directories.opened}
+        return [
+            LogDirectory(
+                directory_id=ids.get(path, ZERO_UUID),
+                life=self._lives[path],
+                generation=self._lives[path].generation,
+                partitions=self._partitions[path],
+                worker=self._workers[path],
             )
-        return directories
+            for path in self._config.log_dirs
+        ]
 
     def close(self) -> bool:
-        """Performs what was accepted, then ends. True: no directory failed up to here."""
+        """Perform what the workers accepted, then end them. True: no directory has failed."""
         workers = [*self._workers.values(), self.quorum]
         for worker in workers:
             worker.close()
+        for life in self._lives.values():
+            life.step(LifeEvent.CLOSED, life.generation)
         return all(worker.offline is None for worker in workers)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from jepsen.sim.disk import SimDisk
+from storage.directory_life import DirectoryOffline
 from storage.worker import (
     Answer,
     JobQueue,
@@ -24,7 +25,7 @@ from storage.worker import (
     tell,
     written_answers,
 )
-from storage.writer import DirectoryOffline, DirectoryWriter, Job, Outcome
+from storage.writer import DirectoryWriter, Job, Outcome
 
 CallLater = Callable[[int, Callable[[], None]], None]  # delay in virtual nanoseconds, what then; equal times in order
 

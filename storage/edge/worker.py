@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from storage.directory_life import DirectoryOffline
 from storage.edge.syncs import SyncPool
 from storage.worker import (
     Answer,
@@ -27,7 +28,7 @@ from storage.worker import (
     tell,
     written_answers,
 )
-from storage.writer import DirectoryOffline, DirectoryWriter, Job
+from storage.writer import DirectoryWriter, Job
 
 Post = Callable[[Callable[[], None]], None]
 
