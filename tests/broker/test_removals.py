@@ -32,7 +32,7 @@ class Queue:
     """Takes a step and lets the test say how it ended."""
 
     def __init__(self) -> None:
-        self.directory = SimpleNamespace(disk=None, path="/d")
+        self.directory = SimpleNamespace(partitions=SimpleNamespace(free=lambda *_: True))
         self.done: list[Callable[[bool], None]] = []
 
     def run_in_background(self, _work: Any, *, done: Callable[[bool], None], failed: Any) -> None:

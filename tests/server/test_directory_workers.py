@@ -20,11 +20,12 @@ from jepsen.sim.worker import SimWorker
 from quorum.metadata_log import METADATA_PARTITION
 from quorumlog.records import Record, encode_batch, headers
 from storage.batch import stamped_batches
-from storage.checkpoint import RECOVERY_POINTS, read_offsets, write_offsets
+from storage.directory_life import DirectoryOffline
 from storage.log import Log
 from storage.log_config import LogConfig
+from storage.offset_files import RECOVERY_POINTS, OffsetFile
 from storage.worker import Worker
-from storage.writer import AppendJob, CallJob, DirectoryOffline, DirectoryWriter, Outcome
+from storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
 
 DATA, OTHER = "/data/a", "/data/b"
 METADATA = f"{DATA}/__cluster_metadata-0"
@@ -47,7 +48,7 @@ class World:
             protect=lambda _: None,
         )
         if points:
-            write_offsets(self.disk, f"{DATA}/{RECOVERY_POINTS}", points)
+            OffsetFile(self.disk, f"{DATA}/{RECOVERY_POINTS}").update(points)
         self.made: list[str] = []
         edges = cast(Edges, _Edges(self.disk, self._worker))
         self.workers = DirectoryWorkers(self.config, edges, open_directories(self.disk, self.config))
@@ -167,22 +168,22 @@ def test_what_is_between_its_write_and_its_sync_when_the_other_fails_is_not_told
 def test_the_line_that_an_earlier_release_kept_among_the_partitions_goes() -> None:
     """It would stay as it is while the log is truncated: too high for the release that reads it again."""
     world = World(points={("t", 0): 7, METADATA_PARTITION: 90})
-    assert read_offsets(world.disk, f"{DATA}/{RECOVERY_POINTS}") == {("t", 0): 7}
+    assert OffsetFile(world.disk, f"{DATA}/{RECOVERY_POINTS}").offsets == {("t", 0): 7}
     assert world.workers.quorum_points.get(METADATA_PARTITION) == 0, "the log is read from its start once, if unclean"
     world.log(METADATA)
-    world.workers.quorum_points.note({METADATA_PARTITION: 3})
-    assert read_offsets(world.disk, f"{METADATA}/{RECOVERY_POINTS}") == {METADATA_PARTITION: 3}
-    assert read_offsets(world.disk, f"{DATA}/{RECOVERY_POINTS}") == {("t", 0): 7}
+    world.workers.quorum_points.update({METADATA_PARTITION: 3})
+    assert OffsetFile(world.disk, f"{METADATA}/{RECOVERY_POINTS}").offsets == {METADATA_PARTITION: 3}
+    assert OffsetFile(world.disk, f"{DATA}/{RECOVERY_POINTS}").offsets == {("t", 0): 7}
 
 
 def test_a_directory_whose_recovery_points_cannot_be_read_is_offline_and_no_other() -> None:
     """Taken for none they would never be lowered, and be there again when the disk has recovered."""
     world = World()
-    write_offsets(world.disk, f"{OTHER}/{RECOVERY_POINTS}", {("t", 0): 5})
+    OffsetFile(world.disk, f"{OTHER}/{RECOVERY_POINTS}").update({("t", 0): 5})
     world.disk.faults = lambda operation: Fail() if operation.path == f"{OTHER}/{RECOVERY_POINTS}" else None
     told: dict[str, Outcome] = {}
     for entry in world.workers.for_replicas():
-        job = CallJob(partial(entry.recovery_points.note, {("t", 0): 3}))
+        job = CallJob(partial(entry.partitions.recovery_points.update, {("t", 0): 3}))
         entry.worker.submit(job, None, partial(told.__setitem__, entry.path))
     world.run()
     assert told[DATA].error is None and isinstance(told[OTHER].error, DirectoryOffline)

@@ -7,10 +7,10 @@ from storage_samples import SMALL, batch, disk_with_data, read_all
 
 from jepsen.sim.disk import SimDisk
 from jepsen.sim.disk_faults import Fail
-from storage.checkpoint import RECOVERY_POINTS, RecoveryPoints, read_offsets
+from storage.directory_life import DirectoryOffline
 from storage.log import Log, UnexpectedAppend
 from storage.log_config import LogConfig
-from storage.writer import AppendJob, CallJob, DirectoryOffline, DirectoryWriter, TruncateJob
+from storage.writer import AppendJob, CallJob, DirectoryWriter
 
 
 def two_logs(config: LogConfig = SMALL) -> tuple[SimDisk, Log, Log]:
@@ -61,14 +61,14 @@ def test_a_bad_job_fails_alone_and_so_does_what_needed_it() -> None:
 
 
 def test_other_jobs_keep_their_place_among_the_appends() -> None:
-    disk, a, _ = two_logs()
-    writer = DirectoryWriter("/data", RecoveryPoints(disk, "/data"))
+    _, a, _ = two_logs()
+    writer = DirectoryWriter("/data")
     ends: list[int] = []
     outcomes = writer.write_phase(
         [
             AppendJob(a, [batch(0, [b"1"]), batch(1, [b"2"])]),
             CallJob(lambda: ends.append(a.end_offset)),
-            TruncateJob(a, 1),
+            CallJob(lambda: a.truncate_to(1), (a,)),
             AppendJob(a, [batch(1, [b"new"], epoch=2)]),
             CallJob(lambda: 1 // 0),
         ]
@@ -79,21 +79,6 @@ def test_other_jobs_keep_their_place_among_the_appends() -> None:
     writer.sync_phase()
     assert [entry[2] for entry in read_all(a)] == [b"1", b"new"]
     assert writer.offline is None
-
-
-def test_the_recovery_point_is_lowered_on_disk_before_the_log_is_truncated() -> None:
-    disk, a, _ = two_logs()
-    points = RecoveryPoints(disk, "/data")
-    writer = DirectoryWriter("/data", points)
-    writer.write_phase([AppendJob(a, [batch(n, [b"v"]) for n in range(9)])])
-    writer.sync_phase()
-    points.write({("a", 0): a.synced_end, ("b", 0): 0})
-    order: list[str] = []
-    disk.trace = lambda kind, path, digest: order.append(f"{kind} {path.rpartition('/')[2]}")
-    writer.write_phase([TruncateJob(a, 4)])
-    assert read_offsets(disk, f"/data/{RECOVERY_POINTS}") == {("a", 0): 4, ("b", 0): 0}
-    assert order.index(f"rename {RECOVERY_POINTS}.tmp") < order.index(f"truncate {'0' * 20}.log")
-    assert RecoveryPoints(disk, "/data").get(("a", 0)) == 4
 
 
 def test_a_log_that_need_not_be_durable_is_not_synced() -> None:

@@ -1,0 +1,331 @@
+"""Every operation of a partition's log, stopped at every disk call that it makes, and opened again.
+
+A stop is a kill (memory's pages stay), a power cut (what was not synced may go), or a failed call after which the
+process ends. The next process does what a broker does: it makes the names in the directory durable, sets aside what the
+metadata does not know, and opens or creates what the metadata names.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from storage_samples import batch, disk_with_data, read_all
+
+from jepsen.sim.disk import SimDisk
+from jepsen.sim.disk_faults import Fail, Fault, Operation, PowerCut, PowerLost
+from quorumlog.ids import Offset, Uuid
+from storage.disk import DiskError
+from storage.log_config import LogConfig
+from storage.names import STRAY
+from storage.partition_directories import PartitionDirectories
+from storage.partition_log import PartitionLog, checkpoint_high_watermarks, checkpoint_logs
+
+T, OTHER = ("t", 0), ("u", 0)
+FIRST, SECOND, NEIGHBOUR = bytes([1]) * 16, bytes([2]) * 16, bytes([3]) * 16  # topic ids
+UNIQUE = bytes([9]) * 16
+CONFIG = LogConfig(segment_bytes=300, index_interval_bytes=100, remembers_producers=True)
+RECORDS_IN_A_BATCH = 3
+BATCHES = 8
+END = BATCHES * RECORDS_IN_A_BATCH
+
+
+def values(base: Offset, text: str = "old") -> list[bytes]:
+    return [f"{text}-{base + number}".encode() for number in range(RECORDS_IN_A_BATCH)]
+
+
+@dataclass
+class World:
+    """One process on a disk. `log` is the partition that the operation changes."""
+
+    disk: SimDisk = field(default_factory=disk_with_data)
+    directories: PartitionDirectories = field(init=False)
+    log: PartitionLog = field(init=False)
+    neighbour: PartitionLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.disk.sync_directory("/data")  # what opening a log directory does
+        self.directories = PartitionDirectories(self.disk, "/data")
+
+    def create(self, topic_id: Uuid = FIRST) -> None:
+        self.log = PartitionLog.create(self.directories, T, topic_id, CONFIG)
+
+    def fill(self, batches: int = BATCHES, text: str = "old", epoch: int = 1) -> None:
+        log = self.log.log
+        for _ in range(batches):
+            log.append([batch(log.end_offset, values(log.end_offset, text), epoch)])
+        log.sync()
+
+    def checkpoint(self, high_watermark: Offset) -> None:
+        checkpoint_high_watermarks(self.directories, {self.log: high_watermark})
+        checkpoint_logs(self.directories, [self.log])
+
+    def restarted(self, topic_id: Uuid) -> World:
+        """The next process, whose metadata knows `t-0` as `topic_id`, and the neighbour."""
+        world = World(self.disk)
+        found = world.directories.find()
+        for partition in found.nameless:
+            world.directories.move_away(partition, bytes([8]) * 16, STRAY)
+        for (found_id, index), topic in found.partitions.items():
+            if found_id not in (topic_id, NEIGHBOUR):
+                world.directories.move_away((topic, index), bytes([7]) * 16, STRAY)
+        noted_point = world.directories.recovery_points.get(T)
+        was_there = (topic_id, 0) in found.partitions
+        world.log = PartitionLog.open_or_create(world.directories, T, topic_id, CONFIG)
+        if was_there:
+            assert noted_point <= world.log.log.synced_end, "a recovery point above what is synced"
+        world.neighbour = PartitionLog.open(world.directories, OTHER, NEIGHBOUR, CONFIG)
+        return world
+
+    @property
+    def span(self) -> tuple[Offset, Offset]:
+        return self.log.log.start_offset, self.log.log.end_offset
+
+    def records(self) -> dict[Offset, bytes]:
+        return {offset: value for offset, _, value in read_all(self.log.log)}
+
+    def check(self) -> None:
+        """What holds after every start."""
+        start, end = self.span
+        assert self.log.high_watermark <= end == self.log.log.synced_end
+        assert self.directories.recovery_points.get(T) <= end
+        assert self.directories.high_watermarks.get(T) <= end
+        assert self.directories.log_starts.get(T) <= start
+        assert list(self.records()) == list(range(start, end)), "a hole"
+        neighbour = self.neighbour
+        assert neighbour.log.start_offset == 1 and neighbour.high_watermark == 2
+        assert self.directories.recovery_points.get(OTHER) == neighbour.log.end_offset == 3
+
+    def goes_on_durably(self, topic_id: Uuid) -> None:
+        """What is acknowledged now is there after the next power cut, and nothing else."""
+        start, end = self.span
+        before = self.records()
+        self.fill(batches=2, text="new", epoch=5)
+        self.disk.crash(random.Random(end))
+        again = self.restarted(topic_id)
+        again.check()
+        new = {base + n: value for base in (end, end + 3) for n, value in enumerate(values(base, "new"))}
+        assert again.span == (start, end + 6)
+        assert again.records() == before | new
+
+
+def a_world() -> World:
+    """A log of several segments, deleted up to the middle of a batch, its offsets noted; and a neighbour."""
+    world = World()
+    world.log = PartitionLog.create(world.directories, OTHER, NEIGHBOUR, CONFIG)
+    world.fill(batches=1)
+    world.log.raise_start(1)
+    world.checkpoint(high_watermark=2)
+    world.create()
+    world.fill()
+    world.log.raise_start(7)
+    world.checkpoint(high_watermark=END - 2)
+    assert len(world.log.log.segment_bases) > 2
+    return world
+
+
+OLD = {base + n: value for base in range(0, END, 3) for n, value in enumerate(values(base))}
+
+
+def old_records(start: Offset, end: Offset) -> dict[Offset, bytes]:
+    return {offset: value for offset, value in OLD.items() if start <= offset < end}
+
+
+@dataclass(frozen=True)
+class Case:
+    """change: the operation. check: of the next process; told whether the operation had returned before the stop.
+
+    successor: the topic id that the next process's metadata has under the name.
+    """
+
+    name: str
+    change: Callable[[World], object]
+    check: Callable[[World, bool], None]
+    prepare: Callable[[World], None] = lambda _: None
+    successor: Uuid = FIRST
+
+
+def is_new(world: World, _done: bool) -> None:
+    assert world.span == (0, 0) and world.log.topic_id == SECOND and world.log.high_watermark == 0
+    for file in (world.directories.recovery_points, world.directories.log_starts, world.directories.high_watermarks):
+        assert T not in file.offsets, "a line of the dead topic"
+
+
+def was_truncated_to(offset: Offset) -> Callable[[World, bool], None]:
+    cut = max(7, offset // 3 * 3)
+
+    def check(world: World, done: bool) -> None:
+        start, end = world.span
+        assert start == 7 and end >= cut, "what lies before the cut stays"
+        assert world.records() == old_records(7, end)
+        assert end == cut or not done
+
+    return check
+
+
+def was_restarted_at(offset: Offset) -> Callable[[World, bool], None]:
+    def check(world: World, done: bool) -> None:
+        assert world.span == (offset, offset) or (not done and world.records() == old_records(7, END))
+
+    return check
+
+
+def starts_at(offset: Offset) -> Callable[[World, bool], None]:
+    def check(world: World, done: bool) -> None:
+        start, end = world.span
+        assert end == END and start in ((offset,) if done else (7, offset))
+        assert world.records() == old_records(start, END)
+
+    return check
+
+
+def restart_inside(world: World) -> None:
+    world.log.restart_at(31)
+    checkpoint_logs(world.directories, [world.log])
+
+
+def begin_inside(world: World) -> None:
+    world.log.begin_inside([batch(30, values(30)), batch(33, values(33))])
+
+
+def began_inside(world: World, done: bool) -> None:
+    start, end = world.span
+    assert start == 31 and end in ((36,) if done else (31, 33, 36))
+    assert world.records() == {offset: f"old-{offset}".encode() for offset in range(31, end)}
+
+
+def is_whole(world: World, _done: bool) -> None:
+    assert world.span == (7, END) and world.records() == old_records(7, END)
+
+
+def is_whole_or_new(world: World, done: bool) -> None:
+    """Set aside, and to be made anew for the same topic."""
+    if done or world.span == (0, 0):
+        assert world.span == (0, 0) and world.log.high_watermark == 0
+    else:
+        is_whole(world, done)
+
+
+def delete_and_create(world: World) -> None:
+    world.log.delete(UNIQUE)
+    world.create(SECOND)
+
+
+def delete_and_forget_nothing(world: World) -> None:
+    """What a process leaves that ended between the rename and the removal of the lines."""
+    noted = [
+        (file, file.get(T))
+        for file in (world.directories.recovery_points, world.directories.log_starts, world.directories.high_watermarks)
+    ]
+    world.log.delete(UNIQUE)
+    for file, offset in noted:
+        file.update({T: offset})
+    assert all(offset > 0 for _, offset in noted)
+
+
+def raise_and_checkpoint(world: World) -> None:
+    world.log.raise_start(12)
+    checkpoint_logs(world.directories, [world.log])
+    world.log.log.sync()
+    checkpoint_logs(world.directories, [world.log])
+
+
+CASES = [
+    Case("create", lambda world: world.create(SECOND), is_new, delete_and_forget_nothing, SECOND),
+    Case("delete", lambda world: world.log.delete(UNIQUE), is_new, successor=SECOND),
+    Case("delete and create", delete_and_create, is_new, successor=SECOND),
+    Case("set aside", lambda world: world.log.set_aside(UNIQUE), is_new, successor=SECOND),
+    Case("set aside, same topic", lambda world: world.log.set_aside(UNIQUE), is_whole_or_new),
+    Case("close", lambda world: world.log.close(), is_whole),
+    Case("checkpoint", lambda world: world.checkpoint(END - 1), is_whole),
+    Case("open", lambda world: world.restarted(FIRST), is_whole),
+    *[
+        Case(f"truncate to {at}", lambda world, at=at: world.log.truncate_to(at), was_truncated_to(at))  # type: ignore[misc]
+        for at in (7, 8, 9, 10, 15, 17, END - 1, END)
+    ],
+    *[
+        Case(f"raise start to {at}", lambda world, at=at: world.log.raise_start(at), starts_at(at))  # type: ignore[misc]
+        for at in (8, 9, 16, END)
+    ],
+    Case("raise start and checkpoint", raise_and_checkpoint, starts_at(12)),
+    *[
+        Case(f"restart at {at}", lambda world, at=at: world.log.restart_at(at), was_restarted_at(at))  # type: ignore[misc]
+        for at in (END, 31)
+    ],
+    Case("begin inside", begin_inside, began_inside, restart_inside),
+]
+
+
+@dataclass(frozen=True)
+class Stop:
+    """How the process ends. fault: of the call at which it ends. power: the seed of a power cut; None: a kill."""
+
+    name: str
+    fault: Callable[[Operation], Fault]
+    power: int | None
+
+
+def tear(operation: Operation) -> Fault:
+    return PowerCut(written=operation.size // 2)
+
+
+STOPS = [
+    Stop("kill", tear, None),
+    *[Stop(f"power cut {seed}", tear, seed) for seed in range(4)],
+    Stop("error, kill", lambda _: Fail(), None),
+    Stop("error, power cut", lambda _: Fail(), 1),
+]
+
+
+def stopped_at(world: World, change: Callable[[World], object], at: int, stop: Stop) -> bool:
+    """Perform `change` up to its disk call number `at`; end the process there. True: it returned before."""
+    end = world.disk.operations + at
+    world.disk.faults = lambda operation: stop.fault(operation) if operation.index == end else None
+    done = True
+    try:
+        change(world)
+    except (PowerLost, DiskError):
+        done = False
+    assert done == (world.disk.operations <= end), "an error that was swallowed"
+    world.disk.faults = lambda _: None
+    if stop.power is None:
+        world.disk.kill()
+    else:
+        world.disk.crash(random.Random(stop.power))
+    return done
+
+
+def all_stops(case: Case, stop: Stop) -> Iterator[tuple[World, bool]]:
+    """The world after a stop at each disk call of the case, and after its end."""
+    at, done = 0, False
+    while not done:
+        world = a_world()
+        case.prepare(world)
+        done = stopped_at(world, case.change, at, stop)
+        yield world, done
+        at += 1
+    assert at > 2, f"{case.name} makes no disk call"
+
+
+@pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_stop_at_any_call(case: Case, stop: Stop) -> None:
+    for world, done in all_stops(case, stop):
+        after = world.restarted(case.successor)
+        after.check()
+        case.check(after, done)
+        after.goes_on_durably(case.successor)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_second_stop_while_the_first_is_recovered_from(case: Case) -> None:
+    rng = random.Random(case.name)
+    for world, done in all_stops(case, STOPS[1 + rng.randrange(4)]):
+        for _ in range(2):
+            stop = rng.choice(STOPS)
+            stopped_at(world, lambda same: same.restarted(case.successor), rng.randrange(40), stop)
+        after = world.restarted(case.successor)
+        after.check()
+        case.check(after, done)
