@@ -20,6 +20,7 @@ from quorumlog.ids import Offset, Uuid
 from storage.disk import DiskError
 from storage.log_config import LogConfig
 from storage.names import STRAY
+from storage.offset_files import RECOVERY_POINTS
 from storage.partition_directories import PartitionDirectories
 from storage.partition_log import PartitionLog, checkpoint_high_watermarks, checkpoint_logs
 
@@ -143,7 +144,7 @@ class Case:
     name: str
     change: Callable[[World], object]
     check: Callable[[World, bool], None]
-    prepare: Callable[[World], None] = lambda _: None
+    prepare: Callable[[World], object] = lambda _: None
     successor: Uuid = FIRST
 
 
@@ -225,11 +226,33 @@ def delete_and_forget_nothing(world: World) -> None:
     assert all(offset > 0 for _, offset in noted)
 
 
-def raise_and_checkpoint(world: World) -> None:
-    world.log.raise_start(12)
-    checkpoint_logs(world.directories, [world.log])
-    world.log.log.sync()
-    checkpoint_logs(world.directories, [world.log])
+BASE = a_world().log.log.segment_bases[2]  # a start that the name of a segment says
+
+
+def raised_stays(world: World, _done: bool) -> None:
+    """The start had been told before the operation began."""
+    starts_at(BASE)(world, True)
+
+
+def truncate_to(offset: Offset) -> Callable[[World], None]:
+    def change(world: World) -> None:
+        assert world.log.truncate_to(offset) == world.log.log.end_offset
+        start, end = world.span
+        assert start == 7 <= end <= max(7, offset)
+        assert world.directories.high_watermarks.get(T) <= end
+
+    return change
+
+
+def made_anew_without_lines(world: World) -> None:
+    """A log that no checkpoint knows yet."""
+    world.log.delete(UNIQUE)
+    world.create()
+    world.fill()
+
+
+def is_whole_until_set_aside(world: World, done: bool) -> None:
+    assert world.span == (0, 0) or (not done and world.records() == OLD)
 
 
 CASES = [
@@ -238,22 +261,27 @@ CASES = [
     Case("delete and create", delete_and_create, is_new, successor=SECOND),
     Case("set aside", lambda world: world.log.set_aside(UNIQUE), is_new, successor=SECOND),
     Case("set aside, same topic", lambda world: world.log.set_aside(UNIQUE), is_whole_or_new),
+    Case(
+        "set aside without lines",
+        lambda world: world.log.set_aside(bytes([6]) * 16),
+        is_whole_until_set_aside,
+        made_anew_without_lines,
+    ),
     Case("close", lambda world: world.log.close(), is_whole),
     Case("checkpoint", lambda world: world.checkpoint(END - 1), is_whole),
+    Case(
+        "checkpoint after a raised start",
+        lambda world: world.checkpoint(END - 1),
+        raised_stays,
+        lambda world: world.log.raise_start(BASE),
+    ),
     Case("open", lambda world: world.restarted(FIRST), is_whole),
-    *[
-        Case(f"truncate to {at}", lambda world, at=at: world.log.truncate_to(at), was_truncated_to(at))  # type: ignore[misc]
-        for at in (7, 8, 9, 10, 15, 17, END - 1, END)
-    ],
-    *[
-        Case(f"raise start to {at}", lambda world, at=at: world.log.raise_start(at), starts_at(at))  # type: ignore[misc]
-        for at in (8, 9, 16, END)
-    ],
-    Case("raise start and checkpoint", raise_and_checkpoint, starts_at(12)),
-    *[
-        Case(f"restart at {at}", lambda world, at=at: world.log.restart_at(at), was_restarted_at(at))  # type: ignore[misc]
-        for at in (END, 31)
-    ],
+    *[Case(f"truncate to {at}", truncate_to(at), was_truncated_to(at)) for at in (7, 8, 10, 15, END - 1)],
+    Case("raise start to 8", lambda world: world.log.raise_start(8), starts_at(8)),
+    Case("raise start to a segment", lambda world: world.log.raise_start(BASE), starts_at(BASE)),
+    Case("raise start to the end", lambda world: world.log.raise_start(END), starts_at(END)),
+    Case("restart at the end", lambda world: world.log.restart_at(END), was_restarted_at(END)),
+    Case("restart after the end", lambda world: world.log.restart_at(31), was_restarted_at(31)),
     Case("begin inside", begin_inside, began_inside, restart_inside),
 ]
 
@@ -329,3 +357,24 @@ def test_a_second_stop_while_the_first_is_recovered_from(case: Case) -> None:
         after = world.restarted(case.successor)
         after.check()
         case.check(after, done)
+
+
+CUTS: list[tuple[str, Callable[[World], object], Callable[[World], object]]] = [
+    ("truncate", lambda _: None, lambda world: world.log.truncate_to(15)),
+    ("restart", lambda _: None, lambda world: world.log.restart_at(31)),
+    ("begin inside", restart_inside, begin_inside),
+]
+
+
+@pytest.mark.parametrize(("prepare", "change"), [cut[1:] for cut in CUTS], ids=[cut[0] for cut in CUTS])
+def test_the_recovery_point_is_lowered_on_disk_before_anything_is_cut(
+    prepare: Callable[[World], object], change: Callable[[World], object]
+) -> None:
+    world = a_world()
+    prepare(world)
+    done: list[tuple[str, str]] = []
+    world.disk.trace = lambda kind, path, _: done.append((kind, path.rpartition("/")[2]))
+    change(world)
+    lowered = done.index(("rename", f"{RECOVERY_POINTS}.tmp"))
+    cuts = [at for at, (kind, name) in enumerate(done) if kind in ("truncate", "unlink") and name.endswith(".log")]
+    assert lowered < min(cuts)
