@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from quorumlog.ids import Epoch, Offset
 from storage.batch import StoredBatch
-from storage.directory_life import DirectoryOffline, Generation
+from storage.directory_life import Generation
 from storage.disk import DiskError
 from storage.log import Log, LogClosed, UnexpectedAppend
 
@@ -87,14 +87,9 @@ class DirectoryWriter:
 
     def __init__(self, path: str, generation: Generation | None = None) -> None:
         self.path = path
-        self._generation = generation or Generation(path)
+        self.generation = generation or Generation(path)
         self._dirty: dict[Log, None] = {}  # in the order in which they became so
         self._waiting: list[Outcome] = []  # of the turn's jobs, until their sync
-
-    @property
-    def offline(self) -> DirectoryOffline | None:
-        """Set from the first failure on."""
-        return self._generation.failure
 
     def write_phase(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Perform the jobs. Returns their outcomes, in order; readers may see the changes from now on."""
@@ -115,31 +110,31 @@ class DirectoryWriter:
 
         run: performs the syncs, each of another log, and returns when all have ended.
         """
-        if self.offline is None:
+        if self.generation.failure is None:
             logs = [log for log in self._dirty if log.must_sync and log.failure is None]
             if len(logs) > 1:
                 for log in logs:
                     log.begin_sync()
             for error in run([log.sync_unless_closed for log in logs]):
                 if error is not None:  # of any kind: the turn must not be told as durable
-                    self._generation.fail(error)
+                    self.generation.fail(error)
                     break
         self._dirty.clear()
         outcomes, self._waiting = self._waiting, []
-        offline = self.offline
+        offline = self.generation.failure
         if offline is None:
             return outcomes
         return [outcome if outcome.error else Outcome(error=offline) for outcome in outcomes]
 
     def attempt(self, change: Callable[..., Any], *what: Any) -> Outcome:
         """Run one change, unless offline. A DiskError fails the directory, and so does an assertion of ours."""
-        offline = self.offline
+        offline = self.generation.failure
         if offline is not None:
             return Outcome(error=offline)
         try:
             return Outcome(value=change(*what))
         except (DiskError, AssertionError) as error:
-            return Outcome(error=self._generation.fail(error))
+            return Outcome(error=self.generation.fail(error))
         except Exception as error:
             return Outcome(error=error)
 

@@ -68,4 +68,4 @@ class DirectoryWorkers:
             worker.close()
         for life in self._lives.values():
             life.step(LifeEvent.CLOSED, life.generation)
-        return all(worker.offline is None for worker in workers)
+        return all(life.failure is None for life in self._lives.values())

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from jepsen.sim.disk import SimDisk
-from storage.directory_life import DirectoryOffline
 from storage.worker import (
     Answer,
     JobQueue,
@@ -45,10 +44,6 @@ class SimWorker:
         self._closed = False
         self._reads = 0
         self._sync_ns = 0  # how long the last sync took; the next one is waited for as long
-
-    @property
-    def offline(self) -> DirectoryOffline | None:
-        return self._writer.offline
 
     def submit(self, job: Job, on_written: Answer | None, on_synced: Answer | None) -> None:
         if self._closed:

@@ -51,7 +51,9 @@ class World:
             OffsetFile(self.disk, f"{DATA}/{RECOVERY_POINTS}").update(points)
         self.made: list[str] = []
         edges = cast(Edges, _Edges(self.disk, self._worker))
-        self.workers = DirectoryWorkers(self.config, edges, open_directories(self.disk, self.config))
+        directories = open_directories(self.disk, self.config)
+        self.lives = directories.lives
+        self.workers = DirectoryWorkers(self.config, edges, directories)
 
     def _worker(self, writer: DirectoryWriter) -> Worker:
         self.made.append(writer.path)
@@ -136,9 +138,10 @@ def test_a_failure_of_either_takes_both_offline_and_no_other_directory(kind: str
     second.submit(CallJob(lambda: "never"), None, told.append)
     world.run()
     assert [type(outcome.error) for outcome in told] == [DirectoryOffline] * 3
-    assert first.offline is second.offline is told[0].error is told[2].error
-    assert DATA in str(first.offline) and METADATA not in str(first.offline).partition(":")[0]
-    assert world.elsewhere.offline is None
+    failure = world.lives[DATA].failure
+    assert failure is told[0].error is told[2].error
+    assert DATA in str(failure) and METADATA not in str(failure).partition(":")[0]
+    assert world.lives[OTHER].failure is None
     world.elsewhere.submit(appending(far), None, told.append)
     world.run()
     assert told[-1].value == 1 and not world.workers.close()
@@ -187,7 +190,7 @@ def test_a_directory_whose_recovery_points_cannot_be_read_is_offline_and_no_othe
         entry.worker.submit(job, None, partial(told.__setitem__, entry.path))
     world.run()
     assert told[DATA].error is None and isinstance(told[OTHER].error, DirectoryOffline)
-    assert world.partitions.offline is None and world.elsewhere.offline is not None
+    assert world.lives[DATA].failure is None and world.lives[OTHER].failure is not None
 
 
 def test_in_order_is_what_no_failure_came_up_to_the_end_of() -> None:

@@ -57,7 +57,7 @@ def test_a_bad_job_fails_alone_and_so_does_what_needed_it() -> None:
     outcomes = writer.write_phase([AppendJob(a, [batch(offset, [b"v"])]) for offset in offsets])
     assert [type(outcome.error) for outcome in outcomes] == [type(None), UnexpectedAppend, UnexpectedAppend, type(None)]
     assert [outcome.error for outcome in writer.sync_phase()] == [outcome.error for outcome in outcomes]
-    assert a.synced_end == 2 and writer.offline is None
+    assert a.synced_end == 2 and writer.generation.failure is None
 
 
 def test_other_jobs_keep_their_place_among_the_appends() -> None:
@@ -78,7 +78,7 @@ def test_other_jobs_keep_their_place_among_the_appends() -> None:
     assert isinstance(outcomes[4].error, ZeroDivisionError)
     writer.sync_phase()
     assert [entry[2] for entry in read_all(a)] == [b"1", b"new"]
-    assert writer.offline is None
+    assert writer.generation.failure is None
 
 
 def test_a_log_that_need_not_be_durable_is_not_synced() -> None:
@@ -102,8 +102,8 @@ def test_the_first_disk_error_takes_the_directory_offline_for_good(kind: str) ->
     assert (a.synced_end, b.synced_end) == (0, 0)
     disk.faults = lambda operation: None
     later = writer.write_phase([AppendJob(b, [batch(b.end_offset, [b"y"])]), CallJob(lambda: "never")])
-    assert all(outcome.error is writer.offline for outcome in later)
-    assert str(writer.offline).endswith("restart the node")
+    assert all(outcome.error is writer.generation.failure for outcome in later)
+    assert str(writer.generation.failure).endswith("restart the node")
 
 
 def test_a_sync_that_ends_in_any_error_is_no_sync(monkeypatch: pytest.MonkeyPatch) -> None:

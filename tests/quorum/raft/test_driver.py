@@ -14,9 +14,9 @@ from quorum.raft.quorum_state import CorruptQuorumState
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.quorum import DescribeQuorumRequest, VoteRequest
 from quorumlog.rpc.transport import Identity
+from storage.directory_life import DirectoryOffline
 from storage.log_config import LogConfig
 from storage.offset_files import RECOVERY_POINTS, OffsetFile
-from storage.writer import DirectoryOffline
 
 
 @pytest.fixture(autouse=True)
