@@ -1,4 +1,4 @@
-"""One broker, put together: replicas, its standing with the controller, and the handlers of its APIs.
+"""One broker, put together: the data plane, the lifecycle towards the controller, and the handlers of its APIs.
 
 It knows the quorum only as a subscription to committed metadata; the composition root (cli/server) owns listeners,
 directories and the quorum itself.
@@ -15,14 +15,15 @@ from broker.api.handlers import HANDLERS
 from broker.api.producer_ids import ProducerIds
 from broker.api.recently_fenced import RecentlyFenced
 from broker.api.services import HandlerLimits, Services
-from broker.api.suspected_leaders import Doubts, SuspectedLeaders
+from broker.api.suspected_leaders import LeaderProber, SuspectedLeaders
+from broker.data_plane import DataPlane
 from broker.fetch.sessions import FetchSessions
 from broker.lifecycle.controller_channel import ControllerChannel
 from broker.lifecycle.directory_assigner import DirectoryAssigner
 from broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
 from broker.lifecycle.shell import LifecycleShell
+from broker.logdirs.log_directory import LogDirectory
 from broker.replicas.config import ReplicationConfig
-from broker.replicas.manager import LogDirectory, ReplicaManager
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
 from quorum.subscription import MetadataSubscription
@@ -38,9 +39,9 @@ from quorumlog.rpc.transport import Context, Transport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig:
-    """client_listener: the listener whose addresses clients are told where a request's own listener does not decide.
-    topic_defaults: set for all topics by this broker's file. settings: what DescribeConfigs tells of this broker.
-    previous_broker_epoch: of the last stop, if it was clean in every directory, else -1.
+    """client_listener: the listener whose addresses clients get if the listener of their request does not decide it.
+    topic_defaults: set for all topics by this broker's file. settings: this broker's own, for DescribeConfigs.
+    previous_broker_epoch: the epoch at the last stop, if every directory was stopped cleanly, else -1.
     """
 
     client_listener: str
@@ -75,7 +76,7 @@ class Broker:
         on_fatal: Callable[[str], None],
         on_state: Callable[[LifecycleState], None] = lambda _state: None,
     ) -> None:
-        """rng: a source of randomness for each concern, by its name. on_fatal: the process has to end, and why."""
+        """rng: gives the source of randomness of each concern, by name. on_fatal: the process has to end, and why."""
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._incarnation_id = incarnation_id
@@ -85,7 +86,6 @@ class Broker:
         self._nursery = nursery
         self._on_fatal = on_fatal
         self._clock = clock
-        self._just_fenced = RecentlyFenced()
         self._endpoints: tuple[Endpoint, ...] = ()
         self.channel = ControllerChannel(
             subscription=subscription,
@@ -104,21 +104,16 @@ class Broker:
             on_state=on_state,
             on_fatal=on_fatal,
         )
-        fetch_sessions = FetchSessions(
-            rng("fetch sessions"),
-            slots=config.limits.fetch_session_slots,
-            max_partitions=config.limits.fetch_session_partitions,
-        )
-        doubts = Doubts()
-        doubted = SuspectedLeaders(
-            doubts,
+        suspected_leaders = SuspectedLeaders()
+        prober = LeaderProber(
+            suspected_leaders,
             image=lambda: subscription.image,
             internal_listener=config.internal_listener,
             transport=transport,
             clock=clock,
             nursery=nursery,
         )
-        self.replicas = ReplicaManager(
+        self.data_plane = DataPlane(
             node_id=node_id,
             directories=directories,
             clock=clock,
@@ -126,36 +121,48 @@ class Broker:
             nursery=nursery,
             transport=transport,
             controller=self.channel,
-            broker_epoch=lambda: self.lifecycle.broker_epoch,
+            broker_epoch=self._broker_epoch,
             config=config.replication,
-            fetch_sessions=fetch_sessions,
+            fetch_sessions=FetchSessions(
+                rng("fetch sessions"),
+                slots=config.limits.fetch_session_slots,
+                max_partitions=config.limits.fetch_session_partitions,
+            ),
             on_directory_failed=self._on_directory_failed,
             on_assignments_changed=self._wake_assigner,
             on_opened=self._on_logs_opened,
-            on_source_lost=doubted.on_lost,
+            on_leader_lost=prober.on_lost,
         )
         self._assigner = DirectoryAssigner(
             node_id=node_id,
-            pending=self.replicas.pending_assignments,
-            broker_epoch=lambda: self.lifecycle.broker_epoch,
+            pending=self.data_plane.placements.pending_assignments,
+            broker_epoch=self._broker_epoch,
             channel=self.channel,
             rng=rng("directory assigner"),
         )
-        self._services = Services(
-            node_id=node_id,
-            cluster_id=cluster_id,
-            subscription=subscription,
-            replicas=self.replicas,
+        self._services = self._make_services(suspected_leaders)
+
+    def _make_services(self, suspected_leaders: SuspectedLeaders) -> Services:
+        config, data_plane = self._config, self.data_plane
+        return Services(
+            node_id=self._node_id,
+            cluster_id=self._cluster_id,
+            subscription=self._subscription,
+            produce_path=data_plane.produce_path,
+            fetch_path=data_plane.fetch_path,
+            delete_path=data_plane.delete_path,
+            offset_queries=data_plane.offset_queries,
+            directory_report=data_plane.directory_report,
             controller=self.channel,
-            clock=clock,
-            fetch_sessions=fetch_sessions,
-            producer_ids=ProducerIds(node_id, self.channel, lambda: self.lifecycle.broker_epoch),
+            clock=self._clock,
+            fetch_sessions=data_plane.fetch_sessions,
+            producer_ids=ProducerIds(self._node_id, self.channel, self._broker_epoch),
             auto_create_topics=config.auto_create_topics,
             client_listener=config.client_listener,
             internal_listener=config.internal_listener,
             replication_listener=config.replication_listener,
-            doubts=doubts,
-            recently_fenced=self._just_fenced,
+            suspected_leaders=suspected_leaders,
+            recently_fenced=RecentlyFenced(),
             topic_defaults=config.topic_defaults,
             settings=config.settings,
             limits=config.limits,
@@ -169,7 +176,7 @@ class Broker:
     async def start(self, endpoints: Sequence[Endpoint]) -> None:
         """Read what the directories hold, follow the metadata, register. endpoints: as others should reach them."""
         self._endpoints = tuple(endpoints)
-        await self.replicas.start()
+        await self.data_plane.start()
         for entry in self._directories:
             if not entry.life.is_online:
                 self.lifecycle.on_directory_offline(entry.directory_id)
@@ -178,27 +185,33 @@ class Broker:
         self.lifecycle.start()
 
     async def stop(self, controlled: bool = True) -> bool:
-        """Hand leadership over if `controlled`, then close every log. True: clean, the directories may be marked so."""
+        """Close every log; if `controlled`, hand leadership over first.
+
+        True: every directory was stopped cleanly, and may be marked so.
+        """
         await self.lifecycle.stop(controlled)
-        clean = await self.replicas.close()
+        clean = await self.data_plane.close()
         await self.channel.close()
         return clean
 
     def handle(self, context: Context, request: Any) -> Awaitable[Any]:
-        """Awaited, the answer to one request of a client or of another broker; None for none. Raises ApiError."""
+        """Awaited: the response to one request of a client or of another broker; None for none. Raises ApiError."""
         handler = HANDLERS.get(type(request))
         if handler is None:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"brokers do not serve {type(request).__name__}")
         return handler(self._services, context, request)
 
+    def _broker_epoch(self) -> BrokerEpoch:
+        return self.lifecycle.broker_epoch
+
     def _on_metadata(self, delta: Delta, image: Image) -> None:
-        self.replicas.apply(delta, image)
-        self._just_fenced.on_image(delta, image, self._clock.now_ms())
+        self.data_plane.placements.apply(delta, image)
+        self._services.recently_fenced.on_image(delta, image, self._clock.now_ms())
         self._assigner.wake()
-        self.lifecycle.on_metadata(image.offset, ready=self.replicas.opening.done)
+        self.lifecycle.on_metadata(image.offset, ready=self.data_plane.opening.done)
 
     def _on_logs_opened(self) -> None:
-        """A leader that is still recovering its logs could only tell its clients to wait: so it is none before."""
+        """Only now may this broker be unfenced: a leader that still recovers its logs makes its clients wait."""
         self.lifecycle.on_metadata(self._subscription.image.offset, ready=True)
 
     def _wake_assigner(self) -> None:

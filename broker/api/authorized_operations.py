@@ -1,6 +1,6 @@
-"""What whoever asks may do, as Kafka tells it: one bit for each operation. There are no access rules yet: everything.
+"""The operations that a client is authorized for, as a bit set: one bit for each of Kafka's AclOperation numbers.
 
-Numbers: Kafka's AclOperation. Kafka without an authorizer answers the same.
+There are no access rules yet, so every operation is allowed. Kafka without an authorizer answers the same.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A change that the controller has carried out is waited for before this broker answers.
+"""After a change by the controller, the broker waits until its own metadata shows the change; only then it answers.
 
-Clients ask next for what they have made, mostly here. Bounded: a broker that lags answers all the same.
+A client's next request is about what it has just changed, and usually goes to the same broker. The wait is bounded: a
+broker whose metadata lags answers all the same.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ IMAGE_WAIT_MS = 1_000
 
 
 async def until_image(services: Services, shows: Callable[[Image], bool], timeout_ms: int = IMAGE_WAIT_MS) -> None:
-    """Return once this broker's metadata shows it, or at the time-out."""
+    """Return as soon as `shows` is true of this broker's metadata, or at the time-out."""
     deadline_ms = services.clock.now_ms() + timeout_ms
     while not shows(services.subscription.image):
         left_ms = deadline_ms - services.clock.now_ms()

@@ -1,6 +1,6 @@
-"""One partition as clients are told of it: the same fields in Metadata and in DescribeTopicPartitions.
+"""One partition as clients see it: the same fields in Metadata and in DescribeTopicPartitions.
 
-A leader or a replica whose broker is not alive is told as none, or as offline.
+If the leader's broker is not alive, the partition has no leader; replicas on brokers that are not alive are offline.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Described = TypeVar("Described", PartitionMetadata, PartitionDescription)
 def described(
     kind: type[Described], index: int, partition: PartitionRegistration, live: Collection[NodeId]
 ) -> Described:
-    """live: brokers that are registered and unfenced. LEADER_NOT_AVAILABLE where none of them leads."""
+    """live: brokers that are registered and unfenced. The error is LEADER_NOT_AVAILABLE if none of them leads."""
     leader = partition.leader if partition.leader in live else NO_NODE
     return kind(
         error_code=ErrorCode.NONE if leader != NO_NODE else ErrorCode.LEADER_NOT_AVAILABLE,

@@ -13,9 +13,9 @@ from quorumlog.rpc.transport import Context
 
 
 def endpoint_for(services: Services, context: Context, broker: BrokerRegistration) -> Endpoint | None:
-    """The address of `broker` for whoever sent the request; None where it has no such listener.
+    """The address of `broker` on the listener of the request; None if it has no such listener.
 
-    A client is never told an internal address, not even if it asks by the internal listener.
+    A request on the internal listener gets addresses of the client listener: internal addresses are never given out.
     """
     wanted = services.client_listener if context.listener.internal else context.listener.name
     return broker.endpoint(wanted)
@@ -32,9 +32,9 @@ def live_brokers(image: Image) -> list[BrokerRegistration]:
 
 
 def controller_for_clients(services: Services, live: Sequence[BrokerRegistration]) -> NodeId:
-    """Whom clients send what is meant for the controller: this broker, which passes it on, or one that they can find.
+    """The broker to which clients send requests for the controller: this one, which forwards them, or another live one.
 
-    live: the brokers in the answer. A controller that is not among them is one that clients cannot find.
+    live: the brokers in the response. Clients can only reach a broker that is among them.
     """
     if services.subscription.active_controller is None or not live:
         return NO_NODE
@@ -45,7 +45,7 @@ def controller_for_clients(services: Services, live: Sequence[BrokerRegistration
 def leader_endpoints(
     services: Services, context: Context, leaders: Sequence[CurrentLeader | None]
 ) -> tuple[NodeEndpoint, ...]:
-    """Where the leaders named in an answer can be reached, each once, by id."""
+    """The addresses of the leaders that a response names, each once, in order of id."""
     image = services.subscription.image
     found: list[NodeEndpoint] = []
     for node_id in _ids(leaders):

@@ -1,7 +1,7 @@
-"""Requests that only the active controller may answer, handed on by a broker (FEATURES 1.13).
+"""Forwards requests that only the active controller can answer (FEATURES 1.13).
 
-Clients never speak to a controller: its listener is internal. An answer that got lost may have been carried out, and
-REQUEST_TIMED_OUT says so.
+Clients never talk to a controller, since its listener is internal. If the response is lost, the request may have been
+carried out; REQUEST_TIMED_OUT says so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FORWARD_TIMEOUT_MAX_MS = 120_000
 
 
 async def forward(channel: ControllerChannel, request: Any, timeout_ms: int) -> Any:
-    """The active controller's answer to `request`. Raises ApiError."""
+    """The active controller's response. Raises ApiError: NOT_CONTROLLER (nothing was changed), REQUEST_TIMED_OUT."""
     bounded_ms = max(FORWARD_TIMEOUT_MIN_MS, min(timeout_ms, FORWARD_TIMEOUT_MAX_MS))
     try:
         return await channel.call(request, bounded_ms)

@@ -1,15 +1,15 @@
-"""Producer ids for the producers of this broker, taken from the controller a block at a time (KIP-730).
+"""Producer ids, which this broker gets from the controller in blocks (KIP-730).
 
-What is left of a block when the broker stops is never given out. One request to the controller at a time; everybody who
-waited for one that failed fails with it, and comes again.
+The rest of a block is lost when the broker stops. One request to the controller is in flight at a time; if it fails,
+all requests that waited for it fail with it, and their clients try again.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol
 
+from broker.lifecycle.controller_channel import ControllerCalls
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId
 from quorumlog.messages.controller import AllocateProducerIdsRequest, AllocateProducerIdsResponse
@@ -18,24 +18,19 @@ from quorumlog.rpc.transport import RpcError
 ALLOCATE_TIMEOUT_MS = 5_000
 
 
-class ControllerCalls(Protocol):
-    async def call(self, request: Any, timeout_ms: int) -> Any:
-        """Raises RpcError."""
-
-
 class ProducerIds:
-    """broker_epoch: of this broker's registration as it is now; -1 before it is registered."""
+    """broker_epoch: the epoch of this broker's registration as it is now; -1 before it is registered."""
 
     def __init__(self, node_id: NodeId, controller: ControllerCalls, broker_epoch: Callable[[], BrokerEpoch]) -> None:
         self._node_id = node_id
         self._controller = controller
         self._broker_epoch = broker_epoch
-        self._next, self._end = 0, 0  # ids that are left, the end exclusive
+        self._next, self._end = 0, 0  # the ids that are left; the end is exclusive
         self._one_at_a_time = asyncio.Lock()
         self._failures = 0
 
     async def take(self) -> int:
-        """An id that nobody has had. Raises ApiError(COORDINATOR_LOAD_IN_PROGRESS), which makes producers ask again."""
+        """An id that was never used. Raises ApiError(COORDINATOR_LOAD_IN_PROGRESS), which makes producers try again."""
         failures = self._failures
         async with self._one_at_a_time:
             if self._next >= self._end:

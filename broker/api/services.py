@@ -1,4 +1,4 @@
-"""What the handlers of a broker's APIs have at hand."""
+"""What the handlers of a broker's APIs use."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 
 from broker.api.producer_ids import ProducerIds
 from broker.api.recently_fenced import RecentlyFenced
-from broker.api.suspected_leaders import Doubts
+from broker.api.suspected_leaders import SuspectedLeaders
+from broker.fetch.fetch_path import FetchPath
+from broker.fetch.offset_queries import OffsetQueries
 from broker.fetch.session_cache import MAX_PARTITIONS_DEFAULT, SLOTS_DEFAULT
 from broker.fetch.sessions import FetchSessions
 from broker.lifecycle.controller_channel import ControllerChannel
-from broker.replicas.manager import ReplicaManager
+from broker.produce.delete_records import DeletePath
+from broker.produce.produce_path import ProducePath
+from broker.replicas.directory_report import DirectoryReport
 from quorum.metadata.image import Image
 from quorum.subscription import MetadataSubscription
 from quorumlog.clock import Clock
@@ -22,7 +26,7 @@ from quorumlog.messages.cluster import DescribedConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerLimits:
-    """What one request may ask for; more is refused, or cut where a wait or the size of an answer is meant."""
+    """Limits of one request. A longer wait or a larger response is cut to the limit; anything else is refused."""
 
     max_topics_per_request: int = 10_000
     max_wait_ms: int = 300_000
@@ -34,15 +38,19 @@ class HandlerLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """client_listener: by what name a broker's client endpoint is looked up when a request came by the internal one.
+    """client_listener: the listener whose addresses are given to a request that came on the internal listener.
     topic_defaults: what this broker's file sets for all topics, by the topics' key names.
-    settings: this broker's own configuration, as it is told to whoever asks.
+    settings: this broker's own configuration, for DescribeConfigs.
     """
 
     node_id: NodeId
     cluster_id: str
     subscription: MetadataSubscription
-    replicas: ReplicaManager
+    produce_path: ProducePath
+    fetch_path: FetchPath
+    delete_path: DeletePath
+    offset_queries: OffsetQueries
+    directory_report: DirectoryReport
     controller: ControllerChannel
     clock: Clock
     fetch_sessions: FetchSessions
@@ -53,12 +61,12 @@ class Services:
     topic_defaults: Mapping[str, str]
     settings: tuple[DescribedConfig, ...]
     limits: HandlerLimits = field(default_factory=HandlerLimits)
-    replication_listener: str = ""  # another internal one; none where empty
-    doubts: Doubts = field(default_factory=Doubts)
+    replication_listener: str = ""  # another internal listener; empty: none
+    suspected_leaders: SuspectedLeaders = field(default_factory=SuspectedLeaders)
     recently_fenced: RecentlyFenced = field(default_factory=RecentlyFenced)
 
     def caught_up_image(self) -> Image:
-        """The metadata as it is; before its first publication a client is told to come again."""
+        """The newest metadata. Raises ApiError(LEADER_NOT_AVAILABLE), which clients retry, before the first image."""
         image = self.subscription.image
         if image.offset <= 0:
             raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"broker {self.node_id} is still reading the metadata log")

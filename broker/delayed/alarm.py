@@ -1,4 +1,4 @@
-"""One timer of the loop for something that knows its own next deadline."""
+"""One timer of the event loop for an object that knows its own next deadline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Alarm:
         self._set_for_ms = 0
 
     def arm(self) -> None:
-        """Look at the deadline again: it may have come nearer. One that moved away is found out when it rings."""
+        """Call this whenever the deadline may have come nearer. If it moved away, the timer finds out when it fires."""
         deadline_ms = self._deadline_ms()
         if deadline_ms is None or (self._handle is not None and self._set_for_ms <= deadline_ms):
             return

@@ -1,4 +1,4 @@
-"""Who waits at this broker: for logs to grow, and for high watermarks to pass. Purgatories with the loop's timer."""
+"""The delayed operations of a broker: requests that wait for a log's end, a high watermark or a low watermark."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from broker.delayed.alarm import Alarm
 from broker.delayed.purgatory import Purgatory, Reason, Waiter
-from broker.fetch.sessions import FetchSessions
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 from quorumlog.clock import Clock
 from quorumlog.ids import Offset
 
@@ -15,13 +14,10 @@ Done = Callable[[Reason], None]
 
 
 class DelayedQueue:
-    """A purgatory of partitions whose deadlines ring by themselves.
+    """A purgatory of partitions with a timer for its deadlines."""
 
-    on_moved: told of everything that may complete a waiter, for those who wait in another way.
-    """
-
-    def __init__(self, clock: Clock, on_moved: Callable[[PartitionKey], None] = lambda _key: None) -> None:
-        self._on_moved = on_moved
+    def __init__(self, clock: Clock) -> None:
+        self._subscribers: tuple[Callable[[PartitionKey], None], ...] = ()
         self._clock = clock
         self._purgatory: Purgatory[PartitionKey] = Purgatory()
         self._alarm = Alarm(clock, self._purgatory.deadline_ms, self._purgatory.expire)
@@ -29,19 +25,25 @@ class DelayedQueue:
     def __len__(self) -> int:
         return len(self._purgatory)
 
+    def subscribe(self, tell: Callable[[PartitionKey], None]) -> None:
+        """Call `tell` after everything that may complete a waiter of the partition, whether or not there was one."""
+        self._subscribers = (*self._subscribers, tell)
+
     def watch(self, wanted: Sequence[tuple[PartitionKey, Offset]], timeout_ms: int, done: Done) -> Waiter[PartitionKey]:
-        """See `Purgatory.watch`."""
+        """See `Purgatory.watch`; the deadline is timeout_ms from now."""
         waiter = self._purgatory.watch(wanted, self._clock.now_ms() + timeout_ms, done)
         self._alarm.arm()
         return waiter
 
     def reached(self, key: PartitionKey, position: Offset) -> None:
         self._purgatory.reached(key, position)
-        self._on_moved(key)
+        for tell in self._subscribers:
+            tell(key)
 
     def state_changed(self, key: PartitionKey) -> None:
         self._purgatory.state_changed(key)
-        self._on_moved(key)
+        for tell in self._subscribers:
+            tell(key)
 
     def cancel(self, waiter: Waiter[PartitionKey]) -> None:
         self._purgatory.cancel(waiter)
@@ -51,13 +53,13 @@ class DelayedQueue:
 
 
 class DelayedOperations:
-    """ends: keyed by published log ends, for followers. commits: by high watermarks, for consumers and producers.
-    starts: by low watermarks, for who deletes records. Fetch sessions wait for ends and commits, too.
+    """ends: wait for the end of a leader's log (fetches of followers). commits: wait for a high watermark (fetches of
+    consumers, produce with acks=all). starts: wait for a low watermark (deletion of records).
     """
 
-    def __init__(self, clock: Clock, sessions: FetchSessions) -> None:
-        self.ends = DelayedQueue(clock, lambda key: sessions.wake(key, of_replica=True))
-        self.commits = DelayedQueue(clock, lambda key: sessions.wake(key, of_replica=False))
+    def __init__(self, clock: Clock) -> None:
+        self.ends = DelayedQueue(clock)
+        self.commits = DelayedQueue(clock)
         self.starts = DelayedQueue(clock)
 
     def state_changed(self, key: PartitionKey) -> None:

@@ -1,7 +1,7 @@
-"""Requests that wait for an offset: a fetch for the log to grow, a produce for the high watermark to pass.
+"""Requests that wait for an offset: a fetch for the log's end, a produce for the high watermark. Pure.
 
-A waiter is completed exactly once: by an offset, by a change of state, or by time. No thread and no task per waiter;
-callbacks are synchronous, in the order in which the waiters came, and may watch again. Pure: the shell tells the time.
+A waiter is completed exactly once: by an offset, by a change of state, or at its deadline. It has neither thread nor
+task: callbacks are synchronous, in the order in which the waiters arrived, and may watch again.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ class Purgatory(Generic[Key]):
 
     def __init__(self) -> None:
         self._by_key: dict[Key, list[tuple[Offset, int, Waiter[Key]]]] = {}
-        self._stale: dict[Key, int] = {}  # how many entries of a heap have been completed elsewhere
+        self._stale: dict[Key, int] = {}  # the number of a heap's entries that were completed elsewhere
         self._by_time: list[tuple[int, int, Waiter[Key]]] = []
         self._arrivals = 0
         self._waiting = 0
 
     def __len__(self) -> int:
-        """How many wait."""
+        """The number of waiters."""
         return self._waiting
 
     def watch(
         self, wanted: Sequence[tuple[Key, Offset]], deadline_ms: int, done: Callable[[Reason], None]
     ) -> Waiter[Key]:
-        """Complete once any key has reached its offset (position >= offset), or at the deadline.
+        """Complete the waiter once any key has reached its offset (position >= offset), or at the deadline.
 
-        Whether a position is there already is for the caller to look at first: there is no await between.
+        The caller first checks whether a position was reached already, without an await in between.
         """
         waiter = Waiter(done, tuple(key for key, _ in wanted))
         self._arrivals += 1
@@ -64,7 +64,7 @@ class Purgatory(Generic[Key]):
         return waiter
 
     def reached(self, key: Key, position: Offset) -> None:
-        """Complete every waiter of `key` that wanted an offset up to `position`."""
+        """Complete every waiter of `key` whose offset is at most `position`."""
         heap = self._by_key.get(key)
         due: list[tuple[int, Waiter[Key]]] = []
         while heap and heap[0][0] <= position:
@@ -76,13 +76,13 @@ class Purgatory(Generic[Key]):
         self._complete_all(due, Reason.OFFSET, key)
 
     def state_changed(self, key: Key) -> None:
-        """Complete every waiter of `key`: it must look again, or fail."""
+        """Complete every waiter of `key`: it must check again, or fail."""
         heap = self._by_key.pop(key, [])
         self._stale.pop(key, None)
         self._complete_all([(arrival, waiter) for _, arrival, waiter in heap], Reason.STATE, key)
 
     def expire(self, now_ms: int) -> None:
-        """Complete every waiter whose deadline is now or past."""
+        """Complete every waiter whose deadline is at or before now_ms."""
         due: list[tuple[int, Waiter[Key]]] = []
         while self._by_time and self._by_time[0][0] <= now_ms:
             _, arrival, waiter = heapq.heappop(self._by_time)
@@ -90,12 +90,12 @@ class Purgatory(Generic[Key]):
         self._complete_all(due, Reason.TIME, None)
 
     def cancel(self, waiter: Waiter[Key]) -> None:
-        """The caller waits no longer; `done` is not called. A completed waiter is left as it is."""
+        """The caller does not wait any more; `done` is not called. Does nothing to a completed waiter."""
         if not waiter.completed:
             self._finish(waiter, None)
 
     def deadline_ms(self) -> int | None:
-        """When `expire` has something to do next; None: nobody waits."""
+        """The earliest deadline of a waiter; None: there is none."""
         while self._by_time and self._by_time[0][2].completed:
             heapq.heappop(self._by_time)
         return self._by_time[0][0] if self._by_time else None
@@ -119,7 +119,7 @@ class Purgatory(Generic[Key]):
             heapq.heapify(self._by_time)
 
     def _tidy(self, key: Key) -> None:
-        """Completed waiters leave a heap when they are most of it: memory stays proportional to who waits."""
+        """Remove completed waiters from a heap once they are most of it, so that memory follows the real waiters."""
         heap = self._by_key.get(key)
         if heap is None:
             return

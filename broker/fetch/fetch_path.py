@@ -20,7 +20,7 @@ from broker.fetch.partition_read import Allowance, Look, bound_of, position_faul
 from broker.fetch.session import NOT_HEARD_MS, FetchSession
 from broker.fetch.sessions import FetchTurn
 from broker.partition.events import FollowerFetched, FollowerHeard
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
 from quorumlog.clock import Clock

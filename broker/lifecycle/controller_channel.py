@@ -1,7 +1,7 @@
-"""The way of a broker to whichever controller is active now.
+"""A broker's channel to the active controller.
 
-One connection, shared by heartbeats and calls; it is dropped at once when another controller becomes active or its
-stream breaks, and the next call opens the next one. A node that is the active controller itself goes the same way.
+One connection carries heartbeats and calls. It is dropped at once when another controller becomes active or the
+stream breaks; the next call opens a new one. A node that is the active controller itself uses the same channel.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from quorum.subscription import ActiveController, MetadataSubscription
 from quorumlog.clock import Clock
@@ -19,8 +19,15 @@ from quorumlog.rpc.transport import Address, Connection, NotDelivered, Transport
 
 BACKOFF_MIN_MS = 20
 BACKOFF_MAX_MS = 500
-MOVED_ON = (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER)  # the second from the quorum itself
-MAX_CALLS = 256  # at a time; more is a fault of ours or a storm, and is refused
+MOVED_ON = (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER)  # the second comes from the quorum itself
+MAX_CALLS = 256  # at a time; more are refused, as they are a bug or a storm of requests
+
+
+class ControllerCalls(Protocol):
+    """What most rooms need of the channel."""
+
+    async def call(self, request: Any, timeout_ms: int) -> Any:
+        """See `ControllerChannel.call`."""
 
 
 class ControllerChannel:
@@ -51,17 +58,17 @@ class ControllerChannel:
         subscription.on_controller_change(self._on_controller_change)
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Call back whenever what was sent before may go unanswered: another controller, or a broken stream."""
+        """Call back when earlier calls may get no response: another controller is active, or the stream broke."""
         self._callbacks.append(callback)
 
     async def call_once(self, request: Any, timeout_ms: int) -> Any:
-        """One try at the controller that is known now; its answer as it is. Raises RpcError."""
+        """One attempt at the controller that is known now; any response is returned. Raises RpcError."""
         return await self._connect().call(request, timeout_ms)
 
     async def call(self, request: Any, timeout_ms: int) -> Any:
-        """Follow the active controller until one answers: anything but NOT_CONTROLLER is an answer.
+        """Try until a controller responds with anything but NOT_CONTROLLER.
 
-        Raises NotDelivered where no controller took the request within timeout_ms, OutcomeUnknown where one may have.
+        Raises NotDelivered if no controller took the request within timeout_ms, OutcomeUnknown if one may have.
         """
         if self._calls >= MAX_CALLS:
             raise NotDelivered(f"{MAX_CALLS} calls to the controller are waiting already")
@@ -108,21 +115,21 @@ class ControllerChannel:
         if self._closed or self._subscription.active_controller == self._to:
             return
         self._drop()
-        self._tell()
+        self._notify()
 
     def _on_closed(self, connection: Connection) -> None:
         if self._closed or connection is not self._connection:
             return
         self._drop()
-        self._tell()
+        self._notify()
 
     def _drop(self) -> None:
-        """Forget the connection; calls that wait on it fail with OutcomeUnknown."""
+        """Close the connection; calls that wait on it fail with OutcomeUnknown."""
         connection, self._connection, self._to = self._connection, None, None
         if connection is not None:
             self._nursery.start(connection.close(), "close controller connection")
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         changed, self._changed = self._changed, None
         if changed is not None and not changed.done():
             changed.set_result(None)
@@ -139,6 +146,6 @@ class ControllerChannel:
             pass
 
     def _backoff_ms(self, failures: int) -> int:
-        """Doubled each time, and a random half of it, so that brokers do not come back in step."""
+        """Doubled after each failure; half of it is random, so that brokers do not retry at the same time."""
         whole = min(BACKOFF_MIN_MS << min(failures, 10), BACKOFF_MAX_MS)
         return whole // 2 + self._rng.randrange(whole // 2 + 1)

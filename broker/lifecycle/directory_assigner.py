@@ -1,7 +1,7 @@
-"""Tells the controller in which directory each replica really is (KRAFT 2.7).
+"""Tells the controller in which log directory each replica lies (KRAFT 2.7).
 
-One request in flight, the newest assignment of each partition, at most MAX_PER_REQUEST of them. What is pending is
-computed from the metadata each time, so that nothing is told twice once it is known, and nothing forgotten.
+One request is in flight, with at most MAX_PER_REQUEST assignments. The pending assignments are computed from the
+metadata each time: one that the metadata shows is not sent again, and none is forgotten.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from random import Random
 
-from broker.replicas.manager import ControllerCalls
+from broker.lifecycle.controller_channel import ControllerCalls
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest, DirectoryAssignment
@@ -52,12 +52,12 @@ class DirectoryAssigner:
             assignments = self._pending()[:MAX_PER_REQUEST]
             if not assignments or self._broker_epoch() < 0:
                 continue
-            failures = 0 if await self._tell(assignments) else failures + 1
-            # Told once, they stay pending until the metadata says so too, which takes a moment; told in vain, longer.
+            failures = 0 if await self._send(assignments) else failures + 1
+            # Assignments that were sent stay pending until the metadata shows them; after a failure, wait longer.
             await asyncio.sleep(self._backoff_ms(failures) / 1_000)
             self.wake()
 
-    async def _tell(self, assignments: list[DirectoryAssignment]) -> bool:
+    async def _send(self, assignments: list[DirectoryAssignment]) -> bool:
         request = AssignReplicasToDirectoriesRequest(
             broker_id=self._node_id, broker_epoch=self._broker_epoch(), assignments=tuple(assignments)
         )

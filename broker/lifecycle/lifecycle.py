@@ -1,13 +1,14 @@
-"""What a broker tells the controller about itself, from registration to its last heartbeat. A sans-IO core.
+"""A broker towards the controller, from its registration to its last heartbeat. A sans-IO core.
 
-    STARTING                      register, until an active controller takes it
-    RECOVERY                      heartbeats that want to stay fenced, until the metadata is applied and logs are open
-    RUNNING                       heartbeats that want to be unfenced; fenced wrongly, the next one unfences
-    PENDING_CONTROLLED_SHUTDOWN   heartbeats that want to shut down, until the controller agrees, is silent, or late
-    SHUTTING_DOWN                 silent
+    STARTING                      register, until an active controller accepts it
+    RECOVERY                      heartbeats ask to stay fenced, until the metadata is applied and the logs are open
+    RUNNING                       heartbeats ask to be unfenced; after a wrong fencing, the next one unfences
+    PENDING_CONTROLLED_SHUTDOWN   heartbeats ask to shut down, until the controller agrees or does not answer in time
+    SHUTTING_DOWN                 nothing is sent any more
 
-Rules: one heartbeat in flight; offline directories are told again in each heartbeat, since an answer may be lost; a
-registration that the controller does not know is made anew (the same incarnation keeps its epoch). KRAFT 2.6, DESIGN 5.
+Rules: one heartbeat is in flight. Each heartbeat lists the offline directories, since a response may be lost. If the
+controller does not know the registration, the broker registers again (the same incarnation keeps its epoch). KRAFT 2.6,
+DESIGN 5.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
 
 RETRY_MIN_MS = 50
-URGENT_INTERVAL_MS = 100  # of heartbeats while a stop waits for the controller's word
+URGENT_INTERVAL_MS = 100  # between heartbeats while a stop waits for the controller's consent
 RETRY_MAX_MS = 1_000
 
 
@@ -49,7 +50,7 @@ class LifecycleConfig:
     heartbeat_interval_ms: int = 500
     registration_timeout_ms: int = 60_000
     controlled_shutdown_timeout_ms: int = 30_000
-    controlled_shutdown_silence_ms: int = 2_000  # without any answer for so long there is nobody to hand over to
+    controlled_shutdown_silence_ms: int = 2_000  # without any response for so long, stop waiting for the controller
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class TimerFired:
 
 @dataclass(frozen=True, slots=True)
 class ControllerChanged:
-    """Another controller is active, or the stream to it broke: what waited for an answer gets none."""
+    """Another controller is active, or the stream to it broke: the call in flight gets no response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class HeartbeatAnswered:
 
 @dataclass(frozen=True, slots=True)
 class CallFailed:
-    """The register or heartbeat call in flight failed on its way."""
+    """The call in flight (registration or heartbeat) failed."""
 
     reason: str
 
@@ -84,7 +85,7 @@ class MetadataApplied:
     """The broker has applied the metadata below `offset`."""
 
     offset: Offset
-    ready: bool  # what the broker needs to serve is open
+    ready: bool  # the logs that the broker needs to serve are open
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class StopWanted:
     controlled: bool
 
 
-Event = (
+LifecycleEvent = (
     TimerFired
     | ControllerChanged
     | Registered
@@ -128,19 +129,19 @@ class StateChanged:
 
 @dataclass(frozen=True, slots=True)
 class Fatal:
-    """The broker cannot go on; nothing follows."""
+    """The broker cannot go on; no other effect follows."""
 
     reason: str
 
 
-Effect = Register | SendHeartbeat | StateChanged | Fatal
+LifecycleEffect = Register | SendHeartbeat | StateChanged | Fatal
 
 
 @dataclass(slots=True)
 class Lifecycle:
-    """One broker's standing with the cluster. Pure: no I/O, no clock.
+    """One broker's state towards the controller. Pure: no I/O, no clock.
 
-    incarnation_id: made anew at each start of the process; what tells a restart from a return.
+    incarnation_id: made anew at each start of the process; it distinguishes a restart from a reconnect.
     """
 
     node_id: NodeId
@@ -153,11 +154,11 @@ class Lifecycle:
     ready: bool = False
     offline_directories: dict[Uuid, None] = field(default_factory=dict)
     _in_flight: bool = False
-    _told_fence: bool = True  # the last heartbeat wanted to stay fenced
-    _next_ms: int | None = 0  # when to call next; None: nothing more is to be said
+    _asked_fence: bool = True  # the last heartbeat asked to stay fenced
+    _next_ms: int | None = 0  # when to call next; None: never again
     _failures: int = 0
-    _give_up_ms: int | None = None  # of the registration, or of the controlled shutdown
-    _silent_ms: int | None = None  # in a controlled shutdown: give up unless there is an answer before
+    _give_up_ms: int | None = None  # end of the registration's or the controlled shutdown's time
+    _silent_ms: int | None = None  # in a controlled shutdown: give up if no response comes before
     _last_error: str = "no controller was found"
 
     def deadline_ms(self) -> int | None:
@@ -165,7 +166,7 @@ class Lifecycle:
         due = (None if self._in_flight else self._next_ms, self._give_up_ms, self._silent_ms)
         return min((at for at in due if at is not None), default=None)
 
-    def step(self, event: Event, now_ms: int) -> list[Effect]:
+    def step(self, event: LifecycleEvent, now_ms: int) -> list[LifecycleEffect]:
         match event:
             case TimerFired():
                 return self._on_timer(now_ms)
@@ -192,7 +193,7 @@ class Lifecycle:
         assert (self.broker_epoch >= 0) or self.state in (LifecycleState.STARTING, LifecycleState.SHUTTING_DOWN)
         assert self.state is not LifecycleState.SHUTTING_DOWN or self.deadline_ms() is None
 
-    def _on_timer(self, now_ms: int) -> list[Effect]:
+    def _on_timer(self, now_ms: int) -> list[LifecycleEffect]:
         if self.state is LifecycleState.STARTING and self._give_up_ms is None and self.broker_epoch < 0:
             self._give_up_ms = now_ms + self.config.registration_timeout_ms
         if any(at is not None and now_ms >= at for at in (self._give_up_ms, self._silent_ms)):
@@ -202,31 +203,31 @@ class Lifecycle:
         self._in_flight = True
         return [Register() if self.state is LifecycleState.STARTING else SendHeartbeat(self._heartbeat())]
 
-    def _give_up(self) -> list[Effect]:
+    def _give_up(self) -> list[LifecycleEffect]:
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             return self._shut_down()
         self._give_up_ms = self._next_ms = None
         waited_ms = self.config.registration_timeout_ms
         return [Fatal(f"broker {self.node_id} could not register within {waited_ms} ms: {self._last_error}")]
 
-    def _on_registered(self, response: RegisterBrokerResponse, now_ms: int) -> list[Effect]:
+    def _on_registered(self, response: RegisterBrokerResponse, now_ms: int) -> list[LifecycleEffect]:
         self._in_flight = False
         if self.state is not LifecycleState.STARTING:
             return []
         if response.error_code != ErrorCode.NONE:
-            return self._retry(_told(response.error_code, response.error_message), now_ms)
+            return self._retry(_text(response.error_code, response.error_message), now_ms)
         assert response.broker_epoch >= self.broker_epoch, f"epoch went back from {self.broker_epoch}: {response}"
         self.broker_epoch, self._give_up_ms, self._failures = response.broker_epoch, None, 0
         return [*self._become(LifecycleState.RECOVERY), *self._call_now(now_ms)]
 
-    def _on_heartbeat_answered(self, response: BrokerHeartbeatResponse, now_ms: int) -> list[Effect]:
+    def _on_heartbeat_answered(self, response: BrokerHeartbeatResponse, now_ms: int) -> list[LifecycleEffect]:
         self._in_flight = False
         if self.state in (LifecycleState.STARTING, LifecycleState.SHUTTING_DOWN):
             return []
         if response.error_code in (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED):
             return self._on_unknown_to_controller(response, now_ms)
         if response.error_code != ErrorCode.NONE:
-            return self._retry(_told(response.error_code, response.error_message), now_ms)
+            return self._retry(_text(response.error_code, response.error_message), now_ms)
         self._failures, self._next_ms = 0, now_ms + self._interval_ms()
         self.fenced = response.is_fenced
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
@@ -236,23 +237,23 @@ class Lifecycle:
             return self._become(LifecycleState.RUNNING)
         return []
 
-    def _on_unknown_to_controller(self, response: BrokerHeartbeatResponse, now_ms: int) -> list[Effect]:
-        """Our registration was superseded or removed: nothing to hand over, or a new one to make."""
+    def _on_unknown_to_controller(self, response: BrokerHeartbeatResponse, now_ms: int) -> list[LifecycleEffect]:
+        """The registration was replaced or removed: a broker that is stopping just stops, another registers again."""
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             return self._shut_down()
         self.fenced = True
-        self._last_error = _told(response.error_code, response.error_message)
+        self._last_error = _text(response.error_code, response.error_message)
         self._give_up_ms = now_ms + self.config.registration_timeout_ms
         return [*self._become(LifecycleState.STARTING), *self._call_now(now_ms)]
 
-    def _on_metadata_applied(self, event: MetadataApplied, now_ms: int) -> list[Effect]:
-        """The heartbeat that first can unfence does not wait for its turn."""
+    def _on_metadata_applied(self, event: MetadataApplied, now_ms: int) -> list[LifecycleEffect]:
+        """The first heartbeat that can unfence this broker is sent at once."""
         wanted_fence = self._wants_fence()
         self.metadata_offset, self.ready = max(self.metadata_offset, event.offset), event.ready
         unfenceable = self.state is LifecycleState.RECOVERY and wanted_fence and not self._wants_fence()
         return self._call_now(now_ms) if unfenceable else []
 
-    def _on_stop_wanted(self, controlled: bool, now_ms: int) -> list[Effect]:
+    def _on_stop_wanted(self, controlled: bool, now_ms: int) -> list[LifecycleEffect]:
         if self.state is LifecycleState.SHUTTING_DOWN:
             return []
         if controlled and self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
@@ -263,22 +264,22 @@ class Lifecycle:
         self._silent_ms = now_ms + self.config.controlled_shutdown_silence_ms
         return [*self._become(LifecycleState.PENDING_CONTROLLED_SHUTDOWN), *self._call_now(now_ms)]
 
-    def _shut_down(self) -> list[Effect]:
+    def _shut_down(self) -> list[LifecycleEffect]:
         self._next_ms = self._give_up_ms = self._silent_ms = None
         return self._become(LifecycleState.SHUTTING_DOWN)
 
-    def _become(self, state: LifecycleState) -> list[Effect]:
+    def _become(self, state: LifecycleState) -> list[LifecycleEffect]:
         assert state in NEXT[self.state], f"{self.state} -> {state}"
         self.state = state
         return [StateChanged(state)]
 
-    def _call_now(self, now_ms: int) -> list[Effect]:
+    def _call_now(self, now_ms: int) -> list[LifecycleEffect]:
         if self.state is LifecycleState.SHUTTING_DOWN or self._next_ms is None:
             return []
         self._next_ms = now_ms
         return self._on_timer(now_ms)
 
-    def _retry(self, reason: str, now_ms: int) -> list[Effect]:
+    def _retry(self, reason: str, now_ms: int) -> list[LifecycleEffect]:
         self._in_flight, self._last_error = False, reason
         if self._next_ms is not None:
             self._next_ms = now_ms + min(RETRY_MIN_MS << min(self._failures, 10), RETRY_MAX_MS)
@@ -286,31 +287,31 @@ class Lifecycle:
         return []
 
     def _interval_ms(self) -> int:
-        """Until the next heartbeat; none if this broker became able to serve while the last one was on its way."""
-        if self.state is LifecycleState.RECOVERY and self._told_fence and not self._wants_fence():
+        """The time to the next heartbeat; 0 if this broker became able to serve while the last one was in flight."""
+        if self.state is LifecycleState.RECOVERY and self._asked_fence and not self._wants_fence():
             return 0
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             return min(URGENT_INTERVAL_MS, self.config.heartbeat_interval_ms)
         return self.config.heartbeat_interval_ms
 
     def _wants_fence(self) -> bool:
-        """True until the broker has applied its own registration and can serve."""
+        """True until the broker has applied the metadata with its own registration, and can serve."""
         return not self.ready or self.metadata_offset <= self.broker_epoch
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
         assert self.broker_epoch >= 0
-        self._told_fence = self._wants_fence()
+        self._asked_fence = self._wants_fence()
         return BrokerHeartbeatRequest(
             broker_id=self.node_id,
             broker_epoch=self.broker_epoch,
             current_metadata_offset=self.metadata_offset,
-            want_fence=self._told_fence,
+            want_fence=self._asked_fence,
             want_shutdown=self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN,
             offline_directories=tuple(sorted(self.offline_directories)),
             incarnation_id=self.incarnation_id,
         )
 
 
-def _told(code: int, message: str) -> str:
+def _text(code: int, message: str) -> str:
     name = ErrorCode(code).name if code in ErrorCode._value2member_map_ else str(code)
     return f"{name}: {message}" if message else name

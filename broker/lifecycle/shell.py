@@ -1,4 +1,4 @@
-"""Performs what `lifecycle.py` decides: calls to the controller, one timer, and who is told of the state."""
+"""Performs the effects of `lifecycle.py`: calls to the controller, one timer, callbacks about the state."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from broker.lifecycle.lifecycle import (
     CallFailed,
     ControllerChanged,
     DirectoryOffline,
-    Effect,
-    Event,
     Fatal,
     HeartbeatAnswered,
     Lifecycle,
+    LifecycleEffect,
+    LifecycleEvent,
     LifecycleState,
     MetadataApplied,
     Register,
@@ -37,7 +37,7 @@ HEARTBEAT_TIMEOUT_MS = 4_500  # half of the default session, as in Kafka
 
 
 class LifecycleShell:
-    """Events in, in order; calls out, one at a time. `on_fatal` is told at most once."""
+    """Steps the core with events in order; makes one call at a time. `on_fatal` is called at most once."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class LifecycleShell:
         self._registration = registration
         self._on_state = on_state
         self._on_fatal = on_fatal
-        self._events: deque[Event] = deque()
+        self._events: deque[LifecycleEvent] = deque()
         self._stepping = False
         self._call: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -80,18 +80,18 @@ class LifecycleShell:
         self._post(TimerFired())
 
     def on_metadata(self, offset: Offset, ready: bool) -> None:
-        """The broker has applied the metadata below `offset` (exclusive end)."""
+        """The broker has applied the metadata below `offset`. ready: its logs are open."""
         self._post(MetadataApplied(offset, ready))
 
     def on_directory_offline(self, directory_id: Uuid) -> None:
         self._post(DirectoryOffline(directory_id))
 
     async def stop(self, controlled: bool) -> None:
-        """Returns once nothing more is said to the controller; a second, uncontrolled call cuts the first one short."""
+        """Returns once nothing is sent to the controller any more. An uncontrolled call ends a controlled one."""
         self._post(StopWanted(controlled))
         await self._stopped.wait()
 
-    def _post(self, event: Event) -> None:
+    def _post(self, event: LifecycleEvent) -> None:
         self._events.append(event)
         if self._stepping:
             return
@@ -103,7 +103,7 @@ class LifecycleShell:
             self._stepping = False
         self._arm()
 
-    def _perform(self, effects: list[Effect]) -> None:
+    def _perform(self, effects: list[LifecycleEffect]) -> None:
         for effect in effects:
             match effect:
                 case Register():
@@ -119,7 +119,7 @@ class LifecycleShell:
                     self._on_fatal(effect.reason)
 
     def _start_call(self, call: Coroutine[Any, Any, None], name: str) -> None:
-        """The core has one call in flight; an older one was overtaken by a change of controller."""
+        """The core has one call in flight; after a change of the controller, an older one is cancelled."""
         if self._call is not None:
             self._call.cancel()
         self._call = self._nursery.start(call, name)

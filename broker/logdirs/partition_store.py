@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 
+from broker.logdirs.directory_choice import choose_directory
+from broker.logdirs.hosted_replica import HostedReplica
 from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from broker.logdirs.removals import Removals
-from broker.replicas.reconciler import PartitionKey, choose_directory
-from broker.replicas.replica import Replica
+from broker.partition.key import PartitionKey
 from quorumlog.errors import ApiError
 from quorumlog.ids import UUID_BYTES, Offset, Uuid
 from storage.directory_life import DirectoryOffline
@@ -68,7 +69,7 @@ class PartitionStore:
     def found(self) -> Iterable[PartitionKey]:
         return self._found.keys()
 
-    def place(self, key: PartitionKey, assigned: Uuid, others: Iterable[Replica]) -> DirectoryQueue | None:
+    def place(self, key: PartitionKey, assigned: Uuid, others: Iterable[HostedReplica]) -> DirectoryQueue | None:
         """Where this replica lies or will be made; None: it stays offline."""
         online = {queue.directory_id: 0 for queue in self.queues.values() if queue.is_usable}
         found = self._found.get(key)
@@ -92,7 +93,7 @@ class PartitionStore:
             queue.run_in_background(work, done=_ignore, failed=_ignore)
         self._unowned.clear()
 
-    def let_go(self, replica: Replica, mark: str) -> None:
+    def let_go(self, replica: HostedReplica, mark: str) -> None:
         """Close the log and rename its directory. DELETE: free it after `file.delete.delay.ms`.
 
         Where the directory is offline nothing happens; the next start finds the partition again.
@@ -115,31 +116,30 @@ class PartitionStore:
 
     # --- checkpoints ---
 
-    async def checkpoint_high_watermarks(self, replicas: Iterable[Replica]) -> None:
+    async def checkpoint_high_watermarks(self, replicas: Iterable[HostedReplica]) -> None:
         for queue, held in self._by_queue(replicas):
-            await _settle(
-                queue, partial(checkpoint_high_watermarks, queue.directory.partitions, _high_watermarks(held))
-            )
+            marks = _high_watermarks(held)
+            await _settle(queue, partial(checkpoint_high_watermarks, queue.directory.partitions, marks))
 
-    async def checkpoint_all(self, replicas: Iterable[Replica]) -> None:
+    async def checkpoint_all(self, replicas: Iterable[HostedReplica]) -> None:
         for queue, held in self._by_queue(replicas):
             await _settle(queue, partial(_checkpoint_all, queue.directory.partitions, held, _high_watermarks(held)))
 
-    async def close(self, replicas: Iterable[Replica]) -> bool:
+    async def close(self, replicas: Iterable[HostedReplica]) -> bool:
         """Sync and close every log, then write the checkpoints. True: every directory was left in order."""
         for removals in self._removals.values():
             removals.close()
         clean = not self._any_offline
         for queue, held in self._by_queue(replicas):
             queue.hurry()
-            clean = (
-                await _settle(queue, partial(_close, queue.directory.partitions, held, _high_watermarks(held)))
-                and clean
-            )
+            work = partial(_close, queue.directory.partitions, held, _high_watermarks(held))
+            clean = await _settle(queue, work) and clean
         return clean
 
-    def _by_queue(self, replicas: Iterable[Replica]) -> list[tuple[DirectoryQueue, list[Replica]]]:
-        held: dict[Uuid, list[Replica]] = {queue.directory_id: [] for queue in self.queues.values() if queue.is_usable}
+    def _by_queue(self, replicas: Iterable[HostedReplica]) -> list[tuple[DirectoryQueue, list[HostedReplica]]]:
+        held: dict[Uuid, list[HostedReplica]] = {
+            queue.directory_id: [] for queue in self.queues.values() if queue.is_usable
+        }
         for replica in replicas:
             if replica.queue is not None and replica.queue.directory_id in held:
                 held[replica.queue.directory_id].append(replica)
@@ -158,7 +158,7 @@ async def _settle(queue: DirectoryQueue, work: Callable[[], None]) -> bool:
     return True
 
 
-def _high_watermarks(held: Sequence[Replica]) -> dict[PartitionLog, Offset]:
+def _high_watermarks(held: Sequence[HostedReplica]) -> dict[PartitionLog, Offset]:
     """Of the replicas whose core knows its log. A log that is opened but not told yet keeps what is noted of it."""
     return {
         replica.partition_log: replica.core.high_watermark
@@ -174,7 +174,7 @@ def _ignore(_: object) -> None:
 # --- in the worker ---
 
 
-def _move_away(replica: Replica, directories: PartitionDirectories, unique: Uuid, mark: str) -> str:
+def _move_away(replica: HostedReplica, directories: PartitionDirectories, unique: Uuid, mark: str) -> str:
     """Returns the new name."""
     log = replica.partition_log
     if log is None:
@@ -183,17 +183,19 @@ def _move_away(replica: Replica, directories: PartitionDirectories, unique: Uuid
 
 
 def _checkpoint_all(
-    directories: PartitionDirectories, held: Sequence[Replica], marks: Mapping[PartitionLog, Offset]
+    directories: PartitionDirectories, held: Sequence[HostedReplica], marks: Mapping[PartitionLog, Offset]
 ) -> None:
     checkpoint_high_watermarks(directories, marks)
     checkpoint_logs(directories, _open_logs(held))
 
 
-def _close(directories: PartitionDirectories, held: Sequence[Replica], marks: Mapping[PartitionLog, Offset]) -> None:
+def _close(
+    directories: PartitionDirectories, held: Sequence[HostedReplica], marks: Mapping[PartitionLog, Offset]
+) -> None:
     for log in _open_logs(held):
         log.close()
     _checkpoint_all(directories, held, marks)
 
 
-def _open_logs(held: Sequence[Replica]) -> list[PartitionLog]:
+def _open_logs(held: Sequence[HostedReplica]) -> list[PartitionLog]:
     return [replica.partition_log for replica in held if replica.partition_log is not None]

@@ -28,10 +28,13 @@ class Removals:
         self._due: deque[str] = deque()  # the first is under way
         self._timers: dict[str, asyncio.TimerHandle] = {}  # of those that are not due yet, by name
         self._pause: asyncio.TimerHandle | None = None
+        self._closed = False
         self._begun_s = 0.0  # the step that is under way
 
     def later(self, name: str, delay_s: float) -> None:
         """Remove the marked directory `name` after a delay."""
+        if self._closed:  # its renaming was still in the queue
+            return
         self._timers[name] = asyncio.get_running_loop().call_later(delay_s, self._is_due, name)
 
     def now(self, name: str) -> None:
@@ -41,6 +44,7 @@ class Removals:
 
     def close(self) -> None:
         """Begin no more steps."""
+        self._closed = True
         for timer in (*self._timers.values(), *([self._pause] if self._pause else [])):
             timer.cancel()
         self._timers.clear()

@@ -1,6 +1,7 @@
-"""What a partition is told, and what it tells its shell to do. The vocabulary of `partition.py`.
+"""The events and effects of the partition core (`partition.py`).
 
-The two events that come with every request are tuples: they are made in half the time.
+`FollowerFetched` and `LogAdvanced` come with every request. They are tuples, because a tuple is made in half the time
+of a dataclass.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from storage.log_config import NEVER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataChanged:
-    """The partition as the committed metadata has it. leader: -1 none."""
+    """The partition as the committed metadata has it. leader: -1 means none."""
 
     leader: NodeId
     leader_epoch: Epoch
@@ -28,9 +29,9 @@ class MetadataChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogReady:
-    """The log is open and all that was queued before this leadership is in it. Ends are exclusive.
+    """The log is open, and everything that was queued before this leadership is in it. Ends are exclusive.
 
-    epoch_start: where a leader's log has assigned `leader_epoch`, durably by now; -1 of a follower.
+    epoch_start: the offset at which a leader's log has assigned `leader_epoch`, durably; -1 for a follower.
     """
 
     leader_epoch: Epoch
@@ -38,11 +39,11 @@ class LogReady:
     end_offset: Offset
     synced_end: Offset
     epoch_start: Offset = -1
-    high_watermark: Offset = 0  # from the checkpoint where the log was just opened, else ignored
+    high_watermark: Offset = 0  # from the checkpoint; used only the first time, when the log was just opened
 
 
 class LogAdvanced(NamedTuple):
-    """What the log holds now, and how much of it is on disk. Exclusive ends."""
+    """What the log holds now, and how much of it is on disk. Both ends are exclusive."""
 
     end_offset: Offset
     synced_end: Offset
@@ -50,7 +51,7 @@ class LogAdvanced(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogTruncated:
-    """The log was cut, or (start > previous end) emptied and started again at log_start."""
+    """The log was truncated; or, if log_start is past the previous end, emptied and restarted at log_start."""
 
     log_start: Offset
     end_offset: Offset
@@ -58,18 +59,21 @@ class LogTruncated:
 
 @dataclass(frozen=True, slots=True)
 class LogStartMoved:
-    """Records before it are gone, durably: deleted at the leader, or here because the leader said so."""
+    """Records before log_start were deleted durably: by a client at the leader, or here as the leader's answer says."""
 
     log_start: Offset
 
 
 @dataclass(frozen=True, slots=True)
 class LogFailed:
-    """The directory is offline: this replica neither leads nor follows until the process starts again."""
+    """The log cannot be used any more: its directory is offline, or the replica was taken from this broker.
+
+    This replica does not lead or follow again until the process restarts.
+    """
 
 
 class FollowerFetched(NamedTuple):
-    """A fetch of the current leader epoch, from a position that is on the leader's log. log_start: -1: not said."""
+    """A fetch in the current leader epoch, from a position that is on the leader's log. log_start: -1 means unknown."""
 
     replica_id: NodeId
     broker_epoch: BrokerEpoch
@@ -79,7 +83,7 @@ class FollowerFetched(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowerHeard:
-    """Fetches up to `at_ms` did not name this partition: the follower stood at the leader's end, as it had said."""
+    """The follower fetched up to `at_ms` without naming this partition: its position was still at the leader's end."""
 
     replica_id: NodeId
     broker_epoch: BrokerEpoch
@@ -88,14 +92,14 @@ class FollowerHeard:
 
 @dataclass(frozen=True, slots=True)
 class LeaderToldHighWatermark:
-    """Of an answer whose records have been appended here."""
+    """The high watermark of a fetch response whose records have been appended here."""
 
     high_watermark: Offset
 
 
 @dataclass(frozen=True, slots=True)
 class BrokersChanged:
-    """Brokers that may be in an ISR: registered, unfenced, not shutting down; with their broker epochs."""
+    """The brokers that may be in an ISR, with their epochs: registered, unfenced and not shutting down."""
 
     eligible: Mapping[NodeId, BrokerEpoch]
 
@@ -111,12 +115,15 @@ class SettingsChanged:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time has passed: look for followers that fell behind."""
+    """Time has passed: check whether a follower has fallen behind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposeIsr:
-    """Effect: ask the controller for this ISR. members: (id, broker epoch of its fetches, -1 where none was seen)."""
+    """Effect: send AlterPartition with this ISR to the controller.
+
+    members: (id, broker epoch of its last fetch); the epoch is -1 if no fetch was seen, and for the leader itself.
+    """
 
     leader_epoch: Epoch
     partition_epoch: int
@@ -125,7 +132,7 @@ class ProposeIsr:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsrAnswered:
-    """The controller's answer to `proposal`; the other fields count where error is NONE."""
+    """The controller's answer to `proposal`. The other fields count only if error is NONE."""
 
     proposal: ProposeIsr
     error: ErrorCode
@@ -135,40 +142,55 @@ class IsrAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderElected:
+    """Effect: this replica leads in `leader_epoch` and its log is ready to be written. Follows the high watermark."""
+
+    leader_epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
 class LeadershipLost:
-    """Effect: whoever waits here as at the leader is told NOT_LEADER_OR_FOLLOWER now."""
+    """Effect: complete every operation that waits here for the leader with NOT_LEADER_OR_FOLLOWER.
+
+    Comes also if the leadership ended before its LeaderElected.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class TakeLeadership:
-    """Effect: assign the epoch at the log's end behind all that is queued, durably; then tell LogReady."""
+    """Effect: behind all queued work, assign the epoch at the log's end, durably; then answer with LogReady."""
 
     leader_epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """Effect: stop fetching for an older epoch; once all that is queued is in the log tell LogReady and fetch."""
+    """Effect: stop fetching for an older epoch; once all queued work is in the log, answer with LogReady and fetch."""
 
-    leader: NodeId  # -1: none; do not fetch
+    leader: NodeId  # -1 means none: do not fetch
     leader_epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)
+class WentOffline:
+    """Effect: stop all work for this replica and complete every operation that waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
 class HighWatermarkMoved:
-    """Effect: complete what waited for it."""
+    """Effect: complete the operations that waited for it."""
 
     high_watermark: Offset
 
 
 @dataclass(frozen=True, slots=True)
 class LowWatermarkMoved:
-    """Effect: complete what waited for records to be gone from every live replica. Exclusive end of what is gone."""
+    """Effect: complete the operations that waited until every live replica had deleted the records below it."""
 
     low_watermark: Offset
 
 
-Event = (
+PartitionEvent = (
     MetadataChanged
     | LogReady
     | LogAdvanced
@@ -183,4 +205,13 @@ Event = (
     | Tick
     | IsrAnswered
 )
-Effect = ProposeIsr | LeadershipLost | TakeLeadership | Follow | HighWatermarkMoved | LowWatermarkMoved
+PartitionEffect = (
+    ProposeIsr
+    | LeaderElected
+    | LeadershipLost
+    | TakeLeadership
+    | Follow
+    | WentOffline
+    | HighWatermarkMoved
+    | LowWatermarkMoved
+)

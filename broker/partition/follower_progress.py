@@ -1,4 +1,4 @@
-"""How far one follower has come, as its leader has seen it in the current leader epoch."""
+"""How far one follower has come, according to its fetches of the current leader epoch."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ NEVER_MS = -(10**15)  # before any time that a clock may show
 class FollowerProgress:
     """All times are the leader's `now_ms`."""
 
-    end_offset: Offset = UNKNOWN  # its last fetch offset: everything below is acknowledged
+    end_offset: Offset = UNKNOWN  # the offset of its last fetch; it has acknowledged everything below
     broker_epoch: BrokerEpoch = -1  # of that fetch
     last_fetch_ms: int = NEVER_MS
     leader_end_at_last_fetch: Offset = UNKNOWN
     last_caught_up_ms: int = NEVER_MS
-    log_start: Offset = UNKNOWN  # its own, as it said at its last fetch
+    log_start: Offset = UNKNOWN  # of its own log, as its last fetch says
 
     def fetched(self, fetch_offset: Offset, broker_epoch: BrokerEpoch, leader_end: Offset, now_ms: int) -> None:
-        """A follower is caught up at a fetch that reaches the leader's end, or the end as it was at its fetch before.
+        """It is caught up now if it reaches the leader's end, or as of its fetch before if it reaches that time's end.
 
-        The second half keeps a busy follower in: it may never see the end of a log that keeps growing (FEATURES 1.11).
+        The second rule keeps a follower of a growing log in the ISR, which may never reach the end (FEATURES 1.11).
         """
         if fetch_offset >= leader_end:
             self.last_caught_up_ms = now_ms
@@ -34,7 +34,7 @@ class FollowerProgress:
         self.last_fetch_ms, self.leader_end_at_last_fetch = now_ms, leader_end
 
     def heard(self, at_ms: int) -> None:
-        """A fetch at that time would have been from the same offset, and have reached the leader's end."""
+        """It fetched at that time without naming the partition: from the same offset, which was the leader's end."""
         self.last_fetch_ms = max(self.last_fetch_ms, at_ms)
         self.last_caught_up_ms = max(self.last_caught_up_ms, at_ms)
 

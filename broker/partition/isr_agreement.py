@@ -1,8 +1,8 @@
-"""The ISR of a partition as its leader and the controller agree on it: the controller's last word, and at most one
-change that was asked for and not settled yet. Pure.
+"""The ISR of a partition as its leader knows it: what the controller committed last, and at most one pending change.
+Pure.
 
-Who shall join or leave is `partition.py`'s to decide. Here is what becomes of the wish: until the controller's word is
-known the change is pending, so that whoever counts replicas counts the maximal ISR, and nothing else is asked.
+`partition.py` decides which replica should join or leave. This module keeps the proposal until the controller's
+decision is known. Meanwhile the maximal ISR counts, and no other change is proposed.
 
 Sources: KIP-497, Kafka's `Partition`.
 """
@@ -27,15 +27,15 @@ AWAIT_METADATA = frozenset(
         ErrorCode.INVALID_REQUEST,
         ErrorCode.NEW_LEADER_ELECTED,
     }
-)  # a newer state is on its way; the change stays pending, so that nothing else is asked meanwhile
+)  # newer metadata is on its way; the change stays pending until then, so that nothing else is proposed
 
 
-class Outcome(Enum):
-    """Of an answer. SETTLED: nothing is pending any more. STILL_PENDING: wait. ASK_AGAIN: send the same proposal."""
+class ProposalStatus(Enum):
+    """After an answer. SETTLED: nothing is pending. PENDING: wait for metadata. RETRY: send the same proposal again."""
 
     SETTLED = auto()
-    STILL_PENDING = auto()
-    ASK_AGAIN = auto()
+    PENDING = auto()
+    RETRY = auto()
 
 
 class IsrAgreement:
@@ -43,24 +43,24 @@ class IsrAgreement:
 
     def __init__(self) -> None:
         self.state: IsrState = Committed(())
-        self.partition_epoch = -1  # of the controller's last word
+        self.partition_epoch = -1  # of the last committed state
         self._proposal: ProposeIsr | None = None  # in flight
 
     def commit(self, isr: Isr, partition_epoch: int) -> None:
-        """The controller's word, by metadata or by an answer. It settles what is pending, whichever way."""
+        """The controller committed this, as metadata or an answer says. It ends the pending change, if any."""
         assert partition_epoch >= self.partition_epoch, f"partition epoch {self.partition_epoch} -> {partition_epoch}"
         self.state = Committed(isr)
         self.partition_epoch = partition_epoch
         self._proposal = None
 
     def withdraw(self) -> None:
-        """Whatever is answered, we no longer ask."""
+        """Drop the pending change; its answer is ignored."""
         self.commit(self.state.isr, self.partition_epoch)
 
     def propose(
         self, change: PendingExpand | PendingShrink, leader_epoch: Epoch, epoch_seen: Callable[[NodeId], BrokerEpoch]
     ) -> ProposeIsr:
-        """epoch_seen: the broker epoch of a member's fetches, -1 where none was seen."""
+        """epoch_seen: the broker epoch of a member's last fetch, -1 if none was seen."""
         assert self._proposal is None, "one change of the ISR at a time"
         assert change.isr == self.state.isr, (change, self.state)
         self.state = change
@@ -68,22 +68,22 @@ class IsrAgreement:
         self._proposal = ProposeIsr(leader_epoch=leader_epoch, partition_epoch=self.partition_epoch, members=members)
         return self._proposal
 
-    def answered(self, answer: IsrAnswered, leader_epoch: Epoch) -> Outcome:
-        """leader_epoch: of this leadership."""
+    def answered(self, answer: IsrAnswered, leader_epoch: Epoch) -> ProposalStatus:
+        """leader_epoch: that of the current leadership."""
         if answer.proposal is not self._proposal:
-            return Outcome.STILL_PENDING  # metadata has overtaken it: what is pending now is another change, if any
+            return ProposalStatus.PENDING  # newer metadata ended that proposal; another may be pending
         if answer.error is ErrorCode.NONE:
             return self._granted(answer, leader_epoch)
         if answer.error in REFUSED:
             self.withdraw()
-            return Outcome.SETTLED
-        return Outcome.STILL_PENDING if answer.error in AWAIT_METADATA else Outcome.ASK_AGAIN
+            return ProposalStatus.SETTLED
+        return ProposalStatus.PENDING if answer.error in AWAIT_METADATA else ProposalStatus.RETRY
 
-    def _granted(self, answer: IsrAnswered, leader_epoch: Epoch) -> Outcome:
+    def _granted(self, answer: IsrAnswered, leader_epoch: Epoch) -> ProposalStatus:
         if answer.leader_epoch != leader_epoch or answer.partition_epoch < self.partition_epoch:
-            return Outcome.STILL_PENDING
+            return ProposalStatus.PENDING
         self.commit(answer.isr, answer.partition_epoch)
-        return Outcome.SETTLED
+        return ProposalStatus.SETTLED
 
     def check_invariants(self) -> None:
         assert (self._proposal is None) == isinstance(self.state, Committed), vars(self)

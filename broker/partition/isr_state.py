@@ -1,7 +1,7 @@
-"""What a leader knows of its in-sync replicas: agreed with the controller, or asked for and not yet answered.
+"""The states of an ISR at its leader: committed by the controller, or with a change that was proposed.
 
-While a change is asked for, the controller may or may not have made it already, so whoever counts replicas counts the
-larger of the two sets, the *maximal* ISR (KIP-497; RELIABILITY §replication, rule 3).
+The controller may or may not have made a proposed change already. So the high watermark needs the larger of the two
+sets, the *maximal* ISR (KIP-497; RELIABILITY §replication, rule 3).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Isr = tuple[NodeId, ...]  # without duplicates, in the order of the controller's
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The controller's last word."""
+    """What the controller committed last."""
 
     isr: Isr
 
@@ -26,7 +26,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class PendingExpand:
-    """`joining` is asked for. isr: the controller's last word."""
+    """It was proposed to add `joining`. isr: what the controller committed last."""
 
     isr: Isr
     joining: NodeId
@@ -45,7 +45,7 @@ class PendingExpand:
 
 @dataclass(frozen=True, slots=True)
 class PendingShrink:
-    """It is asked for that `leaving` go. isr: the controller's last word."""
+    """It was proposed to remove `leaving`. isr: what the controller committed last."""
 
     isr: Isr
     leaving: Isr

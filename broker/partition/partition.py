@@ -20,13 +20,12 @@ from typing import assert_never
 
 from broker.partition.events import (
     BrokersChanged,
-    Effect,
-    Event,
     Follow,
     FollowerFetched,
     FollowerHeard,
     HighWatermarkMoved,
     IsrAnswered,
+    LeaderElected,
     LeadershipLost,
     LeaderToldHighWatermark,
     LogAdvanced,
@@ -36,13 +35,16 @@ from broker.partition.events import (
     LogTruncated,
     LowWatermarkMoved,
     MetadataChanged,
+    PartitionEffect,
+    PartitionEvent,
     ProposeIsr,
     SettingsChanged,
     TakeLeadership,
     Tick,
+    WentOffline,
 )
 from broker.partition.follower_progress import UNKNOWN, FollowerProgress
-from broker.partition.isr_agreement import IsrAgreement, Outcome
+from broker.partition.isr_agreement import IsrAgreement, ProposalStatus
 from broker.partition.isr_state import Committed, IsrState, PendingExpand, PendingShrink
 from quorumlog.ids import NO_EPOCH, NO_NODE, BrokerEpoch, Epoch, NodeId, Offset
 from storage.commit_rule import high_watermark
@@ -73,7 +75,7 @@ class Partition:
         self._lag_time_max_ms = lag_time_max_ms
         self.role = Role.OFFLINE
         self.failed = False
-        self.ready = False  # LogReady has come for this leader epoch
+        self.ready = False  # LogReady came for this leader epoch
         self.leader: NodeId = NO_NODE
         self.leader_epoch: Epoch = NO_EPOCH
         self.replicas: tuple[NodeId, ...] = ()
@@ -87,7 +89,7 @@ class Partition:
         self.followers: dict[NodeId, FollowerProgress] = {}  # of a leader, in the order of `replicas`
         self._eligible: Mapping[NodeId, BrokerEpoch] = {}
         self._opened = False
-        self._low_watermark_told: Offset = UNKNOWN
+        self._low_watermark_reported: Offset = UNKNOWN
 
     @property
     def is_leader(self) -> bool:
@@ -108,10 +110,10 @@ class Partition:
 
     @property
     def counted_end(self) -> Offset:
-        """How far this replica counts for the high watermark, and may acknowledge.
+        """The end up to which this replica counts for the high watermark.
 
-        Only what is synced, unless the topic is not `durable`; then also what is not, while it is fewer than
-        `flush_messages` records: with more, a sync is under way, and this waits for it.
+        If the topic is `durable`, only synced records count. Otherwise unsynced ones count too, as long as there are
+        fewer than `flush_messages`; with more, a sync is under way and has to finish first.
         """
         if self.durable or self.end_offset - self.synced_end >= self.flush_messages:
             return self.synced_end
@@ -130,7 +132,7 @@ class Partition:
         """False after an election until the high watermark has reached the epoch's start (KIP-207)."""
         return self.high_watermark >= self.epoch_start
 
-    def step(self, event: Event, now_ms: int) -> list[Effect]:
+    def step(self, event: PartitionEvent, now_ms: int) -> list[PartitionEffect]:
         """Effects in the order in which they must happen."""
         match event:
             case FollowerFetched():
@@ -149,12 +151,12 @@ class Partition:
                 return self._on_truncated(event)
             case LogStartMoved():
                 self.log_start = max(self.log_start, event.log_start)
-                return self._tell_low_watermark()
+                return self._report_low_watermark()
             case LogFailed():
                 return self._on_failed()
             case BrokersChanged():
                 self._eligible = event.eligible
-                return [*self._advance_high_watermark(now_ms), *self._tell_low_watermark()]
+                return [*self._advance_high_watermark(now_ms), *self._report_low_watermark()]
             case SettingsChanged():
                 self.min_isr, self.durable = event.min_isr, event.durable
                 self.flush_messages = event.flush_messages
@@ -168,9 +170,9 @@ class Partition:
 
     # --- leadership ---
 
-    def _on_metadata(self, event: MetadataChanged, now_ms: int) -> list[Effect]:
+    def _on_metadata(self, event: MetadataChanged, now_ms: int) -> list[PartitionEffect]:
         if event.leader_epoch < self.leader_epoch or event.partition_epoch <= self.partition_epoch:
-            return []  # an answer to AlterPartition has told us this state, or a newer one
+            return []  # an answer to AlterPartition brought this state, or a newer one, before
         new_epoch = event.leader_epoch > self.leader_epoch
         self.leader, self.replicas = event.leader, event.replicas
         self._others = tuple(node for node in event.replicas if node != self.node_id)
@@ -180,22 +182,22 @@ class Partition:
             return []
         if new_epoch or self.role is Role.OFFLINE:
             return self._begin(now_ms)
-        self._forget_those_out_of_sync(now_ms)
+        self._restart_progress(now_ms)
         return self._advance_high_watermark(now_ms)
 
-    def _begin(self, now_ms: int) -> list[Effect]:
-        lost: list[Effect] = [LeadershipLost()] if self.role is Role.LEADER else []
+    def _begin(self, now_ms: int) -> list[PartitionEffect]:
+        lost: list[PartitionEffect] = [LeadershipLost()] if self.role is Role.LEADER else []
         self.ready = False
         self.followers = {}
         if self.leader == self.node_id:
             self.role = Role.LEADER
-            self._forget_those_out_of_sync(now_ms)
+            self._restart_progress(now_ms)
             return [*lost, TakeLeadership(self.leader_epoch)]
         self.role = Role.FOLLOWER
         return [*lost, Follow(self.leader, self.leader_epoch)]
 
-    def _forget_those_out_of_sync(self, now_ms: int) -> None:
-        """A member of the ISR has until now + lag time to show up; of any other, what was seen counts no more."""
+    def _restart_progress(self, now_ms: int) -> None:
+        """Members of the ISR get the lag time from now on to catch up; the progress of other replicas is forgotten."""
         if self.role is not Role.LEADER:
             return
         isr = self.isr_state.isr
@@ -206,34 +208,38 @@ class Partition:
             if node in isr:
                 self.followers[node].last_caught_up_ms = now_ms
 
-    def _on_log_ready(self, event: LogReady, now_ms: int) -> list[Effect]:
+    def _on_log_ready(self, event: LogReady, now_ms: int) -> list[PartitionEffect]:
         self.log_start, self.end_offset, self.synced_end = event.log_start, event.end_offset, event.synced_end
         if not self._opened:
             self._opened = True
             self.high_watermark = event.high_watermark
         self.high_watermark = max(self.log_start, min(self.high_watermark, self.end_offset))
         if event.leader_epoch != self.leader_epoch or self.failed:
-            return []  # the leadership that asked for it is over; its successor has asked again
+            return []  # this was for an older epoch; another LogReady follows
         self.ready = True
         self.epoch_start = event.epoch_start
-        return self._advance_high_watermark(now_ms)
+        if self.role is not Role.LEADER:
+            return []
+        return [*self._advance_high_watermark(now_ms), LeaderElected(self.leader_epoch)]
 
-    def _on_failed(self) -> list[Effect]:
-        was_leader = self.role is Role.LEADER
+    def _on_failed(self) -> list[PartitionEffect]:
+        before = self.role
         self.role, self.ready, self.failed = Role.OFFLINE, False, True
         self.followers = {}
         self._agreement.withdraw()
-        return [LeadershipLost()] if was_leader else []
+        if before is Role.OFFLINE:
+            return []
+        return [LeadershipLost(), WentOffline()] if before is Role.LEADER else [WentOffline()]
 
     # --- the log ---
 
-    def _on_log_advanced(self, event: LogAdvanced, now_ms: int) -> list[Effect]:
+    def _on_log_advanced(self, event: LogAdvanced, now_ms: int) -> list[PartitionEffect]:
         assert event.synced_end <= event.end_offset, event
         self.end_offset = max(self.end_offset, event.end_offset)
         self.synced_end = max(self.synced_end, event.synced_end)
         return self._advance_high_watermark(now_ms)
 
-    def _on_truncated(self, event: LogTruncated) -> list[Effect]:
+    def _on_truncated(self, event: LogTruncated) -> list[PartitionEffect]:
         assert not self.is_leader, "a leader never truncates"
         self.log_start, self.end_offset = event.log_start, event.end_offset
         self.synced_end = min(self.synced_end, self.end_offset)
@@ -242,16 +248,16 @@ class Partition:
 
     # --- the high watermark ---
 
-    def _advance_high_watermark(self, now_ms: int) -> list[Effect]:
+    def _advance_high_watermark(self, now_ms: int) -> list[PartitionEffect]:
         if not self.is_leader or self.under_min_isr:
             return []
         ends = self._counted_ends(now_ms)
         return self._raise_high_watermark(high_watermark(ends, len(ends)))
 
     def _counted_ends(self, now_ms: int) -> list[Offset]:
-        """Of this replica and of the followers that hold the high watermark back: the maximal ISR, and who joins next.
+        """The ends of this replica and of all followers in the maximal ISR or about to join it.
 
-        Waiting for a follower that has just caught up lets it join while records keep coming.
+        Without the latter, a follower that has just caught up could not join while records keep coming.
         """
         maximal = self._agreement.state.maximal
         return [self.counted_end] + [
@@ -265,12 +271,12 @@ class Partition:
             )
         ]
 
-    def _on_leader_told(self, event: LeaderToldHighWatermark) -> list[Effect]:
+    def _on_leader_told(self, event: LeaderToldHighWatermark) -> list[PartitionEffect]:
         if not self.is_follower:
             return []
         return self._raise_high_watermark(min(event.high_watermark, self.end_offset))
 
-    def _raise_high_watermark(self, offset: Offset) -> list[Effect]:
+    def _raise_high_watermark(self, offset: Offset) -> list[PartitionEffect]:
         if offset <= self.high_watermark:
             return []
         assert offset <= self.end_offset, f"high watermark {offset} past the log's end {self.end_offset}"
@@ -281,36 +287,36 @@ class Partition:
 
     @property
     def low_watermark(self) -> Offset:
-        """Smallest log start of this replica and of followers that are alive; -1 while one of them has not said it."""
-        told = [progress.log_start for node, progress in self.followers.items() if node in self._eligible]
-        return min([self.log_start, *told])
+        """The smallest log start of this replica and its live followers; -1 while that of a follower is unknown."""
+        starts = [progress.log_start for node, progress in self.followers.items() if node in self._eligible]
+        return min([self.log_start, *starts])
 
-    def _tell_low_watermark(self) -> list[Effect]:
+    def _report_low_watermark(self) -> list[PartitionEffect]:
         if not self.is_leader:
             return []
         low_watermark = self.low_watermark
-        if low_watermark == self._low_watermark_told:
+        if low_watermark == self._low_watermark_reported:
             return []
-        self._low_watermark_told = low_watermark
+        self._low_watermark_reported = low_watermark
         return [LowWatermarkMoved(low_watermark)] if low_watermark > 0 else []
 
     # --- followers and the ISR ---
 
-    def _on_follower_fetched(self, event: FollowerFetched, now_ms: int) -> list[Effect]:
+    def _on_follower_fetched(self, event: FollowerFetched, now_ms: int) -> list[PartitionEffect]:
         assert self.is_leader, "only a leader is fetched from"
         progress = self.followers.get(event.replica_id)
         if progress is None or event.broker_epoch < self._eligible.get(event.replica_id, -1):
-            return []  # no replica of ours, or a process that has been replaced since (KIP-903)
+            return []  # not a replica of this partition, or an earlier process of that broker (KIP-903)
         progress.fetched(event.fetch_offset, event.broker_epoch, self.end_offset, now_ms)
         progress.log_start = event.log_start
         return [
             *self._expand(event.replica_id),
             *self._advance_high_watermark(now_ms),
-            *self._tell_low_watermark(),
+            *self._report_low_watermark(),
         ]
 
-    def _on_follower_heard(self, event: FollowerHeard) -> list[Effect]:
-        """Counts only beside a fetch that did name the partition, of the same process, in this leadership."""
+    def _on_follower_heard(self, event: FollowerHeard) -> list[PartitionEffect]:
+        """Counts only after a fetch that named the partition, by the same process, in this leadership."""
         progress = self.followers.get(event.replica_id)
         if progress is not None and progress.end_offset != UNKNOWN and progress.broker_epoch == event.broker_epoch:
             progress.heard(event.at_ms)
@@ -324,13 +330,13 @@ class Partition:
         end = self.followers[node].end_offset
         return end != UNKNOWN and end >= self.high_watermark and end >= self.epoch_start and self._is_eligible(node)
 
-    def _expand(self, node: NodeId) -> list[Effect]:
+    def _expand(self, node: NodeId) -> list[PartitionEffect]:
         state = self._agreement.state
         if not isinstance(state, Committed) or node in state.isr or not self._may_join(node):
             return []
         return [self._propose(PendingExpand(state.isr, node))]
 
-    def _shrink(self, now_ms: int) -> list[Effect]:
+    def _shrink(self, now_ms: int) -> list[PartitionEffect]:
         state = self._agreement.state
         if not self.is_leader or not isinstance(state, Committed):
             return []
@@ -349,13 +355,13 @@ class Partition:
             return -1  # the request itself carries the leader's broker epoch
         return self.followers[node].broker_epoch
 
-    def _on_isr_answered(self, event: IsrAnswered, now_ms: int) -> list[Effect]:
+    def _on_isr_answered(self, event: IsrAnswered, now_ms: int) -> list[PartitionEffect]:
         match self._agreement.answered(event, self.leader_epoch):
-            case Outcome.SETTLED:
+            case ProposalStatus.SETTLED:
                 return self._advance_high_watermark(now_ms)
-            case Outcome.ASK_AGAIN:
+            case ProposalStatus.RETRY:
                 return [event.proposal]
-            case Outcome.STILL_PENDING:
+            case ProposalStatus.PENDING:
                 return []
 
     def check_invariants(self) -> None:

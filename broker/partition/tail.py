@@ -1,8 +1,8 @@
-"""The recently appended batches of each partition, in memory, so that readers at the end touch no disk and no thread.
+"""The recently appended batches of each partition, in memory, so that reads near the end need no disk and no thread.
 
-A batch is put here only after its write returned. One budget serves all partitions of a broker; the oldest batches of
-any partition go first. Charged are whole frames: a small view keeps the frame that it arrived in alive, so a chunk
-under a quarter of its frame is copied out of it (DESIGN 4).
+A batch is added only after its write returned. All partitions of a broker share one budget; the oldest batches are
+dropped first, whichever partition they belong to. Whole frames are charged, because a view keeps alive the frame that
+it arrived in; a chunk of less than a quarter of its frame is copied instead (DESIGN 4).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COPY_BELOW_SHARE = 4  # a chunk smaller than its frame divided by this is copied
 
 @dataclass(slots=True)
 class _Chunk:
-    """What one append brought: its batches share a frame."""
+    """The batches of one append; they share a frame."""
 
     owner: Tail
     batches: tuple[StoredBatch, ...]
@@ -31,7 +31,7 @@ class _Chunk:
 
 
 class TailBudget:
-    """Keeps the sum of what all tails of a broker are charged at or below `limit_bytes`."""
+    """Keeps the charged bytes of all tails of a broker at or below `limit_bytes`."""
 
     def __init__(self, limit_bytes: int) -> None:
         assert limit_bytes >= 0
@@ -43,7 +43,7 @@ class TailBudget:
         self._oldest_first.append(chunk)
         self.charged_bytes += chunk.charged_bytes
         while self.charged_bytes > self._limit_bytes:
-            self._oldest_first[0].owner.drop_oldest(self._oldest_first[0])  # which refunds it, and so removes it here
+            self._oldest_first[0].owner.drop_oldest(self._oldest_first[0])  # it calls `refund`
 
     def refund(self, chunk: _Chunk) -> None:
         assert not chunk.dropped
@@ -55,12 +55,12 @@ class TailBudget:
 
 
 class Tail:
-    """Contiguous batches [start_offset, end_offset) of one partition; empty where both are equal."""
+    """Contiguous batches [start_offset, end_offset) of one partition; both are -1 if it is empty."""
 
     def __init__(self, budget: TailBudget) -> None:
         self._budget = budget
         self._chunks: deque[_Chunk] = deque()
-        self._batches: list[StoredBatch] = []  # of all chunks, in order; the first `_gone` have been dropped
+        self._batches: list[StoredBatch] = []  # of all chunks, in order; the first `_gone` are dropped
         self._gone = 0
 
     @property
@@ -72,9 +72,9 @@ class Tail:
         return self._batches[-1].next_offset if self._gone < len(self._batches) else -1
 
     def put(self, batches: Sequence[StoredBatch], frame_bytes: int) -> None:
-        """Batches that are in the log now. frame_bytes: size of the memory that their parts are views of.
+        """Add batches that are in the log now. frame_bytes: size of the memory that their parts are views of.
 
-        A gap before them (what lies between was written while nobody put it here) drops all that was held.
+        If they do not follow the last batch here, everything before them is dropped.
         """
         assert batches
         if self._chunks and self.end_offset != batches[0].base_offset:
@@ -89,10 +89,10 @@ class Tail:
         self._budget.charge(chunk)
 
     def read(self, offset: Offset, max_bytes: int, upper_bound: Offset) -> list[Buffer] | None:
-        """Parts of whole batches from the one that holds `offset`; None where the tail does not reach back to it.
+        """Parts of whole batches, from the one that contains `offset`; None if the tail does not contain it.
 
-        upper_bound: exclusive, no record at or past it is given. At least one batch, if any lies below upper_bound,
-        whatever max_bytes says; then as many as fit.
+        upper_bound: exclusive; no record at or past it is returned. At least one batch is returned if one lies below
+        upper_bound, even if it is larger than max_bytes; then as many as fit.
         """
         if self._gone == len(self._batches) or not self.start_offset <= offset < self.end_offset:
             return None
@@ -109,7 +109,7 @@ class Tail:
         return parts
 
     def clear(self) -> None:
-        """The log was truncated, or is no longer written here."""
+        """Drop everything: the log was truncated, or this replica does not lead any more."""
         for chunk in self._chunks:
             self._budget.refund(chunk)
         self._chunks.clear()
@@ -117,7 +117,7 @@ class Tail:
         self._gone = 0
 
     def drop_oldest(self, chunk: _Chunk) -> None:
-        assert self._chunks[0] is chunk, "a tail loses its oldest chunk first"
+        assert self._chunks[0] is chunk, "a tail drops its oldest chunk first"
         self._chunks.popleft()
         count = len(chunk.batches)
         self._budget.refund(chunk)
@@ -126,14 +126,14 @@ class Tail:
             del self._batches[: self._gone]
             self._gone = 0
         else:
-            self._batches[self._gone - count : self._gone] = [_DROPPED] * count  # let go of the memory
+            self._batches[self._gone - count : self._gone] = [_DROPPED] * count  # frees the memory
 
 
 _DROPPED = StoredBatch((), 0, -1, -1, -1, -1)
 
 
 def frame_bytes(buffer: Buffer) -> int:
-    """Size of the memory that stays alive with `buffer`."""
+    """Size of the memory that `buffer` keeps alive."""
     if isinstance(buffer, memoryview):
         return max(len(buffer), len(buffer.obj)) if isinstance(buffer.obj, bytes | bytearray) else len(buffer)
     return len(buffer)

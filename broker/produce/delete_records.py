@@ -1,6 +1,6 @@
-"""Deleting records (KIP-107): the leader's log starts later, followers copy that, and the answer waits for them.
+"""Deletion of records (KIP-107): the leader moves its log start, followers adopt it, and the request waits for them.
 
-The low watermark is the smallest start among the leader and its live followers; nothing below it can be read anywhere.
+The low watermark is the smallest log start of the leader and its live followers: no live replica has records below it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from broker.replicas.replica import Replica, Step
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset, Uuid
 
-ALL_COMMITTED: Offset = -1  # as a target: the high watermark
+ALL_COMMITTED: Offset = -1  # a target that means the high watermark
 
 
 class DeletePath:
@@ -25,7 +25,11 @@ class DeletePath:
         self._step = step
 
     def delete(self, topic: Uuid | str, index: int, offset: Offset, timeout_ms: int) -> asyncio.Future[Offset]:
-        """See `ReplicaManager.delete_records`."""
+        """Delete the records before `offset` (-1: below the high watermark); begun now, in the order of calls.
+
+        Awaited: the low watermark, once every live replica has deleted them. Raises ApiError if nothing was deleted;
+        awaited, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT or KAFKA_STORAGE_ERROR if something may have been.
+        """
         replica = self._registry.find(topic, index)
         replica.leading()
         queue, partition_log = replica.queue, replica.partition_log
@@ -39,7 +43,7 @@ class DeletePath:
 
         def moved(start: Offset) -> None:
             self._step(replica, LogStartMoved(start))
-            self._delayed.ends.state_changed(replica.key)  # followers that wait for records hear of the start now
+            self._delayed.ends.state_changed(replica.key)  # wakes waiting followers, to tell them the new start
 
         def failed(error: Exception | None) -> None:
             self._delayed.starts.cancel(waiter)

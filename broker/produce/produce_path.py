@@ -1,8 +1,8 @@
-"""An append at the leader: validated, stamped and queued in the order of calls; answered when enough disks have it.
+"""Appends at the leader: validated, stamped and queued in the order of calls; answered when enough disks have them.
 
-acks=0 and 1 are answered once the leader's own disk has it, acks=-1 once the high watermark has passed it while the ISR
-is at least `min.insync.replicas` (FEATURES 1.11, 1.12). With `durability=replicated` "has it" means the page cache.
-A batch that repeats one is not appended; it is answered as the first one is, with its offsets, and waits for the same.
+acks=0 and 1 are answered once the leader's disk has the records; acks=-1 once the high watermark has passed them while
+the ISR has at least `min.insync.replicas` (FEATURES 1.11, 1.12). With `durability=replicated` the page cache is enough.
+A batch that repeats an earlier one is not appended: it waits for the same and is answered with the same offsets.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 from broker.delayed.operations import DelayedOperations
 from broker.delayed.purgatory import Reason, Waiter
 from broker.partition.events import LogAdvanced
+from broker.partition.key import PartitionKey
 from broker.partition.tail import frame_bytes
-from broker.replicas.reconciler import PartitionKey
+from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import Epoch, Offset
+from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.records.batch import BatchHeader, headers, with_append_time
 from quorumlog.records.produced import validate_produced
@@ -42,9 +43,9 @@ class AppendResult(NamedTuple):
 
 
 class PendingAppend:
-    """Await it for the answer, once, or let it go: nothing else depends on it. The first word counts.
+    """The result of an append. It can be awaited once, but need not be. The first call of `settle` counts.
 
-    A future is made where somebody waits before the answer is there: mostly for one partition of a request only.
+    A future is made only if it is awaited before it is settled: usually for one partition of a request.
     """
 
     __slots__ = ("_error", "_result", "_waited_for", "is_settled")
@@ -57,7 +58,7 @@ class PendingAppend:
 
     def __await__(self) -> Generator[Any, None, AppendResult]:
         if not self.is_settled:
-            assert self._waited_for is None, "an append has one who waits for it"
+            assert self._waited_for is None, "a pending append is awaited once"
             self._waited_for = asyncio.get_running_loop().create_future()
             yield from self._waited_for
         if self._error is not None:
@@ -73,13 +74,27 @@ class PendingAppend:
 
 
 class ProducePath:
-    def __init__(self, clock: Clock, delayed: DelayedOperations, step: Step) -> None:
+    def __init__(self, clock: Clock, registry: Registry, delayed: DelayedOperations, step: Step) -> None:
         self._clock = clock
+        self._registry = registry
         self._delayed = delayed
         self._step = step
+        self._closed = False
 
-    def append(self, replica: Replica, records: Buffer, *, acks: int, timeout_ms: int) -> PendingAppend:
-        """See `ReplicaManager.append`."""
+    def close(self) -> None:
+        """Refuse every append from now on."""
+        self._closed = True
+
+    def append(self, topic: Uuid | str, index: int, records: Buffer, *, acks: int, timeout_ms: int) -> PendingAppend:
+        """Validate and enqueue now, in the order of calls. The result is only for the answer and need not be awaited.
+
+        records: whole batches as produced; kept until written. acks: 0 and 1 wait for the leader's disk, -1 for every
+        in-sync replica. Raises ApiError if nothing was appended. The awaited result raises ApiError if something may
+        have been: NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
+        """
+        if self._closed:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker is shutting down")
+        replica = self._registry.find(topic, index)
         log = replica.leading()
         assert replica.queue is not None
         if acks not in ACKS:
@@ -87,7 +102,7 @@ class ProducePath:
         if acks == ACKS_ALL and (fault := _min_isr_fault(replica, ErrorCode.NOT_ENOUGH_REPLICAS)):
             raise fault
         found = validate_produced(records, replica.config.max_message_bytes)
-        _refuse_what_no_produce_holds(found)
+        _check_form(found)
         repeated = replica.sequences.check(log, found)
         if repeated is not None:
             return self._answer_again(replica, log, repeated, acks, timeout_ms)
@@ -110,7 +125,7 @@ class ProducePath:
     def _answer_again(
         self, replica: Replica, log: Log, repeated: Remembered, acks: int, timeout_ms: int
     ) -> PendingAppend:
-        """Nothing of it in the queue goes ahead of what it repeats, so an empty append is synced after that."""
+        """An empty append is synced behind the batch that is repeated, because the queue keeps its order."""
         assert replica.queue is not None
         result = AppendResult(
             base_offset=repeated.base_offset,
@@ -145,12 +160,12 @@ class ProducePath:
             if header.base_timestamp != NO_TIMESTAMP and behind_ms > config.message_timestamp_before_max_ms:
                 raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"a record is {behind_ms} ms behind this broker's clock")
 
-    # --- what `_Append` tells ---
+    # --- called by `_Append` ---
 
     def advance(self, replica: Replica) -> None:
-        """Whatever the log holds now: this append's bytes, and those of others that went with it.
+        """Report the log's ends to the core: this append's records, and those of others in the same turn.
 
-        Nobody else may tell a leader's core of a new end: who waits for that would not hear of it any more.
+        Only this method reports a new log end of a leader. Otherwise waiters for that end would never be woken.
         """
         log = replica.log
         assert log is not None
@@ -158,7 +173,7 @@ class ProducePath:
         end_offset = log.end_offset
         core = replica.core
         if core.synced_end == synced_end and core.end_offset == end_offset:
-            return  # another answer of the same turn has said so
+            return  # another append of the same turn has reported them
         self._step(replica, LogAdvanced(end_offset, min(synced_end, end_offset)))
         if core.is_leader:
             self._delayed.ends.reached(replica.key, core.end_offset)
@@ -173,10 +188,10 @@ class ProducePath:
 
 @dataclass(slots=True, eq=False)
 class _Append:
-    """One append on its way, or an answer about an earlier one: then without batches.
+    """One append under way, or, without batches, the repetition of an earlier one.
 
-    It lets go of its batches and of its waiter as soon as it can: a purgatory keeps those who wait no longer for a
-    while, and each of them would keep the frame that its request came in.
+    It releases its batches and its waiter early: a purgatory keeps completed waiters for a while, and each of them
+    would keep the frame of its request in memory.
     """
 
     path: ProducePath
@@ -255,8 +270,8 @@ def _min_isr_fault(replica: Replica, code: ErrorCode) -> ApiError | None:
     return ApiError(code, text)
 
 
-def _refuse_what_no_produce_holds(found: Sequence[BatchHeader]) -> None:
-    """Kafka's rules for a partition of a request, and none of a transaction that nobody could end."""
+def _check_form(found: Sequence[BatchHeader]) -> None:
+    """Kafka's rule of one batch per partition; and no batch of a transaction, since nobody could end it."""
     if len(found) > 1:
         raise ApiError(ErrorCode.INVALID_RECORD, f"{len(found)} batches for one partition; a request holds one")
     if found[0].is_transactional:

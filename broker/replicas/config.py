@@ -1,4 +1,4 @@
-"""Settings of replication inside a broker, by Kafka's names and defaults where Kafka has them (FEATURES 1.21)."""
+"""Settings of the data plane. Names and defaults are Kafka's, if Kafka has the setting (FEATURES 1.21)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FETCH_MIN_BYTES_DEFAULT = 1  # replica.fetch.min.bytes
 FETCH_MAX_BYTES_DEFAULT = 1024 * 1024  # replica.fetch.max.bytes, of one partition
 FETCH_RESPONSE_MAX_BYTES_DEFAULT = 10 * 1024 * 1024  # replica.fetch.response.max.bytes
 FETCH_BACKOFF_MS_DEFAULT = 200  # replica.fetch.backoff.ms; Kafka waits 1,000
-RPC_TIMEOUT_MS_DEFAULT = 5_000  # beyond the wait that a fetch asks for itself
+RPC_TIMEOUT_MS_DEFAULT = 5_000  # in addition to the wait that a fetch asks for
 HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS_DEFAULT = 5_000  # replica.high.watermark.checkpoint.interval.ms
 RECOVERY_CHECKPOINT_INTERVAL_MS_DEFAULT = 60_000  # log.flush.offset.checkpoint.interval.ms
 TAIL_BYTES_DEFAULT = 64 * 1024 * 1024  # memory for recently appended batches, of all partitions together
@@ -36,5 +36,5 @@ class ReplicationConfig:
     producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS_DEFAULT
     producer_id_expiration_check_interval_ms: int = PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS_DEFAULT
     topic_defaults: Mapping[str, str] = field(default_factory=dict)  # set for all topics by this broker's file
-    internal_listener_name: str = "INTERNAL"  # inter.broker.listener.name: where leaders are fetched from, if not at
-    replication_listener_name: str = ""  # replication.listener.name, of a leader that has one
+    internal_listener_name: str = "INTERNAL"  # inter.broker.listener.name: followers fetch there, unless the leader has
+    replication_listener_name: str = ""  # a replication.listener.name

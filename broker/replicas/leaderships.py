@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from broker.partition.events import LogFailed, LogReady
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step, log_config
 from quorumlog.ids import Epoch, Offset

@@ -1,18 +1,18 @@
-"""Which logs a broker still has to open before it may serve.
+"""The logs that a broker still has to open before it may serve. Pure.
 
-Those that the first image assigns to it, and no others: a topic that is created later must not stop a broker that
-serves. A log that failed, or is not wanted any more, is not waited for.
+Only logs that the first image assigns to it count: a topic that is created later must not stop a broker that serves.
+A log that failed, or that is not needed any more, does not count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 
 
 class Opening:
-    """`on_done` is called once, as soon as nothing is left to wait for."""
+    """`on_done` is called once, as soon as no log is left."""
 
     def __init__(self, on_done: Callable[[], None]) -> None:
         self._on_done = on_done
@@ -21,22 +21,22 @@ class Opening:
 
     @property
     def left(self) -> int:
-        """How many logs are known not to be open yet."""
+        """The number of logs that are not open yet; 0 before the first image."""
         return len(self._waiting or ())
 
     def expect(self, keys: Iterable[PartitionKey]) -> None:
-        """Once: these are to be opened, and their opening is under way."""
+        """Called once, with the first image: these logs are being opened."""
         assert self._waiting is None, "there is one first image"
         self._waiting = dict.fromkeys(keys)
-        self._look()
+        self._check()
 
     def settled(self, key: PartitionKey) -> None:
-        """Opened, failed or let go of. Harmless for others and when told again."""
+        """The log is open, has failed, or is not needed any more. Other keys and repeated calls do no harm."""
         if self._waiting is not None:
             self._waiting.pop(key, None)
-            self._look()
+            self._check()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if not self._waiting and not self.done:
             self.done = True
             self._on_done()

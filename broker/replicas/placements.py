@@ -1,22 +1,24 @@
-"""Which replicas this broker has: those that the committed metadata gives it, each in a log directory of its own.
+"""The replicas of this broker: those that the committed metadata gives it, each in one of its log directories.
 
-A shell around `reconciler.py`, which says what has changed. What a new, changed or lost replica does by itself is told
-to it as an event; its log is opened, and leadership taken up, in the background.
+A shell around `reconciler.py`, which finds what changed. A new, changed or removed replica is stepped with an event;
+its log is opened, and its leadership taken up, in the background.
 
-A replica may lie in another directory than the metadata says (it was placed before it was told, or it was found
-there): such ones are pending assignments until the metadata has followed.
+A replica may lie in another directory than the metadata says, because this broker chose it or found the replica there.
+It is then a pending assignment until the metadata has the right directory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from broker.logdirs.log_directory import DirectoryQueue
 from broker.logdirs.partition_store import PartitionStore
 from broker.partition.events import BrokersChanged, LogFailed, MetadataChanged
+from broker.partition.key import PartitionKey
 from broker.partition.tail import Tail, TailBudget
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.opening import Opening
-from broker.replicas.reconciler import PartitionKey, Placed, changes_of, strays
+from broker.replicas.reconciler import Placed, changes_of, strays
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step, new_core
 from broker.replicas.topic_settings import TopicSettings
@@ -28,7 +30,7 @@ from storage.names import DELETE, STRAY
 
 
 class Placements:
-    """The only writer of the registry, but for its end."""
+    """Only this class changes the registry, until the broker closes."""
 
     def __init__(
         self,
@@ -40,10 +42,9 @@ class Placements:
         opening: Opening,
         *,
         step: Step,
-        let_go: Callable[[Replica], None],
         on_assignments_changed: Callable[[], None],
     ) -> None:
-        """let_go: the replica leaves; nothing of this broker may use it any more."""
+        """on_assignments_changed: there are pending assignments."""
         self._node_id = node_id
         self._registry = registry
         self._store = store
@@ -51,14 +52,23 @@ class Placements:
         self._config = config
         self._opening = opening
         self._step = step
-        self._let_go = let_go
         self._on_assignments_changed = on_assignments_changed
         self._tail_budget = TailBudget(config.tail_bytes)
         self._eligible: Mapping[NodeId, BrokerEpoch] = {}
         self._applied = False
+        self._closed = False
+
+    def close(self) -> None:
+        """Ignore every later image."""
+        self._closed = True
 
     def apply(self, delta: Delta, image: Image) -> None:
-        """In the order of the metadata; what goes makes room before what comes."""
+        """A MetadataListener. What goes is removed before anything new is made.
+
+        Logs are opened and leaderships taken up in the background.
+        """
+        if self._closed:
+            return
         self._registry.image = image
         is_first, self._applied = not self._applied, True
         if is_first:
@@ -69,7 +79,7 @@ class Placements:
         for key in changes.moved_away:
             self._remove(key, STRAY)
         if changes.eligible is not None:
-            self._tell_eligible(changes.eligible)
+            self._set_eligible(changes.eligible)
         for placed in (*changes.leaders, *changes.followers):
             self._place(placed)
         for topic in changes.reconfigured:
@@ -80,19 +90,25 @@ class Placements:
             self._opening.expect(key for key, replica in self._registry.replicas.items() if replica.can_be_opened)
 
     def pending_assignments(self) -> list[DirectoryAssignment]:
-        """Replicas whose directory is not the one that the metadata says, in order of topic id and index."""
+        """Replicas that lie in another directory than the metadata says, in order of topic id and index."""
         return [
             DirectoryAssignment(topic_id=key[0], index=key[1], directory_id=replica.queue.directory_id)
             for key, replica in sorted(self._registry.replicas.items(), key=lambda item: item[0])
             if replica.queue is not None and self._is_elsewhere(key)
         ]
 
+    def directory_failed(self, queue: DirectoryQueue) -> None:
+        """Its replicas are offline from now on."""
+        for replica in list(self._registry.replicas.values()):
+            if replica.queue is queue:
+                self._step(replica, LogFailed())
+
     def _is_elsewhere(self, key: PartitionKey) -> bool:
         replica = self._registry.replicas[key]
         queue = replica.queue
         return queue is not None and queue.is_usable and queue.directory_id != replica.assigned
 
-    def _tell_eligible(self, eligible: Mapping[NodeId, BrokerEpoch]) -> None:
+    def _set_eligible(self, eligible: Mapping[NodeId, BrokerEpoch]) -> None:
         self._eligible = eligible
         for replica in self._registry.replicas.values():
             self._step(replica, BrokersChanged(eligible))
@@ -134,5 +150,5 @@ class Placements:
     def _remove(self, key: PartitionKey, mark: str) -> None:
         replica = self._registry.replicas.pop(key, None)
         if replica is not None:
-            self._let_go(replica)
+            self._step(replica, LogFailed())
             self._store.let_go(replica, mark)

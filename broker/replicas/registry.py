@@ -1,8 +1,8 @@
-"""Which replicas this broker has, and what it answers about those that it has not."""
+"""The replicas of this broker by key, and the errors for partitions that are not here."""
 
 from __future__ import annotations
 
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 from broker.replicas.replica import Replica, topic_text
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.registration import PartitionRegistration
@@ -17,7 +17,7 @@ class Registry:
         self.image: Image = EMPTY
 
     def find(self, topic: Uuid | str, index: int) -> Replica:
-        """Raises ApiError: what there is, is elsewhere, or is not."""
+        """Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION; NOT_LEADER_OR_FOLLOWER if it is not here."""
         topic_id = self._topic_id(topic)
         replica = self.replicas.get((topic_id, index))
         if replica is not None:
@@ -26,8 +26,12 @@ class Registry:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic_text(topic)} has no partition {index}")
         raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"this broker has no replica of {topic_text(topic)}-{index}")
 
+    def leader_count(self) -> int:
+        """Partitions that this broker leads now."""
+        return sum(replica.core.is_leader for replica in self.replicas.values())
+
     def current_leader(self, topic: Uuid | str, index: int) -> CurrentLeader | None:
-        """As far as this broker knows; None where it knows no such partition."""
+        """The leader as far as this broker knows; None if it does not know the partition."""
         try:
             key = (self._topic_id(topic), index)
         except ApiError:

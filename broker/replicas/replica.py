@@ -1,4 +1,4 @@
-"""One replica on this broker: its core, its log, and the offsets that were given out and are not written yet."""
+"""One replica on this broker: its core, its log, and what its leader has queued but not written yet."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from broker.logdirs.log_directory import DirectoryQueue
-from broker.partition.events import Event
+from broker.partition.events import PartitionEvent
+from broker.partition.key import PartitionKey
 from broker.partition.partition import Partition
 from broker.partition.producer_sequences import ProducerSequences
 from broker.partition.tail import Tail
-from broker.replicas.reconciler import PartitionKey
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid, show_uuid
 from quorumlog.messages.common import CurrentLeader
@@ -22,12 +22,12 @@ from storage.partition_log import PartitionLog
 
 @dataclass(slots=True, eq=False)
 class Replica:
-    """queue: the directory that holds it; None while it has none that is online.
+    """queue: of the directory it lies in; None while that is not online.
 
-    assigned: the directory that the metadata names. log: for the loop, once the core knows it. partition_log: set
-    earlier, in the directory's worker; its changes run in jobs of that worker only. next_offset: for the next produced
-    batch; at or past log.end_offset, since appends may wait in the queue; valid while this replica leads. sequences:
-    the same for producers.
+    assigned: the directory that the metadata names. partition_log: set by the directory's worker when it has opened the
+    log; changed by jobs of that worker only. log: its log, once the loop knows of it. next_offset: the base offset of
+    the next produced batch, at or past log.end_offset because appends wait in the queue; valid while this replica
+    leads. sequences: the producers of those appends.
     """
 
     topic: str
@@ -48,7 +48,7 @@ class Replica:
 
     @property
     def can_be_opened(self) -> bool:
-        """It has a directory that takes changes."""
+        """Its directory is online."""
         return self.queue is not None and self.queue.is_usable
 
     @property
@@ -56,7 +56,7 @@ class Replica:
         return CurrentLeader(leader_id=self.core.leader, leader_epoch=self.core.leader_epoch)
 
     def leading(self, epoch: Epoch | None = None) -> Log:
-        """The log, if this replica leads (in `epoch`) and may be asked. Raises ApiError."""
+        """The log, if this replica leads (in `epoch`, if given). Raises ApiError."""
         if self.core.failed or self.queue is None or not self.queue.generation.is_usable:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {self.name} is offline")
         if epoch is not None and epoch < self.core.leader_epoch:
@@ -70,7 +70,7 @@ class Replica:
         return self.log
 
 
-Step = Callable[[Replica, Event], None]  # the manager's: steps the core and performs its effects
+Step = Callable[[Replica, PartitionEvent], None]  # `PartitionStepper.step`
 
 
 def new_core(node_id: NodeId, config: TopicConfig, lag_time_max_ms: int) -> Partition:

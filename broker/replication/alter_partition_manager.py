@@ -1,18 +1,20 @@
-"""Changes of the ISR on their way to the controller: batched, one request in flight, the newest word of each partition.
+"""Sends changes of the ISR to the controller: in batches, one request in flight, the newest proposal of each partition.
 
-What an answer means is the partition's to decide (`partition.py`); this shell only carries. A request that failed on
-its way is told as an error that makes the partition ask again, after a pause.
+The partition's core decides what an answer means (`isr_agreement.py`); this shell only carries it. If a request fails
+on its way, its partitions are stepped with an error that makes them propose again, after a pause.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import NamedTuple
 
+from broker.lifecycle.controller_channel import ControllerCalls
 from broker.partition.events import IsrAnswered, ProposeIsr
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
+from broker.replicas.registry import Registry
+from broker.replicas.replica import Replica, Step
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId
 from quorumlog.messages.controller import (
@@ -28,72 +30,69 @@ MAX_PARTITIONS_PER_REQUEST = 1_000
 REQUEST_TIMEOUT_MS = 10_000
 
 
-class ControllerCalls(Protocol):
-    """The way to the active controller (broker/lifecycle/controller_channel.py)."""
-
-    async def call(self, request: Any, timeout_ms: int) -> Any:
-        """Raises RpcError or ApiError once it gives up; NOT_CONTROLLER is followed, not told."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Submitted(NamedTuple):
+    replica: Replica
     proposal: ProposeIsr
-    tell: Callable[[IsrAnswered], None]
 
 
 class AlterPartitionManager:
-    """`propose` from the loop; `run` as the one task that sends."""
+    """`submit` and `forget` from the loop; `run` is the one task that sends."""
 
     def __init__(
         self,
         *,
         node_id: NodeId,
+        registry: Registry,
+        step: Step,
         controller: ControllerCalls,
         broker_epoch: Callable[[], BrokerEpoch],
         retry_ms: int,
     ) -> None:
         self._node_id = node_id
+        self._registry = registry
+        self._step = step
         self._controller = controller
         self._broker_epoch = broker_epoch
         self._retry_ms = retry_ms
-        self._waiting: dict[PartitionKey, _Waiting] = {}
+        self._unsent: dict[PartitionKey, _Submitted] = {}
         self._wake = asyncio.Event()
 
-    def propose(self, key: PartitionKey, proposal: ProposeIsr, tell: Callable[[IsrAnswered], None]) -> None:
-        """`tell` gets the answer, unless a newer proposal of this partition takes the place before it was sent."""
-        self._waiting[key] = _Waiting(proposal, tell)
+    def submit(self, replica: Replica, proposal: ProposeIsr) -> None:
+        """Send it with the next request; it replaces one of the same partition that was not sent yet."""
+        self._unsent[replica.key] = _Submitted(replica, proposal)
         self._wake.set()
 
     def forget(self, key: PartitionKey) -> None:
-        self._waiting.pop(key, None)
+        """Do not send what is unsent."""
+        self._unsent.pop(key, None)
 
     async def run(self) -> None:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self._waiting:
+            while self._unsent:
                 if await self._send(self._take()):
                     continue
                 await asyncio.sleep(self._retry_ms / 1000)
 
-    def _take(self) -> dict[PartitionKey, _Waiting]:
-        keys = list(self._waiting)[:MAX_PARTITIONS_PER_REQUEST]
-        return {key: self._waiting.pop(key) for key in keys}
+    def _take(self) -> dict[PartitionKey, _Submitted]:
+        keys = list(self._unsent)[:MAX_PARTITIONS_PER_REQUEST]
+        return {key: self._unsent.pop(key) for key in keys}
 
-    async def _send(self, batch: dict[PartitionKey, _Waiting]) -> bool:
-        """False where something has to be asked again, after a pause."""
+    async def _send(self, batch: dict[PartitionKey, _Submitted]) -> bool:
+        """False if something has to be sent again, after a pause."""
         request = AlterPartitionRequest(
             broker_id=self._node_id,
             broker_epoch=self._broker_epoch(),
-            partitions=tuple(self._partition(key, waiting.proposal) for key, waiting in batch.items()),
+            partitions=tuple(self._partition(key, proposal) for key, (_, proposal) in batch.items()),
         )
         try:
             response = await self._controller.call(request, REQUEST_TIMEOUT_MS)
         except (RpcError, ApiError):
             response = AlterPartitionResponse()
-        if response.error_code != ErrorCode.NONE:  # e.g. STALE_BROKER_EPOCH: we shall register anew
+        if response.error_code != ErrorCode.NONE:  # e.g. STALE_BROKER_EPOCH: this broker will register again
             response = AlterPartitionResponse()
-        return self._tell_all(batch, response)
+        return self._answer_all(batch, response)
 
     def _partition(self, key: PartitionKey, proposal: ProposeIsr) -> AlterPartition:
         own = self._broker_epoch()
@@ -108,15 +107,16 @@ class AlterPartitionManager:
             ),
         )
 
-    def _tell_all(self, batch: dict[PartitionKey, _Waiting], response: AlterPartitionResponse) -> bool:
+    def _answer_all(self, batch: dict[PartitionKey, _Submitted], response: AlterPartitionResponse) -> bool:
         results = {(result.topic_id, result.index): result for result in response.partitions}
-        for key, waiting in batch.items():
-            waiting.tell(_answer(waiting.proposal, results.get(key)))
-        return not any(key in self._waiting for key in batch)  # who asked again at once was refused for now
+        for key, (replica, proposal) in batch.items():
+            if self._registry.replicas.get(key) is replica:
+                self._step(replica, _answer(proposal, results.get(key)))
+        return not any(key in self._unsent for key in batch)  # a refused partition may have proposed again
 
 
 def _answer(proposal: ProposeIsr, result: AlterPartitionResult | None) -> IsrAnswered:
-    if result is None:  # an answer that misses one of ours: ask again
+    if result is None:  # the response leaves this partition out: ask again
         return IsrAnswered(proposal=proposal, error=ErrorCode.UNKNOWN_SERVER_ERROR)
     known = result.error_code in ErrorCode.__members__.values()
     return IsrAnswered(

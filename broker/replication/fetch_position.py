@@ -1,10 +1,10 @@
-"""Where a follower stands with one partition of one leader, and when it may ask again. Pure."""
+"""A follower's position in one partition of one leader, and when it may fetch again. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 from quorumlog.ids import Epoch, Offset
 
 FIRST_BACKOFF_MS = 10
@@ -12,17 +12,17 @@ FIRST_BACKOFF_MS = 10
 
 @dataclass(slots=True)
 class FetchPosition:
-    """One per leadership: a new leader epoch gets a new object, so that an answer to an old one finds nobody.
+    """A new leader epoch gets a new object, so that the answer to an older fetch moves nothing.
 
-    offset: where the log ends as far as it may be told; all below is acknowledged by the next fetch.
+    offset: the log's end as far as it may be acknowledged; the next fetch acknowledges everything below it.
     """
 
     key: PartitionKey
     leader_epoch: Epoch
     offset: Offset
-    last_epoch: Epoch  # of the record before `offset`; -1 where there is none
+    last_epoch: Epoch  # of the record before `offset`; -1 if there is none
     log_start: Offset
-    busy: bool = False  # its last answer is being written or cut
+    busy: bool = False  # the log is being appended to, or truncated, because of the last answer
     not_before_ms: int = 0
     backoff_ms: int = 0
 
@@ -30,7 +30,7 @@ class FetchPosition:
         return not self.busy and self.not_before_ms <= now_ms
 
     def back_off(self, now_ms: int, longest_ms: int) -> None:
-        """Wait, longer each time, until `progressed`."""
+        """Do not fetch for a while, longer each time until `progressed`."""
         self.backoff_ms = min(longest_ms, max(FIRST_BACKOFF_MS, self.backoff_ms * 2))
         self.not_before_ms = now_ms + self.backoff_ms
 

@@ -1,15 +1,17 @@
-"""The pull loop of a follower: one per source broker and own log directory.
+"""The fetch loop of a follower: one for each pair of leader broker and own log directory.
 
-A round is one fetch for all partitions of the pair, then the appends of its answer in one turn of the directory's
-writer, then, once these are durable, the next round, whose offsets acknowledge them. Fetches belong to a session, so
-that a round names, and costs, what has moved (`source_session.py`). So a sick disk delays its own
-directory only, and a round takes along whatever came meanwhile. A partition that is added while a fetch waits at the
-source cuts it short: a new leader is asked at once. The request after that names all positions, so those that are added
-right behind (a new topic, the partitions of a leader that died) do not: for a while fetches wait for `GATHER_MS` only,
-and each names what came meanwhile. (1,000 partitions that were opened one by one, each of which had all before it named
-again, took three nodes 9 s of processor time.)
+A round is one fetch for all partitions of the pair, the appends of its response in one turn of the directory's writer,
+and, once these are durable, the next fetch, whose offsets acknowledge them. So a slow disk delays only its own
+directory, and a round covers everything that came meanwhile. Fetches belong to a session: a round names, and costs,
+only what has moved (`leader_session.py`).
 
-What is told to the source is decided here, what becomes of the answer in `follower.py`.
+A partition that is added while a fetch waits at the leader cancels that fetch, so that a new leader is asked at once.
+The next request then names all positions. Partitions that are added right after it (a new topic, or the partitions of a
+leader that died) do not cancel again: for a while fetches wait only GATHER_MS, and each names what was added meanwhile.
+(When each of 1,000 partitions that were opened one by one had all others named again, three nodes took 9 s of processor
+time.)
+
+This module decides what a request says; `follower.py` does what the response requires.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from broker.partition.key import PartitionKey
 from broker.replicas.config import ReplicationConfig
-from broker.replicas.reconciler import PartitionKey
 from broker.replication.fetch_position import FetchPosition
-from broker.replication.leader_session import Ask, LeaderSession
+from broker.replication.leader_session import LeaderSession, SessionRequest
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId, Uuid
@@ -43,21 +45,21 @@ SESSION_ERRORS = frozenset(
         ErrorCode.INVALID_FETCH_SESSION_EPOCH,
         ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
     }
-)  # the next request begins another session, at once
+)  # the next request begins a new session at once
 
-GATHER_MS = 20  # a fetch waits at the source for no longer while partitions are being added
-GATHER_FOR_MS = 500  # behind the last one
+GATHER_MS = 20  # the longest wait of a fetch at the leader while partitions are being added
+GATHER_FOR_MS = 500  # for so long after the last one was added
 
 
-class Source(Protocol):
+class LeaderEndPoint(Protocol):
     """The broker that is fetched from."""
 
     async def fetch(self, request: FetchRequest, timeout_ms: int) -> FetchResponse:
-        """Raises RpcError, also where no address is known."""
+        """Raises RpcError, also if no address is known."""
 
 
 class Sink(Protocol):
-    """Where answers go (`follower.py`)."""
+    """Takes the partitions of a response (`follower.py`)."""
 
     def take(
         self, position: FetchPosition, answer: FetchPartitionResponse, done: Callable[[FetchPosition], None]
@@ -72,7 +74,7 @@ class Fetcher:
         self,
         *,
         node_id: NodeId,
-        source: Source,
+        leader: LeaderEndPoint,
         sink: Sink,
         clock: Clock,
         nursery: Nursery,
@@ -81,7 +83,7 @@ class Fetcher:
         name: str,
     ) -> None:
         self._node_id = node_id
-        self._source = source
+        self._leader = leader
         self._sink = sink
         self._clock = clock
         self._nursery = nursery
@@ -105,7 +107,7 @@ class Fetcher:
         self._changed.set()
 
     def remove(self, key: PartitionKey) -> None:
-        """Answers that are on their way or being written no longer move anything here."""
+        """A response that is on its way, or being written, does not move the position any more."""
         self._positions.pop(key, None)
         self._session.touch(key)
         self._changed.set()
@@ -114,15 +116,15 @@ class Fetcher:
         while True:
             self._changed.clear()
             self._added = False
-            ask = self._session.ask(self._positions, self._clock.now_ms(), self._broker_epoch())
-            if ask is None:
+            request = self._session.next_request(self._positions, self._clock.now_ms(), self._broker_epoch())
+            if request is None:
                 await self._wait_for_change()
                 continue
-            response = await self._ask(ask)
+            response = await self._call(request)
             if response is not None:
                 await self._written(self._take(response))
 
-    # --- asking ---
+    # --- the request ---
 
     async def _wait_for_change(self) -> None:
         waits_ms = [position.not_before_ms for position in self._positions.values() if not position.busy]
@@ -133,10 +135,10 @@ class Fetcher:
         except TimeoutError:
             pass
 
-    async def _ask(self, ask: Ask) -> FetchResponse | None:
-        """None where there is no answer to go by: an error on the way, or partitions were added."""
+    async def _call(self, request: SessionRequest) -> FetchResponse | None:
+        """None if there is no response to go by: the call failed, or partitions were added."""
         gathers = self._clock.now_ms() < self._gathers_until_ms
-        call = self._nursery.start(self._fetch(self._request(ask, gathers)), f"{self._name}:call")
+        call = self._nursery.start(self._fetch(self._message(request, gathers)), f"{self._name}:call")
         try:
             while not call.done() and (gathers or not self._added):
                 await self._changed.wait()
@@ -145,38 +147,38 @@ class Fetcher:
             if not call.done():
                 call.cancel()
         if not call.done() or call.cancelled() or call.exception() is not None:
-            self._session.lost()
+            self._session.restart()
             return None  # an unexpected exception stops the node by way of the nursery
-        return self._answer_of(call.result())
+        return self._accepted(call.result())
 
-    def _answer_of(self, response: FetchResponse | None) -> FetchResponse | None:
+    def _accepted(self, response: FetchResponse | None) -> FetchResponse | None:
         if response is not None and response.error_code == ErrorCode.NONE:
             self._session.answered(response.session_id)
             return response
-        self._session.lost()
+        self._session.restart()
         if response is None or response.error_code not in SESSION_ERRORS:
             self._back_off_all()
         return None
 
     async def _fetch(self, request: FetchRequest) -> FetchResponse | None:
         try:
-            return await self._source.fetch(request, request.max_wait_ms + self._config.rpc_timeout_ms)
+            return await self._leader.fetch(request, request.max_wait_ms + self._config.rpc_timeout_ms)
         except RpcError:
             return None
         finally:
-            self._changed.set()  # who waits for the call goes on in the turn of the loop after its last step
+            self._changed.set()  # `_call` goes on in the turn of the loop after this task has ended
 
-    def _request(self, ask: Ask, gathers: bool) -> FetchRequest:
-        """gathers: partitions are being added, and probably some more will be."""
+    def _message(self, request: SessionRequest, gathers: bool) -> FetchRequest:
+        """gathers: partitions are being added, and more are expected."""
         return FetchRequest(
-            max_wait_ms=self._longest_wait_ms(gathers) if ask.waits else 0,
+            max_wait_ms=self._longest_wait_ms(gathers) if request.may_wait else 0,
             min_bytes=self._config.fetch_min_bytes,
             max_bytes=self._config.fetch_response_max_bytes,
-            topics=self._topics(ask.named),
+            topics=self._topics(request.named),
             replica=ReplicaState(replica_id=self._node_id, broker_epoch=self._broker_epoch()),
-            session_id=ask.session_id,
-            session_epoch=ask.epoch,
-            forgotten=_forgotten_topics(ask.forgotten),
+            session_id=request.session_id,
+            session_epoch=request.epoch,
+            forgotten=_forgotten_topics(request.forgotten),
         )
 
     def _topics(self, named: Sequence[FetchPosition]) -> tuple[FetchTopic, ...]:
@@ -195,7 +197,7 @@ class Fetcher:
         return tuple(FetchTopic(topic_id=topic, partitions=tuple(parts)) for topic, parts in topics.items())
 
     def _longest_wait_ms(self, gathers: bool) -> int:
-        """Not beyond the time when somebody who backs off now, or was added meanwhile, may ask."""
+        """At most until the next position that backs off may be fetched again."""
         now_ms = self._clock.now_ms()
         touched = [self._positions[key] for key in self._session.touched if key in self._positions]
         waits_ms = [one.not_before_ms - now_ms for one in touched if one.not_before_ms > now_ms]
@@ -207,17 +209,17 @@ class Fetcher:
             if position.is_ready(now_ms):
                 position.back_off(now_ms, self._config.fetch_backoff_ms)
 
-    # --- the answer ---
+    # --- the response ---
 
     def _take(self, response: FetchResponse) -> list[FetchPosition]:
-        """Who was told something."""
+        """Hand the partitions of the response to the sink. Returns their positions."""
         taken = []
         for topic in response.topics:
             for answer in topic.partitions:
                 key = (topic.topic_id, answer.index)
                 position = self._positions.get(key)
-                if position is None or self._session.told(key) is not position:
-                    continue  # another leadership since: the answer is for nobody
+                if position is None or self._session.position_of(key) is not position:
+                    continue  # the answer is for an older leadership
                 self._session.touch(key)
                 if len(answer.records):
                     self._rotate(position)
@@ -226,7 +228,7 @@ class Fetcher:
         return taken
 
     def _rotate(self, position: FetchPosition) -> None:
-        """Who got records asks last next time: an answer's limit must not starve anybody."""
+        """A partition that got records is named last in the next full request, so that none is starved by its limit."""
         del self._positions[position.key]
         self._positions[position.key] = position
 
@@ -234,7 +236,7 @@ class Fetcher:
         self._changed.set()
 
     async def _written(self, taken: Iterable[FetchPosition]) -> None:
-        """Until no answer of this round waits for the disk. Who was removed meanwhile is not waited for."""
+        """Wait until nothing of this round is being written; positions that were removed meanwhile do not count."""
         while any(one.busy and self._positions.get(one.key) is one for one in taken):
             self._changed.clear()
             await self._changed.wait()

@@ -1,13 +1,13 @@
-"""The follower's side of a fetch session (KIP-227): what its source has been told, and what is told next. Pure.
+"""The follower's side of a fetch session (KIP-227): what the leader was told, and what the next request says. Pure.
 
-The first request names every position, the following ones only what is different from what was told. Whatever goes
-wrong (an answer that is lost or refused, a partition added meanwhile, a new broker epoch) ends in a request that names
-all again, so that both sides agree by beginning anew, not by repairing.
+The first request names every position, the following ones only what differs from what the leader was told. After any
+failure (a response that is lost or refused, a partition added meanwhile, a new broker epoch) the next request names all
+again: both sides begin anew and nothing has to be repaired.
 
-Invariant: what was told of a partition and not taken back is durable here and still so, since the source acknowledges
-it again, unasked, whenever it has to know (`fetch_path.py`). So a position that moves back is told at once, as any
-other move; a position of another leadership has another epoch, by which the source refuses it; and who backs off is
-taken back.
+Invariant: what the leader was told of a partition, and what was not withdrawn, is durable here, because the leader
+counts it as acknowledged again with every request (`fetch_path.py`). So a position that moves back is named at once,
+like any other move. A position of another leadership has another epoch, by which the leader refuses it. A position that
+backs off is withdrawn.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from broker.fetch.session import FULL_EPOCH, NO_SESSION, next_epoch
-from broker.replicas.reconciler import PartitionKey
+from broker.partition.key import PartitionKey
 from broker.replication.fetch_position import FetchPosition
 from quorumlog.ids import BrokerEpoch, Epoch, Offset
 
 
-class Ask(NamedTuple):
-    """One request. waits: False: somebody is taken back who wants to be named by the request after this one."""
+class SessionRequest(NamedTuple):
+    """What one request says. may_wait: False: a withdrawn position wants to be named by the request after this one."""
 
     session_id: int
     epoch: int
     named: tuple[FetchPosition, ...]
     forgotten: tuple[PartitionKey, ...] = ()
-    waits: bool = True
+    may_wait: bool = True
 
 
-class _Told(NamedTuple):
-    """not_before_ms: if the position has another one now, it backed off since: it has not taken what it was told."""
+class _Sent(NamedTuple):
+    """A position as the leader was told. not_before_ms: of the position at that time."""
 
     position: FetchPosition
     offset: Offset
@@ -41,8 +41,9 @@ class _Told(NamedTuple):
     not_before_ms: int
 
     @property
-    def is_taken(self) -> bool:
-        return self.position.not_before_ms == self.not_before_ms
+    def has_backed_off(self) -> bool:
+        """The position has backed off since: it may not have taken what the leader sent."""
+        return self.position.not_before_ms != self.not_before_ms
 
     @property
     def is_current(self) -> bool:
@@ -55,73 +56,74 @@ class LeaderSession:
         self._id = NO_SESSION
         self._epoch = FULL_EPOCH
         self._broker_epoch: BrokerEpoch = -1
-        self._told: dict[PartitionKey, _Told] = {}
-        self._touched: dict[PartitionKey, None] = {}  # may differ from what was told; who backs off is among them
+        self._sent: dict[PartitionKey, _Sent] = {}
+        self._touched: dict[PartitionKey, None] = {}  # may differ from `_sent`; includes every position that backs off
 
     @property
     def touched(self) -> Iterable[PartitionKey]:
-        """Who may have something to tell or be waiting to. Of all others the source knows what there is."""
+        """Partitions that may have to be named, now or after a backoff. The leader is up to date about all others."""
         return self._touched
 
     def touch(self, key: PartitionKey) -> None:
+        """The position was added or removed, or may have changed."""
         self._touched[key] = None
 
-    def lost(self) -> None:
-        """The source may or may not have taken the last request: the next one names all."""
+    def restart(self) -> None:
+        """The leader may or may not have received the last request: the next one names all."""
         self._epoch = FULL_EPOCH
 
-    def told(self, key: PartitionKey) -> FetchPosition | None:
-        """Whom an answer is for."""
-        told = self._told.get(key)
-        return None if told is None else told.position
+    def position_of(self, key: PartitionKey) -> FetchPosition | None:
+        """The position that an answer about this partition is for."""
+        sent = self._sent.get(key)
+        return None if sent is None else sent.position
 
-    def ask(
+    def next_request(
         self, positions: Mapping[PartitionKey, FetchPosition], now_ms: int, broker_epoch: BrokerEpoch
-    ) -> Ask | None:
-        """What the next request says; None: there is nobody to ask for now."""
+    ) -> SessionRequest | None:
+        """None: there is nothing to fetch now."""
         if self._epoch == FULL_EPOCH or broker_epoch != self._broker_epoch:
-            return self._ask_for_all(positions, now_ms, broker_epoch)
+            return self._full_request(positions, now_ms, broker_epoch)
         named: list[FetchPosition] = []
         forgotten: list[PartitionKey] = []
         kept: dict[PartitionKey, None] = {}
         for key in self._touched:
-            position, told = positions.get(key), self._told.get(key)
+            position, sent = positions.get(key), self._sent.get(key)
             ready = position is not None and position.is_ready(now_ms)
-            taken_back = told is not None and not (ready and told.position is position and told.is_taken)
-            if taken_back:
+            withdrawn = sent is not None and not (ready and sent.position is position and not sent.has_backed_off)
+            if withdrawn:
                 forgotten.append(key)
-            elif ready and position is not None and (told is None or not told.is_current):
+            elif ready and position is not None and (sent is None or not sent.is_current):
                 named.append(position)
-            if position is not None and (taken_back or not ready):
+            if position is not None and (withdrawn or not ready):
                 kept[key] = None
-        if len(self._told) == len(forgotten) and not named:
-            return self._ask_for_all(positions, now_ms, broker_epoch)
+        if len(self._sent) == len(forgotten) and not named:
+            return self._full_request(positions, now_ms, broker_epoch)
         self._touched = kept
         for key in forgotten:
-            del self._told[key]
-        self._tell(named)
-        waits = not any(positions[key].is_ready(now_ms) for key in kept)
-        return Ask(self._id, self._epoch, tuple(named), tuple(forgotten), waits)
+            del self._sent[key]
+        self._note_sent(named)
+        may_wait = not any(positions[key].is_ready(now_ms) for key in kept)
+        return SessionRequest(self._id, self._epoch, tuple(named), tuple(forgotten), may_wait)
 
     def answered(self, session_id: int) -> None:
-        """An answer without an error has come. session_id: NO_SESSION: the source keeps none."""
+        """A response without an error has come. session_id: NO_SESSION if the leader keeps none."""
         if self._epoch == FULL_EPOCH:
             self._id, self._epoch = session_id, FULL_EPOCH if session_id == NO_SESSION else next_epoch(FULL_EPOCH)
         elif session_id == self._id:
             self._epoch = next_epoch(self._epoch)
         else:
-            self.lost()
+            self.restart()
 
-    def _ask_for_all(
+    def _full_request(
         self, positions: Mapping[PartitionKey, FetchPosition], now_ms: int, broker_epoch: BrokerEpoch
-    ) -> Ask | None:
+    ) -> SessionRequest | None:
         named = [position for position in positions.values() if position.is_ready(now_ms)]
         self._touched = {key: None for key, position in positions.items() if not position.is_ready(now_ms)}
         self._epoch, self._broker_epoch = FULL_EPOCH, broker_epoch
-        self._told = {}
-        self._tell(named)
-        return Ask(self._id, FULL_EPOCH, tuple(named)) if named else None
+        self._sent = {}
+        self._note_sent(named)
+        return SessionRequest(self._id, FULL_EPOCH, tuple(named)) if named else None
 
-    def _tell(self, named: Iterable[FetchPosition]) -> None:
+    def _note_sent(self, named: Iterable[FetchPosition]) -> None:
         for one in named:
-            self._told[one.key] = _Told(one, one.offset, one.last_epoch, one.log_start, one.not_before_ms)
+            self._sent[one.key] = _Sent(one, one.offset, one.last_epoch, one.log_start, one.not_before_ms)

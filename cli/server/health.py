@@ -61,7 +61,7 @@ def why_not_ready(node: Node) -> str:
         return "no leader of the quorum is known"
     if node.broker is None:
         return "starting"
-    left = node.broker.replicas.opening.left
+    left = node.broker.data_plane.opening.left
     recovering = f", {left} logs to open" if left else ""
     fenced = ", fenced" if node.broker.lifecycle.fenced else ""
     return f"broker is {node.broker.lifecycle.state.value}{recovering}{fenced}"

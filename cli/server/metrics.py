@@ -57,7 +57,9 @@ class NodeCollector(Collector):
         if broker is not None:
             yield _gauge("broker_epoch", "Epoch of this broker's registration.", broker.lifecycle.broker_epoch)
             yield _gauge("broker_fenced", "1 while the controller fences this broker.", broker.lifecycle.fenced)
-            yield _gauge("broker_leader_count", "Partitions that this broker leads.", broker.replicas.leader_count())
+            yield _gauge(
+                "broker_leader_count", "Partitions that this broker leads.", broker.data_plane.registry.leader_count()
+            )
 
 
 def _gauge(name: str, doc: str, value: float) -> GaugeMetricFamily:

@@ -208,7 +208,7 @@ class Node:
             return False
         if all(entry.clean_shutdown is not None for entry in self._directories.opened):
             return True
-        return self.driver is not None and (self.broker is None or self.broker.replicas.opening.done)
+        return self.driver is not None and (self.broker is None or self.broker.data_plane.opening.done)
 
     def _release(self, clean: bool) -> None:
         """A broker that was not registered in this life leaves the epoch of its last one."""

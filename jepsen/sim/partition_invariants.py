@@ -62,7 +62,7 @@ class PartitionInvariants:
         if node is None or node.broker is None:
             return
         known = self._known.setdefault((machine.host, machine.life), {})
-        for key, replica in node.broker.replicas.replicas.items():
+        for key, replica in node.broker.data_plane.registry.replicas.items():
             core = replica.core
             if replica.log is None:
                 continue

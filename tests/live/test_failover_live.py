@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.api.suspected_leaders import DOUBT_MS
+from broker.api.suspected_leaders import SUSPICION_MS
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse, TopicQuery
 from quorumlog.rpc.transport import Address
@@ -28,7 +28,7 @@ def test_who_asks_right_behind_a_kill_is_told_the_next_leader_and_still_the_addr
         survivor = next(node for node in leaders.values() if node != victim)
         response, took_ms = asyncio.run(ask_behind_the_kill(cluster, victim, survivor, topic.name))
         told = next(part.leader_id for part in response.topics[0].partitions if part.index == partition)
-        assert told != victim or took_ms >= DOUBT_MS, f"told the dead leader within {took_ms} ms"
+        assert told != victim or took_ms >= SUSPICION_MS, f"told the dead leader within {took_ms} ms"
         assert sorted(broker.node_id for broker in response.brokers) == [1, 2, 3]
 
 

@@ -1,4 +1,8 @@
-"""One file per API. `HANDLERS[type(request)](services, context, request)` gives the answer, None for "no answer"."""
+"""The APIs of a broker, one file each. `HANDLERS[type(request)](services, context, request)` is the way to all of them.
+
+A handler checks the request, asks the rooms by `Services`, and builds the response; None means that none is sent. It
+knows neither the wire that the request came by nor any disk. Begin with `produce.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CreatePartitions, on a broker: the active controller's to answer. What was made is known here before it is told."""
+"""CreatePartitions: forwarded to the controller; answered once this broker's metadata shows the new partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CreateTopics, on a broker: the active controller's to answer. What was made is known here before it is told."""
+"""CreateTopics: forwarded to the controller; answered once this broker's metadata shows the new topics."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""DeleteRecords: the logs of partitions that this broker leads start later (KIP-107).
+"""DeleteRecords: moves the log start of partitions that this broker leads (KIP-107).
 
-All partitions are begun before the first is waited for. The answer comes when no live replica has the records any more;
-the low watermark says so. Records of the cluster's own topics are not for people to delete.
+All partitions are begun before the first is awaited. The response is sent once the low watermark shows that
+no live replica has the records any more. Records of internal topics cannot be deleted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _begin(services: Services, name: str, partition: DeleteRecordsPartition, tim
     try:
         if name.startswith("__"):
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is the cluster's own")
-        return services.replicas.delete_records(name, partition.index, partition.offset, timeout_ms)
+        return services.delete_path.delete(name, partition.index, partition.offset, timeout_ms)
     except ApiError as error:
         return error
 

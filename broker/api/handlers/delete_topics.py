@@ -1,4 +1,4 @@
-"""DeleteTopics, on a broker: the active controller's to answer. What is gone is gone here before it is told."""
+"""DeleteTopics: forwarded to the controller; answered once the topics are gone from this broker's metadata."""
 
 from __future__ import annotations
 

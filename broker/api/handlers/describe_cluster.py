@@ -1,4 +1,4 @@
-"""DescribeCluster: the brokers with their epochs, fenced ones if asked for, and the hash of the metadata image."""
+"""DescribeCluster: the brokers with their epochs (fenced ones on request) and the hash of the metadata image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeConfigs: the settings of a topic, of the broker that is asked, or of all brokers, and whence each comes."""
+"""DescribeConfigs: the settings of a topic, of this broker, or of all brokers, each with its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeLogDirs: what lies in the log directories of the broker that is asked, and how much room is left."""
+"""DescribeLogDirs: what lies in this broker's log directories, and how much space is left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ async def handle_describe_log_dirs(
     services: Services, _context: Context, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
     check_topic_count(request.topics, services.limits)
-    directories = await services.replicas.report_directories()
+    directories = await services.directory_report.describe()
     if not request.all_topics:
         asked = {topic.name: topic.partitions for topic in request.topics}
         directories = [_only(directory, asked) for directory in directories]

@@ -1,6 +1,6 @@
-"""DescribeQuorum, on a broker: only the quorum's leader knows how far the others are.
+"""DescribeQuorum: forwarded to the controller, because only the quorum's leader knows how far the others are.
 
-It tells durations, since no two clocks agree; clients are told points in time too, by this broker's clock.
+The leader answers with durations, because clocks differ. The response adds points in time by this broker's clock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def handle_describe_quorum(
 
 
 def _with_times(replica: QuorumReplica, now_ms: int) -> QuorumReplica:
-    """now_ms: of the wall clock."""
+    """now_ms: the wall clock."""
     return replace(
         replica,
         last_fetch_wall_ms=-1 if replica.since_fetch_ms < 0 else now_ms - replica.since_fetch_ms,

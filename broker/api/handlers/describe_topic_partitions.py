@@ -1,7 +1,7 @@
-"""DescribeTopicPartitions: who leads and holds what, a page at a time (KIP-966), for topics too many for Metadata.
+"""DescribeTopicPartitions: leaders and replicas in pages (KIP-966), for clusters with too many topics for Metadata.
 
-Topics are told in the order of their names, partitions in that of their numbers. An answer that ends before all is told
-says where the next one begins; a topic that was deleted meanwhile is skipped.
+Topics come in order of name, partitions in order of index. A response that is not the last has a cursor, at which the
+next one begins; a topic that was deleted in between is skipped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from quorumlog.messages.admin import (
 from quorumlog.rpc.transport import Context
 from quorumlog.topic_name import validate_topic_name
 
-MAX_PARTITIONS = 2_000  # of one answer: max.request.partition.size.limit
+MAX_PARTITIONS = 2_000  # in one response: max.request.partition.size.limit
 
 
 async def handle_describe_topic_partitions(
@@ -37,30 +37,30 @@ async def handle_describe_topic_partitions(
     image = services.caught_up_image()
     live = [broker.broker_id for broker in live_brokers(image)]
     left = max(1, min(request.response_partition_limit, MAX_PARTITIONS))
-    told: list[TopicPartitionsDescription] = []
+    described_topics: list[TopicPartitionsDescription] = []
     for name in _names(image, request):
         first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
         topic = image.topic(name)
         if topic is None:
-            told.append(TopicPartitionsDescription(name=name, error_code=_why_not(name)))
+            described_topics.append(TopicPartitionsDescription(name=name, error_code=_why_not(name)))
             continue
         if left == 0:
-            return _page(told, PartitionCursor(topic_name=name, partition_index=first))
+            return _page(described_topics, PartitionCursor(topic_name=name, partition_index=first))
         description = _description(topic, first, left, live)
-        told.append(description)
+        described_topics.append(description)
         left -= len(description.partitions)
         end = first + len(description.partitions)
         if end < len(topic.partitions):
-            return _page(told, PartitionCursor(topic_name=name, partition_index=end))
-    return _page(told, None)
+            return _page(described_topics, PartitionCursor(topic_name=name, partition_index=end))
+    return _page(described_topics, None)
 
 
-def _page(told: list[TopicPartitionsDescription], cursor: PartitionCursor | None) -> DescribeTopicPartitionsResponse:
-    return DescribeTopicPartitionsResponse(topics=tuple(told), next_cursor=cursor)
+def _page(topics: list[TopicPartitionsDescription], cursor: PartitionCursor | None) -> DescribeTopicPartitionsResponse:
+    return DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor)
 
 
 def _names(image: Image, request: DescribeTopicPartitionsRequest) -> list[str]:
-    """From the cursor on."""
+    """The topics from the cursor on."""
     names = sorted(dict.fromkeys(request.topics)) if request.topics else sorted(image.topic_ids)
     cursor = request.cursor
     return [name for name in names if cursor is None or name >= cursor.topic_name]

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from broker.api.endpoints import leader_endpoints
 from broker.api.handlers.limits import check_topic_count
 from broker.api.services import Services
+from broker.fetch.fetch_path import FetchTarget
 from broker.fetch.session import Answered, Topic
 from broker.fetch.sessions import FetchTurn
-from broker.replicas.manager import FetchTarget
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
 from quorumlog.rpc.transport import Context
@@ -41,10 +41,10 @@ async def _answers(
     max_wait_ms = max(0, min(request.max_wait_ms, services.limits.max_wait_ms))
     max_bytes = min(request.max_bytes, services.limits.max_fetch_bytes)
     if turn.incremental is not None:
-        return await services.replicas.fetch_changed(
+        return await services.fetch_path.fetch_changed(
             turn, max_wait_ms=max_wait_ms, min_bytes=request.min_bytes, max_bytes=max_bytes
         )
-    answers = await services.replicas.fetch(
+    answers = await services.fetch_path.fetch(
         [FetchTarget(topic, partition) for topic, partition in turn.wanted],
         replica=request.replica,
         max_wait_ms=max_wait_ms,

@@ -1,9 +1,9 @@
-"""FindCoordinator: consumer groups and transactions are not there yet; who joins a group is told so where it joins.
+"""FindCoordinator: consumer groups and transactions are not supported yet.
 
-For a group this broker names itself. It serves no JoinGroup and does not announce it, so that a consumer that
-subscribes fails at once, by its own client's words. An error here would be as clear, but librdkafka looks for the
-coordinator of every consumer and hands such an error to applications that only assign partitions. All else is refused
-with an error that clients do not retry.
+For a group this broker names itself. It does not announce JoinGroup, so that a consumer which subscribes fails at once
+with its own client's message. An error here would be as clear, but librdkafka looks for a coordinator for every
+consumer, and would report the error to applications that only assign partitions. For other coordinator types the
+response is an error that clients do not retry.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from quorumlog.rpc.transport import Context
 
-GROUP = 0  # Kafka's number of the coordinator's type
+GROUP = 0  # Kafka's number for this type of coordinator
 REFUSED = {1: "transactions are not supported"}
 
 

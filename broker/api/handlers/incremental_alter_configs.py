@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs, on a broker: the active controller's to answer. Brokers hear of it by the metadata."""
+"""IncrementalAlterConfigs: forwarded to the controller. Brokers get the new settings with the metadata."""
 
 from __future__ import annotations
 

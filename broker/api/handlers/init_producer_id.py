@@ -1,7 +1,6 @@
-"""InitProducerId: an identity for an idempotent producer. Transactions are not there yet, and refused by name.
+"""InitProducerId: a producer id for an idempotent producer. Transactions are not supported yet and are refused.
 
-A producer that comes without a transactional id gets a new identity each time: what it had before, if anything, is of
-no concern to anybody (KIP-360).
+A producer without a transactional id gets a new id each time, whatever it had before (KIP-360).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks that several handlers share: a request's size is bounded before it is worked on."""
+"""Checks that several handlers share: the size of a request is checked before any work is done for it."""
 
 from __future__ import annotations
 

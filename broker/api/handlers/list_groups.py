@@ -1,4 +1,4 @@
-"""ListGroups: consumer groups are not there yet, so there are none."""
+"""ListGroups: consumer groups are not supported yet, so there are none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ListOffsets: the first, the last, or the first offset at or after a time, of partitions that this broker leads."""
+"""ListOffsets: the earliest, the latest, or the first offset since a time, for partitions that this broker leads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def handle_list_offsets(
 
 async def _topic(services: Services, request: ListOffsetsRequest, topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
     partitions = [
-        await services.replicas.list_offset(
+        await services.offset_queries.list_offset(
             topic.name,
             partition.index,
             partition.timestamp_ms,

@@ -1,13 +1,12 @@
-"""Metadata: which brokers there are and who leads what, read from the newest image.
+"""Metadata: the brokers, and the leaders of partitions, from the newest image.
 
-A topic that does not exist is made where both the client and `auto.create.topics.enable` allow it: the active
-controller is asked, and the answer waits until the topic is in this broker's image, or says LEADER_NOT_AVAILABLE,
-which makes clients ask again. Leaders that are not alive are told as none. An answer that names a leader who may just
-have died waits a moment (`suspected_leaders.py`). The address of one that has died stays known for a while
-(`recently_fenced.py`).
+A topic that does not exist is created if both the client and `auto.create.topics.enable` allow it: the controller is
+asked, and the response waits until the topic is in this broker's image, or says LEADER_NOT_AVAILABLE, which clients
+retry. A leader that is not alive is given as none. The response waits a moment while it would name a suspected leader
+(`suspected_leaders.py`). A broker that died is listed for a while (`recently_fenced.py`).
 
-An answer without a single broker leads a client nowhere: librdkafka sat on one until its own request timed out, while
-the cluster that was just starting had long been there. So the answer waits a moment for the first broker that is alive.
+A response without any broker is of no use: librdkafka waited on one until its own request timed out, long after the
+cluster had started. So the response waits a moment for the first live broker.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from broker.api.endpoints import client_endpoints, controller_for_clients, endpo
 from broker.api.forwarding import forward
 from broker.api.handlers.limits import check_topic_count
 from broker.api.services import Services
-from broker.api.suspected_leaders import LOOK_AGAIN_MS, NOTICE_MS
+from broker.api.suspected_leaders import DETECTION_MS, RECHECK_MS
 from quorum.metadata.image import Image, TopicImage
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
@@ -51,7 +50,7 @@ async def handle_metadata(services: Services, context: Context, request: Metadat
     missing = _to_create(services, image, request)
     if missing:
         refused = await _create(services, missing)
-    image = await _undoubted(services, request)
+    image = await _image_without_suspects(services, request)
     live = live_brokers(image)
     return MetadataResponse(
         brokers=tuple(_brokers(services, context, image)),
@@ -63,43 +62,43 @@ async def handle_metadata(services: Services, context: Context, request: Metadat
     )
 
 
-async def _undoubted(services: Services, request: MetadataRequest) -> Image:
-    """The newest one, once no leader is doubted that it names to the asker.
+async def _image_without_suspects(services: Services, request: MetadataRequest) -> Image:
+    """The newest image, once no leader that the request asks for is suspected.
 
-    Nothing of the answer is made before: when a leader has died, many wait here at once, each perhaps for all topics.
+    The response is built only then: when a leader has died, many requests wait here, each perhaps for all topics.
     """
     begun_ms = services.clock.now_ms()
     while True:
         image = services.subscription.image
         others = _leaders(image, request) - {services.node_id}
-        if not others or await _stays(services, image, others, begun_ms):
+        if not others or await _are_trusted(services, image, others, begun_ms):
             return image
 
 
-async def _stays(services: Services, image: Image, leaders: Collection[NodeId], begun_ms: int) -> bool:
-    """True once none of them is doubted any more, nor about to be; False: there is a newer image before that.
+async def _are_trusted(services: Services, image: Image, leaders: Collection[NodeId], begun_ms: int) -> bool:
+    """Wait until none of the leaders is suspected, or about to be: True. False: a newer image came first.
 
-    Each look comes twice as late as the one before.
+    Each check comes twice as late as the one before.
     """
     while services.subscription.image is image:
         now_ms = services.clock.now_ms()
-        left_ms = max(services.doubts.left_ms(leaders, now_ms), begun_ms + NOTICE_MS - now_ms)
+        left_ms = max(services.suspected_leaders.left_ms(leaders, now_ms), begun_ms + DETECTION_MS - now_ms)
         if left_ms <= 0:
             return True
-        wait_ms = min(left_ms, max(LOOK_AGAIN_MS, now_ms - begun_ms))
+        wait_ms = min(left_ms, max(RECHECK_MS, now_ms - begun_ms))
         await services.subscription.wait_for_offset(image.offset + 1, wait_ms)
     return False
 
 
 def _leaders(image: Image, request: MetadataRequest) -> set[NodeId]:
-    """Those that are alive, of all that is asked for."""
+    """The live leaders of everything that is asked for."""
     asked = image.topics.values() if request.all_topics else [_found(image, query) for query in request.topics]
     leaders = {part.leader for topic in asked if topic is not None for part in topic.partitions.values()}
     return leaders.intersection([broker.broker_id for broker in live_brokers(image)])
 
 
 def _to_create(services: Services, image: Image, request: MetadataRequest) -> list[str]:
-    """Names that were asked for, are not there, and may be made; each once, in the order of the request."""
+    """Names of topics that do not exist and may be created; each once, in the order of the request."""
     if request.all_topics or not request.allow_auto_topic_creation or not services.auto_create_topics:
         return []
     names = [query.name for query in request.topics if not query.topic_id and query.name not in image.topic_ids]
@@ -113,7 +112,7 @@ def _to_create(services: Services, image: Image, request: MetadataRequest) -> li
 
 
 async def _create(services: Services, names: list[str]) -> dict[str, ApiError]:
-    """Ask the controller for the topics, with its defaults. What it refused, by name."""
+    """Create the topics with the controller's defaults. Returns what it refused, by name."""
     request = CreateTopicsRequest(
         topics=tuple(CreatableTopic(name=name) for name in names), timeout_ms=CREATE_TIMEOUT_MS
     )
@@ -122,8 +121,8 @@ async def _create(services: Services, names: list[str]) -> dict[str, ApiError]:
     except ApiError as error:
         return {name: ApiError(ErrorCode.LEADER_NOT_AVAILABLE, str(error)) for name in names}
     if response.error_code != ErrorCode.NONE:
-        told = ApiError(ErrorCode(response.error_code), response.error_message)
-        return dict.fromkeys(names, told)
+        refusal = ApiError(ErrorCode(response.error_code), response.error_message)
+        return dict.fromkeys(names, refusal)
     refused: dict[str, ApiError] = {}
     for result in response.topics:
         if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
@@ -135,8 +134,8 @@ async def _create(services: Services, names: list[str]) -> dict[str, ApiError]:
 
 def _brokers(services: Services, context: Context, image: Image) -> list[BrokerMetadata]:
     brokers = []
-    told = [*live_brokers(image), *services.recently_fenced.brokers(image, services.clock.now_ms())]
-    for broker in sorted(told, key=lambda broker: broker.broker_id):
+    listed = [*live_brokers(image), *services.recently_fenced.brokers(image, services.clock.now_ms())]
+    for broker in sorted(listed, key=lambda broker: broker.broker_id):
         endpoint = endpoint_for(services, context, broker)
         if endpoint is not None:
             brokers.append(

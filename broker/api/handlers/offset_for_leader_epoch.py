@@ -1,6 +1,6 @@
-"""OffsetForLeaderEpoch: where an epoch ends, of partitions that this broker leads (KIP-320).
+"""OffsetForLeaderEpoch: where an epoch ends in the logs of partitions that this broker leads (KIP-320).
 
-Consumers ask before they go on after a change of leader. Replicas do not: their fetches say their last epoch.
+Consumers ask this after a change of leader. Followers need not: their fetches carry their last epoch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ async def handle_offset_for_leader_epoch(
 
 def _topic(services: Services, topic: EpochTopic) -> EpochTopicResult:
     partitions = tuple(
-        services.replicas.end_of_epoch(topic.name, asked.index, asked.leader_epoch, asked.current_leader_epoch)
+        services.offset_queries.end_of_epoch(topic.name, asked.index, asked.leader_epoch, asked.current_leader_epoch)
         for asked in topic.partitions
     )
     return EpochTopicResult(name=topic.name, partitions=partitions)

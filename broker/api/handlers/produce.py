@@ -1,8 +1,8 @@
-"""Produce: append batches to partitions that this broker leads.
+"""Produce: appends batches to partitions that this broker leads.
 
-Everything is validated and enqueued before the first await, in the order of the request; only the answer waits. A
-partition's error concerns that partition alone. With acks=0 there is no answer; an error ends the stream, as Kafka
-closes the connection: it is the only way to tell.
+Everything is validated and enqueued before the first await, in the order of the request; only the response waits. An
+error concerns its partition alone. With acks=0 there is no response, so an error closes the connection, as in Kafka: a
+client has no other way to notice.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _append(
 ) -> _Append:
     try:
         key = topic.topic_id or topic.name
-        return services.replicas.append(key, partition.index, partition.records, acks=acks, timeout_ms=timeout_ms)
+        return services.produce_path.append(key, partition.index, partition.records, acks=acks, timeout_ms=timeout_ms)
     except ApiError as error:
         return error
 
@@ -103,7 +103,7 @@ def _fail_if_any_failed(topics: list[ProduceTopicResponse]) -> None:
 
 
 def _current_leader(services: Services, topic: ProduceTopic, index: int, code: ErrorCode) -> CurrentLeader | None:
-    """Where to go instead (KIP-951), as the newest metadata has it."""
+    """The leader to go to instead (KIP-951), according to the newest metadata."""
     if code is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
         return None
     image = services.subscription.image

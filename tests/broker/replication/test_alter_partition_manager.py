@@ -1,11 +1,15 @@
-"""ISR proposals on their way: batched, one request in flight, asked again (AlterPartitionManagerTest)."""
+"""AlterPartition requests: batched, one in flight, repeated after failures (Kafka's AlterPartitionManagerTest)."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
-from broker.partition.events import IsrAnswered, ProposeIsr
+from broker.partition.events import IsrAnswered, PartitionEvent, ProposeIsr
+from broker.replicas.registry import Registry
+from broker.replicas.replica import Replica
 from broker.replication.alter_partition_manager import AlterPartitionManager
 from jepsen.sim.loop import SimLoop
 from jepsen.sim.scheduler import Scheduler
@@ -53,22 +57,32 @@ class Controller:
         )
 
 
-def run(controller: Controller, *, ask_again: bool = True) -> list[tuple[int, ErrorCode]]:
-    """Propose for three partitions, the third while a request is in flight; everybody asks again on an error."""
+def run(controller: Controller, *, ask_again: bool = True, gone: Sequence[int] = ()) -> list[tuple[int, ErrorCode]]:
+    """Propose for three partitions, the third while a request is in flight; each proposes again after an error."""
     answers: list[tuple[int, ErrorCode]] = []
+    manager: AlterPartitionManager
     loop = SimLoop(Scheduler(1), "n1")
 
+    registry = Registry()
+
+    def step(replica: Replica, event: PartitionEvent) -> None:
+        assert isinstance(event, IsrAnswered)
+        answers.append((replica.key[1], event.error))
+        if event.error is not ErrorCode.NONE and ask_again:
+            manager.submit(replica, proposal())
+
     async def scenario() -> None:
-        proposals = AlterPartitionManager(node_id=1, controller=controller, broker_epoch=lambda: 10, retry_ms=50)
-        task = asyncio.get_running_loop().create_task(proposals.run())
+        nonlocal manager
+        manager = AlterPartitionManager(
+            node_id=1, registry=registry, step=step, controller=controller, broker_epoch=lambda: 10, retry_ms=50
+        )
+        task = asyncio.get_running_loop().create_task(manager.run())
 
         def propose(index: int) -> None:
-            def tell(answer: IsrAnswered) -> None:
-                answers.append((index, answer.error))
-                if answer.error is not ErrorCode.NONE and ask_again:
-                    propose(index)
-
-            proposals.propose((TOPIC, index), proposal(), tell)
+            replica = cast(Replica, SimpleNamespace(key=(TOPIC, index)))
+            if index not in gone:
+                registry.replicas[replica.key] = replica
+            manager.submit(replica, proposal())
 
         propose(0)
         propose(1)
@@ -94,7 +108,7 @@ def test_members_carry_their_broker_epochs_and_the_leader_its_own() -> None:
     assert [(member.broker_id, member.broker_epoch) for member in members] == [(1, 10), (2, 20)]
 
 
-def test_a_call_that_failed_or_was_refused_as_a_whole_is_asked_again() -> None:
+def test_a_call_that_failed_or_was_refused_as_a_whole_is_repeated() -> None:
     stale = AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
     controller = Controller(OutcomeUnknown("cut"), stale)
     answers = run(controller)
@@ -102,14 +116,18 @@ def test_a_call_that_failed_or_was_refused_as_a_whole_is_asked_again() -> None:
     assert len(controller.requests) == 3
 
 
-def test_a_partition_that_the_answer_leaves_out_is_asked_again() -> None:
+def test_a_partition_that_the_response_leaves_out_is_proposed_again() -> None:
     controller = Controller(AlterPartitionResponse())
     assert [error for _, error in run(controller)].count(ErrorCode.NONE) == 3
 
 
-def test_a_refused_partition_is_told_why() -> None:
+def test_a_refused_partition_gets_the_reason() -> None:
     refusal = AlterPartitionResult(topic_id=TOPIC, index=0, error_code=ErrorCode.INELIGIBLE_REPLICA)
     unheard = AlterPartitionResult(topic_id=TOPIC, index=1, error_code=4_711)
     controller = Controller(AlterPartitionResponse(partitions=(refusal, unheard)))
     answers = run(controller, ask_again=False)
     assert answers[:2] == [(0, ErrorCode.INELIGIBLE_REPLICA), (1, ErrorCode.UNKNOWN_SERVER_ERROR)]
+
+
+def test_a_replica_that_left_meanwhile_gets_no_answer() -> None:
+    assert run(Controller(), gone=(1,)) == [(0, ErrorCode.NONE), (2, ErrorCode.NONE)]

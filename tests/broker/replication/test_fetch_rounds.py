@@ -1,4 +1,4 @@
-"""Rounds of fetches with many partitions: what followers name, and that idle partitions keep all their rights."""
+"""Fetches of many partitions: what followers name, and that idle partitions stay in sync."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_idle_partitions_are_not_named() -> None:
 
 
 def test_partitions_that_come_one_by_one_are_named_once_or_twice() -> None:
-    """Each cut the fetch before it short, and so had all before it named again: quadratic, 9 s for a topic of 1,000."""
+    """Once, each partition cancelled the fetch before it and had all named again: 9 s for a topic of 1,000."""
     cluster = wide_cluster()
     for index in range(MANY):
         cluster.elect(2, isr=(1, 2, 3), index=index)
@@ -84,8 +84,8 @@ def test_a_session_that_was_evicted_is_begun_anew() -> None:
     assert cluster.alters == 0
 
 
-def test_nobody_leaves_the_isr_of_a_partition_that_was_idle_for_long() -> None:
-    """Its first record in a long time may come just before the look for followers that fell behind."""
+def test_no_follower_leaves_the_isr_of_a_partition_that_was_idle_for_long() -> None:
+    """Its first record in a long time may come just before the check for followers that fell behind."""
     cluster = wide_cluster()
     cluster.run_for(LAG_MS * 7)
     for index in range(MANY):
@@ -127,7 +127,7 @@ def test_records_deleted_from_an_idle_partition_are_deleted_everywhere() -> None
     cluster.run_for(2_000)
 
     async def delete() -> int:
-        return await cluster.nodes[1].replicas.delete_records(TOPIC_ID, 6, 2, 5_000)
+        return await cluster.nodes[1].data_plane.delete_path.delete(TOPIC_ID, 6, 2, 5_000)
 
     assert cluster.nodes[1].run(delete()) == 2
     assert [cluster.core(node, 6).log_start for node in (1, 2, 3)] == [2, 2, 2]
@@ -163,7 +163,7 @@ class Reader:
         turn = self.node.sessions.begin(request, now_ms)
         behind = None
         if turn.incremental is not None:
-            answers, behind = await self.node.replicas.fetch_changed(
+            answers, behind = await self.node.fetch_path.fetch_changed(
                 turn, max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20
             )
         else:
@@ -177,7 +177,7 @@ def _nothing(wanted: Wanted) -> FetchPartitionResponse:
     return FetchPartitionResponse(index=wanted[1].index, high_watermark=0, log_start_offset=0)
 
 
-def test_a_consumer_is_woken_by_the_high_watermark_and_looks_at_that_partition_alone() -> None:
+def test_a_consumer_is_woken_by_the_high_watermark_and_reads_that_partition_alone() -> None:
     cluster = wide_cluster()
     reader = Reader(cluster)
 
@@ -189,7 +189,7 @@ def test_a_consumer_is_woken_by_the_high_watermark_and_looks_at_that_partition_a
         waiting = asyncio.ensure_future(reader.ask({}, wait_ms=10_000))
         await asyncio.sleep(0.3)
         assert not waiting.done()
-        await cluster.nodes[1].replicas.append(TOPIC_ID, 7, batch("a"), acks=-1, timeout_ms=1_000)
+        await cluster.nodes[1].produce_path.append(TOPIC_ID, 7, batch("a"), acks=-1, timeout_ms=1_000)
         told = await waiting
         assert list(told) == [7] and told[7] > 0
         assert loop.time() - begun < 1
@@ -216,13 +216,13 @@ def test_a_request_that_is_overtaken_ends_at_once() -> None:
         with pytest.raises(ApiError) as caught:
             await first
         assert caught.value.code is ErrorCode.INVALID_FETCH_SESSION_EPOCH
-        await cluster.nodes[1].replicas.append(TOPIC_ID, 2, batch("a"), acks=-1, timeout_ms=1_000)
+        await cluster.nodes[1].produce_path.append(TOPIC_ID, 2, batch("a"), acks=-1, timeout_ms=1_000)
         assert list(await second) == [2]
 
     cluster.nodes[1].run(scenario())
 
 
-def test_a_deleted_topic_is_told() -> None:
+def test_a_waiting_consumer_hears_of_a_deleted_topic() -> None:
     cluster = wide_cluster()
     reader = Reader(cluster)
 

@@ -1,0 +1,7 @@
+"""What identifies a partition everywhere in a broker."""
+
+from __future__ import annotations
+
+from quorumlog.ids import Uuid
+
+PartitionKey = tuple[Uuid, int]  # topic id and index: a name alone may belong to a topic that was deleted and made anew

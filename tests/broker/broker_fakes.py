@@ -1,0 +1,275 @@
+"""What surrounds a broker's handlers in tests: a controller that answers from a script, rooms that record what they
+are asked, and metadata made of real records."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, cast
+
+from broker.api.producer_ids import ProducerIds
+from broker.api.services import HandlerLimits, Services
+from broker.fetch.fetch_path import FetchPath, FetchTarget
+from broker.fetch.offset_queries import OffsetQueries
+from broker.fetch.sessions import FetchSessions, FetchTurn
+from broker.lifecycle.controller_channel import ControllerChannel
+from broker.produce.delete_records import DeletePath
+from broker.produce.produce_path import AppendResult, ProducePath
+from broker.replicas.directory_report import DirectoryReport
+from quorum.metadata.delta import Delta
+from quorum.metadata.frame import MetadataRecord
+from quorum.metadata.image import EMPTY, Image
+from quorum.subscription import ActiveController, MetadataListener
+from quorumlog.errors import ApiError
+from quorumlog.ids import Offset
+from quorumlog.messages.admin import LogDirDescription, LogDirPartition, LogDirTopic
+from quorumlog.messages.common import Endpoint
+from quorumlog.messages.fetch import (
+    EpochPartitionResult,
+    FetchPartitionResponse,
+    ListOffsetsPartitionResponse,
+    ReplicaState,
+)
+from quorumlog.messages.metadata_records import PartitionRecord, RegisterBrokerRecord, TopicRecord
+from quorumlog.rpc.transport import Address, Identity, Listener
+
+CLIENT = Listener(name="CLIENT", address=Address("127.0.0.1", 9092), internal=False)
+OUTSIDE = Listener(name="OUTSIDE", address=Address("127.0.0.1", 9192), internal=False)
+INTERNAL = Listener(name="INTERNAL", address=Address("127.0.0.1", 9093), internal=True)
+CONTROLLER = ActiveController(1, 3, Endpoint(name="INTERNAL", host="127.0.0.1", port=19093))
+
+
+def uuid(number: int) -> bytes:
+    return number.to_bytes(16, "big")
+
+
+ORDERS = uuid(1000)
+
+
+def broker_record(node_id: int, fenced: bool = False) -> RegisterBrokerRecord:
+    endpoints = tuple(
+        Endpoint(name=name, host=f"host{node_id}", port=port)
+        for name, port in (("CLIENT", 9092), ("OUTSIDE", 9192), ("INTERNAL", 9093))
+    )
+    return RegisterBrokerRecord(
+        broker_id=node_id,
+        incarnation_id=uuid(node_id),
+        broker_epoch=node_id,
+        endpoints=endpoints,
+        fenced=fenced,
+        log_directories=(uuid(500 + node_id),),
+    )
+
+
+def topic_records(name: str, topic_id: bytes, leaders: Sequence[int]) -> list[MetadataRecord]:
+    partitions = [
+        PartitionRecord(
+            partition=index,
+            topic_id=topic_id,
+            replicas=(1, 2, 3),
+            isr=(1, 2),
+            leader=leader,
+            leader_epoch=7,
+            directories=(uuid(501), uuid(502), uuid(503)),
+        )
+        for index, leader in enumerate(leaders)
+    ]
+    return [TopicRecord(name=name, topic_id=topic_id), *partitions]
+
+
+def image_of(records: Sequence[MetadataRecord], base: Image = EMPTY) -> Image:
+    delta = Delta(base)
+    for record in records:
+        delta.replay(record)
+    return delta.apply(base.offset + len(records), 1)
+
+
+def usual_image() -> Image:
+    """Brokers 1 and 2 live, 3 fenced; topic orders with leaders 1 and 2."""
+    brokers = [broker_record(1), broker_record(2), broker_record(3, fenced=True)]
+    return image_of([*brokers, *topic_records("orders", ORDERS, [1, 2])])
+
+
+@dataclass
+class FakeSubscription:
+    image: Image = field(default_factory=usual_image)
+    active_controller: ActiveController | None = CONTROLLER
+    high_watermark: Offset = 100
+    next_images: list[Image] = field(default_factory=list)
+    listeners: list[MetadataListener] = field(default_factory=list)
+    callbacks: list[Callable[[], None]] = field(default_factory=list)
+    clock: FakeClock = field(default_factory=lambda: FakeClock())
+
+    def subscribe(self, listener: MetadataListener) -> None:
+        self.listeners.append(listener)
+
+    def on_controller_change(self, callback: Callable[[], None]) -> None:
+        self.callbacks.append(callback)
+
+    def change_controller(self, controller: ActiveController | None) -> None:
+        self.active_controller = controller
+        for callback in self.callbacks:
+            callback()
+
+    async def wait_for_offset(self, offset: Offset, timeout_ms: int) -> bool:
+        """The next image comes at once; where there is none the time passes."""
+        if self.next_images:
+            self.image = self.next_images.pop(0)
+        else:
+            self.clock.time_ms += timeout_ms
+        return self.image.offset >= offset
+
+
+@dataclass
+class FakeController:
+    """Answers each call with the next of `answers`: a response, or an error to raise."""
+
+    answers: list[Any] = field(default_factory=list)
+    calls: list[Any] = field(default_factory=list)
+
+    async def call(self, request: Any, timeout_ms: int) -> Any:
+        self.calls.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+Appended = tuple[bytes | str, int, bytes]
+
+
+@dataclass
+class FakeReplicas:
+    """All that handlers use of the data plane.
+
+    By partition index: `refuse` is what an append raises at once, `fail` what its answer raises.
+    """
+
+    appended: list[Appended] = field(default_factory=list)
+    refuse: dict[int, ApiError] = field(default_factory=dict)
+    fail: dict[int, ApiError] = field(default_factory=dict)
+    fetched: list[dict[str, Any]] = field(default_factory=list)
+    deleted: list[tuple[Any, int, int, int]] = field(default_factory=list)
+
+    def append(
+        self, topic: bytes | str, index: int, records: Any, *, acks: int, timeout_ms: int
+    ) -> Awaitable[AppendResult]:
+        if index in self.refuse:
+            raise self.refuse[index]
+        self.appended.append((topic, index, bytes(records)))
+        return self._answer(index, len(self.appended) - 1)
+
+    async def _answer(self, index: int, position: int) -> AppendResult:
+        await asyncio.sleep(0)
+        if index in self.fail:
+            raise self.fail[index]
+        return AppendResult(base_offset=100 + position, log_start_offset=0)
+
+    async def fetch(
+        self,
+        targets: Sequence[FetchTarget],
+        *,
+        replica: ReplicaState | None,
+        max_wait_ms: int,
+        min_bytes: int,
+        max_bytes: int,
+        ended: object = None,
+    ) -> list[FetchPartitionResponse]:
+        self.fetched.append({"replica": replica, "max_wait_ms": max_wait_ms, "max_bytes": max_bytes})
+        return [
+            FetchPartitionResponse(index=target.partition.index, records=f"{target.topic!r}".encode())
+            for target in targets
+        ]
+
+    async def fetch_changed(
+        self, turn: FetchTurn, *, max_wait_ms: int, min_bytes: int, max_bytes: int
+    ) -> tuple[list[FetchPartitionResponse], list[bool]]:
+        targets = [FetchTarget(topic, partition) for topic, partition in turn.wanted]
+        answers = await self.fetch(
+            targets, replica=turn.replica, max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=max_bytes
+        )
+        return answers, [True] * len(answers)
+
+    async def list_offset(
+        self, topic: Any, index: int, timestamp_ms: int, *, current_leader_epoch: int = -1, replica_id: int = -1
+    ) -> ListOffsetsPartitionResponse:
+        return ListOffsetsPartitionResponse(index=index, offset=index * 10)
+
+    def delete(self, topic: Any, index: int, offset: int, timeout_ms: int) -> Awaitable[Offset]:
+        if index in self.refuse:
+            raise self.refuse[index]
+        self.deleted.append((topic, index, offset, timeout_ms))
+        return self._low_watermark(index, offset)
+
+    async def _low_watermark(self, index: int, offset: Offset) -> Offset:
+        await asyncio.sleep(0)
+        if index in self.fail:
+            raise self.fail[index]
+        return offset
+
+    def end_of_epoch(self, topic: Any, index: int, epoch: int, current_epoch: int) -> EpochPartitionResult:
+        return EpochPartitionResult(index=index, leader_epoch=epoch, end_offset=index * 10 + current_epoch)
+
+    async def describe(self) -> list[LogDirDescription]:
+        partitions = tuple(LogDirPartition(index=index, size_bytes=index, offset_lag=0) for index in range(3))
+        topics = (LogDirTopic(name="orders", partitions=partitions), LogDirTopic(name="other", partitions=partitions))
+        return [
+            LogDirDescription(path="/a", topics=topics, total_bytes=10, usable_bytes=5),
+            LogDirDescription(path="/b", error_code=56),
+        ]
+
+
+@dataclass
+class FakeClock:
+    time_ms: int = 0
+
+    def now_ms(self) -> int:
+        return self.time_ms
+
+    def wall_ms(self) -> int:
+        return 1_700_000_000_000 + self.time_ms
+
+
+@dataclass
+class FakeContext:
+    listener: Listener = CLIENT
+    client_id: str = "test"
+    peer: Identity | None = None
+
+    def on_closed(self, callback: Callable[[], None]) -> None:
+        """Never closed."""
+
+
+@dataclass
+class Fakes:
+    subscription: FakeSubscription = field(default_factory=FakeSubscription)
+    controller: FakeController = field(default_factory=FakeController)
+    replicas: FakeReplicas = field(default_factory=FakeReplicas)
+    auto_create: bool = True
+    clock: FakeClock = field(default_factory=FakeClock)
+    fetch_sessions: FetchSessions = field(default_factory=lambda: FetchSessions(Random(1), slots=2))
+
+    def services(self) -> Services:
+        self.subscription.clock = self.clock
+        return Services(
+            node_id=1,
+            cluster_id="cluster",
+            subscription=self.subscription,
+            produce_path=cast(ProducePath, self.replicas),
+            fetch_path=cast(FetchPath, self.replicas),
+            delete_path=cast(DeletePath, self.replicas),
+            offset_queries=cast(OffsetQueries, self.replicas),
+            directory_report=cast(DirectoryReport, self.replicas),
+            controller=cast(ControllerChannel, self.controller),
+            clock=self.clock,
+            fetch_sessions=self.fetch_sessions,
+            producer_ids=ProducerIds(1, self.controller, lambda: 1),
+            auto_create_topics=self.auto_create,
+            client_listener="CLIENT",
+            internal_listener="INTERNAL",
+            topic_defaults={"segment.bytes": "2097152"},
+            settings=(),
+            limits=HandlerLimits(max_topics_per_request=10, max_wait_ms=1_000, max_fetch_bytes=500),
+        )

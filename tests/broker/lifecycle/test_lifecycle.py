@@ -1,0 +1,252 @@
+"""The lifecycle of a broker: what it sends, when, and what each response does."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.lifecycle.lifecycle import (
+    NEXT,
+    RETRY_MAX_MS,
+    CallFailed,
+    ControllerChanged,
+    DirectoryOffline,
+    Fatal,
+    HeartbeatAnswered,
+    Lifecycle,
+    LifecycleConfig,
+    LifecycleEffect,
+    LifecycleEvent,
+    LifecycleState,
+    MetadataApplied,
+    Register,
+    Registered,
+    SendHeartbeat,
+    StateChanged,
+    StopWanted,
+    TimerFired,
+)
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
+
+S = LifecycleState
+INCARNATION = bytes(range(16))
+FENCED = HeartbeatAnswered(BrokerHeartbeatResponse(is_fenced=True))
+UNFENCED = HeartbeatAnswered(BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False))
+STALE = HeartbeatAnswered(BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
+BUSY = HeartbeatAnswered(BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER))
+GO_DOWN = HeartbeatAnswered(BrokerHeartbeatResponse(should_shutdown=True))
+
+
+def make() -> Lifecycle:
+    return Lifecycle(node_id=1, incarnation_id=INCARNATION, config=LifecycleConfig())
+
+
+def registered(epoch: int = 10) -> Registered:
+    return Registered(RegisterBrokerResponse(broker_epoch=epoch))
+
+
+def play(core: Lifecycle, *events: LifecycleEvent, now_ms: int = 0) -> list[LifecycleEffect]:
+    """The effects of the last event."""
+    effects: list[LifecycleEffect] = []
+    for event in events:
+        effects = core.step(event, now_ms)
+        core.check_invariants()
+    return effects
+
+
+def running() -> Lifecycle:
+    core = make()
+    play(core, TimerFired(), registered(), FENCED, MetadataApplied(11, ready=True), UNFENCED)
+    assert core.state is S.RUNNING
+    return core
+
+
+def sent(effects: list[LifecycleEffect]) -> BrokerHeartbeatRequest:
+    (request,) = [effect.request for effect in effects if isinstance(effect, SendHeartbeat)]
+    return request
+
+
+def test_the_way_to_running() -> None:
+    core = make()
+    assert play(core, TimerFired()) == [Register()]
+    effects = play(core, registered(epoch=10))
+    assert effects[0] == StateChanged(S.RECOVERY)
+    assert sent(effects).want_fence
+    assert play(core, FENCED) == []
+    assert sent(play(core, MetadataApplied(11, ready=True))).want_fence is False
+    assert play(core, UNFENCED) == [StateChanged(S.RUNNING)]
+    assert not core.fenced
+
+
+CATCHING_UP = [
+    ("has not applied its own registration", 10, True, True),
+    ("has, but its logs are not open", 11, False, True),
+    ("both", 11, True, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("offset", "ready", "want_fence"), [case[1:] for case in CATCHING_UP], ids=[case[0] for case in CATCHING_UP]
+)
+def test_it_wants_to_be_unfenced_once_it_can_serve(offset: int, ready: bool, want_fence: bool) -> None:
+    core = make()
+    play(core, TimerFired(), registered(epoch=10), FENCED, MetadataApplied(offset, ready=ready))
+    core._in_flight = False
+    request = sent(play(core, TimerFired(), now_ms=500))
+    assert request.want_fence is want_fence
+    assert request.current_metadata_offset == offset
+    assert request.incarnation_id == INCARNATION
+
+
+def test_what_changes_while_a_heartbeat_is_in_flight_is_sent_right_after() -> None:
+    core = make()
+    play(core, TimerFired(), registered(epoch=10), MetadataApplied(11, ready=True), FENCED)
+    assert sent(play(core, TimerFired())).want_fence is False
+
+
+def test_heartbeats_go_out_every_interval_and_one_at_a_time() -> None:
+    core = running()
+    assert core.deadline_ms() == 500
+    assert play(core, TimerFired(), now_ms=499) == []
+    assert sent(play(core, TimerFired(), now_ms=500))
+    assert play(core, TimerFired(), now_ms=1_500) == []
+    assert core.deadline_ms() is None
+
+
+def test_a_wrongly_fenced_broker_is_unfenced_by_its_next_heartbeat() -> None:
+    core = running()
+    play(core, TimerFired(), now_ms=500)
+    play(core, FENCED, now_ms=500)
+    assert core.fenced
+    assert core.state is S.RUNNING
+    assert sent(play(core, TimerFired(), now_ms=1_000)).want_fence is False
+
+
+def test_another_controller_hears_at_once_even_while_the_old_one_owes_an_answer() -> None:
+    core = running()
+    play(core, TimerFired(), now_ms=500)
+    assert sent(play(core, ControllerChanged(), now_ms=510))
+
+
+def test_failures_are_retried_with_growing_waits() -> None:
+    core, waits, now_ms = make(), [], 0
+    for _ in range(8):
+        assert play(core, TimerFired(), now_ms=now_ms) == [Register()]
+        play(core, CallFailed("refused"), now_ms=now_ms)
+        deadline_ms = core.deadline_ms()
+        assert deadline_ms is not None
+        waits.append(deadline_ms - now_ms)
+        now_ms = deadline_ms
+    assert waits == sorted(waits)
+    assert waits[-1] == RETRY_MAX_MS
+
+
+def test_a_registration_refused_for_too_long_is_fatal_and_says_why() -> None:
+    core = make()
+    refusal = RegisterBrokerResponse(error_code=ErrorCode.DUPLICATE_BROKER_REGISTRATION, error_message="another lives")
+    play(core, TimerFired(), Registered(refusal))
+    (fatal,) = play(core, TimerFired(), now_ms=60_000)
+    assert isinstance(fatal, Fatal)
+    assert "DUPLICATE_BROKER_REGISTRATION: another lives" in fatal.reason
+    assert core.deadline_ms() is None
+
+
+def test_a_broker_that_the_controller_does_not_know_registers_again() -> None:
+    core = running()
+    play(core, TimerFired(), now_ms=500)
+    assert play(core, STALE, now_ms=500) == [StateChanged(S.STARTING), Register()]
+    assert core.fenced
+    play(core, registered(epoch=20), now_ms=500)
+    assert core.broker_epoch == 20
+
+
+def test_offline_directories_are_sent_at_once_and_in_every_heartbeat() -> None:
+    core = running()
+    assert sent(play(core, DirectoryOffline(b"b" * 16), now_ms=1)).offline_directories == (b"b" * 16,)
+    play(core, UNFENCED, now_ms=1)
+    request = sent(play(core, DirectoryOffline(b"a" * 16), now_ms=2))
+    assert request.offline_directories == (b"a" * 16, b"b" * 16)
+    play(core, CallFailed("lost"), now_ms=2)
+    assert sent(play(core, TimerFired(), now_ms=500)).offline_directories == (b"a" * 16, b"b" * 16)
+
+
+def test_a_controlled_stop_waits_for_the_controllers_word() -> None:
+    core = running()
+    effects = play(core, StopWanted(controlled=True))
+    assert effects[0] == StateChanged(S.PENDING_CONTROLLED_SHUTDOWN)
+    assert sent(effects).want_shutdown
+    assert play(core, UNFENCED) == []
+    assert play(core, StopWanted(controlled=True)) == []
+    play(core, TimerFired(), now_ms=500)
+    assert play(core, GO_DOWN, now_ms=500) == [StateChanged(S.SHUTTING_DOWN)]
+    assert core.deadline_ms() is None
+
+
+def test_a_controlled_stop_ends_by_time_or_by_a_second_word() -> None:
+    core = running()
+    play(core, StopWanted(controlled=True))
+    for now_ms in range(500, 30_000, 500):
+        play(core, UNFENCED, now_ms=now_ms)
+        play(core, TimerFired(), now_ms=now_ms)
+        assert core.state is S.PENDING_CONTROLLED_SHUTDOWN
+    assert play(core, TimerFired(), now_ms=30_000) == [StateChanged(S.SHUTTING_DOWN)]
+    core = running()
+    play(core, StopWanted(controlled=True))
+    assert play(core, StopWanted(controlled=False)) == [StateChanged(S.SHUTTING_DOWN)]
+
+
+def test_a_controlled_stop_does_not_wait_for_a_controller_that_is_silent() -> None:
+    core = running()
+    play(core, StopWanted(controlled=True))
+    assert core.deadline_ms() == 2_000
+    assert play(core, TimerFired(), now_ms=2_000) == [StateChanged(S.SHUTTING_DOWN)]
+
+
+@pytest.mark.parametrize("controlled", [True, False])
+def test_nothing_is_handed_over_before_it_runs(controlled: bool) -> None:
+    core = make()
+    play(core, TimerFired())
+    assert play(core, StopWanted(controlled)) == [StateChanged(S.SHUTTING_DOWN)]
+    assert play(core, registered()) == []
+
+
+def test_no_state_follows_the_last() -> None:
+    assert NEXT[S.SHUTTING_DOWN] == frozenset()
+    assert set(NEXT) == set(S)
+
+
+EVENTS = st.sampled_from(
+    [
+        TimerFired(),
+        ControllerChanged(),
+        registered(10),
+        FENCED,
+        UNFENCED,
+        STALE,
+        BUSY,
+        GO_DOWN,
+        CallFailed("broken"),
+        MetadataApplied(5, ready=True),
+        MetadataApplied(11, ready=True),
+        DirectoryOffline(b"d" * 16),
+        StopWanted(True),
+        StopWanted(False),
+    ]
+)
+
+
+@given(st.lists(st.tuples(EVENTS, st.integers(0, 800)), max_size=60))
+def test_any_sequence_keeps_the_rules(steps: list[tuple[LifecycleEvent, int]]) -> None:
+    """Nothing is sent after the end; unfencing is not requested before the own registration is applied."""
+    core, now_ms, ended = make(), 0, False
+    for event, passed_ms in steps:
+        now_ms += passed_ms
+        effects = core.step(event, now_ms)
+        core.check_invariants()
+        assert not (ended and effects)
+        for effect in effects:
+            if isinstance(effect, SendHeartbeat) and not effect.request.want_fence:
+                assert effect.request.current_metadata_offset > effect.request.broker_epoch
+        ended = ended or core.state is S.SHUTTING_DOWN or any(isinstance(effect, Fatal) for effect in effects)

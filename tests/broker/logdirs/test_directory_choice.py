@@ -1,0 +1,31 @@
+"""Where a replica lies: where it was found, where the metadata says, or in the directory with the fewest replicas."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.logdirs.directory_choice import choose_directory
+from quorum.metadata.registration import LOST, UNASSIGNED
+from quorumlog.ids import Uuid
+
+D1, D2, OTHER = bytes([21]) * 16, bytes([22]) * 16, bytes([23]) * 16
+PLACES = [
+    ("where the metadata says", D2, None, {D1: 0, D2: 5}, False, D2),
+    ("where its log was found, whatever the metadata says", D2, D1, {D1: 0, D2: 0}, False, D1),
+    ("found on a disk that has failed since", UNASSIGNED, D1, {D2: 0}, True, None),
+    ("nowhere yet: the emptiest", UNASSIGNED, None, {D1: 3, D2: 2}, False, D2),
+    ("nowhere yet, equal: the first by id", UNASSIGNED, None, {D2: 2, D1: 2}, False, D1),
+    ("in a directory that is lost", LOST, None, {D1: 0}, True, None),
+    ("in one that is not here, perhaps the offline one", OTHER, None, {D1: 0}, True, None),
+    ("in one that is not here, and none is offline", OTHER, None, {D1: 0}, False, D1),
+    ("no directory at all", UNASSIGNED, None, {}, True, None),
+]
+
+
+@pytest.mark.parametrize(
+    ("assigned", "found", "online", "offline", "want"), [c[1:] for c in PLACES], ids=[c[0] for c in PLACES]
+)
+def test_where_a_replica_lies(
+    assigned: Uuid, found: Uuid | None, online: dict[Uuid, int], offline: bool, want: Uuid | None
+) -> None:
+    assert choose_directory(assigned, found, online, offline) == want

@@ -1,0 +1,431 @@
+"""Brokers' replicas on simulated machines, with a metadata authority in place of the quorum.
+
+Everything of the broker's data plane is production code: the data plane, workers' turns, logs, the transport's codec.
+The authority holds the image, decides AlterPartition by the fences that matter here, and tells every node what it
+committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+from broker.data_plane import DataPlane
+from broker.fetch.fetch_path import FetchTarget
+from broker.fetch.sessions import FetchSessions
+from broker.logdirs.log_directory import LogDirectory
+from broker.partition.key import PartitionKey
+from broker.replicas.config import ReplicationConfig
+from broker.replicas.replica import Replica
+from jepsen.sim.clock import SimClock
+from jepsen.sim.disk import SimDisk
+from jepsen.sim.disk_faults import Fail, Fault, Operation
+from jepsen.sim.loop import SimLoop
+from jepsen.sim.network import Network
+from jepsen.sim.scheduler import NS_PER_MS, Scheduler
+from jepsen.sim.transport import SimTransport
+from jepsen.sim.worker import SimWorker
+from quorum.metadata.delta import Delta
+from quorum.metadata.frame import MetadataRecord
+from quorum.metadata.image import EMPTY, TOPIC_RESOURCE, Image
+from quorum.metadata.records_of import delta_from_empty
+from quorum.metadata.registration import UNASSIGNED
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import NodeId, Uuid
+from quorumlog.messages.common import Endpoint
+from quorumlog.messages.controller import AlterPartitionRequest, AlterPartitionResponse, AlterPartitionResult
+from quorumlog.messages.fetch import (
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopicResponse,
+)
+from quorumlog.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    NodeList,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from quorumlog.nursery import Nursery
+from quorumlog.records import Record, decode_batch, encode_batch, headers
+from quorumlog.rpc.transport import Address, Context, Identity, Listener
+from storage.directory_life import DirectoryLife, LifeEvent
+from storage.log import Log
+from storage.partition_directories import PartitionDirectories
+from storage.writer import DirectoryWriter
+
+T = TypeVar("T")
+TOPIC_ID = bytes([7]) * 16
+LAG_MS = 1_000
+PORT = 9093
+LIMIT_NS = 60_000 * NS_PER_MS
+
+
+def batch(*values: str, timestamp_ms: int = 1_700_000_000_000) -> bytes:
+    records = [Record(offset, timestamp_ms, None, value.encode(), ()) for offset, value in enumerate(values)]
+    return encode_batch(records)
+
+
+def values_of(data: bytes) -> list[str]:
+    return [record.value.decode() for header in headers(data) for record in decode_batch(data, header) if record.value]
+
+
+class Node:
+    """One machine and, while it is up, its process."""
+
+    def __init__(self, cluster: ReplicaCluster, node_id: NodeId, directories: int) -> None:
+        self.cluster, self.node_id, self.host = cluster, node_id, f"n{node_id}"
+        self.paths = [f"/d{number}" for number in range(directories)]
+        self.disk = SimDisk(latency=lambda _: NS_PER_MS // 20)
+        for path in self.paths:
+            self.disk.make_directory(path)
+        self.disk.sync_directory("/")
+        self.broker_epoch = -1
+        self.failed: list[Uuid] = []
+        self.crashes: list[tuple[str, BaseException]] = []
+        self.requests: list[int] = []  # how many partitions each fetch of a follower named
+
+    def directory_id(self, path: str) -> Uuid:
+        return bytes([self.node_id, self.paths.index(path) + 100]) * 8
+
+    def start(self, clean: bool = False) -> None:
+        scheduler = self.cluster.scheduler
+        self.loop = SimLoop(scheduler, self.host)
+        self.nursery = Nursery(self._on_crash)
+        self.clock = SimClock(scheduler)
+        self.sessions = FetchSessions(scheduler.rng(f"fetch sessions/{self.host}"), slots=self.cluster.session_slots)
+        own = Identity(cluster_id="c", node_id=self.node_id, incarnation_id=bytes([self.node_id]) * 16, secret=b"s")
+        self.transport = SimTransport(self.cluster.network, self.host, self.loop, own, on_crash=self._on_crash)
+        self.data_plane = DataPlane(
+            node_id=self.node_id,
+            directories=[self._directory(path, clean) for path in self.paths],
+            clock=self.clock,
+            rng=scheduler.rng(f"replicas/{self.host}"),
+            nursery=self.nursery,
+            transport=self.transport,
+            controller=self.cluster,
+            broker_epoch=lambda: self.broker_epoch,
+            config=ReplicationConfig(
+                replica_lag_time_max_ms=LAG_MS,
+                high_watermark_checkpoint_interval_ms=500,
+                recovery_checkpoint_interval_ms=700,
+                tail_bytes=self.cluster.tail_bytes,
+            ),
+            fetch_sessions=self.sessions,
+            on_directory_failed=lambda directory, _: self.failed.append(directory),
+        )
+        self.produce_path, self.fetch_path = self.data_plane.produce_path, self.data_plane.fetch_path
+        self.run(self._serve())
+
+    @property
+    def replicas(self) -> Mapping[PartitionKey, Replica]:
+        """Of this process."""
+        return self.data_plane.registry.replicas
+
+    def kill(self) -> None:
+        """The process ends; what it wrote stays in the page cache."""
+        self.loop.kill()
+        self.disk.kill()
+
+    def cut_power(self) -> None:
+        """The machine ends; what was not synced may be lost."""
+        self.loop.kill()
+        self.disk.crash(self.cluster.scheduler.rng(f"power/{self.host}/{self.disk.life}"))
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        scheduler = self.cluster.scheduler
+        result: T = self.loop.run_until_complete(coroutine, scheduler.now_ns + LIMIT_NS)
+        return result
+
+    def tell(self, delta: Delta, image: Image) -> None:
+        self.loop.deliver(self.data_plane.placements.apply, delta, image)
+
+    def log(self, topic_id: Uuid = TOPIC_ID, index: int = 0) -> Log:
+        log = self.replicas[topic_id, index].log
+        assert log is not None
+        return log
+
+    def log_values(self, topic_id: Uuid = TOPIC_ID, index: int = 0) -> list[str]:
+        """What is in this replica's log, committed or not."""
+        log = self.log(topic_id, index)
+        values, offset = [], log.start_offset
+        while offset < log.end_offset:
+            data = log.read(offset, 1 << 20, upper_bound=log.end_offset).data
+            values += values_of(data)
+            offset = headers(data)[-1].next_offset
+        return values
+
+    async def _serve(self) -> None:
+        await self.data_plane.start()
+        listener = Listener(name="INTERNAL", address=Address(self.host, PORT), internal=True)
+        await self.transport.listen(listener, self._handle)
+
+    async def _handle(self, _context: Context, request: FetchRequest) -> FetchResponse:
+        """As the handler of Fetch does it; every offset that acknowledges is checked, also those of the session."""
+        clock = SimClock(self.cluster.scheduler)
+        try:
+            turn = self.sessions.begin(request, clock.now_ms())
+            targets = [FetchTarget(topic, partition) for topic, partition in turn.wanted]
+            self.requests.append(sum(len(topic.partitions) for topic in request.topics))
+            if request.replica is not None:
+                for target in targets:
+                    self.cluster.check_acknowledgement(request.replica.replica_id, target)
+            limits = {name: getattr(request, name) for name in ("max_wait_ms", "min_bytes", "max_bytes")}
+            behind = None
+            if turn.incremental is not None:
+                answers, behind = await self.fetch_path.fetch_changed(turn, **limits)
+            else:
+                answers = await self.fetch_path.fetch(targets, replica=request.replica, ended=turn.ended, **limits)
+            session_id, told = self.sessions.end(turn, answers, clock.now_ms(), behind)
+        except ApiError as error:
+            return FetchResponse(error_code=error.code)
+        topics = tuple(
+            FetchTopicResponse(topic_id=topic, partitions=(answer,))
+            for topic, answer in told
+            if isinstance(topic, bytes)
+        )
+        return FetchResponse(topics=topics, session_id=session_id)
+
+    def _directory(self, path: str, clean: bool) -> LogDirectory:
+        life = DirectoryLife(path)
+        life.step(LifeEvent.OPENED, life.generation)
+        writer = DirectoryWriter(path, life.generation)
+        return LogDirectory(
+            directory_id=self.directory_id(path),
+            life=life,
+            generation=life.generation,
+            partitions=PartitionDirectories(self.disk, path, clean),
+            worker=SimWorker(self.disk, writer, self.loop.deliver_later),
+        )
+
+    def _on_crash(self, name: str, error: BaseException) -> None:
+        self.crashes.append((name, error))
+        raise AssertionError(f"{self.host}: {name} crashed") from error
+
+
+clusters: list[ReplicaCluster] = []  # those of the running test, to be ended with it (conftest)
+
+
+class ReplicaCluster:
+    def __init__(
+        self,
+        seed: int = 4711,
+        nodes: Sequence[NodeId] = (1, 2, 3),
+        directories: int = 1,
+        tail_bytes: int = 1 << 20,
+        session_slots: int = 100,
+    ) -> None:
+        self.session_slots = session_slots
+        self.tail_bytes = tail_bytes
+        self.scheduler = Scheduler(seed)
+        self.network = Network(self.scheduler)
+        self.image = EMPTY
+        self.alter_answer: ErrorCode | None = None  # given to every AlterPartition in place of a decision
+        self.alters = 0
+        self.nodes = {node_id: Node(self, node_id, directories) for node_id in nodes}
+        clusters.append(self)
+        for node_id in nodes:
+            self.start(node_id)
+
+    # --- processes ---
+
+    def start(self, node_id: NodeId, clean: bool = False) -> Node:
+        node = self.nodes[node_id]
+        node.start(clean)
+        if self.image.offset:
+            node.tell(delta_from_empty(self.image), self.image)
+        node.broker_epoch = self.image.offset
+        self.commit(
+            RegisterBrokerRecord(
+                broker_id=node_id,
+                incarnation_id=node_id.to_bytes(8, "big") + self.image.offset.to_bytes(8, "big"),
+                broker_epoch=node.broker_epoch,
+                endpoints=(Endpoint(name="INTERNAL", host=node.host, port=PORT),),
+                log_directories=tuple(node.directory_id(path) for path in node.paths),
+            )
+        )
+        self.commit(BrokerRegistrationChangeRecord(broker_id=node_id, broker_epoch=node.broker_epoch, fenced=False))
+        return node
+
+    def kill(self, node_id: NodeId) -> None:
+        self.nodes[node_id].kill()
+
+    def end(self) -> None:
+        """Every process is gone; the disks are as they are."""
+        for node in self.nodes.values():
+            node.loop.kill()
+
+    def run_for(self, delay_ms: int) -> None:
+        self.scheduler.run_for(delay_ms * NS_PER_MS)
+
+    def run_until(self, condition: Callable[[], bool]) -> None:
+        assert self.scheduler.run_while(lambda: not condition(), self.scheduler.now_ns + LIMIT_NS), "it never came true"
+
+    def check_acknowledgement(self, follower: NodeId, target: FetchTarget) -> None:
+        """A fetch offset is on the follower's disk, if the topic asks for that (RELIABILITY 3.3)."""
+        node = self.nodes[follower]
+        assert isinstance(target.topic, bytes)
+        replica = node.replicas.get((target.topic, target.partition.index)) if node.loop.alive else None
+        if replica is None or replica.log is None:
+            return
+        if replica.core.leader_epoch == target.partition.current_leader_epoch:
+            unsynced = target.partition.fetch_offset - replica.log.synced_end
+            assert unsynced < (1 if replica.config.synced else replica.config.flush_messages), (follower, target)
+
+    # --- metadata ---
+
+    def commit(self, *records: MetadataRecord) -> None:
+        delta = Delta(self.image)
+        for record in records:
+            delta.replay(record)
+        self.image = delta.apply(self.image.offset + len(records), 1)
+        for node in self.nodes.values():
+            if hasattr(node, "loop") and node.loop.alive:
+                node.tell(delta, self.image)
+
+    def create_topic(
+        self,
+        replicas: tuple[NodeId, ...] = (1, 2, 3),
+        *,
+        isr: tuple[NodeId, ...] | None = None,
+        partitions: int = 1,
+        name: str = "t",
+        topic_id: Uuid = TOPIC_ID,
+        **config: str,
+    ) -> None:
+        records: list[MetadataRecord] = [TopicRecord(name=name, topic_id=topic_id)]
+        for key, value in config.items():
+            key = key.replace("_", ".")
+            records.append(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=name, name=key, value=value))
+        for index in range(partitions):
+            records.append(
+                PartitionRecord(
+                    partition=index,
+                    topic_id=topic_id,
+                    replicas=replicas,
+                    isr=isr or replicas,
+                    leader=replicas[0],
+                    directories=tuple(self._first_directory(node) for node in replicas),
+                )
+            )
+        self.commit(*records)
+
+    def _first_directory(self, node_id: NodeId) -> Uuid:
+        node = self.nodes[node_id]
+        return node.directory_id(node.paths[0]) if len(node.paths) == 1 else UNASSIGNED
+
+    def delete_topic(self, topic_id: Uuid = TOPIC_ID) -> None:
+        self.commit(RemoveTopicRecord(topic_id=topic_id))
+
+    def elect(self, leader: NodeId, isr: tuple[NodeId, ...], index: int = 0) -> None:
+        self.commit(PartitionChangeRecord(partition=index, topic_id=TOPIC_ID, leader=leader, isr=NodeList(nodes=isr)))
+
+    async def call(self, request: Any, timeout_ms: int) -> Any:
+        """broker.lifecycle.controller_channel.ControllerCalls."""
+        assert isinstance(request, AlterPartitionRequest)
+        self.alters += 1
+        results = []
+        for wanted in request.partitions:
+            error = self.alter_answer or self._fault(request, wanted)
+            isr = tuple(member.broker_id for member in wanted.new_isr)
+            if error is ErrorCode.NONE:
+                self.commit(
+                    PartitionChangeRecord(partition=wanted.index, topic_id=wanted.topic_id, isr=NodeList(nodes=isr))
+                )
+            now = self.image.partition(wanted.topic_id, wanted.index)
+            assert now is not None
+            results.append(
+                AlterPartitionResult(
+                    topic_id=wanted.topic_id,
+                    index=wanted.index,
+                    error_code=error,
+                    leader_id=now.leader,
+                    leader_epoch=now.leader_epoch,
+                    partition_epoch=now.partition_epoch,
+                    isr=now.isr,
+                )
+            )
+        return AlterPartitionResponse(partitions=tuple(results))
+
+    def _fault(self, request: AlterPartitionRequest, wanted: Any) -> ErrorCode:
+        now = self.image.partition(wanted.topic_id, wanted.index)
+        if now is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if wanted.leader_epoch < now.leader_epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        if wanted.partition_epoch < now.partition_epoch:
+            return ErrorCode.INVALID_UPDATE_VERSION
+        for member in wanted.new_isr:
+            broker = self.image.brokers[member.broker_id]
+            if not broker.active or member.broker_epoch not in (-1, broker.broker_epoch):
+                return ErrorCode.INELIGIBLE_REPLICA
+        return ErrorCode.NONE
+
+    # --- clients ---
+
+    def produce(self, node_id: NodeId, *values: str, **options: Any) -> int:
+        """Returns the base offset; raises ApiError."""
+        return self.produce_batch(node_id, batch(*values), **options)
+
+    def produce_batch(
+        self,
+        node_id: NodeId,
+        records: bytes,
+        *,
+        topic_id: Uuid = TOPIC_ID,
+        index: int = 0,
+        acks: int = -1,
+        timeout_ms: int = 5_000,
+    ) -> int:
+        node = self.nodes[node_id]
+
+        async def append() -> int:
+            result = await node.produce_path.append(topic_id, index, records, acks=acks, timeout_ms=timeout_ms)
+            return result.base_offset
+
+        return node.run(append())
+
+    def fetch(self, node_id: NodeId, offset: int, *, index: int = 0, **options: Any) -> FetchPartitionResponse:
+        node = self.nodes[node_id]
+        partition = FetchPartition(
+            index=index,
+            fetch_offset=offset,
+            max_bytes=options.pop("partition_max_bytes", 1 << 20),
+            current_leader_epoch=options.pop("current_leader_epoch", -1),
+        )
+        target = FetchTarget(options.pop("topic", TOPIC_ID), partition)
+        wanted = {"replica": None, "max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **options}
+        answers = node.run(node.fetch_path.fetch([target], **wanted))
+        return answers[0]
+
+    def wait_led(self, node_id: NodeId, index: int = 0) -> None:
+        """Until the node has taken up the leadership that the image gives it."""
+        registration = self.image.partition(TOPIC_ID, index)
+        assert registration is not None and registration.leader == node_id
+
+        def leads() -> bool:
+            replica = self.nodes[node_id].replicas.get((TOPIC_ID, index))
+            return (
+                replica is not None
+                and replica.core.is_leader
+                and (replica.core.leader_epoch == registration.leader_epoch)
+            )
+
+        self.run_until(leads)
+
+    def core(self, node_id: NodeId, index: int = 0) -> Any:
+        return self.nodes[node_id].replicas[TOPIC_ID, index].core
+
+
+def fail_writes_of(node: Node, path: str) -> None:
+    """From now on every write and sync below `path` fails."""
+
+    def plan(operation: Operation) -> Fault | None:
+        return Fail() if operation.kind in ("pwritev", "sync") and operation.path.startswith(path) else None
+
+    node.disk.faults = plan

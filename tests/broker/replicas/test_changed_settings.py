@@ -1,0 +1,59 @@
+"""Settings that change while logs are open: which layer wins, and that logs and partition cores get them."""
+
+from __future__ import annotations
+
+from replica_cluster import TOPIC_ID, ReplicaCluster
+
+from jepsen.sim.scheduler import NS_PER_MS
+from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from quorumlog.messages.metadata_records import ConfigRecord
+
+
+def change(cluster: ReplicaCluster, kind: int, resource: str, name: str, value: str | None) -> None:
+    cluster.commit(ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=value))
+    cluster.run_for(100)
+
+
+def segment_bytes(cluster: ReplicaCluster) -> list[int]:
+    """The setting of each node's open log."""
+    logs = [node.replicas[TOPIC_ID, 0].log for node in cluster.nodes.values()]
+    return [log.config.segment_bytes for log in logs if log is not None]
+
+
+def test_the_topic_wins_over_its_broker_and_that_over_all_brokers() -> None:
+    cluster = ReplicaCluster()
+    cluster.create_topic()
+    cluster.wait_led(1)
+    cluster.run_for(500)
+    default = 1 << 30
+    assert segment_bytes(cluster) == [default] * 3
+    change(cluster, BROKER_RESOURCE, "", "segment.bytes", "3000000")
+    assert segment_bytes(cluster) == [3_000_000] * 3
+    change(cluster, BROKER_RESOURCE, "2", "segment.bytes", "2000000")
+    assert segment_bytes(cluster) == [3_000_000, 2_000_000, 3_000_000]
+    change(cluster, TOPIC_RESOURCE, "t", "segment.bytes", "1500000")
+    assert segment_bytes(cluster) == [1_500_000] * 3
+    change(cluster, TOPIC_RESOURCE, "t", "segment.bytes", None)
+    assert segment_bytes(cluster) == [3_000_000, 2_000_000, 3_000_000]
+
+
+def test_partitions_and_logs_hear_of_what_an_acknowledgement_means() -> None:
+    cluster = ReplicaCluster()
+    cluster.create_topic()
+    cluster.wait_led(1)
+    change(cluster, TOPIC_RESOURCE, "t", "durability", "replicated")
+    change(cluster, TOPIC_RESOURCE, "t", "min.insync.replicas", "2")
+    replica = cluster.nodes[1].replicas[TOPIC_ID, 0]
+    assert (replica.core.durable, replica.core.min_isr) == (False, 2)
+    assert replica.log is not None and not replica.log.config.durable
+
+
+def test_followers_hear_at_once_of_an_append_that_is_written_with_a_change() -> None:
+    cluster = ReplicaCluster()
+    cluster.create_topic(durability="replicated")
+    cluster.wait_led(1)
+    cluster.run_for(100)
+    cluster.commit(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name="segment.bytes", value="2000000"))
+    begun_ns = cluster.scheduler.now_ns
+    cluster.produce(1, "a")
+    assert cluster.scheduler.now_ns - begun_ns < 10 * NS_PER_MS

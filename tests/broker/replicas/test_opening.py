@@ -1,0 +1,87 @@
+"""A broker counts as ready once the logs that the first image assigns to it are open, or cannot be."""
+
+from __future__ import annotations
+
+import pytest
+from replica_cluster import TOPIC_ID, Node, ReplicaCluster, fail_writes_of
+
+from broker.partition.key import PartitionKey
+from broker.replicas.opening import Opening
+
+A, B = (TOPIC_ID, 0), (TOPIC_ID, 1)
+CASES: list[tuple[str, list[PartitionKey], list[PartitionKey], bool]] = [
+    ("nothing is assigned", [], [], True),
+    ("none is open", [A, B], [], False),
+    ("one of two", [A, B], [A], False),
+    ("the same one twice", [A, B], [A, A], False),
+    ("both", [A, B], [B, A], True),
+    ("others do not count", [A], [B], False),
+]
+
+
+@pytest.mark.parametrize(("expected", "settled", "done"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_done_when_all_are_settled(expected: list[PartitionKey], settled: list[PartitionKey], done: bool) -> None:
+    calls: list[bool] = []
+    opening = Opening(lambda: calls.append(opening.done))
+    opening.settled(A)  # before anything is known
+    assert not opening.done
+    opening.expect(expected)
+    for key in settled:
+        opening.settled(key)
+    assert (opening.done, calls) == (done, [True] if done else [])
+    assert (opening.left == 0) == done
+
+
+def restarted_without_power(partitions: int) -> tuple[ReplicaCluster, Node]:
+    cluster = ReplicaCluster()
+    cluster.create_topic(partitions=partitions)
+    for index in range(partitions):
+        cluster.wait_led(1, index)
+        cluster.produce(1, "a", "b", index=index)
+    cluster.nodes[2].cut_power()
+    return cluster, cluster.start(2)
+
+
+def test_a_restarted_broker_is_not_done_before_its_logs_are_open() -> None:
+    cluster, node = restarted_without_power(partitions=3)
+    seen: list[tuple[bool, int]] = []
+
+    def opened() -> bool:
+        logs = sum(replica.log is not None for replica in node.replicas.values())
+        seen.append((node.data_plane.opening.done, logs))
+        return node.data_plane.opening.done
+
+    cluster.run_until(opened)
+    assert seen[0] == (False, 0)
+    assert all(done == (logs == 3) for done, logs in seen)
+
+
+def test_a_topic_that_comes_later_is_not_waited_for() -> None:
+    cluster = ReplicaCluster()
+    cluster.run_for(100)
+    assert cluster.nodes[1].data_plane.opening.done
+    cluster.create_topic()
+    cluster.run_until(lambda: bool(cluster.nodes[1].replicas))
+    assert cluster.nodes[1].data_plane.opening.done
+
+
+def test_a_log_that_cannot_be_opened_is_not_waited_for() -> None:
+    cluster = ReplicaCluster()
+    cluster.create_topic()
+    cluster.wait_led(1)
+    cluster.nodes[2].cut_power()
+    fail_writes_of(cluster.nodes[2], "/d0")
+    node = cluster.start(2)
+    cluster.run_until(lambda: node.data_plane.opening.done)
+    assert node.failed
+
+
+def test_a_partition_without_a_leader_is_opened_too() -> None:
+    cluster, node = restarted_without_power(partitions=1)
+    registration = cluster.image.partition(TOPIC_ID, 0)
+    assert registration is not None
+    node.kill()
+    cluster.elect(-1, registration.isr)
+    node = cluster.start(2)
+    cluster.run_until(lambda: node.data_plane.opening.done)
+    assert node.log_values() == ["a", "b"]

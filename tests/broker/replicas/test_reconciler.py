@@ -1,0 +1,85 @@
+"""Which replicas a broker has after a change of the metadata, and in which order the changes are made."""
+
+from __future__ import annotations
+
+from broker.replicas.reconciler import changes_of, strays
+from quorum.metadata.delta import Delta
+from quorum.metadata.frame import MetadataRecord
+from quorum.metadata.image import EMPTY, Image
+from quorum.metadata.registration import UNASSIGNED
+from quorumlog.ids import Uuid
+from quorumlog.messages.metadata_records import (
+    ConfigRecord,
+    NodeList,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+
+ME = 1
+A, B = bytes([10]) * 16, bytes([11]) * 16
+
+
+def replay(base: Image, *records: MetadataRecord) -> tuple[Delta, Image]:
+    delta = Delta(base)
+    for record in records:
+        delta.replay(record)
+    return delta, delta.apply(base.offset + len(records), 1)
+
+
+def partition(topic: Uuid, index: int, replicas: tuple[int, ...], leader: int) -> PartitionRecord:
+    return PartitionRecord(
+        partition=index,
+        topic_id=topic,
+        replicas=replicas,
+        isr=replicas,
+        leader=leader,
+        directories=(UNASSIGNED,) * len(replicas),
+    )
+
+
+def two_topics() -> Image:
+    return replay(
+        EMPTY,
+        TopicRecord(name="a", topic_id=A),
+        TopicRecord(name="b", topic_id=B),
+        partition(A, 0, (1, 2), 1),
+        partition(A, 1, (2, 1), 2),
+        partition(A, 2, (2, 3), 2),
+        partition(B, 0, (1, 2), 1),
+    )[1]
+
+
+def test_leaders_come_before_followers_and_others_are_none_of_ours() -> None:
+    delta, image = replay(
+        EMPTY, TopicRecord(name="a", topic_id=A), partition(A, 0, (2, 1), 2), partition(A, 1, (1,), 1)
+    )
+    changes = changes_of(delta, image, ME)
+    assert [one.key for one in changes.leaders] == [(A, 1)]
+    assert [one.key for one in changes.followers] == [(A, 0)]
+    assert changes_of(delta, image, 3).leaders == changes_of(delta, image, 3).followers == ()
+
+
+def test_only_a_removed_topic_is_deleted_and_a_reassigned_replica_is_set_aside() -> None:
+    base = two_topics()
+    change = PartitionChangeRecord(partition=0, topic_id=B, replicas=NodeList(nodes=(2,)), isr=NodeList(nodes=(2,)))
+    delta, image = replay(base, RemoveTopicRecord(topic_id=A), change)
+    changes = changes_of(delta, image, ME)
+    assert changes.deleted == ((A, 0), (A, 1))
+    assert changes.moved_away == ((B, 0),)
+    assert changes.leaders == changes.followers == ()
+
+
+def test_a_setting_of_the_cluster_concerns_all_topics() -> None:
+    base = two_topics()
+    topic = ConfigRecord(resource_type=2, resource_name="b", name="retention.ms", value="5")
+    cluster = ConfigRecord(resource_type=4, resource_name="", name="retention.ms", value="5")
+    assert changes_of(*replay(base, topic), ME).reconfigured == ("b",)
+    assert changes_of(*replay(base, cluster), ME).reconfigured == ("a", "b")
+    assert changes_of(*replay(base), ME).eligible is None
+
+
+def test_strays_are_what_the_metadata_does_not_give_us() -> None:
+    held = [(B, 0), (A, 2), (A, 0), (bytes(16), 0)]
+    assert strays(held, two_topics(), ME) == [(bytes(16), 0), (A, 2)]
