@@ -130,7 +130,7 @@ class MetadataLog:
 
         self._worker.read(
             lambda: self._log.read(offset, max_bytes, upper_bound=upper_bound),
-            lambda outcome: self._tell(outcome, lambda: callback(outcome.value.data)),
+            lambda outcome: self._tell(outcome, lambda: callback(outcome.value)),
         )
 
     def close(self, on_done: Callable[[Outcome], None]) -> None:

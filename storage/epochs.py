@@ -1,4 +1,4 @@
-"""Which leader epoch wrote which offsets of one log: what truncation and fetching are decided by.
+"""Which leader epoch wrote which offsets of one log. Truncation and fetching are decided by this.
 
 Entries (epoch, start offset), both columns strictly increasing; an epoch ends where the next one starts, the last one
 at the log's end. Sources: KIP-101, KIP-279; scenarios ORACLES 3.1; format FORMATS 4.6 (`leader-epoch-checkpoint`).
@@ -81,7 +81,7 @@ class LeaderEpochCache:
         return entries[after - 1].epoch if after else None
 
     def truncate_from_end(self, end_offset: Offset) -> bool:
-        """Forget epochs that start at or after `end_offset`; a negative one does nothing. True if anything went."""
+        """Forget epochs that start at or after `end_offset`; a negative one does nothing. True if any was forgotten."""
         if end_offset < 0 or not self.entries or self.entries[-1].start_offset < end_offset:
             return False
         self.entries = tuple(entry for entry in self.entries if entry.start_offset < end_offset)

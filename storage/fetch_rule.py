@@ -27,7 +27,7 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Diverging:
-    """The asker's log left ours: of `epoch`, ours ends at `end_offset` (exclusive)."""
+    """The asker's log is not a prefix of ours: in ours, `epoch` ends at `end_offset` (exclusive)."""
 
     epoch: Epoch
     end_offset: Offset
@@ -43,7 +43,7 @@ class TakeSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class OutOfRange:
-    """The position is not on this log and no epoch says where the two parted. The log is [log_start, log_end)."""
+    """The position is not on this log and no epoch says where the two diverged. The log is [log_start, log_end)."""
 
     log_start: Offset
     log_end: Offset
@@ -51,7 +51,7 @@ class OutOfRange:
 
 FetchAnswer = Records | Diverging | TakeSnapshot | OutOfRange
 
-BOOTSTRAP = SnapshotId(0, 0)  # never offered: it holds nothing that the log does not
+BOOTSTRAP = SnapshotId(0, 0)  # never offered: the log holds everything
 
 
 def fetch_answer(
@@ -85,22 +85,23 @@ def fetch_answer(
 
 
 def _needs_snapshot(log_start: Offset, oldest: SnapshotId, offset: Offset, epoch: Epoch) -> bool:
-    """An empty asker, one before our start, at it with another history, or with an epoch that ended before it."""
+    """True for an asker that is empty or before our start, or whose last epoch differs from ours at the start."""
     if offset == 0 or offset < log_start:
         return True
     return (offset == log_start and epoch != oldest.epoch) or NO_EPOCH < epoch < oldest.epoch
 
 
 def _end_of(epochs: LeaderEpochCache, epoch: Epoch, log_end: Offset) -> EpochEnd:
-    """Where an epoch ends here; of one that we have never seen, our own last position."""
+    """Where an epoch ends here. For an epoch that we have never seen: our last epoch, and our end."""
     return epochs.end_offset_for(epoch, log_end) or EpochEnd(epochs.last_epoch, log_end)
 
 
 def truncation_point(epochs: LeaderEpochCache, log_end: Offset, diverging: Diverging) -> Offset:
-    """The exclusive end that the asker's own log is cut to after a diverging answer; log_end if nothing is cut.
+    """The exclusive end that the asker cuts its own log to after a diverging answer; log_end if nothing is cut.
 
-    Our end of that epoch, or of the largest before it if only the source has it, for nothing after that can be the
-    same; and no more than the source's end, for what the source holds after it is newer than all of ours. The next
-    fetch may diverge again, at a smaller epoch. A source without any epoch has nothing of ours: its end decides.
+    epochs, log_end: of the asker. It is the smaller of two offsets: where that epoch ends in the asker's log (or the
+    largest epoch before it, if only the source has it), because nothing after it can be the same; and the source's end,
+    because what the source holds after it is newer than all that the asker has. The next fetch may diverge again, at a
+    smaller epoch. A source without any epoch shares nothing with the asker: the source's end decides.
     """
     return min(_end_of(epochs, diverging.epoch, log_end).end_offset, diverging.end_offset, log_end)

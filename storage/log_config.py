@@ -18,8 +18,10 @@ class LogConfig:
     index_interval_bytes: int = 4096  # index.interval.bytes
     durable: bool = True  # durability=synced; False is durability=replicated, Kafka's page-cache rule (DESIGN §6)
     flush_messages: int = NEVER  # flush.messages: so many records are not acknowledged before they are synced
-    flush_ms: int = NEVER  # flush.ms: the longest that an append waits for its sync; whoever has a clock asks for it
-    remembers_producers: bool = False  # so that a repeated batch is known (storage/producer_state.py)
+    flush_ms: int = (
+        NEVER  # flush.ms: the longest that an append waits for its sync; the caller, who has a clock, requests it
+    )
+    remembers_producers: bool = False  # so that a repeated batch is recognized (storage/producer_state.py)
 
     def __post_init__(self) -> None:
         assert MIN_SEGMENT_BYTES <= self.segment_bytes <= MAX_POSITION, self.segment_bytes

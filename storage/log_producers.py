@@ -1,12 +1,12 @@
-"""The producer state of one log beside its segments: noted as they grow, saved, and found again after a start or a cut.
+"""The producer state of one log: updated by appends, saved in snapshots, and rebuilt after a start or a truncation.
 
 Rules:
 
 1. A snapshot is written where a segment begins and at a clean close. Its bytes are durable with the next sync.
 2. A snapshot past the log's end describes records that are gone. Its name is gone from the disk before other records
    take their offsets: `cut` and `clear` only unlink, the caller syncs the directory before it appends.
-3. What no snapshot says is read from the batch headers behind it; an unreadable snapshot is deleted and an older one
-   taken. Where a batch is unreadable too, the rest of its segment is left out: the log's readers will say so.
+3. What comes after the newest snapshot is read from the batch headers. An unreadable snapshot is deleted and an older
+   one taken. Where a batch is unreadable too, the rest of its segment is left out: reading the log reports it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from collections.abc import Sequence
 
 from quorumlog.ids import Offset
 from storage.disk import Disk, write_fully
+from storage.log_file import CorruptBatch
 from storage.names import parse_snapshot_name, snapshot_name
 from storage.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
 from storage.producer_state import ProducerEntry, ProducerStates
-from storage.segment import CorruptBatch, Segment
+from storage.segment import Segment
 
 
 class LogProducers:
-    """Open with `LogProducers.load`. `entry` may be asked by any thread, the rest is the writer's."""
+    """Open with `LogProducers.load`. Any thread may call `entry`, only the log's writer the rest."""
 
     def __init__(self, disk: Disk, path: str) -> None:
         self.states = ProducerStates()
@@ -32,11 +33,11 @@ class LogProducers:
 
     @classmethod
     def load(cls, disk: Disk, path: str, segments: Sequence[Segment], end_offset: Offset) -> LogProducers:
-        """The state at `end_offset`, of a log that was recovered. What it removes is gone durably. Raises DiskError."""
+        """The state at `end_offset` of a recovered log. Stray snapshots are removed durably. Raises DiskError."""
         producers = cls(disk, path)
         offsets = [parse_snapshot_name(name) for name in disk.list(path)]
         producers._snapshots = [offset for offset in offsets if offset is not None]
-        if producers._forget_strays(segments, end_offset):
+        if producers._remove_strays(segments, end_offset):
             disk.sync_directory(path)
         producers._rebuild(segments, end_offset)
         return producers
@@ -45,7 +46,7 @@ class LogProducers:
         return self.states.entries.get(producer_id)
 
     def save(self, offset: Offset) -> None:
-        """Write what is known of all batches before `offset`, unless that was done. `sync` makes the bytes durable."""
+        """Write the snapshot of all batches before `offset`, if there is none. `sync` makes its bytes durable."""
         if offset in self._snapshots:
             return
         path = self._file_path(offset)
@@ -64,23 +65,23 @@ class LogProducers:
         self._unsynced.clear()
 
     def cut(self, end_offset: Offset) -> None:
-        """The log will end there. Snapshots past it go; `reload` comes once the segments are cut."""
+        """The log will end there: remove the snapshots past it. `reload` follows once the segments are cut."""
         for offset in [offset for offset in self._snapshots if offset > end_offset]:
             self._remove(offset)
 
     def reload(self, segments: Sequence[Segment], end_offset: Offset) -> None:
-        """The log ends at `end_offset` now. Reads it again only where a producer had written past that."""
-        if self.states.reach(end_offset):
+        """The log ends at `end_offset` now. The state is rebuilt if a batch of a producer was cut."""
+        if self.states.end_offset > end_offset:
             self._rebuild(segments, end_offset)
 
     def clear(self) -> None:
-        """The log begins anew: nothing that was known counts any more."""
+        """The log is emptied: forget all producers and remove all snapshots."""
         self.states = ProducerStates()
         for offset in list(self._snapshots):
             self._remove(offset)
 
     def start_at(self, base_offset: Offset) -> None:
-        """Segments before `base_offset` are gone, and with them their snapshots; the newest one stays."""
+        """Segments before `base_offset` are gone: remove their snapshots, too. The newest snapshot always stays."""
         for offset in [offset for offset in self._snapshots[:-1] if offset < base_offset]:
             self._remove(offset)
 
@@ -99,17 +100,17 @@ class LogProducers:
         self.states = states
 
     def _newest(self, end_offset: Offset) -> tuple[Offset, ProducerStates]:
-        """The newest readable snapshot up to `end_offset`; the beginning of everything where there is none."""
+        """The newest readable snapshot up to `end_offset`; an empty state at offset 0 where there is none."""
         for offset in reversed([offset for offset in self._snapshots if offset <= end_offset]):
             path = self._file_path(offset)
             try:
-                return offset, ProducerStates(decode_snapshot(path, self._disk.read_bytes(path)))
+                return offset, ProducerStates(decode_snapshot(path, self._disk.read_bytes(path)), offset)
             except CorruptSnapshot:
                 self._remove(offset)
         return 0, ProducerStates()
 
-    def _forget_strays(self, segments: Sequence[Segment], end_offset: Offset) -> bool:
-        """Keep what lies at a segment's begin and the newest one. True if anything went."""
+    def _remove_strays(self, segments: Sequence[Segment], end_offset: Offset) -> bool:
+        """Keep the snapshots at the start of a segment, and the newest one. True if any was removed."""
         bases = {segment.base_offset for segment in segments}
         usable = [offset for offset in self._snapshots if offset <= end_offset]
         strays = [o for o in self._snapshots if o > end_offset or (o not in bases and o != usable[-1])]
@@ -129,7 +130,7 @@ class LogProducers:
 def _replay(segment: Segment, start: Offset, states: ProducerStates) -> None:
     """Note every batch of a segment from `start` on."""
     try:
-        for _, header in segment.walk(segment.find(start, segment.size), segment.size):
+        for _, header in segment.log.walk(segment.find(start, segment.size), segment.size):
             states.note(header)
     except CorruptBatch:
         return

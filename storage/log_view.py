@@ -1,13 +1,12 @@
-"""What readers of a log see: one immutable picture of it, and how a range of it is found and read.
+"""What readers of a log see: one immutable view of it, and how a range of offsets is found and read in it.
 
-The writer publishes a new view after each change has happened; a reader takes one and works with that, so it sees
+The writer publishes a new view after each change has happened. A reader takes one and works with that, so it sees
 records only after their write has returned, whatever the writer does meanwhile (RELIABILITY 6.1.8).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
@@ -25,36 +24,18 @@ class OffsetOutOfRange(Exception):
         self.offset, self.start, self.end = offset, start, end
 
 
-@dataclass(frozen=True, slots=True)
-class FileRange:
-    """Whole batches, as bytes of one segment's file."""
-
-    segment: Segment
-    position: int
-    length: int  # 0: nothing to read
-
-
-@dataclass(frozen=True, slots=True)
-class LogSlice:
-    """Whole batches. The first may begin before the offset asked for, none ends after the bound.
-
-    position: bytes from the start of the segment's file to `data`; segment_base: that segment's base offset.
-    """
-
-    data: bytes
-    position: int
-    segment_base: Offset
-
-
 class LogView(NamedTuple):
-    """Published state. Segments in order of base offset, never none; last_size: bytes published of the last one."""
+    """Published state. Segments in order of base offset, never none; each ends where the next one begins.
+
+    bases: of the segments. last_size: bytes published of the last one. end_offset: exclusive.
+    """
 
     path: str
     segments: tuple[Segment, ...]
-    bases: tuple[Offset, ...]  # of the segments
+    bases: tuple[Offset, ...]
     last_size: int
     start_offset: Offset
-    end_offset: Offset  # exclusive
+    end_offset: Offset
 
     def limit(self, number: int) -> int:
         """Published bytes of a segment."""
@@ -64,18 +45,22 @@ class LogView(NamedTuple):
         """Which segment an offset belongs to."""
         return max(0, bisect_right(self.bases, offset) - 1)
 
-    def locate(self, offset: Offset, max_bytes: int, upper_bound: Offset, min_one_batch: bool) -> FileRange:
+    def read(self, offset: Offset, max_bytes: int, upper_bound: Offset) -> bytes:
         """See `Log.read`."""
         if not self.start_offset <= offset <= self.end_offset:
             raise OffsetOutOfRange(self.path, offset, self.start_offset, self.end_offset)
+        if offset >= upper_bound or offset >= self.end_offset:
+            return b""
         number = self.number_for(offset)
-        if offset >= min(upper_bound, self.end_offset):
-            return FileRange(self.segments[number], 0, 0)
-        start = self.segments[number].find(offset, self.limit(number))
-        while start == self.limit(number) and number + 1 < len(self.segments):
-            number, start = number + 1, 0  # compaction left nothing of this segment's end
-        segment, limit = self.segments[number], self._limit_below(number, upper_bound)
-        return FileRange(segment, start, _length(segment, start, limit, max_bytes, min_one_batch))
+        segment = self.segments[number]
+        start = segment.find(offset, self.limit(number))
+        limit = self._limit_below(number, upper_bound)
+        if start >= limit:
+            return b""
+        end = segment.floor_boundary(start + max_bytes, limit)
+        if end <= start:
+            end = segment.batch_end(start, limit)
+        return segment.log.read(start, end - start)
 
     def _limit_below(self, number: int, upper_bound: Offset) -> int:
         """Where a segment's batches end that hold nothing at or after `upper_bound`."""
@@ -89,12 +74,3 @@ def view_of(path: str, segments: tuple[Segment, ...], start_offset: Offset, end_
     """The view of everything that these segments hold now."""
     bases = tuple(segment.base_offset for segment in segments)
     return LogView(path, segments, bases, segments[-1].size, start_offset, end_offset)
-
-
-def _length(segment: Segment, start: int, limit: int, max_bytes: int, min_one_batch: bool) -> int:
-    if start >= limit:
-        return 0
-    end = segment.boundary(start + max_bytes, limit)
-    if end <= start and min_one_batch:
-        end = segment.batch_end(start, limit)
-    return max(0, end - start)

@@ -1,10 +1,10 @@
-"""Offset index of one segment: where in the file to begin looking for an offset.
+"""Offset index of one segment: where in the log file to begin looking for an offset.
 
 One entry every `index.interval.bytes`: (last offset of a batch, position of that batch). On disk, `.index`: pairs of
 big-endian i32 (offset relative to the segment's base, position), FORMATS 4.4. In memory two flat arrays.
 
-An index is a cache. It is written when its segment is closed for writing, never synced, and believed only as far as the
-log agrees: the segment checks the batch at a looked-up position and falls back to its first byte (storage/segment.py).
+The index is believed only as far as the log agrees: the segment compares the batch at a looked-up position with the
+entry and falls back to the first byte (storage/segment.py).
 
 One thread changes an index, any may look things up meanwhile: both columns hang on one name, positions are appended
 before offsets, a look-up takes its length from the offsets, and truncation replaces the arrays.
@@ -15,9 +15,15 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import islice
 from operator import lt
 from typing import NamedTuple
+
+from quorumlog.ids import Offset
+from storage.disk import Disk, FileMissing, write_fully
+from storage.log_file import LogFile
+from storage.segment_file import IndexedBatch, suffixed
 
 ENTRY_BYTES = 8
 MAX_RELATIVE_OFFSET = 2**31 - 1
@@ -38,7 +44,7 @@ START = IndexEntry(-1, 0)
 
 
 class CorruptIndex(Exception):
-    """An index file that cannot be one. Nobody is told but the segment, which scans its log instead."""
+    """The content of an index file is impossible. Only the index file sees this: it is built again from the log."""
 
 
 class OffsetIndex:
@@ -112,3 +118,97 @@ class OffsetIndex:
 
 def _increases(column: array[int]) -> bool:
     return not column or (column[0] >= 0 and all(map(lt, column, islice(column, 1, None))))
+
+
+class OffsetIndexFile:
+    """A `SegmentCache`: the offset index of a segment and its `.index` file."""
+
+    def __init__(
+        self, disk: Disk, live_path: str, base_offset: Offset, log: LogFile, interval_bytes: int, suffix: str = ""
+    ) -> None:
+        self.path = suffixed(live_path, suffix)
+        self._live_path = live_path
+        self._disk, self._base_offset, self._log, self._interval = disk, base_offset, log, interval_bytes
+        self._index: OffsetIndex | None = None
+        self._loaded: dict[None, OffsetIndex] = {}  # at most one: the first thread that loads it wins
+
+    @property
+    def index(self) -> OffsetIndex:
+        """Loaded or built at the first use. Raises CorruptBatch where the log cannot be walked."""
+        index = self._index
+        return index if index is not None else self._keep(self._load())
+
+    @property
+    def size(self) -> int:
+        return ENTRY_BYTES * len(self.index)
+
+    def create(self) -> None:
+        self._loaded = {}
+        self._keep(OffsetIndex())
+
+    def note(self, batches: Sequence[IndexedBatch], position: int) -> None:
+        """A batch is indexed if it begins more than the interval after the last one that was."""
+        index = self.index
+        due = index.last_position + self._interval
+        for batch in batches:
+            if position > due:
+                index.append(batch.last_offset - self._base_offset, position)
+                due = position + self._interval
+            position += batch.size
+
+    def truncate_to(self, position: int) -> None:
+        self.index.truncate_to(position)
+
+    def distrust(self) -> None:
+        """The log does not agree with the index: from now on the segment is searched from its first byte."""
+        self.index.truncate_to(0)
+
+    def last_entry(self) -> IndexEntry:
+        """The last entry, without loading the others: a hint, like every entry. START where there is none."""
+        if self._index is None:
+            try:
+                return self._read_last().floor_position(MAX_POSITION)
+            except (FileMissing, CorruptIndex):
+                pass
+        return self.index.floor_position(MAX_POSITION)
+
+    def flush(self) -> None:
+        """Leave the index for the next start. Not synced, not atomic: it is a cache."""
+        file = self._disk.open(self.path, create=True)
+        content = self.index.encode()
+        write_fully(file, self.path, [content], 0)
+        file.truncate(len(content))
+        file.close()
+
+    def rename(self, suffix: str) -> None:
+        renamed = suffixed(self._live_path, suffix)
+        if self._disk.exists(self.path):
+            self._disk.rename(self.path, renamed)
+        self.path = renamed
+
+    def remove(self) -> None:
+        if self._disk.exists(self.path):
+            self._disk.unlink(self.path)
+
+    def _keep(self, index: OffsetIndex) -> OffsetIndex:
+        self._index = self._loaded.setdefault(None, index)
+        return self._index
+
+    def _read_last(self) -> OffsetIndex:
+        file = self._disk.open(self.path)
+        content = file.pread(max(0, file.size() - ENTRY_BYTES), ENTRY_BYTES)
+        file.close()
+        return OffsetIndex.decode(content, self._log.size)
+
+    def _load(self) -> OffsetIndex:
+        try:
+            return OffsetIndex.decode(self._disk.read_bytes(self.path), self._log.size)
+        except (FileMissing, CorruptIndex):
+            return self._build()
+
+    def _build(self) -> OffsetIndex:
+        built = OffsetIndexFile(self._disk, self._live_path, self._base_offset, self._log, self._interval)
+        built.create()
+        for position, header in self._log.walk(0, self._log.size):
+            built.note((header,), position)
+        return built.index

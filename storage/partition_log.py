@@ -190,7 +190,7 @@ class PartitionLog:
         assert log.end_offset == start and base < start < batches[0].next_offset
         self._directories.log_starts.raise_to(self.partition, start)
         self._empty(base)
-        log.append(batches)
+        log.append(batches, gaps=True)
         log.advance_start(start)
         if log.must_sync:
             log.sync()
@@ -251,7 +251,7 @@ def checkpoint_logs(directories: PartitionDirectories, held: Iterable[PartitionL
 
 def _starts_with_its_first_segment(log: Log) -> bool:
     """True where that is durable, too: no removal of an earlier segment waits for its sync."""
-    return log.start_offset == log.segment_bases[0] and not log.is_dirty
+    return log.start_offset == log.segment_bases[0] and not log.unsynced
 
 
 def _holds_no_records(directories: PartitionDirectories, path: str) -> bool:

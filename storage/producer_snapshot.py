@@ -1,8 +1,8 @@
 """`<offset>.snapshot`: what a log remembers of its producers before an offset, so that a start need not read it all.
 
 Layout: FORMATS 4.5, Kafka's `ProducerSnapshot`. Kafka keeps a producer's newest batch only, and after a restart refuses
-a repetition of the four before it. We write an entry for each remembered batch, oldest first: a reader that takes the
-last word on a producer, as Kafka does, finds what it expects, and we find all five (docs/decisions/0003).
+a repetition of the four before it. We write an entry for each remembered batch, oldest first: a reader that takes a
+producer's last entry, as Kafka does, finds what it expects, and we find all five (docs/decisions/0003).
 
 The file is written in place; its checksum is what rejects a torn one.
 """
@@ -28,7 +28,7 @@ assert _HEAD.size == 10 and _ENTRY.size == 46
 
 
 class CorruptSnapshot(Exception):
-    """A snapshot that is not what its format says. It is deleted: the log says the same, more slowly."""
+    """A snapshot with an impossible content. It is deleted: the log holds the same, and is read instead."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}; it is deleted, and rebuilt from the log")
@@ -66,7 +66,7 @@ def decode_snapshot(path: str, content: bytes) -> dict[int, ProducerEntry]:
 
 
 def _joined(entry: ProducerEntry | None, epoch: int, batch: Remembered) -> tuple[Remembered, ...]:
-    """What the rows so far remember. Another epoch, or a row without a batch, leaves nothing of those before it."""
+    """The batches of the rows read so far. Another epoch, or a row without a batch, drops those before it."""
     if batch.last_offset < 0:
         return ()
     known = entry.batches if entry is not None and entry.epoch == epoch else ()

@@ -1,20 +1,20 @@
 """What a log remembers of the producers that number their batches, so that a repeated batch is stored once.
 
-An entry per producer: its epoch and its last five batches, for a producer may have five under way. Rules (FEATURES 1.4,
-ORACLES 3.6, Kafka's `ProducerAppendInfo`):
+An entry per producer: its epoch and its last five batches, because a producer may have five in flight. Rules
+(FEATURES 1.4, ORACLES 3.6, Kafka's `ProducerAppendInfo`):
 
 1. A batch of the entry's epoch with the sequences of a remembered one is a repetition: it is answered, not appended.
 2. Otherwise the sequences go on where they ended, and from 2^31 - 1 to 0. A new epoch begins at 0.
 3. An older epoch is refused.
-4. A producer that nobody knows may begin anywhere: retention or expiry may have taken what it wrote before.
+4. An unknown producer may begin anywhere: retention or expiry may have removed what it wrote before.
 
 Only a leader checks; a follower and a replay take what was appended. The state is therefore a function of the batches
 in the log alone, up to what was forgotten (rules 5 and 6):
 
-5. Beyond `MAX_PRODUCERS` whoever wrote longest ago is forgotten.
-6. Whoever wrote nothing for `producer.id.expiration.ms` is forgotten. That time runs from when its silence was first
-   noticed, not, as Kafka has it, by the timestamps of its records: history that is loaded today would be forgotten at
-   once, and its next retry doubled.
+5. Beyond `MAX_PRODUCERS` the producer that wrote longest ago is forgotten.
+6. A producer that wrote nothing for `producer.id.expiration.ms` is forgotten. That time runs from when its silence was
+   first noticed. Kafka goes by the timestamps of the records instead; then history that is loaded today would be
+   forgotten at once, and its next retry doubled.
 
 Pure. Entries are immutable: any thread may look one up while the log's writer changes others.
 """
@@ -34,7 +34,7 @@ NO_OFFSET = -1
 
 
 class NumberedBatch(Protocol):
-    """What is asked of a batch: a stored one, or the header of one that a client sent (whose offsets begin anywhere).
+    """What the rules need of a batch: a stored one, or the header of one that a client sent (its offsets mean nothing).
 
     A control batch has an epoch but no sequence.
     """
@@ -60,10 +60,6 @@ class Remembered(NamedTuple):
     last_offset: Offset
     offset_delta: int
     timestamp: int  # ms, the batch's largest
-
-    @property
-    def first_sequence(self) -> int:
-        return (self.last_sequence - self.offset_delta) % SEQUENCES
 
     @property
     def base_offset(self) -> Offset:
@@ -111,7 +107,7 @@ def check(entry: ProducerEntry | None, batch: NumberedBatch) -> Remembered | Non
 
 
 def after(entry: ProducerEntry | None, batch: NumberedBatch) -> ProducerEntry:
-    """The entry once `batch` was appended, whatever it says."""
+    """The entry once `batch` was appended, without any check."""
     batches = entry.batches if entry is not None and entry.epoch == batch.producer_epoch else ()
     if batch.base_sequence != NO_SEQUENCE:
         delta = batch.last_offset - batch.base_offset
@@ -122,11 +118,16 @@ def after(entry: ProducerEntry | None, batch: NumberedBatch) -> ProducerEntry:
 
 
 class ProducerStates:
-    """The entries of one log, whoever wrote longest ago first. Changed by the log's writer only."""
+    """The entries of one log, the producer that wrote longest ago first. Changed by the log's writer only.
 
-    def __init__(self, entries: dict[int, ProducerEntry] | None = None) -> None:
+    end_offset: one past the last batch of a producer that was noted, control batches included. A snapshot does not say
+    it: then the offset where the snapshot was taken. A truncation below it changes the state.
+    """
+
+    def __init__(self, entries: dict[int, ProducerEntry] | None = None, end_offset: Offset = 0) -> None:
         self.entries: dict[int, ProducerEntry] = entries or {}
-        self._silent_since_ms: dict[int, int] = {}  # of those that wrote nothing since the last `expire`
+        self.end_offset = end_offset
+        self._silent_since_ms: dict[int, int] = {}  # of producers that wrote nothing since the last `expire`
 
     def note(self, batch: NumberedBatch) -> None:
         """`batch` is in the log now. One without a producer changes nothing."""
@@ -134,19 +135,16 @@ class ProducerStates:
         if producer_id == NO_PRODUCER:
             return
         self.entries[producer_id] = after(self.entries.pop(producer_id, None), batch)
+        self.end_offset = batch.last_offset + 1
         self._silent_since_ms.pop(producer_id, None)
         if len(self.entries) > MAX_PRODUCERS:
             self._forget(next(iter(self.entries)))
 
     def expire(self, now_ms: int, max_silence_ms: int) -> None:
-        """Forget whoever was silent for so long. now_ms: monotonic; called from time to time."""
+        """Forget producers that were silent for so long. now_ms: monotonic; called from time to time."""
         for producer_id in list(self.entries):
             if now_ms - self._silent_since_ms.setdefault(producer_id, now_ms) >= max_silence_ms:
                 self._forget(producer_id)
-
-    def reach(self, offset: Offset) -> bool:
-        """True if a batch at or after `offset` is remembered: then a truncation to it changes the state."""
-        return any(entry.last_offset >= offset for entry in self.entries.values())
 
     def _forget(self, producer_id: int) -> None:
         del self.entries[producer_id]

@@ -1,107 +1,231 @@
-"""Reading a segment as if nothing about it were known: how far its batches are whole and follow one another.
+"""Opening a log: which of its files count, how far it goes, and what has to be repaired first.
 
-Used when a log was not closed cleanly. Rules (RELIABILITY 6.1, ORACLES 3.2): the log ends before the first batch that
-is torn, fails its checksum, goes back in offset or in epoch, or, above the recovery point, leaves a hole; what comes
-after is cut, however good it looks. Below the recovery point a hole is what compaction leaves.
+Passes, in order:
+
+1. Leftovers of interrupted work are removed, and caches without a log file.
+2. The epochs are read from their checkpoint.
+3. The segments are split into those that are trusted and those that are scanned, by the rules below.
+4. The scan finds where the log ends (storage/segment_scan.py). What follows is removed, what is kept is made durable:
+   it may have been in memory only, if a process was killed.
+5. The epochs are cut to the log's range: a crash may have kept older ones, or newer ones, than its records.
+6. The producers are read from their newest snapshot and the records behind it (storage/log_producers.py).
+
+Which segments are trusted:
+
+1. After a clean stop: all. Otherwise: those before the one that holds the recovery point, for everything before the
+   recovery point was synced once. A durable log keeps all but its last segment synced (storage/log_append.py), so there
+   even a recovery point that is wrong by accident hides no damage.
+2. None, if the checkpoint of the epochs is missing: every record has an epoch, so the log has to be read.
+3. None, if the log turns out to end before its recovery point. Records that were synced are gone, or the point is
+   another log's: either way it says nothing about this one, and all segments are scanned. A clean stop is not believed
+   then either.
+4. Only those before the first one that does not end where the next one begins. That one is scanned. If it still does
+   not meet the next one, there is a hole, and the log ends before it.
+
+Nothing is cut that another version wrote: then opening raises UnknownFormat.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from quorumlog.ids import Epoch, Offset
-from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import BATCH_OVERHEAD, BatchHeader, parse_header, verify_crc
-from storage.disk import File
-from storage.epochs import LeaderEpochCache
-from storage.offset_index import OffsetIndex
+from quorumlog.ids import Offset
+from storage.atomic import TEMPORARY_SUFFIX, write_atomically
+from storage.disk import Disk, FileMissing, parent_of
+from storage.epochs import CHECKPOINT_NAME, LeaderEpochCache
+from storage.log_config import LogConfig
+from storage.log_file import CorruptBatch
+from storage.log_producers import LogProducers
+from storage.names import LOG_SUFFIX, parse_segment_name
+from storage.offset_index import MAX_RELATIVE_OFFSET
 from storage.segment import Segment
+from storage.segment_scan import Scan
+from storage.text_checkpoint import CorruptCheckpoint
 
-SCAN_BYTES = 1 << 20  # read at once
+_LEFTOVERS = (TEMPORARY_SUFFIX, ".deleted", ".cleaned")  # of interrupted work; never needed
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryReport:
-    """What opening a log found. scanned_bytes: verified by checksum. cut_bytes: thrown away at the end."""
+    """What opening a log found. scanned_bytes: verified by checksum. cut_bytes: removed from the log's end."""
 
     scanned_bytes: int = 0
     cut_bytes: int = 0
     reason: str = ""  # why the log ends where it ends, if something was cut
-    lost_below_recovery_point: bool = False  # synced records are gone: this replica no longer holds all it acknowledged
+    has_hole: bool = False  # it ends there because a segment does not begin where the one before it ends
+    lost_below_recovery_point: bool = False  # the log ends before its recovery point, which was not believed
 
 
 @dataclass(frozen=True, slots=True)
-class ScanRules:
-    """recovery_point: records before it were synced once. holes_below: before it offsets may be missing."""
+class LoadedLog:
+    """A log as its files now are. segments: at least one, in order. producers: None where none are remembered."""
 
-    recovery_point: Offset
-    holes_below: Offset
-    index_interval_bytes: int
-
-
-@dataclass(slots=True)
-class Scan:
-    """A pass over consecutive segments. Follows offsets and epochs from one to the next."""
-
-    rules: ScanRules
+    segments: tuple[Segment, ...]
     epochs: LeaderEpochCache
-    next_offset: Offset
-    last_epoch: Epoch
-    reason: str = ""  # set once something does not fit: the log ends there
-
-    def follows(self, base_offset: Offset) -> bool:
-        """True if records may go on at `base_offset`: right here, or after a hole that compaction may have left."""
-        return base_offset == self.next_offset or self.next_offset < base_offset <= self.rules.holes_below
-
-    def segment(self, segment: Segment) -> None:
-        """Scan one segment, which takes on its valid size and a new index. `reason` then says why it is cut, if so."""
-        index, end = OffsetIndex(), 0
-        self.next_offset = max(self.next_offset, segment.base_offset)
-        for position, header in self._valid_batches(segment.file, segment.file.size()):
-            if position - index.last_position > self.rules.index_interval_bytes:
-                index.append(header.last_offset - segment.base_offset, position)
-            end = position + header.size
-            self.next_offset, self.last_epoch = header.next_offset, header.leader_epoch
-            self.epochs.assign(header.leader_epoch, header.base_offset)
-        if self.reason:
-            self.reason = f"{segment.path} at byte {end}: {self.reason}"
-        segment.adopt(end, index)
-
-    def _valid_batches(self, file: File, size: int) -> Iterator[tuple[int, BatchHeader]]:
-        window, position = _Window(file), 0
-        try:
-            while position < size:
-                header = parse_header(*window.at(position, BATCH_OVERHEAD))
-                if header.size > size - position:
-                    raise CorruptRecords(position, f"a batch of {header.size} bytes, {size - position} are left")
-                self._must_follow(header)
-                data, at = window.at(position, header.size)
-                verify_crc(data, replace(header, position=at))
-                yield position, header
-                position += header.size
-        except CorruptRecords as error:
-            self.reason = error.reason
-
-    def _must_follow(self, header: BatchHeader) -> None:
-        if not self.follows(header.base_offset) or header.leader_epoch < max(0, self.last_epoch):
-            raise CorruptRecords(
-                header.position,
-                f"offset {header.base_offset} of epoch {header.leader_epoch} cannot follow "
-                f"offset {self.next_offset - 1} of epoch {self.last_epoch}",
-            )
+    end_offset: Offset
+    recovery: RecoveryReport
+    producers: LogProducers | None = None
 
 
-class _Window:
-    """A file read front to back in large pieces."""
+def load(disk: Disk, path: str, config: LogConfig, recovery_point: Offset, clean: bool) -> LoadedLog:
+    """See `Log.open`."""
+    loaded = _load_records(disk, path, config, recovery_point, clean)
+    if not config.remembers_producers:
+        return loaded
+    return replace(loaded, producers=LogProducers.load(disk, path, loaded.segments, loaded.end_offset))
 
-    def __init__(self, file: File) -> None:
-        self._file = file
-        self._start, self._data = 0, b""
 
-    def at(self, position: int, length: int) -> tuple[bytes, int]:
-        """(bytes, index) such that bytes[index:] holds `length` bytes from `position`, as far as the file goes."""
-        index = position - self._start
-        if index + length > len(self._data):
-            self._start, self._data, index = position, self._file.pread(position, max(length, SCAN_BYTES)), 0
-        return self._data, index
+def _load_records(disk: Disk, path: str, config: LogConfig, recovery_point: Offset, clean: bool) -> LoadedLog:
+    segments = _find_segments(disk, path, config)
+    if not segments:
+        return _create(disk, path, config, recovery_point)
+    epochs = _read_epochs(disk, path)
+    before = epochs.entries
+    loaded = _recover(disk, path, segments, epochs, recovery_point, clean)
+    epochs.truncate_from_start(segments[0].base_offset)
+    epochs.truncate_from_end(loaded.end_offset)
+    if epochs.entries != before:
+        write_atomically(disk, f"{path}/{CHECKPOINT_NAME}", epochs.render())
+    return loaded
+
+
+# --- passes 1 and 2: files ---
+
+
+def _find_segments(disk: Disk, path: str, config: LogConfig) -> list[Segment]:
+    """A segment for every `.log` file. Files whose names mean nothing here are left alone."""
+    try:
+        names = disk.list(path)
+    except FileMissing:
+        disk.make_directory(path)
+        disk.sync_directory(parent_of(path))
+        return []
+    parsed = {name: found for name in names if (found := parse_segment_name(name)) is not None}
+    bases = [base for base, suffix in parsed.values() if suffix == LOG_SUFFIX]
+    for name in names:
+        is_orphan = name in parsed and parsed[name][0] not in bases
+        if is_orphan or name.endswith(_LEFTOVERS):
+            disk.unlink(f"{path}/{name}")
+    return [Segment(disk, path, base, config.index_interval_bytes) for base in bases]
+
+
+def _create(disk: Disk, path: str, config: LogConfig, recovery_point: Offset) -> LoadedLog:
+    segment = Segment(disk, path, 0, config.index_interval_bytes)
+    segment.create()
+    disk.sync_directory(path)
+    report = RecoveryReport(lost_below_recovery_point=recovery_point > 0)
+    return LoadedLog((segment,), LeaderEpochCache(), 0, report)
+
+
+def _read_epochs(disk: Disk, path: str) -> LeaderEpochCache:
+    """Empty where the checkpoint is missing, unreadable or empty."""
+    checkpoint = f"{path}/{CHECKPOINT_NAME}"
+    try:
+        return LeaderEpochCache.parse(checkpoint, disk.read_bytes(checkpoint))
+    except (FileMissing, CorruptCheckpoint):
+        return LeaderEpochCache()
+
+
+# --- pass 3: which segments are trusted ---
+
+
+def _recover(
+    disk: Disk, path: str, segments: list[Segment], epochs: LeaderEpochCache, recovery_point: Offset, clean: bool
+) -> LoadedLog:
+    first = _first_scanned(segments, recovery_point, clean) if epochs.entries else 0
+    if first == len(segments):
+        end_offset = segments[-1].end_offset()
+        if end_offset >= recovery_point:
+            return LoadedLog(tuple(segments), epochs, end_offset, RecoveryReport())
+        first = 0
+    scan = _scan_from(first, segments, epochs)
+    if scan.end_offset < recovery_point and first > 0:
+        scan = _scan_from(0, segments, epochs)
+    return _cut(disk, path, segments, scan, epochs, recovery_point)
+
+
+def _first_scanned(segments: list[Segment], recovery_point: Offset, clean: bool) -> int:
+    """Number of the first segment to scan; len(segments) where all are trusted."""
+    if clean:
+        first = len(segments)
+    else:
+        first = max([n for n, segment in enumerate(segments) if segment.base_offset <= recovery_point], default=0)
+    for number, segment in enumerate(segments[:first]):
+        successor = segments[number + 1].base_offset if number + 1 < len(segments) else None
+        if not _ends_at(segment, successor):
+            return number
+        if successor is not None:
+            segment.log.release()  # it may never be read: thousands of descriptors for nothing
+    return first
+
+
+def _ends_at(segment: Segment, successor: Offset | None) -> bool:
+    """True if a segment ends where the next one begins; for the last one, if it ends where a segment can end."""
+    try:
+        end = segment.end_offset()
+    except CorruptBatch:
+        return False
+    return end == successor if successor is not None else 0 <= end - segment.base_offset <= MAX_RELATIVE_OFFSET + 1
+
+
+# --- pass 4: where the log ends ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """first, kept: segments [first, kept) were scanned and stay, those after them do not."""
+
+    first: int
+    kept: int
+    sizes: list[int]  # of the segments from `first` on, before anything was cut
+    end_offset: Offset
+    reason: str
+    has_hole: bool
+
+
+def _scan_from(first: int, segments: list[Segment], epochs: LeaderEpochCache) -> _Scanned:
+    """The epochs of what is scanned are forgotten first: the batches say them again."""
+    suspect = segments[first:]
+    for segment in suspect:
+        segment.log.file.drop_cached()  # the process before may have ended because a sync failed
+    sizes = [segment.log.file.size() for segment in suspect]
+    epochs.truncate_from_end(suspect[0].base_offset)
+    scan, kept, has_hole = Scan(epochs, suspect[0].base_offset), first, False
+    for number, segment in enumerate(suspect, first):
+        has_hole = segment.base_offset != scan.next_offset and not scan.reason
+        if has_hole:
+            scan.reason = f"{segment.log.path} begins where offset {scan.next_offset} should follow"
+        if scan.reason:
+            break
+        scan.segment(segment, segments[number + 1].base_offset if number + 1 < len(segments) else None)
+        kept = number + 1
+    return _Scanned(first, kept, sizes, scan.next_offset, scan.reason, has_hole)
+
+
+def _cut(
+    disk: Disk, path: str, segments: list[Segment], scan: _Scanned, epochs: LeaderEpochCache, recovery_point: Offset
+) -> LoadedLog:
+    scanned, dropped = segments[scan.first : scan.kept], segments[scan.kept :]
+    _repair(disk, path, scanned, dropped)
+    report = RecoveryReport(
+        scanned_bytes=sum(scan.sizes[: len(scanned)]),
+        cut_bytes=sum(scan.sizes) - sum(segment.size for segment in scanned),
+        reason=scan.reason,
+        has_hole=scan.has_hole,
+        lost_below_recovery_point=scan.end_offset < recovery_point,
+    )
+    return LoadedLog(tuple(segments[: scan.kept]), epochs, scan.end_offset, report)
+
+
+def _repair(disk: Disk, path: str, kept: list[Segment], dropped: list[Segment]) -> None:
+    """Names first, the last one first, then bytes: a crash in between leaves a prefix of the log for the next try."""
+    for segment in reversed(dropped):
+        segment.remove()
+    for segment in kept:
+        segment.remove_caches()
+    disk.sync_directory(path)
+    for segment in kept:
+        segment.log.cut()
+        segment.log.flush()
+    for segment in kept[:-1]:
+        segment.flush_caches()

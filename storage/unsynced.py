@@ -1,7 +1,7 @@
 """What of a log is written and not durable yet: bytes of segments, names in its directory, its epochs' checkpoint.
 
-Rules: an epoch reaches its checkpoint before the end that is told as synced passes its first record, so epochs are
-written first; a segment that was created, or removed, is so durably only once the directory was synced.
+Rules: an epoch reaches its checkpoint before the synced end passes its first record, so epochs are written first. A
+segment that was created or removed is so durably only once the directory was synced.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from storage.segment import Segment
 
 
 class Unsynced:
-    """All that raises, raises DiskError; what it was about then counts as not durable."""
+    """Every `sync_` method may raise DiskError; what it was about then still counts as not durable."""
 
     def __init__(self, disk: Disk, path: str, epochs: LeaderEpochCache) -> None:
         self._disk, self._path, self._epochs = disk, path, epochs
@@ -26,31 +26,31 @@ class Unsynced:
     def __bool__(self) -> bool:
         return bool(self._segments) or self._names or self._checkpoint
 
-    def wrote(self, segment: Segment) -> None:
-        """Or is about to."""
+    def segment_written(self, segment: Segment) -> None:
+        """Or it is about to be."""
         if segment not in self._segments:
             self._segments.append(segment)
 
-    def keep(self, segments: Sequence[Segment]) -> None:
-        """The log has no others any more."""
+    def keep_only(self, segments: Sequence[Segment]) -> None:
+        """The log has no other segments any more."""
         self._segments = [segment for segment in self._segments if segment in segments]
 
-    def named(self) -> None:
+    def names_changed(self) -> None:
         """A file was created, renamed or removed."""
         self._names = True
 
     def epochs_changed(self, changed: bool) -> None:
-        """changed: what the change of `epochs` has answered."""
+        """changed: what the change of `epochs` has returned."""
         self._checkpoint = changed or self._checkpoint
 
     def begin_sync(self) -> None:
         """Let the disk start with what `sync_segments` will ask for. Nothing is durable by that."""
         for segment in self._segments:
-            segment.begin_sync()
+            segment.log.begin_sync()
 
     def sync_segments(self) -> None:
         for segment in self._segments:
-            segment.sync()
+            segment.log.flush()
         self._segments.clear()
 
     def sync_epochs(self) -> None:

@@ -24,16 +24,21 @@ from quorumlog.ids import Epoch, Offset
 from storage.batch import StoredBatch
 from storage.directory_life import Generation
 from storage.disk import DiskError
-from storage.log import Log, LogClosed, UnexpectedAppend
+from storage.log import Log
+from storage.log_errors import LogClosed, UnexpectedAppend
 
 JOB_OVERHEAD_BYTES = 256  # what a job without data counts for in a queue
 
 
 class AppendJob(NamedTuple):
-    """Append stamped batches. Its value is the log's end offset after them."""
+    """Append stamped batches. Its value is the log's end offset after them.
+
+    gaps: the offsets may leave gaps, as a follower's may (storage/log_append.py).
+    """
 
     log: Log
     batches: Sequence[StoredBatch]
+    gaps: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -110,8 +115,11 @@ class DirectoryWriter:
 
         run: performs the syncs, each of another log, and returns when all have ended.
         """
+        for log in self._dirty:
+            if log.failure is not None:  # of any kind: what the turn wrote before it will never be synced
+                self.generation.fail(log.failure)
         if self.generation.failure is None:
-            logs = [log for log in self._dirty if log.must_sync and log.failure is None]
+            logs = [log for log in self._dirty if log.must_sync]
             if len(logs) > 1:
                 for log in logs:
                     log.begin_sync()
@@ -140,7 +148,7 @@ class DirectoryWriter:
 
     def append(self, log: Log, batches: Sequence[StoredBatch]) -> Offset:
         self._dirty[log] = None
-        return log.append(batches)
+        return log.append_checked(batches)
 
     def _call(self, job: CallJob) -> Any:
         for log in job.logs:
@@ -172,7 +180,7 @@ class _Turn:
         if group is None:
             group = self._groups[job.log] = _Group(job.log)
         try:
-            group.end = job.log.check(job.batches, *group.end)
+            group.end = job.log.check(job.batches, *group.end, gaps=job.gaps)
         except (UnexpectedAppend, LogClosed) as error:
             self.outcomes[number] = Outcome(error=error)
             return

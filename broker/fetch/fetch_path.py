@@ -28,8 +28,8 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
 from storage.disk import DiskError
+from storage.log_file import CorruptBatch
 from storage.log_view import OffsetOutOfRange
-from storage.segment import CorruptBatch
 
 
 class FetchTarget(NamedTuple):
@@ -147,7 +147,7 @@ class FetchPath:
         assert found is not None and found.log is not None and found.queue is not None
         log, max_bytes, bound = found.log, look.cold_bytes, look.bound
         try:
-            piece = await found.queue.read(lambda: log.read(offset, max_bytes, upper_bound=bound))
+            records = await found.queue.read(lambda: log.read(offset, max_bytes, upper_bound=bound))
             found.leading(look.epoch)  # an answer of a leadership that is over must not look like one of it
         except OffsetOutOfRange:
             self._fail(look, ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -156,7 +156,7 @@ class FetchPath:
         except ApiError as error:
             self._fail(look, error.code)
         else:
-            look.answer = replace(look.answer, records=piece.data)
+            look.answer = replace(look.answer, records=records)
 
     def _fail(self, look: Look, code: ErrorCode) -> None:
         assert look.replica is not None

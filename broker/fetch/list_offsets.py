@@ -15,9 +15,10 @@ from quorumlog.messages.fetch import ListOffsetsPartitionResponse
 from quorumlog.records import CorruptRecords, decode_batch
 from quorumlog.records.batch import BatchHeader, headers
 from storage.disk import DiskError
+from storage.isolation import Isolation, upper_bound
 from storage.log import Log
+from storage.log_file import CorruptBatch
 from storage.log_view import OffsetOutOfRange
-from storage.segment import CorruptBatch
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 SCAN_BYTES = 1 << 20  # read at once
@@ -36,7 +37,7 @@ async def list_offset(
     if not replica.core.offset_available:
         text = f"{replica.name}: the high watermark has not reached the start of epoch {replica.core.leader_epoch}"
         raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE, text)
-    bound = replica.core.high_watermark if replica_id < 0 else replica.core.end_offset
+    bound = upper_bound(Isolation.HIGH_WATERMARK if replica_id < 0 else Isolation.LOG_END, replica.core)
     if timestamp_ms == LATEST:
         return _answer(replica, index, log, (-1, bound))
     if timestamp_ms < MAX_TIMESTAMP:
@@ -94,7 +95,7 @@ def _batches(log: Log, bound: Offset) -> Iterator[tuple[bytes, BatchHeader]]:
     """Data batches below `bound`, each with the buffer that it is in."""
     offset = log.start_offset
     while offset < bound:
-        data = log.read(offset, SCAN_BYTES, upper_bound=bound).data
+        data = log.read(offset, SCAN_BYTES, upper_bound=bound)
         found = headers(data)
         if not found:
             return

@@ -11,6 +11,7 @@ from quorumlog.messages.buffer import Buffer, Pieces
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
 from storage.fetch_rule import Diverging, OutOfRange, fetch_answer
+from storage.isolation import Isolation, upper_bound
 from storage.log import Log
 
 
@@ -100,14 +101,15 @@ def records_of(
 
 
 def bound_of(found: Replica, replica: ReplicaState | None) -> Offset:
-    return found.core.high_watermark if replica is None else found.core.end_offset
+    """How far the asker may read. replica: None for a consumer."""
+    return upper_bound(Isolation.HIGH_WATERMARK if replica is None else Isolation.LOG_END, found.core)
 
 
 def _answer(found: Replica, log: Log, index: int, records: Buffer | Pieces = b"") -> FetchPartitionResponse:
     return FetchPartitionResponse(
         index=index,
         high_watermark=found.core.high_watermark,
-        last_stable_offset=found.core.high_watermark,
+        last_stable_offset=found.core.last_stable_offset,
         log_start_offset=log.start_offset,
         records=records,
     )

@@ -19,8 +19,9 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Uuid
 from storage.batch import StoredBatch
 from storage.directory_life import DirectoryLife, DirectoryOffline, Generation
-from storage.log import Log, LogClosed
+from storage.log import Log
 from storage.log_config import NEVER
+from storage.log_errors import LogClosed
 from storage.partition_directories import PartitionDirectories
 from storage.worker import Answer, Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, Job, Outcome
@@ -69,13 +70,21 @@ class DirectoryQueue:
     def directory_id(self) -> Uuid:
         return self.directory.directory_id
 
-    def append(self, log: Log, batches: Sequence[StoredBatch], *, written: Told | None = None, synced: Told) -> None:
+    def append(
+        self,
+        log: Log,
+        batches: Sequence[StoredBatch],
+        *,
+        written: Told | None = None,
+        synced: Told,
+        gaps: bool = False,
+    ) -> None:
         """Raises ApiError where nothing was queued. synced: also where the topic asks for no sync; then soon.
 
-        written: None where nobody may read what is not synced yet.
+        written: None where nobody may read what is not synced yet. gaps: see `AppendJob`.
         """
         on_written = None if written is None else self._told(written)
-        self._submit(AppendJob(log, batches), on_written, self._told(synced))
+        self._submit(AppendJob(log, batches, gaps), on_written, self._told(synced))
         if log.config.flush_ms < NEVER and not log.config.durable:
             self._sync_later(log, min(log.config.flush_ms, MAX_FLUSH_MS))
 
@@ -107,7 +116,7 @@ class DirectoryQueue:
         if not self.generation.is_usable:
             return
         try:
-            self.directory.worker.submit(CallJob(log.ask_sync, (log,)), None, self._told(lambda _: None))
+            self.directory.worker.submit(CallJob(log.request_sync, (log,)), None, self._told(lambda _: None))
         except WorkerFull:
             self._sync_later(log, FLUSH_RETRY_MS)
         except WorkerClosed:

@@ -120,6 +120,11 @@ class Partition:
         return self.end_offset
 
     @property
+    def last_stable_offset(self) -> Offset:
+        """How far a read_committed consumer reads. There are no transactions, so nothing below the mark is unstable."""
+        return self.high_watermark
+
+    @property
     def effective_min_isr(self) -> int:
         return min(self.min_isr, len(self.replicas))
 

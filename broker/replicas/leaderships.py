@@ -14,9 +14,11 @@ from broker.partition.events import LogFailed, LogReady
 from broker.partition.key import PartitionKey
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step, log_config
+from quorumlog.errors import ApiError
 from quorumlog.ids import Epoch, Offset
-from storage.partition_log import PartitionLog, WrongTopicId
-from storage.partition_metadata import BadPartitionMetadata
+from storage.directory_life import DirectoryOffline
+from storage.log_errors import LogClosed
+from storage.partition_log import PartitionLog
 
 _log = logging.getLogger("quorumlog.broker")
 
@@ -64,8 +66,8 @@ class Leaderships:
         )
 
     def _cannot_open(self, replica: Replica, error: Exception | None) -> None:
-        """A failed directory has told all its replicas already."""
-        if isinstance(error, WrongTopicId | BadPartitionMetadata) and self._is_current(replica):
+        """A failed directory has told all its replicas already. Any other error concerns this log alone."""
+        if not isinstance(error, DirectoryOffline | LogClosed | ApiError) and self._is_current(replica):
             _log.error("%s cannot be opened: %s", replica.name, error)
             self._step(replica, LogFailed())
         self._settled(replica.key)

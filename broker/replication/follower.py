@@ -81,7 +81,7 @@ class Follower:
         if batches and batches[0].base_offset < position.offset == log.start_offset == log.end_offset:
             self._begin_inside(replica, position, batches, done)
             return
-        if not batches or batches[0].base_offset != position.offset:
+        if not batches or batches[0].base_offset < position.offset:  # after it: compaction left a gap
             self._back_off(position)
             return
 
@@ -98,7 +98,7 @@ class Follower:
             if not position.busy:
                 done(position)
 
-        queue.append(log, batches, synced=synced)  # nobody reads a follower: `written` would tell nobody
+        queue.append(log, batches, synced=synced, gaps=True)  # nobody reads a follower: `written` would tell nobody
         position.busy = True
 
     def _advance(self, replica: Replica, log: Log) -> None:

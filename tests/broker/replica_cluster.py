@@ -155,7 +155,7 @@ class Node:
         log = self.log(topic_id, index)
         values, offset = [], log.start_offset
         while offset < log.end_offset:
-            data = log.read(offset, 1 << 20, upper_bound=log.end_offset).data
+            data = log.read(offset, 1 << 20, upper_bound=log.end_offset)
             values += values_of(data)
             offset = headers(data)[-1].next_offset
         return values

@@ -50,7 +50,7 @@ def read_all(log: Log, max_bytes: int = 300, upper_bound: Offset | None = None) 
     found: list[tuple[Offset, Epoch, bytes]] = []
     offset, bound = log.start_offset, log.end_offset if upper_bound is None else upper_bound
     while True:
-        data = log.read(offset, max_bytes, upper_bound=bound).data
+        data = log.read(offset, max_bytes, upper_bound=bound)
         if not data:
             return found
         for header in headers(data):
@@ -64,4 +64,4 @@ def read_all(log: Log, max_bytes: int = 300, upper_bound: Offset | None = None) 
 
 def reappend(log: Log, data: bytes) -> None:
     """What a follower does with a fetch answer."""
-    log.append(received_batches(data))
+    log.append(received_batches(data), gaps=True)

@@ -84,7 +84,7 @@ def test_records_are_on_disk_before_their_turn_ends() -> None:
 def test_a_sync_that_was_asked_for_comes_with_the_turn() -> None:
     world = Turns(CACHED)
     world.append(4)
-    world.writer.write_phase([CallJob(world.log.ask_sync, (world.log,))])
+    world.writer.write_phase([CallJob(world.log.request_sync, (world.log,))])
     world.writer.sync_phase()
     assert world.log.synced_end == 4
     assert not world.append(1)  # it was asked for once

@@ -78,7 +78,7 @@ class LogAgainstList(RuleBasedStateMachine):
     @rule()
     def sync(self) -> None:
         self._sync()
-        assert not self.log.is_dirty
+        assert not self.log.unsynced
 
     @rule()
     def note_recovery_point(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -14,11 +15,12 @@ from jepsen.sim.disk import SimDisk
 from jepsen.sim.disk_faults import PowerCut, PowerLost, faults_at
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record, encode_batch, headers
+from quorumlog.records.batch import NO_SEQUENCE
 from storage.batch import StoredBatch, received_batches, stamped_batches
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.names import snapshot_name
-from storage.producer_state import ProducerEntry, ProducerStates
+from storage.producer_state import ProducerEntry, ProducerStates, check
 
 CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=100, remembers_producers=True)
 PRODUCERS = 4
@@ -27,11 +29,13 @@ PRODUCERS = 4
 def numbered(
     base_offset: Offset, count: int, producer_id: int, sequence: int, *, producer_epoch: int = 0, epoch: Epoch = 1
 ) -> StoredBatch:
+    """sequence: NO_SEQUENCE for a control batch."""
     data = encode_batch(
         [Record(n, 1_700_000_000_000 + n, None, b"v", ()) for n in range(count)],
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         base_sequence=sequence,
+        control=sequence == NO_SEQUENCE,
     )
     (stored,) = stamped_batches(data, headers(data), base_offset, epoch)
     return stored
@@ -42,16 +46,24 @@ def open_log(disk: SimDisk, *, clean: bool = False, recovery_point: Offset = 0) 
 
 
 def remembered(log: Log) -> list[tuple[int, ProducerEntry]]:
-    """In order: who wrote longest ago first."""
+    """In order: the producer that wrote longest ago first."""
     assert log.producers is not None
-    return list(log.producers.states.entries.items())
+    return comparable(log.producers.states)
+
+
+def comparable(states: ProducerStates) -> list[tuple[int, ProducerEntry]]:
+    """Without the time of a control batch behind other batches: a snapshot has no place for it."""
+    return [
+        (producer_id, entry._replace(timestamp=entry.batches[-1].timestamp) if entry.batches else entry)
+        for producer_id, entry in states.entries.items()
+    ]
 
 
 def replayed(batches: list[StoredBatch]) -> list[tuple[int, ProducerEntry]]:
     states = ProducerStates()
     for batch in batches:
         states.note(batch)
-    return list(states.entries.items())
+    return comparable(states)
 
 
 def filled(batches: int = 12) -> tuple[SimDisk, Log, list[StoredBatch]]:
@@ -119,6 +131,23 @@ def test_a_cut_takes_the_snapshots_behind_it() -> None:
     assert remembered(log) == replayed([batch for batch in written if batch.base_offset < end])
 
 
+@pytest.mark.parametrize("reopened", [False, True])
+def test_cutting_a_control_batch_gives_the_producer_its_epoch_back(reopened: bool) -> None:
+    """A new epoch with a marker alone, as a coordinator that fences writes it."""
+    disk = disk_with_data()
+    log = open_log(disk)
+    log.append([numbered(0, 2, 7, 0, producer_epoch=4)])
+    log.append([numbered(2, 1, 7, NO_SEQUENCE, producer_epoch=5)])
+    assert dict(remembered(log))[7].epoch == 5
+    if reopened:
+        log.close()
+        log = open_log(disk, clean=True)
+    log.truncate_to(2)
+    (entry,) = dict(remembered(log)).values()
+    assert (entry.epoch, [known.last_offset for known in entry.batches]) == (4, [1])
+    assert check(entry, numbered(2, 1, 7, 2, producer_epoch=4)) is None
+
+
 def test_a_log_that_starts_anew_knows_nobody() -> None:
     disk, log, _ = filled()
     log.truncate_fully(100)
@@ -139,7 +168,7 @@ def test_a_follower_remembers_what_its_leader_does() -> None:
     _, log, _ = filled()
     follower = open_log(disk_with_data())
     while follower.end_offset < log.end_offset:
-        data = log.read(follower.end_offset, 300, upper_bound=log.end_offset).data
+        data = log.read(follower.end_offset, 300, upper_bound=log.end_offset)
         follower.append(received_batches(data))
     assert remembered(follower) == remembered(log)
 
@@ -177,16 +206,16 @@ class ProducersAgainstReplay(RuleBasedStateMachine):
         return self.batches[-1].next_offset if self.batches else self.start
 
     def _append(self, whats: list[tuple[int, int, int]]) -> None:
-        """Each: a producer, how many records, an epoch; sequences of a plain sort, for nobody checks here."""
+        """Each: a producer, how many records (0: a control batch), an epoch. Sequences that no check would accept."""
         for producer_id, count, producer_epoch in whats:
-            sequence = 2**31 - 20 + 3 * len(self.batches)
+            sequence = (2**31 - 20 + 3 * len(self.batches)) % 2**31 if count else NO_SEQUENCE
             batch = numbered(
-                self.end, count, producer_id, sequence % 2**31, producer_epoch=producer_epoch, epoch=self.epoch
+                self.end, max(1, count), producer_id, sequence, producer_epoch=producer_epoch, epoch=self.epoch
             )
             self.batches.append(batch)
             self.log.append([batch])
 
-    whats = st.lists(st.tuples(st.integers(-1, PRODUCERS), st.integers(1, 3), st.integers(0, 1)), max_size=8)
+    whats = st.lists(st.tuples(st.integers(-1, PRODUCERS), st.integers(0, 3), st.integers(0, 1)), max_size=8)
 
     @rule(whats=whats)
     def append(self, whats: list[tuple[int, int, int]]) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
+from quorumlog.records.batch import NO_PRODUCER, NO_SEQUENCE
 from storage import producer_state
 from storage.producer_state import (
     REMEMBERED_BATCHES,
@@ -104,7 +105,6 @@ def test_an_entry_says_what_was_last_written() -> None:
     assert entry is not None
     assert (entry.last_sequence, entry.last_offset) == (49, 189)
     assert entry.batches[0] == Remembered(last_sequence=9, last_offset=109, offset_delta=9, timestamp=1_000)
-    assert entry.batches[0].first_sequence == 0
 
 
 def test_batches_without_a_producer_are_nobodys() -> None:
@@ -137,10 +137,14 @@ def test_beyond_the_limit_goes_who_wrote_longest_ago(monkeypatch: pytest.MonkeyP
     assert list(states.entries) == [3, 1, 4]
 
 
-def test_a_state_reaches_as_far_as_its_last_batch() -> None:
+def test_a_state_ends_where_the_last_batch_of_a_producer_ends() -> None:
     states = ProducerStates()
     states.note(Batch(0, 10, base_offset=50))
-    assert states.reach(59) and not states.reach(60)
+    assert states.end_offset == 60
+    states.note(Batch(NO_SEQUENCE, 1, base_offset=60))  # a control batch
+    assert states.end_offset == 61
+    states.note(Batch(NO_SEQUENCE, 1, base_offset=61, producer_id=NO_PRODUCER))
+    assert states.end_offset == 61
 
 
 steps = st.lists(

@@ -32,10 +32,10 @@ class Case:
         """What makes it durable."""
         match what:
             case "segment":
-                self.unsynced.wrote(self.segment)
+                self.unsynced.segment_written(self.segment)
                 return self.unsynced.sync_segments
             case "names":
-                self.unsynced.named()
+                self.unsynced.names_changed()
                 return self.unsynced.sync_names
             case _:
                 self.unsynced.epochs_changed(self.epochs.assign(3, 0))
@@ -60,13 +60,13 @@ def test_durable_once_and_not_before_the_disk_says_so(what: str) -> None:
 
 def test_a_segment_written_twice_is_synced_once_and_one_that_went_is_not() -> None:
     case = Case()
-    case.unsynced.wrote(case.segment)
-    case.unsynced.wrote(case.segment)
-    case.unsynced.keep([case.segment])
+    case.unsynced.segment_written(case.segment)
+    case.unsynced.segment_written(case.segment)
+    case.unsynced.keep_only([case.segment])
     case.unsynced.sync_segments()
     assert len([kind for kind in case.performed if "sync" in kind]) == 1
-    case.unsynced.wrote(case.segment)
-    case.unsynced.keep([])
+    case.unsynced.segment_written(case.segment)
+    case.unsynced.keep_only([])
     assert not case.unsynced
 
 

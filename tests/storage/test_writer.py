@@ -8,8 +8,9 @@ from storage_samples import SMALL, batch, disk_with_data, read_all
 from jepsen.sim.disk import SimDisk
 from jepsen.sim.disk_faults import Fail
 from storage.directory_life import DirectoryOffline
-from storage.log import Log, UnexpectedAppend
+from storage.log import Log
 from storage.log_config import LogConfig
+from storage.log_errors import UnexpectedAppend
 from storage.writer import AppendJob, CallJob, DirectoryWriter
 
 

@@ -11,7 +11,7 @@ from replica_cluster import Node, ReplicaCluster
 
 from broker.logdirs.background_jobs import MAX_UNDER_WAY, RETRY_MS, BackgroundJobs
 from quorumlog.errors import ApiError, ErrorCode
-from storage.log import LogClosed
+from storage.log_errors import LogClosed
 
 OTHER_ID = bytes([8]) * 16
 MANY = 60

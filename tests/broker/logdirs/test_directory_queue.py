@@ -11,7 +11,7 @@ from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from jepsen.sim.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
 from storage.directory_life import DirectoryLife, DirectoryOffline, DirectoryState, LifeEvent
-from storage.log import LogClosed
+from storage.log_errors import LogClosed
 from storage.partition_directories import PartitionDirectories
 from storage.worker import Answer
 from storage.writer import Job, Outcome

@@ -177,7 +177,7 @@ def test_a_replica_that_has_nothing_begins_inside_the_batch() -> None:
     assert cluster.core(1).isr_state.isr == (1, 2, 3)
     leader = cluster.nodes[1].replicas[TOPIC_ID, 0]
     assert leader.log is not None
-    read = [log.read(2, 1 << 20, upper_bound=5).data for log in (leader.log, third.log)]
+    read = [log.read(2, 1 << 20, upper_bound=5) for log in (leader.log, third.log)]
     assert read[0] == read[1]
     cluster.nodes[3].cut_power()
     cluster.start(3)

@@ -258,7 +258,7 @@ def test_an_unclean_start_reads_the_newest_segment_and_not_the_whole_log() -> No
     world = World(log_config=SMALL_SEGMENTS)
     appended_and_killed(world, times=30)
     process = world.start(0)
-    world.run(50)
+    world.run(100)
     log = process.driver._log._log
     assert len(log.segment_bases) > 3
     noted = points_of(world, 0).get(METADATA_PARTITION)

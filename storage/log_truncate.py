@@ -1,0 +1,101 @@
+"""Shortening a log, at its end or at its start.
+
+A truncation at the end is durable when it returns: otherwise an old record could come back behind a new one. Its steps:
+readers first, then names, then bytes. So a crash leaves a prefix of what the log was.
+
+A start inside a segment lives in memory only: whoever wants to keep it notes it first (storage/partition_log.py).
+"""
+
+from __future__ import annotations
+
+from quorumlog.ids import Offset
+from storage.log_state import LogState
+from storage.log_view import view_of
+from storage.segment import Segment
+
+
+def truncate_to(log: LogState, offset: Offset) -> None:
+    """See `Log.truncate_to`."""
+    if offset >= log.end_offset:
+        with log.guard:
+            _forget_epochs_from(log, offset)
+        return
+    assert offset >= log.start_offset, f"truncate to {offset}, before the start {log.start_offset}"
+    log.guard.check_open()
+    view = log.view
+    number = view.number_for(offset)
+    last = view.segments[number]
+    position = last.find(offset, view.limit(number))
+    end_offset = last.end_offset_before(position) if position else last.base_offset
+    with log.guard:
+        _shorten(log, view.segments[: number + 1], position, end_offset)
+
+
+def truncate_fully(log: LogState, start_offset: Offset) -> None:
+    """See `Log.truncate_fully`. The new segment's name is on disk before the old one goes."""
+    with log.guard:
+        old = log.view.segments[0]
+        if log.producers is not None:
+            log.producers.clear()
+        _shorten(log, (old,), 0, old.base_offset)
+        if start_offset == old.base_offset:
+            log.publish((old,), start_offset)
+            return
+        fresh = log.new_segment(start_offset)
+        log.unsynced.sync_names()
+        log.view = view_of(log.path, (fresh,), start_offset, start_offset)
+        log.synced_end = start_offset
+        old.remove()
+        log.unsynced.names_changed()
+        log.unsynced.sync_names()
+
+
+def advance_start(log: LogState, offset: Offset) -> None:
+    """See `Log.advance_start`."""
+    view = log.view
+    assert offset <= view.end_offset, f"start {offset} after the end {view.end_offset}"
+    if offset <= view.start_offset:
+        return
+    with log.guard:
+        number = view.number_for(offset)
+        kept = view.segments[number:]
+        log.view = view._replace(segments=kept, bases=view.bases[number:], start_offset=offset)
+        log.synced_end = max(log.synced_end, offset)
+        log.unsynced.keep_only(kept)
+        log.unsynced.epochs_changed(log.epochs.truncate_from_start(offset))
+        for segment in view.segments[:number]:
+            segment.remove()
+            log.unsynced.names_changed()
+        if log.producers is not None:
+            log.producers.start_at(kept[0].base_offset)
+
+
+def _shorten(log: LogState, kept: tuple[Segment, ...], position: int, end_offset: Offset) -> None:
+    """Cut the last of `kept` at `position` and remove the segments after it, the last one first.
+
+    Their names are gone durably before anything new is written. The caches go too: an old one must not describe new
+    bytes.
+    """
+    removed, last = log.view.segments[len(kept) :], kept[-1]
+    log.synced_end = min(log.synced_end, end_offset)
+    log.unsynced.keep_only(kept)
+    last.truncate_to(position)
+    log.publish(kept, end_offset)
+    for segment in reversed(removed):
+        segment.remove()
+    last.remove_caches()
+    if log.producers is not None:
+        log.producers.cut(end_offset)
+    log.unsynced.names_changed()
+    log.unsynced.sync_names()
+    last.log.cut()
+    last.log.flush()
+    if log.producers is not None:
+        log.producers.reload(kept, end_offset)
+    _forget_epochs_from(log, end_offset)
+
+
+def _forget_epochs_from(log: LogState, offset: Offset) -> None:
+    """Durable. An epoch that began where the log ends has no records: a follower that truncates there forgets it."""
+    log.unsynced.epochs_changed(log.epochs.truncate_from_end(offset))
+    log.unsynced.sync_epochs()
