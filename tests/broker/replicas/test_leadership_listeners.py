@@ -200,7 +200,7 @@ def test_an_elected_replica_takes_an_append_and_shows_what_is_committed() -> Non
 
     def elected(replica: Replica, _leader_epoch: Epoch) -> None:
         assert replica.log is not None
-        seen.append((replica.core.high_watermark, bytes(replica.log.read(0, 100, upper_bound=1).data) != b""))
+        seen.append((replica.core.high_watermark, replica.log.read(0, 100, upper_bound=1) != b""))
         node.produce_path.append(TOPIC_ID, 0, batch("b"), acks=-1, timeout_ms=1_000)
 
     listeners[2].elected = elected  # type: ignore[method-assign]

@@ -37,7 +37,7 @@ def test_a_follower_copies_gaps() -> None:
     cluster.start(2)
     cluster.wait_led(1)
     follower = cluster.nodes[2]
-    cluster.run_until(lambda: (TOPIC_ID, 0) in follower.replicas.replicas and cluster.core(2).end_offset == 21)
+    cluster.run_until(lambda: (TOPIC_ID, 0) in follower.replicas and cluster.core(2).end_offset == 21)
     assert follower.log_values() == ["a", "b", "at 7", "at 20"]
     assert cluster.produce(1, "next") == 21
     cluster.run_until(lambda: follower.log().synced_end == 22)
