@@ -86,14 +86,23 @@ def _flatten_stubs(made: Path) -> None:
 
 
 def _format(made: Path) -> None:
-    """Lay out our own modules as the rest of the code. Without ruff the text stays as it is: --check does not care."""
-    ruff = Path(sys.executable).parent / "ruff"
-    if not ruff.exists():
+    """Lay out our own modules as the rest of the code. Without ruff the text stays as it is.
+
+    ruff changes the layout only, never what a module does or says: --check finds the same files stale without it.
+    """
+    ruff = _formatter()
+    if ruff is None:
         return
     ours = [str(path) for path in sorted(made.rglob("*.py")) if not path.name.endswith("_pb2.py")]
     config = str(HERE.parent / "pyproject.toml")
     for verb in (["check", "--fix", "--select", "I", "-q"], ["format", "-q"]):
         subprocess.run([str(ruff), *verb, "--config", config, "--no-cache", *ours], check=True, timeout=60)
+
+
+def _formatter() -> Path | None:
+    """ruff beside this interpreter. Only the development environment has it, that of the tests does not."""
+    ruff = Path(sys.executable).parent / "ruff"
+    return ruff if ruff.exists() else None
 
 
 def _install(made: Path, out: Path) -> list[Path]:
@@ -133,7 +142,10 @@ def _first_line(path: Path) -> str:
 
 
 def _program(path: Path) -> str:
-    """What a module does, without its layout, the order of its imports and the release of protoc that wrote it."""
+    """What a module does and says, without its layout, the order of its imports and protoc's release.
+
+    Docstrings count in full, so the generator itself must write them as ruff leaves them.
+    """
     tree = ast.parse(path.read_text())
     imports: list[str] = []
     others: list[str] = []
