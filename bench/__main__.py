@@ -1,11 +1,11 @@
-"""Benchmarks of a cluster of three on this machine, beside a floor and peers of the same run.
+"""Benchmarks a cluster of three nodes on this machine, beside a floor and peers in the same run.
 
     ./dev bench kafka ...     beside Apache Kafka; see --help
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
-Parts, all of them by default: machine, start, throughput, memory, latency, failover, codec. MB are 10^6 bytes of
-values. Each figure is min, median and max of interleaved rounds; on a busy machine only the shares mean something.
-Goals that are missed are named; the exit code is 1 for a measurement that could not be made, never for a slow one.
+Parts (default: all): machine, start, throughput, memory, latency, failover, codec. MB are 10^6 bytes of values. Each
+figure is the min, median and max of interleaved rounds. On a busy machine only the shares are meaningful.
+Missed goals are named. The exit code is 1 if a measurement failed, never because it was slow.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     options = _parse(argv)
     parts = options.parts or list(PARTS)
     if "codec" in parts and not codec.compiled_is_measured():
-        print(f"{codec.COMPILED} is not what aiokafka uses here: install a wheel of aiokafka", file=sys.stderr)
+        print(f"aiokafka does not use {codec.COMPILED} here: install a wheel of aiokafka", file=sys.stderr)
         return 1
     rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
     settings = {"parts": parts, "rounds": rounds, "quick": options.quick, "partitions": options.partitions}
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
     try:
         _run(parts, report, folder, rounds, options)
     except BaseException:
-        print(f"logs of what failed are in {folder}", file=sys.stderr)
+        print(f"logs of the failed run are in {folder}", file=sys.stderr)
         raise
     shutil.rmtree(folder)
     _tell_missed(report)
@@ -64,15 +64,15 @@ def main(argv: list[str]) -> int:
 def _parse(argv: list[str]) -> Any:
     parser = argparse.ArgumentParser(prog="dev bench", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all")
-    parser.add_argument("--quick", action="store_true", help="less data, fewer rounds: to see that it works")
-    parser.add_argument("--rounds", type=int, help=f"default {ROUNDS}, quick {QUICK_ROUNDS}; one more is not counted")
-    parser.add_argument("--partitions", type=int, default=PARTITIONS, help="of the topic, and logs of the floor")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
-    parser.add_argument("--folder", type=Path, help="where logs lie: on the disk that is meant")
+    parser.add_argument("--quick", action="store_true", help="less data and fewer rounds, to check that it works")
+    parser.add_argument("--rounds", type=int, help=f"default {ROUNDS}, quick {QUICK_ROUNDS}; plus one not counted")
+    parser.add_argument("--partitions", type=int, default=PARTITIONS, help="partitions of the topic, logs of the floor")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--folder", type=Path, help="folder of the logs, on the disk to be measured")
     options = parser.parse_args(argv)
     unknown = [part for part in options.parts if part not in PARTS]
     if unknown:
-        parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
+        parser.error(f"no such part: {', '.join(unknown)}; the parts are {', '.join(PARTS)}")
     return options
 
 

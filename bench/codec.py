@@ -1,9 +1,9 @@
-"""Records per second of the columnar codec, beside aiokafka's compiled one, on the same records and one core.
+"""Records per second of the columnar codec, beside aiokafka's compiled codec, on the same records and one core.
 
-Each round runs both, one after the other, so that a busy machine slows both; the ratios of the rounds are what counts.
-"Encode" is columns (for aiokafka: lists of bytes) to batches with their checksum; "decode" is batches to an Arrow batch
-(for aiokafka: to its record objects, every field of which is asked for once). Exits 1 unless it is aiokafka's compiled
-module that is measured: its pure-Python form would make any codec look good.
+Each round runs both, one after the other, so that a busy machine slows both. The ratios of the rounds count.
+"Encode" is columns (for aiokafka: lists of bytes) to batches with checksums. "Decode" is batches to an Arrow batch (for
+aiokafka: to its record objects, with every field read once). Exits with 1 unless aiokafka's compiled module is used,
+because its pure-Python form would make any codec look good.
 
     python -m bench.codec [--records N] [--value-bytes N] [--batch-bytes N] [--rounds N] [--json FILE]
 """
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 COMPILED = "aiokafka.record._crecords"
 KEY_BYTES = 10
 START_MS = 1_700_000_000_000
-WARM_UP_ROUNDS = 2  # not counted: whoever is first pays for memory that the machine has never touched
+WARM_UP_ROUNDS = 2  # not counted: the first codec to run pays for memory that was never touched
 ENCODE_GOAL = 3.0  # times aiokafka
 DECODE_GOAL = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The records of a run, in both shapes, and where to cut them into batches."""
+    """The records of a run, in both shapes, and the batch size."""
 
     keys: list[bytes]
     values: list[bytes]
@@ -108,7 +108,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def report(name: str, records: int, ours: list[float], theirs: list[float], goal: float) -> dict[str, Any]:
-    """ours, theirs: seconds of each round. Prints one line and answers the same numbers."""
+    """ours, theirs: seconds of each round. Prints one line and returns the same numbers."""
     ratios = [their / our for our, their in zip(ours, theirs, strict=True)]
     numbers = {
         "operation": name,
@@ -142,7 +142,7 @@ def run(work: Work, rounds: int) -> list[dict[str, Any]]:
     batches = encode_ours(work)
     parts: list[bytes | memoryview] = []
     offset = 0
-    for data in batches:  # as a broker would store them: each at its offset
+    for data in batches:  # as a broker would store them, each at its offset
         (header,) = headers(data)
         parts.extend(stamp(data, header, offset, 0))
         offset += header.count
@@ -168,10 +168,10 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--value-bytes", type=int, default=100)
     parser.add_argument("--batch-bytes", type=int, default=1024 * 1024)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--json", type=Path, help="also write the numbers here")
+    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     options = parser.parse_args(argv)
     if not compiled_is_measured():
-        print(f"{COMPILED} is not what aiokafka uses here: install a wheel of aiokafka", file=sys.stderr)
+        print(f"aiokafka does not use {COMPILED} here: install a wheel of aiokafka", file=sys.stderr)
         return 1
     work = make_work(options.records, options.value_bytes, options.batch_bytes)
     settings = {"records": options.records, "value_bytes": options.value_bytes, "batch_bytes": options.batch_bytes}

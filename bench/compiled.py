@@ -1,7 +1,7 @@
-"""The tree's bytecode, made before anything is timed.
+"""Compiles the tree's bytecode before anything is timed.
 
-pip makes it when it installs a wheel, and Kafka's jars come compiled. A tree that was just edited, or that is used with
-PYTHONDONTWRITEBYTECODE, has each of three nodes compile itself at each start: a quarter of their processor time.
+pip compiles a wheel when it installs it, and Kafka's jars are compiled. If the tree was just edited, or is used with
+PYTHONDONTWRITEBYTECODE, each of three nodes would compile it at each start: a quarter of their processor time.
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ PACKAGES = ("quorumlog", "storage", "quorum", "broker", "cli")
 
 
 def compile_tree() -> None:
-    """Only what is not compiled yet, or has changed."""
+    """Compiles only files that are new or changed."""
     for package in PACKAGES:
         compileall.compile_dir(TREE / package, quiet=1)

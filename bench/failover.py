@@ -1,4 +1,4 @@
-"""Times of a cluster's life: from `up` to healthy, and from the kill -9 of a leader to the first acknowledged write."""
+"""Times of a cluster's life: from `up` to healthy, and from kill -9 of a leader to the first acknowledged write."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ NEW_LEADER_GOAL_S = 2.0
 
 
 def start_cluster(root: Path) -> tuple[LocalCluster, float]:
-    """A healthy cluster of three, and the seconds from nothing to that: format, start, elect, register."""
+    """A healthy cluster of three, and the seconds for format, start, election and registration."""
     start = time.perf_counter()
-    cluster = LocalCluster(root, keep_data=True).start()  # the run's folder goes as a whole
+    cluster = LocalCluster(root, keep_data=True).start()  # the whole folder of the run is deleted later
     cluster.wait_healthy()
     return cluster, time.perf_counter() - start
 
 
 async def measure(cluster: LocalCluster, rounds: int) -> list[Row]:
-    """Kills the leader of a partition, by turns one that also leads the quorum and one that does not."""
+    """Kills the leader of a partition; in turn one that also leads the quorum and one that does not."""
     subject = Subject(cluster.nodes)
-    leaders: dict[bool, list[float]] = {True: [], False: []}  # by: also led the quorum
+    leaders: dict[bool, list[float]] = {True: [], False: []}  # key: the leader also led the quorum
     writes: dict[bool, list[float]] = {True: [], False: []}
     for turn in range(2 * rounds):
         also = turn % 2 == 0
@@ -38,7 +38,7 @@ async def measure(cluster: LocalCluster, rounds: int) -> list[Row]:
             cluster.nodes.start([victim])
             cluster.nodes.wait_ready([victim])
     rows = []
-    for also, who in ((False, "a leader"), (True, "one that leads the quorum too")):
+    for also, who in ((False, "a leader"), (True, "a leader that also leads the quorum")):
         rows += [
             Row(
                 name=f"new leader after kill -9 of {who}", unit="s", rounds=leaders[also],
@@ -58,7 +58,7 @@ async def _choose(subject: Subject, topic: str, leads_quorum: bool) -> tuple[int
                 return partition.index, partition.leader_id
     finally:
         await admin.close()
-    raise AssertionError("three partitions on three nodes, and none has the leader that is looked for")
+    raise AssertionError("three partitions on three nodes, but none has the wanted leader")
 
 
 async def _kill(subject: Subject, topic: str, partition: int, victim: NodeId) -> tuple[float, float]:

@@ -1,12 +1,11 @@
-"""The floor: three bare processes that receive, checksum, write, sync and pass on the same bytes, over gRPC.
+"""The floor: three bare processes that receive, checksum, write, sync and replicate the same bytes over gRPC.
 
-Nothing of the product is in them: no records, metadata, elections, errors. What is left is what any log with three
-replicas has to do in Python over this transport, so a throughput of the product is told as a share of it. Alike in
-both: one writer thread per process whose turn writes what waits, one write per log (a follower's past the page cache,
-if it is large), then syncs each log once; followers pull, see bytes once they are written, and acknowledge by the next
-fetch, after their own sync; the leader acknowledges when its own sync and both followers' are past.
-
-Log `n` is led by process `n % 3`. Standard library, google-crc32c, grpc; at most 200 lines.
+They contain nothing of the product: no records, metadata, elections or error handling. The rest is what any log with
+three replicas must do in Python over this transport, so the product's throughput is given as a share of the floor's.
+Like the product: one writer thread per process, whose turn writes what is queued with one write per log (a follower's
+large write bypasses the page cache) and then syncs each log once; followers pull, get bytes once they are written, and
+acknowledge with the next fetch, after their own sync; the leader acknowledges after its own sync and both followers'.
+Process `n % 3` leads log `n`. Standard library, google-crc32c, grpc; at most 200 lines.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ import google_crc32c
 import grpc
 
 NODES = 3
-PIECE = struct.Struct("<III")  # log, checksum, bytes that follow; one piece is one message of a producer
+PIECE = struct.Struct("<III")  # log, checksum, number of bytes that follow; one piece is one producer message
 READ = struct.Struct("<IQI")  # log, position, bytes
-ANSWER_BYTES = 8 << 20  # of one fetch
-TURN_MESSAGES = 512  # of one write: the kernel takes 1,024 parts
+ANSWER_BYTES = 8 << 20  # largest answer to a fetch
+TURN_MESSAGES = 512  # most messages in one write: the kernel takes 1,024 parts
 UNCACHED, UNCACHED_FROM_BYTES = 0x80, 64 << 10  # RWF_DONTCACHE of Linux 6.14
 OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0)]
 
@@ -39,11 +38,11 @@ class Log:
     def __init__(self, number: int, folder: str, followers: Sequence[int]) -> None:
         self.number = number
         self.file = os.open(os.path.join(folder, f"{number}.log"), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-        self.position = 0  # the writer thread's: where the next write goes
+        self.position = 0  # of the next write; used by the writer thread only
         self.end = self.written = self.synced = 0
-        self.followed = dict.fromkeys(followers, 0)  # acknowledged by each follower; a follower's own log has none
-        self.tail: deque[tuple[int, int, bytes]] = deque()  # position, checksum, bytes; what a follower still needs
-        self.waiting: deque[tuple[int, asyncio.Future[None]]] = deque()  # until this end is acknowledged
+        self.followed = dict.fromkeys(followers, 0)  # acknowledged by each follower; empty for a follower's own log
+        self.tail: deque[tuple[int, int, bytes]] = deque()  # position, checksum, bytes that a follower still needs
+        self.waiting: deque[tuple[int, asyncio.Future[None]]] = deque()  # end to be acknowledged, and its waiter
 
     def settle(self) -> None:
         acknowledged = min([self.synced, *self.followed.values()])
@@ -77,7 +76,7 @@ class Node:
         return self.append(log, data)
 
     async def fetch(self, request: bytes) -> bytes:
-        """request: who asks, then its end of every log that this process leads, which acknowledges what is below."""
+        """request: the follower, then its end of every log that this process leads. It acknowledges all below."""
         who, *ends = struct.unpack(f"<{len(request) // 8}Q", request)
         wanted = list(zip(self.led_by(self.me), ends, strict=True))
         for log, end in wanted:
@@ -126,7 +125,7 @@ class Node:
                 flags = 0 if log.followed or size < UNCACHED_FROM_BYTES else UNCACHED
                 try:
                     assert os.pwritev(log.file, found, log.position, flags) == size
-                except (OSError, NotImplementedError):  # an older kernel, or Python's C library
+                except (OSError, NotImplementedError):  # not supported by this kernel or C library
                     assert os.pwritev(log.file, found, log.position) == size
                 log.position += size
             ends = [(log, log.position) for log in parts]
@@ -147,7 +146,7 @@ class Node:
 
 
 def checksum_of(view: memoryview) -> int:
-    """google-crc32c takes bytes only: in pieces that stay in a processor's cache."""
+    """google-crc32c takes bytes only, so this copies pieces that fit into a processor's cache."""
     checksum = 0
     for start in range(0, len(view), 65536):
         checksum = google_crc32c.extend(checksum, bytes(view[start : start + 65536]))
@@ -155,7 +154,7 @@ def checksum_of(view: memoryview) -> int:
 
 
 async def serve(me: int, logs: int, folder: str) -> None:
-    """Print the port, read everybody's, serve and follow; at the next line print how many followers failed."""
+    """Print the port, read all ports, serve and follow. At the next input line, print how many followers failed."""
     node = Node(me, logs, folder)
 
     async def produce(messages: AsyncIterator[bytes], context: Any) -> None:
@@ -191,7 +190,7 @@ async def serve(me: int, logs: int, folder: str) -> None:
     sources: dict[int, Any] = {n: channel.unary_unary("/floor/fetch") for n, channel in channels.items() if n < logs}
     followers = [asyncio.create_task(node.follow(n, fetch)) for n, fetch in sources.items()]
     await asyncio.to_thread(sys.stdin.readline)
-    print(len([task for task in followers if task.done()]), flush=True)  # one that ended has failed
+    print(len([task for task in followers if task.done()]), flush=True)  # a follower that ended has failed
     await asyncio.to_thread(sys.stdin.readline)
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""Starts the floor's three processes and loads them: a producer to every log, and a reader of all of them."""
+"""Starts the floor's three processes and loads them: one producer per log, and a reader of all logs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ import grpc
 from bench import floor, floor_lane
 from bench.floor import NODES, OPTIONS, READ, checksum_of
 
-READ_BYTES = 2 << 20  # of one read: what a consumer asks of a partition
-# A node keeps freed memory for the next request (cli/server/allocator.py); the floor is not to be slow for want of it.
+READ_BYTES = 2 << 20  # per read: a consumer's default for a partition
+# Nodes keep freed memory (cli/server/allocator.py). The floor does so too, so that the comparison is fair.
 ALLOCATOR = {
     "MALLOC_TRIM_THRESHOLD_": str(64 << 20),
     "MALLOC_TOP_PAD_": str(4 << 20),
@@ -28,7 +28,7 @@ ALLOCATOR = {
 
 
 class Floor:
-    """The three processes, with their logs in `folder`. `ports[n]` is where process `n` serves, by either wire."""
+    """The three processes, with their logs in `folder`. Process `n` serves at `ports[n]`, by gRPC or by the lane."""
 
     def __init__(self, folder: Path, logs: int, *, lane: bool = False) -> None:
         program = floor_lane.__file__ if lane else floor.__file__
@@ -44,7 +44,7 @@ class Floor:
         failed = self._lines()
         for process in self._processes:
             process.communicate()
-        assert kind is not None or failed == ["0\n"] * NODES, f"followers of the floor that failed: {failed}"
+        assert kind is not None or failed == ["0\n"] * NODES, f"failed followers of the floor: {failed}"
 
     def _tell_all(self, line: str) -> None:
         for process in self._processes:
@@ -64,19 +64,19 @@ def _start(program: str, folder: Path, me: int, logs: int) -> subprocess.Popen[s
 
 
 class FloorClient:
-    """One channel to each of the three. Made and used inside one event loop."""
+    """One channel to each of the three processes. Belongs to one event loop."""
 
     def __init__(self, ports: Sequence[int], logs: int) -> None:
         self._logs = logs
         self._channels = [grpc.aio.insecure_channel(f"127.0.0.1:{port}", OPTIONS) for port in ports]
-        self._starts, self._ends = [0] * logs, [0] * logs  # of what was produced last, in bytes of each log
+        self._starts, self._ends = [0] * logs, [0] * logs  # bytes of each log that the last `produce` wrote
 
     async def close(self) -> None:
         for channel in self._channels:
             await channel.close()
 
     async def produce(self, messages: Sequence[bytes], in_flight: int) -> float:
-        """Seconds until every message is acknowledged; dealt to the logs in turn, `in_flight` under way in each."""
+        """Seconds until every message is acknowledged. Messages go to the logs in turn, `in_flight` at a time each."""
         shares = [messages[number :: self._logs] for number in range(self._logs)]
         start = time.perf_counter()
         await _all(self._produce_to(number, share, in_flight) for number, share in enumerate(shares))
@@ -103,7 +103,7 @@ class FloorClient:
         await stream.done_writing()
 
     async def latencies(self, messages: Sequence[bytes], rate: float) -> list[float]:
-        """Seconds from when each message was due to its acknowledgement, at `rate` messages per second, into log 0."""
+        """Seconds from each message's due time to its acknowledgement, at `rate` messages per second, into log 0."""
         stream = self._method("stream_stream", 0, "produce")(metadata=(("log", "0"),))
         start = time.perf_counter()
 
@@ -123,7 +123,7 @@ class FloorClient:
         return found
 
     async def read(self) -> float:
-        """Seconds to read what was produced last, and to checksum it."""
+        """Seconds to read and checksum what the last `produce` wrote."""
         start = time.perf_counter()
         await _all(self._read_from(number) for number in range(self._logs))
         return time.perf_counter() - start

@@ -1,10 +1,9 @@
-"""The same floor over plain sockets: what the data lane could do at best, with the same writes, syncs and checksums.
+"""The same floor over plain sockets: the best that the data lane could do, with the same writes, syncs and checksums.
 
-Logs, writer and rules are those of `floor.py`; only the transport is another: frames of four bytes of length, read
-into a buffer of their own by `BufferedProtocol`, one vectored write per answer, no task or thread per message.
-A connection carries one kind: a producer's messages to a log, a follower's fetches, or a reader's reads.
-
-Standard library and google-crc32c (`floor.py` adds gRPC, which is not used here); at most 200 lines.
+Logs, writer and rules are those of `floor.py`. Only the transport differs: frames with a four-byte length, read into a
+buffer of their own by `BufferedProtocol`, one vectored write per answer, no task or thread per message. A connection
+carries one kind of message: a producer's messages to a log, a follower's fetches, or a reader's reads.
+Standard library and google-crc32c (`floor.py` also imports gRPC, which is not used here); at most 200 lines.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from typing import Any, cast
 from bench.floor import NODES, READ, Log, Node, checksum_of
 
 LENGTH = struct.Struct("<I")
-PRODUCE, FETCH, READING = b"\x00", b"\x01", b"\x02"  # the first frame of a connection; of PRODUCE the log follows
+PRODUCE, FETCH, READING = b"\x00", b"\x01", b"\x02"  # first frame of a connection; PRODUCE is followed by the log
 SCRATCH = memoryview(bytearray(64 << 10))
-BUFFER_BYTES = 1 << 20  # of a socket's write buffer
+BUFFER_BYTES = 1 << 20  # size of a socket's write buffer
 IOV_MAX = 1024
 Parts = list[Any]
 
 
 def send(transport: asyncio.Transport, parts: Parts) -> None:
-    """One frame: at once if the socket takes it, the rest by the loop."""
+    """Sends one frame: directly as much as the socket takes, the rest through the loop."""
     parts = [LENGTH.pack(sum(map(len, parts))), *parts]
     if transport.get_write_buffer_size() == 0:
         try:
@@ -44,7 +43,7 @@ def send(transport: asyncio.Transport, parts: Parts) -> None:
 
 
 class Frames(asyncio.BufferedProtocol):
-    """Calls `taken` with every frame. Small ones are cut out of a shared buffer, a large one is read into its own."""
+    """Calls `taken` with every frame. Small frames are cut out of a shared buffer, a large one has its own buffer."""
 
     def __init__(self, taken: Callable[[memoryview], None] | None = None) -> None:
         self.taken = taken or self.begin
@@ -85,7 +84,7 @@ class Frames(asyncio.BufferedProtocol):
 
 
 class Served(Frames):
-    """A connection of a process of the floor."""
+    """One connection of a floor process, server side."""
 
     def __init__(self, node: LaneNode) -> None:
         super().__init__()
@@ -120,7 +119,7 @@ class Served(Frames):
 
 
 class Caller(Frames):
-    """The asking side: answers come in the order of the questions."""
+    """Client side: answers come in the order of requests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,7 +142,7 @@ async def connect(port: int, first: bytes) -> Caller:
 
 
 class LaneNode(Node):
-    """What `floor.Node` has, without a task per fetch."""
+    """`floor.Node` without a task per fetch."""
 
     def __init__(self, me: int, logs: int, folder: str) -> None:
         super().__init__(me, logs, folder)
@@ -175,7 +174,7 @@ class LaneNode(Node):
 
 
 async def serve(me: int, logs: int, folder: str) -> None:
-    """As `floor.serve`: print the port, read everybody's, serve and follow; then print how many followers failed."""
+    """Like `floor.serve`: print the port, read all ports, serve and follow; then print how many followers failed."""
     node = LaneNode(me, logs, folder)
     server = await asyncio.get_running_loop().create_server(lambda: Served(node), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
@@ -187,7 +186,7 @@ async def serve(me: int, logs: int, folder: str) -> None:
 
     followers = [asyncio.create_task(node.follow(n, fetch_from(caller))) for n, caller in sources.items()]
     await asyncio.to_thread(sys.stdin.readline)
-    print(len([task for task in followers if task.done()]), flush=True)  # one that ended has failed
+    print(len([task for task in followers if task.done()]), flush=True)  # a follower that ended has failed
     await asyncio.to_thread(sys.stdin.readline)
     os._exit(0)
 

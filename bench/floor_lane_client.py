@@ -11,11 +11,11 @@ from bench.floor import NODES
 from bench.floor_client import FloorClient
 from bench.floor_lane import PRODUCE, READING, Caller, connect
 
-LOG_BYTES = 4  # of a log's number
+LOG_BYTES = 4  # size of a log's number
 
 
 class LaneFloorClient(FloorClient):
-    """A connection per log and purpose, made when it is first used."""
+    """A connection per log and purpose, opened on first use."""
 
     def __init__(self, ports: Sequence[int], logs: int) -> None:
         super().__init__([], logs)
@@ -35,7 +35,7 @@ class LaneFloorClient(FloorClient):
 
 
 class Stream:
-    """Messages out, answers in, in order: as much of a gRPC stream as the load needs."""
+    """Messages out, answers in, in order: the part of a gRPC stream's interface that the load uses."""
 
     def __init__(self, port: int, first: bytes) -> None:
         self._port, self._first = port, first
@@ -60,7 +60,7 @@ class Stream:
         return await self.read()
 
     async def done_writing(self) -> None:
-        """The connection stays for the next round."""
+        """Does nothing: the connection is used again in the next round."""
 
     def close(self) -> None:
         if self._caller is not None:

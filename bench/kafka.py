@@ -1,15 +1,14 @@
-"""Beside Apache Kafka: the same loads on a cluster of its and one of ours, one after the other on the same disk.
+"""Beside Apache Kafka: the same loads on a Kafka cluster and on ours, one after the other on the same disk.
 
     ./dev bench kafka [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
-Parts, all of them by default: start, produce, consume, latency, memory, failover. Needs a Java of 17 or newer and
-mvn; without them it says so and ends with 0. Kafka runs with its own default heap and settings, replication 3 and
-min.insync.replicas 2 on both sides; it acknowledges from the page cache, ours when it is on disk. Each figure is the
-min, median and max of the rounds; a ratio (ours of Kafka's) is of the medians, its min and max are the worst and the
-best that the rounds allow.
-
-What fails is printed, and its row says why; the run goes on with the rest and ends with 1. The --json file is written
-anew with every sample.
+Parts (default: all): start, produce, consume, latency, memory, failover. Needs Java 17 or newer and mvn; without them
+it says so and exits with 0. Kafka runs with its own default heap and settings; both sides have replication 3 and
+min.insync.replicas 2. Kafka acknowledges from the page cache, ours once it is on disk. Each figure is the min, median
+and max of the rounds. A ratio (ours / Kafka's) is of the medians; its min and max are the worst and the best ratio that
+the rounds allow.
+A failed figure is printed, and its row gives the reason; the run goes on and exits with 1. The --json file is rewritten
+after every sample.
 """
 
 from __future__ import annotations
@@ -62,21 +61,21 @@ def main(argv: list[str]) -> int:
 def _parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench.kafka", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all")
-    parser.add_argument("--quick", action="store_true", help="little data, one round: to see that it works")
+    parser.add_argument("--quick", action="store_true", help="little data and one round, to check that it works")
     parser.add_argument("--rounds", type=int, help=f"default {ROUNDS}, quick {QUICK_ROUNDS}")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
-    parser.add_argument("--folder", type=Path, help="where logs lie: on the disk that is meant")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--folder", type=Path, help="folder of the logs, on the disk to be measured")
     options = parser.parse_args(argv)
     unknown = [part for part in options.parts if part not in PARTS]
     if unknown:
-        parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
+        parser.error(f"no such part: {', '.join(unknown)}; the parts are {', '.join(PARTS)}")
     return options
 
 
 def _measure_both(
     kafka: Kafka, folder: Path, size: Size, parts: list[str], report: Report, json: Path | None
 ) -> tuple[Samples, Samples]:
-    """Whatever becomes of it, all samples are in the file by then."""
+    """All samples are in the file, even if the run fails."""
 
     def make_theirs(number: int) -> Peer:
         return KafkaPeer(kafka, folder / f"kafka-{number}")

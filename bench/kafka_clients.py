@@ -1,7 +1,7 @@
-"""The same client against either cluster: Kafka's Java performance tools, and librdkafka through confluent-kafka.
+"""The same clients against either cluster: Kafka's Java performance tools, and librdkafka through confluent-kafka.
 
-Every function answers records per second unless it says otherwise. A client is started before the clock is: the Java
-tools measure from their first record, and librdkafka has connected to every leader before.
+Every function returns records per second unless it says otherwise. The client's start is not timed: the Java tools
+measure from their first record, and librdkafka connects to every leader first.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ BATCHED = {"batch.size": "262144", "linger.ms": "5"}
 DEFAULTS: Mapping[str, str] = {}
 PERF_TIMEOUT_S = 600.0
 POLL_S = 5.0
-CONSUME_RECORDS = 10_000  # of one call
+CONSUME_RECORDS = 10_000  # per call
 RETRY_S = 0.05
-# Quick to find a new leader, on either side alike: a client's pause is no property of a cluster.
+# Finds a new leader quickly, on both sides alike: a client's own delay is not a property of the cluster.
 IMPATIENT = {
     "log_level": 0, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 20,
     "retry.backoff.max.ms": 100, "topic.metadata.refresh.fast.interval.ms": 50,
@@ -33,7 +33,7 @@ _numbers = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """ms from a record's hand-over to its acknowledgement."""
+    """ms from sending a record to its acknowledgement."""
 
     p50: float
     p99: float
@@ -55,7 +55,7 @@ def java_latency(
 
 
 def java_consume(kafka: Kafka, servers: str, topic: str, records: int) -> float:
-    """Of a subscribed consumer, the time of its group's first rebalance taken out."""
+    """A subscribed consumer, without the time of its group's first rebalance."""
     said = kafka.run(
         CONSUMER_PERF, "--bootstrap-server", servers, "--topic", topic, "--num-records", str(records),
         timeout_s=PERF_TIMEOUT_S,
@@ -82,7 +82,7 @@ def rdkafka_produce(servers: str, topic: str, records: int, value: bytes) -> flo
 
 
 def rdkafka_consume(servers: str, topic: str, records: int) -> float:
-    """Of a consumer that is told its partitions and asks for no group."""
+    """A consumer with assigned partitions and no group."""
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "none", "enable.auto.commit": False})
@@ -100,7 +100,7 @@ def rdkafka_consume(servers: str, topic: str, records: int) -> float:
 
 @contextmanager
 def new_topic(servers: str, partitions: int) -> Iterator[str]:
-    """Three replicas, all in sync; dropped behind the block."""
+    """A topic with three replicas, all in sync; deleted after the block."""
     admin = make_admin(servers)
     name = f"versus-{next(_numbers)}"
     create_topic(admin, name, partitions)
@@ -117,7 +117,7 @@ def make_admin(servers: str) -> Any:
 
 
 def create_topic(admin: Any, name: str, partitions: int) -> None:
-    """Asks again until it is there and all replicas are in sync: the cluster may just be starting."""
+    """Retries until the topic exists and all replicas are in sync, because the cluster may just be starting."""
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.cimpl import NewTopic
 
@@ -154,7 +154,7 @@ def _java_producer(
     rate: int,
     warm_up: int,
 ) -> str:
-    """What the tool said; its last line is of what comes behind `warm_up` records."""
+    """The tool's output. Its last line covers the records after the first `warm_up`."""
     properties = [f"{key}={value}" for key, value in {"bootstrap.servers": servers, "acks": "all", **settings}.items()]
     return kafka.run(
         PRODUCER_PERF, "--topic", topic, "--num-records", str(records + warm_up), "--warmup-records", str(warm_up),

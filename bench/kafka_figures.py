@@ -1,6 +1,6 @@
-"""What one cluster does: every figure that both have, and for ours those of its own client and of the floor.
+"""Measures one cluster: every figure of both clusters and, for ours, those of its own client and of the floor.
 
-Each figure is an attempt of its own: one that fails leaves the others as they are (`kafka_samples.py`).
+Each figure is a separate attempt, so that a failed one does not affect the others (`kafka_samples.py`).
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from bench.peer import OurPeer, Peer
 from bench.subject import Subject
 
 PARTITIONS = 6
-KIB, SMALL = 1024, 100  # bytes of a record
-RATES = (2_000, 20_000)  # records per second, where latency is measured
-LINGERS_MS = (5, 0)  # of the client: its default, of which a record waits half, and none
+KIB, SMALL = 1024, 100  # bytes per record
+RATES = (2_000, 20_000)  # records per second at which latency is measured
+LINGERS_MS = (5, 0)  # the client's default, half of which is part of a record's latency; and none
 MANY_PARTITIONS = (100, 1_000)
-FLOOR_IN_FLIGHT = 5  # batches of one log under way, as our producer has
+FLOOR_IN_FLIGHT = 5  # batches in flight per log, as with our producer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How much is done. Records are per round."""
+    """The amount of work. Records are per round."""
 
     rounds: int = 3
     starts: int = 3
     kills: int = 12
-    warm_up_records: int = 2_000_000  # of SMALL bytes: what a Java virtual machine needs to compile a broker
+    warm_up_records: int = 2_000_000  # of SMALL bytes: enough for a Java virtual machine to compile a broker
     kib_records: int = 200_000
     small_records: int = 1_500_000
     latency_s: float = 10.0
@@ -58,7 +58,7 @@ class Size:
 def measure(
     kafka: Kafka, make: Callable[[int], Peer], size: Size, parts: Sequence[str], folder: Path, figures: Samples
 ) -> None:
-    """Start a cluster, load it, kill its nodes by turns, and end it. `make` gives a new one for each number."""
+    """Start a cluster, load it, kill its nodes in turn, and stop it. `make` creates a new one for each number."""
     for number in range(size.starts if "start" in parts else 1):
         figures.attempt(["start"], partial(_live, kafka, make, number, size, parts, folder, figures))
 
@@ -67,7 +67,7 @@ def _live(
     kafka: Kafka, make: Callable[[int], Peer], number: int, size: Size, parts: Sequence[str], folder: Path,
     figures: Samples,
 ) -> None:  # fmt: skip
-    """The first one is loaded, too."""
+    """Loads only the first cluster."""
     peer = make(number)
     try:
         seconds = start_peer(peer)
@@ -97,7 +97,7 @@ def _load(kafka: Kafka, peer: Peer, size: Size, parts: Sequence[str], folder: Pa
 
 
 def _add_all(figures: Samples, name: str, values: Iterable[float]) -> None:
-    """Each as it comes."""
+    """Adds each value as soon as it is measured."""
     for value in values:
         figures.add(name, value)
 
@@ -121,13 +121,13 @@ def _same_clients(kafka: Kafka, peer: Peer, size: Size, parts: Sequence[str], fi
     figures.attempt(["java defaults kib"], partial(_java_defaults, kafka, servers, size, figures))
 
 
-Reader = Callable[[str, int], float]  # of a topic and a number of records
+Reader = Callable[[str, int], float]  # (topic, number of records) -> records per second
 
 
 def _readers(kafka: Kafka, peer: Peer, name: str) -> dict[str, Reader]:
-    """By figure."""
+    """Readers by figure."""
     readers: dict[str, Reader] = {f"rdkafka consume {name}": partial(clients.rdkafka_consume, peer.bootstrap_servers)}
-    if not isinstance(peer, OurPeer):  # needs a consumer group
+    if not isinstance(peer, OurPeer):  # it needs a consumer group
         readers[f"java consume {name}"] = partial(clients.java_consume, kafka, peer.bootstrap_servers)
     return readers
 
@@ -136,7 +136,7 @@ def _java(
     kafka: Kafka, servers: str, name: str, record_bytes: int, records: int, readers: Mapping[str, Reader],
     figures: Samples,
 ) -> None:  # fmt: skip
-    """What was produced is what is consumed."""
+    """Consumes what it produced."""
 
     def consume(figure: str, read: Reader, topic: str) -> None:
         figures.add(figure, read(topic, records))
@@ -174,7 +174,7 @@ def _latency_at(kafka: Kafka, servers: str, size: Size, rate: int, linger_ms: in
 
 
 def _own_client(peer: OurPeer, size: Size, folder: Path, figures: Samples) -> None:
-    """Columns in and out, each round beside the floor's; one round more comes first and is not counted."""
+    """Columns in and out, each round beside the floor's. The first of `rounds` + 1 rounds is not counted."""
     subject = Subject(peer.nodes)
     loads = {"kib": make_load(KIB, size.kib_records * KIB), "small": make_load(SMALL, size.small_records * SMALL)}
     for turn in range(size.rounds + 1):
@@ -205,12 +205,12 @@ async def _own_round(subject: Subject, name: str, load: Load, figures: Samples) 
 
 
 async def _beside_floor(subject: Subject, folder: Path, load: Load, partitions: int, figures: Samples) -> None:
-    """The floor goes while the topic is still there: its removal is work for the nodes."""
+    """Stops the floor before the topic is deleted, because the deletion is work for the nodes."""
     async with subject.topic(partitions) as topic:
         ours = load.records / await throughput.produce_columns(subject, topic, load, partitions)
         with Floor(folder, partitions, lane=True) as floor:
             client = LaneFloorClient(floor.ports, partitions)
-            await client.produce([load.messages[0][:KIB]] * partitions, FLOOR_IN_FLIGHT)  # connects, as we have
+            await client.produce([load.messages[0][:KIB]] * partitions, FLOOR_IN_FLIGHT)  # connects, as our client does
             floors = load.records / await client.produce(load.messages, FLOOR_IN_FLIGHT)
             await client.close()
         figures.add(f"of floor {partitions}", ours)

@@ -1,4 +1,4 @@
-"""A cluster's life, seen by one client (librdkafka): from a start, or a leader's kill -9, to an acknowledged write."""
+"""A cluster's life as seen by one client (librdkafka): from a start or a leader's kill -9 to an acknowledged write."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bench.machine import MEGABYTE
 from bench.peer import NODES, START_TIMEOUT_S, Peer, controller_of, remaining
 from quorumlog.ids import NodeId
 
-CONTROLLER_EVERY = 3  # of the kills, one takes the active controller too
-SCAN_S = 1.0  # librdkafka looks after its topics once in this time, counted from its own start
-SPREAD = 0.37  # of that time, from one kill's place in it to the next one's: all of it is met
+CONTROLLER_EVERY = 3  # every third kill hits the active controller
+SCAN_S = 1.0  # interval at which librdkafka checks its topics, counted from its start
+SPREAD = 0.37  # share of that interval by which successive kills are shifted, so that all of it is covered
 WRITE_TIMEOUT_S = 60.0
 
 
@@ -36,16 +36,16 @@ def memory_mb(peer: Peer) -> list[float]:
 
 
 def failovers(kafka: Kafka, peer: Peer, times: int) -> Iterator[float]:
-    """Seconds from each kill to the acknowledgement of a write that was handed over right behind it."""
+    """Seconds from each kill to the acknowledgement of a write that was sent right after it."""
     return (_failover(kafka, peer, turn) for turn in range(times))
 
 
 def _failover(kafka: Kafka, peer: Peer, turn: int) -> float:
     admin, topic = make_admin(peer.bootstrap_servers), f"failover-{turn}"
-    create_topic(admin, topic, NODES)  # each node leads one
+    create_topic(admin, topic, NODES)  # each node leads one partition
     partition, victim = _choose(admin, topic, controller_of(kafka, peer), turn % CONTROLLER_EVERY == 0)
     producer = _producer(peer)
-    for index in range(NODES):  # it knows every leader, as one that writes to a topic does
+    for index in range(NODES):  # so that the client knows every leader
         _write(producer, topic, index)
     time.sleep(SCAN_S * (turn * SPREAD % 1))
     peer.kill(victim)
@@ -59,12 +59,12 @@ def _failover(kafka: Kafka, peer: Peer, turn: int) -> float:
 
 
 def _choose(admin: Any, topic: str, controller: NodeId, wanted: bool) -> tuple[int, NodeId]:
-    """A partition and its leader, which is the active controller or is not, as wanted."""
+    """A partition and its leader. wanted: whether that leader is the active controller."""
     partitions = admin.list_topics(topic).topics[topic].partitions
     for index, found in partitions.items():
         if (found.leader == controller) == wanted:
             return index, found.leader
-    raise AssertionError(f"three partitions, and no leader that suits; controller {controller}")
+    raise AssertionError(f"three partitions, but no suitable leader; controller {controller}")
 
 
 def _producer(peer: Peer) -> Any:

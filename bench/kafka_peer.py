@@ -1,6 +1,6 @@
-"""Three combined nodes of Apache Kafka (KRaft) on this machine, with the heap and settings that its own scripts give.
+"""Three combined nodes of Apache Kafka (KRaft) on this machine, with the heap and settings of Kafka's own scripts.
 
-Set are only ports, places, and replication 3 with min.insync.replicas 2, which is what ours starts with.
+Only ports, directories, and replication 3 with min.insync.replicas 2 are set, which are also our defaults here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quorumlog.ids import NodeId
 from quorumlog.testing.ports import HOST, PortPicker
 
 CLUSTER_ID = "cXVvcnVtbG9nLXBlZXIwMA"
-# kafka-server-start.sh and kafka-run-class.sh of the same release
+# from kafka-server-start.sh and kafka-run-class.sh of the same release
 HEAP = ("-Xmx1G", "-Xms1G")
 JVM = (
     "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
@@ -26,7 +26,7 @@ STOP_TIMEOUT_S = 60.0
 
 
 class KafkaPeer:
-    """Made formatted in `root`, which is not there yet."""
+    """Created formatted in `root`, which must not exist."""
 
     name = "Kafka"
 
@@ -66,7 +66,7 @@ class KafkaPeer:
         return [process.pid for process in self._processes.values()]
 
     def close(self) -> None:
-        """In order where they still can, else not. Idempotent."""
+        """Stop the nodes cleanly if possible, otherwise kill them. Idempotent."""
         for process in self._processes.values():
             process.terminate()
         for process in self._processes.values():
@@ -79,7 +79,7 @@ class KafkaPeer:
         self._picker.close()
 
     def log(self, node_id: NodeId) -> Path:
-        """What the node said."""
+        """The node's log."""
         return self._root / f"node-{node_id}.log"
 
     def _config(self, node_id: NodeId) -> Path:

@@ -1,6 +1,6 @@
-"""The table: Kafka's figure, ours, the ratio and its goal. Goals are the issue's, which asked for them.
+"""The table: Kafka's figure, ours, the ratio and its goal. The goals were set in advance.
 
-A row whose figures could not be measured says why, and leaves the others as they are.
+A row whose figures could not be measured gives the reason; the other rows are not affected.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bench.machine import MEGABYTE
 from bench.report import Row
 
 PARTS = ("start", "produce", "consume", "latency", "memory", "failover")
-LEAST_MS = 0.5  # the Java tool tells whole milliseconds: 0 is less than this
+LEAST_MS = 0.5  # the Java tool prints whole milliseconds: 0 means less than 1
 FLOOR_GOAL = 0.6
 
 
@@ -30,7 +30,7 @@ def rows(parts: Sequence[str], theirs: Samples, ours: Samples) -> list[Row]:
 def beside(
     name: str, unit: str, theirs: Sequence[float], ours: Sequence[float], goal: float, at_least: bool = True
 ) -> list[Row]:
-    """Two rows. Ratios: the worst and the best that the rounds allow, and that of the medians between them."""
+    """Two rows. Ratios: the worst that the rounds allow, that of the medians, and the best."""
     ratios = [
         min(ours) / max(theirs),
         statistics.median(ours) / statistics.median(theirs),
@@ -146,7 +146,7 @@ def _best(figures: Samples, size: str) -> list[float]:
 
 
 def _best_of(*clients: Sequence[float]) -> list[float]:
-    """Of each round, the faster client's."""
+    """The faster client's value of each round."""
     return [max(found) for found in zip(*clients, strict=True)]
 
 

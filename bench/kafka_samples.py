@@ -1,7 +1,7 @@
-"""What has been measured of one cluster so far, and what could not be: a late error must not lose what came before it.
+"""The samples and failures of one cluster so far, so that a late error does not lose earlier samples.
 
-Every sample is told to `changed` as it comes, which writes it down. A figure that failed once is not tried again: what
-it was measured before stays in the file, but its row says why there is no more of it.
+`changed` is called after every sample and writes them to the file. A figure that failed once is not tried again: its
+earlier samples stay in the file, and its row gives the error.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-WHY_CHARACTERS = 200  # of an error's text, in a row
+WHY_CHARACTERS = 200  # of an error's text in a row
 
 
 class NotMeasured(Exception):
-    """A figure that a row needs, and the error that was in its way."""
+    """A row needs a figure that could not be measured. The message gives the error."""
 
 
 class Samples:
-    """By figure, the value of each round. changed: called behind every sample and every failure."""
+    """The value of each round, by figure. changed: called after every sample and every failure."""
 
     def __init__(self, name: str, changed: Callable[[], None] = lambda: None) -> None:
         self.name = name
@@ -28,7 +28,7 @@ class Samples:
         self._failed: dict[str, str] = {}
 
     def __getitem__(self, figure: str) -> Sequence[float]:
-        """Raises NotMeasured where there is none, or not of every round."""
+        """Raises NotMeasured if the figure failed, or has no value."""
         if figure in self._failed:
             raise NotMeasured(f"{self.name}: {self._failed[figure]}")
         if figure not in self._values:
@@ -41,7 +41,7 @@ class Samples:
 
     @property
     def failed(self) -> Mapping[str, str]:
-        """Why, by figure."""
+        """Error by figure."""
         return self._failed
 
     def add(self, figure: str, value: float) -> None:
@@ -49,7 +49,7 @@ class Samples:
         self._changed()
 
     def attempt(self, figures: Iterable[str], measure: Callable[[], object]) -> None:
-        """Measure what is to be added to these figures, unless that failed before. An error is printed and kept."""
+        """Measure these figures, unless one has failed before. An error is printed and stored."""
         wanted = [figure for figure in figures if figure not in self._failed]
         if not wanted:
             return
@@ -66,7 +66,7 @@ class Samples:
 
 
 def _why(error: Exception) -> str:
-    """One line of it."""
+    """The first line of the error."""
     lines = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     return text if len(text) <= WHY_CHARACTERS else text[: WHY_CHARACTERS - 3] + "..."

@@ -1,8 +1,7 @@
-"""Apache Kafka's own jars, got by Maven, and its own command-line tools, run from them.
+"""Apache Kafka's own jars, downloaded by Maven, and its command-line tools.
 
-Nothing of Kafka is part of this repository: where there is a Java of 17 or newer and `mvn`, the artifacts of VERSION
-are copied into a folder (out/kafka by default, once), and a tool is its main class. Without them Unavailable says
-what is missing.
+Nothing of Kafka is part of this repository. With Java 17 or newer and `mvn`, the artifacts of VERSION are copied once
+into a folder (default: out/kafka), and a tool is started by its main class. Otherwise Unavailable says what is missing.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 VERSION = "4.3.1"
-SLF4J_VERSION = "1.7.36"  # the API that Kafka is built against
+SLF4J_VERSION = "1.7.36"  # the API version that Kafka is built against
 OLDEST_JAVA = 17
 FOLDER = Path(__file__).resolve().parents[1] / "out" / "kafka"
 FETCH_TIMEOUT_S = 600.0
@@ -65,11 +64,11 @@ POM = f"""\
 
 
 class Unavailable(Exception):
-    """Kafka cannot be had on this machine; the text says what is missing."""
+    """Kafka cannot run on this machine. The message says what is missing."""
 
 
 class ToolFailed(Exception):
-    """A tool that ended with an error. output: all that it said."""
+    """A tool ended with an error. output: all its output."""
 
     def __init__(self, main_class: str, code: int, output: str) -> None:
         super().__init__(f"{main_class} ended with {code}: {output[-2_000:]}")
@@ -78,17 +77,17 @@ class ToolFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kafka:
-    """Jars in a folder, and the java that runs them."""
+    """The folder of Kafka's jars, and the java that runs them."""
 
     java: str
     jars: Path
 
     def command(self, main_class: str, arguments: Sequence[str] = (), options: Sequence[str] = QUIET) -> list[str]:
-        """options: of the virtual machine."""
+        """options: for the virtual machine."""
         return [self.java, *options, "-cp", f"{self.jars}{os.sep}*", main_class, *arguments]
 
     def run(self, main_class: str, *arguments: str, stdin: str = "", timeout_s: float = TOOL_TIMEOUT_S) -> str:
-        """What the tool printed on both of its outputs. Raises ToolFailed, subprocess.TimeoutExpired."""
+        """The tool's output, stdout and stderr together. Raises ToolFailed, subprocess.TimeoutExpired."""
         done = subprocess.run(
             self.command(main_class, arguments),
             input=stdin,
@@ -104,7 +103,7 @@ class Kafka:
 
 
 def missing() -> str:
-    """Why there can be no Kafka here; empty if there can. Looks at programs only, and fetches nothing."""
+    """Why Kafka cannot run here; "" if it can. Only looks for programs; downloads nothing."""
     java = _java()
     if java is None:
         return "no java"
@@ -115,7 +114,7 @@ def missing() -> str:
 
 
 def get_kafka(folder: Path = FOLDER) -> Kafka:
-    """Kafka in `folder`, fetched if it is not there yet. Raises Unavailable."""
+    """Kafka in `folder`, downloaded if it is not there yet. Raises Unavailable."""
     if lacking := missing():
         raise Unavailable(lacking)
     java = _java()
@@ -129,7 +128,7 @@ def get_kafka(folder: Path = FOLDER) -> Kafka:
 
 
 def java_release(java: str) -> int:
-    """17 for "17.0.15"; 0 if it does not say."""
+    """17 for "17.0.15"; 0 if unknown."""
     said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
     found = re.search(r'version "(\d+)', said)
     return int(found[1]) if found else 0
@@ -145,7 +144,7 @@ def _java() -> str | None:
 
 
 def _fetch(folder: Path, jars: Path) -> None:
-    """Through a folder of another name, so that an interrupted copy is never taken for a whole one."""
+    """Copies into a folder with another name first, so that an interrupted copy is not taken for a complete one."""
     unfinished = folder / "unfinished"
     shutil.rmtree(unfinished, ignore_errors=True)
     pom = folder / "pom.xml"
@@ -154,7 +153,7 @@ def _fetch(folder: Path, jars: Path) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        raise Unavailable(f"mvn was not done within {FETCH_TIMEOUT_S:g} s") from None
+        raise Unavailable(f"mvn did not finish within {FETCH_TIMEOUT_S:g} s") from None
     if done.returncode != 0 or not unfinished.is_dir():
         raise Unavailable(f"mvn could not fetch Kafka {VERSION}: {(done.stdout + done.stderr)[-1_000:].strip()}")
     unfinished.rename(jars)
@@ -162,7 +161,7 @@ def _fetch(folder: Path, jars: Path) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """One process at a time."""
+    """Only one process at a time."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,5 +1,5 @@
-"""From when a record was due to its acknowledgement, at a fixed rate: the wait behind a slow one counts for those that
-wait (coordinated omission), since they are due all the same."""
+"""Latency from a record's due time to its acknowledgement, at a fixed rate. A stall counts for every record that waits
+behind it, because each has a due time (no coordinated omission)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VALUE = bytes(RECORD_BYTES)
 
 
 async def measure(subject: Subject, folder: Path, rounds: int, seconds: float) -> list[Row]:
-    """One log of each floor and one partition of ours by each wire, `seconds` each per round and rate."""
+    """One log of each floor and one partition of ours over each transport; `seconds` per round and rate."""
     rows = []
     for rate in RATES:
         for wire in WIRES:
@@ -49,7 +49,7 @@ async def _measure_wire(subject: Subject, folder: Path, wire: Wire, rounds: int,
 
 
 async def _ours(subject: Subject, topic: str, count: int, rate: float) -> list[float]:
-    """Seconds of each record."""
+    """Latency of each record in seconds."""
     found: list[float] = []
 
     async def send(due: float) -> None:

@@ -1,4 +1,4 @@
-"""The records of a run: the same ones as columns for our clients and as encoded batches for the floor."""
+"""The records of a run: as columns for our clients, and as encoded batches for the floor."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from quorumlog.records import NO_PRODUCER, NO_SEQUENCE
 
-COLUMNS_BYTES = 4 << 20  # values of one RecordBatch that an application hands over
-BATCH_BYTES = 512 << 10  # the producer's default batch_size, and so one message of the floor
+COLUMNS_BYTES = 4 << 20  # values per RecordBatch that an application sends
+BATCH_BYTES = 512 << 10  # the producer's default batch_size; one message of the floor
 START_MS = 1_700_000_000_000
 SEED = 4711
 
@@ -29,7 +29,7 @@ class Load:
         return f"{self.record_bytes >> 10} KiB" if self.record_bytes >= 1024 else f"{self.record_bytes} B"
 
     def values(self, count: int) -> list[bytes]:
-        """The first `count` records one by one."""
+        """The first `count` records as single values."""
         found: list[bytes] = []
         for batch in self.columns:
             found += batch.column(0)[: count - len(found)].to_pylist()
@@ -37,7 +37,7 @@ class Load:
 
 
 def make_load(record_bytes: int, total_bytes: int) -> Load:
-    """About `total_bytes` of values that do not compress."""
+    """About `total_bytes` of incompressible values."""
     import pyarrow as pa
 
     from quorumlog.records.columnar import lay_out

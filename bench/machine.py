@@ -1,6 +1,6 @@
-"""What the machine gives to anybody: a bare socket copy, a bare write loop, and how busy it was.
+"""What the machine itself can do: a bare socket copy, a bare write loop, and its load.
 
-They stand beside the floor, so that a slow floor on a fast machine is seen.
+These figures stand beside the floor's, so that a slow floor on a fast machine is noticed.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def facts() -> dict[str, Any]:
         "system": platform.platform(),
         "python": platform.python_version(),
         "processors": os.cpu_count(),
-        "load_average": [round(load, 2) for load in os.getloadavg()],  # before the run: was somebody else at work?
+        "load_average": [round(load, 2) for load in os.getloadavg()],  # before the run: was the machine busy?
     }
 
 
 def measure(folder: Path, rounds: int) -> list[Row]:
-    """folder: on the disk that the logs lie on."""
+    """folder: on the disk of the logs."""
     copies = [socket_copy() for _ in range(rounds)]
     writes = [write_loop(folder) for _ in range(rounds)]
     return [

@@ -1,4 +1,4 @@
-"""Memory of a node: what is resident after the loads of this run."""
+"""Memory of a node: resident memory after the loads of this run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster of three that is measured beside another one: what both must offer, and ours."""
+"""A cluster of three that is measured beside another: the common interface, and our implementation."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ START_TIMEOUT_S = 90.0
 
 
 class Peer(Protocol):
-    """Formatted by its maker, started by `start`; node ids are 1, 2, 3. Times are the caller's to take."""
+    """Formatted on creation, started by `start`. Node ids are 1, 2, 3. The caller takes the times."""
 
     name: str
 
     @property
     def bootstrap_servers(self) -> str: ...
     def start(self) -> None:
-        """Start all nodes' processes, and wait for nothing."""
+        """Start all nodes' processes without waiting."""
 
     def kill(self, node_id: NodeId) -> None:
-        """As by `kill -9`; returns once it has ended."""
+        """Like `kill -9`; returns once it has ended."""
 
     def restart(self, node_id: NodeId) -> None:
-        """Start one that was killed; does not wait."""
+        """Start a killed node without waiting."""
 
     def pids(self) -> list[int]: ...
     def close(self) -> None: ...
 
 
 class OurPeer:
-    """Three nodes of ours in `root`, which is not there yet."""
+    """Three nodes of ours in `root`, which must not exist."""
 
     name = "quorumlog"
 
@@ -68,14 +68,14 @@ class OurPeer:
 
 
 def controller_of(kafka: Kafka, peer: Peer) -> NodeId:
-    """The quorum's leader, by Kafka's own tool, which asks both clusters alike."""
+    """The quorum's leader, by Kafka's own tool, which works on both clusters."""
     said = kafka.run(METADATA_QUORUM, "--bootstrap-server", peer.bootstrap_servers, "describe", "--status")
     return int(next(line.split()[1] for line in said.splitlines() if line.startswith("LeaderId:")))
 
 
 def remaining(deadline: float) -> float:
-    """Seconds until `deadline` (of time.perf_counter); raises TimeoutError behind it."""
+    """Seconds until `deadline` (of time.perf_counter). Raises TimeoutError after it."""
     left = deadline - time.perf_counter()
     if left <= 0:
-        raise TimeoutError("the cluster was not there in time")
+        raise TimeoutError("the cluster was not ready in time")
     return left

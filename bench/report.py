@@ -1,4 +1,4 @@
-"""What a run found: one row per figure, with every round of it, as a table for people and as JSON for machines."""
+"""The results of a run: one row per figure, with all its rounds, as a table for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NAME_WIDTH = 52
 class Row:
     """One figure. rounds: its value in each round, in `unit`.
 
-    shares: value / floor of the same round, where there is a floor (`of` says which); the goal is then one for their
-    median, else for the median of the rounds. at_least: whether more is better. failed: why there are no rounds.
+    shares: value / floor of the same round, if there is a floor, which `of` names. The goal is for the median of the
+    shares if there are any, otherwise of the rounds. at_least: True if more is better. failed: why there are no rounds.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(slots=True)
 class Report:
-    """settings, machine: what the figures depend on. samples: what rows will be made of, as far as it was measured."""
+    """settings, machine: the conditions of the run. samples: the raw values of rows, as far as measured."""
 
     settings: dict[str, Any] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
@@ -48,18 +48,18 @@ class Report:
     rows: list[Row] = field(default_factory=list)
 
     def add(self, *rows: Row) -> None:
-        """Keep the rows, and print them as they come."""
+        """Store the rows and print them."""
         for row in rows:
             self.rows.append(row)
             print(_line(row), flush=True)
 
     def write_json(self, path: Path) -> None:
-        """All that is known by now. Who reads the file meanwhile finds the text before this or this one."""
-        told = {"settings": self.settings, "machine": self.machine}
+        """Write everything known so far, atomically: a reader sees either the old text or the new one."""
+        head = {"settings": self.settings, "machine": self.machine}
         samples = {"samples": self.samples} if self.samples else {}
         temporary = path.with_name(f"{path.name}.tmp")
         temporary.write_text(
-            json.dumps({**told, **samples, "rows": [_told(row) for row in self.rows]}, indent=2) + "\n"
+            json.dumps({**head, **samples, "rows": [_as_json(row) for row in self.rows]}, indent=2) + "\n"
         )
         os.replace(temporary, path)
 
@@ -68,7 +68,7 @@ def print_heading(text: str) -> None:
     print(f"\n{text:<{NAME_WIDTH}} {'min':>10} {'median':>10} {'max':>10}", flush=True)
 
 
-def _told(row: Row) -> dict[str, Any]:
+def _as_json(row: Row) -> dict[str, Any]:
     return {**asdict(row), "median": statistics.median(row.rounds) if row.rounds else None, "reached": row.reached}
 
 

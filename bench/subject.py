@@ -1,4 +1,4 @@
-"""The cluster that is measured: three real processes, and asynchronous clients of it on the caller's loop."""
+"""The measured cluster: three real processes, and asynchronous clients of it on the caller's loop."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _numbers = count(1)
 
 
 class Subject:
-    """One running cluster. Clients made here are closed by whoever asked for them.
+    """One running cluster. The caller closes the clients that it gets.
 
-    transport: by which wire producers and consumers go, as their option of that name has it.
+    transport: the option `transport` of producers and consumers.
     """
 
     def __init__(self, nodes: LocalNodes, transport: str = "auto") -> None:
         self.nodes, self._transport = nodes, transport
 
     def by(self, transport: str) -> Subject:
-        """The same cluster, by another wire."""
+        """The same cluster, over another transport."""
         return Subject(self.nodes, transport)
 
     def producer(self, **options: Any) -> AsyncProducer:
@@ -47,20 +47,20 @@ class Subject:
         return {"bootstrap.servers": self.nodes.layout.bootstrap_servers, "transport": self._transport}
 
     def admin(self, without: NodeId | None = None) -> AsyncAdmin:
-        """without: a node that is not asked, since it is about to die."""
+        """without: a node that is not asked, because it will be killed."""
         addresses = [node.client_address for node in self.nodes.layout.nodes if node.node_id != without]
         return edge.admin({"bootstrap.servers": ",".join(addresses)}, request_timeout_ms=10_000)
 
     @asynccontextmanager
     async def topic(self, partitions: int) -> AsyncIterator[str]:
-        """A new topic with three replicas, all of them in sync; dropped behind the block."""
+        """A new topic with three replicas, all in sync; deleted after the block."""
         name = f"bench-{next(_numbers)}"
         admin = self.admin()
         try:
             await admin.create_topic(name, partitions, 3)
             await self._in_sync(admin, name)
             yield name
-            with suppress(RequestFailed):  # a second try may find that the first one did it
+            with suppress(RequestFailed):  # a retry may find that the first try deleted it
                 await admin.delete_topic(name)
         finally:
             await admin.close()
@@ -74,7 +74,7 @@ class Subject:
 
 
 async def until(true: Callable[[], Any], what: str, timeout_s: float = READY_S) -> float:
-    """Seconds until the answer of the coroutine function is true; an error of the cluster is a no."""
+    """Seconds until the coroutine function returns a true value. An error of the cluster counts as false."""
     start = time.perf_counter()
     while time.perf_counter() - start < timeout_s:
         try:

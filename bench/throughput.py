@@ -1,9 +1,9 @@
 """Produce (acks=all, three replicas, durable) and consume, beside the floor of the same round.
 
-A round is: a floor's produce and read, then ours by the same wire, for each size of record and each of the two wires,
-every round on a new topic. Our followers fetch by the lane in both, the gRPC floor's by gRPC. Rates are of
-the values' bytes, the same in both; the floor moves the batches that our codec made of them beforehand, we make them
-on the way.
+A round is a floor's produce and read, then ours over the same transport, for each record size and each of the two
+transports, every time on a new topic. Our followers always fetch over the lane, those of the gRPC floor over gRPC.
+Rates count the values' bytes, which are the same for both. The floor sends batches that our codec encoded beforehand;
+ours encodes them during the measurement.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from bench.machine import MEGABYTE
 from bench.report import Row
 from bench.subject import Subject
 
-SINGLE_RECORDS = 60_000  # of the rounds one by one, at most
+SINGLE_RECORDS = 60_000  # most records in a round of single records
 IN_FLIGHT = 5  # messages per log of the floor, as our producer has batches per partition
 POLL_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """transport: the option of our clients. Goals are shares of this wire's own floor, by bytes of a record."""
+    """transport: the option of our clients. Goals are shares of this transport's own floor, by record size."""
 
     name: str
     transport: str
@@ -56,7 +56,7 @@ class Times:
 
 @dataclass(slots=True)
 class Side:
-    """One wire: a floor of that kind, and ours by it. times: one for each load."""
+    """One transport: its floor, and our cluster over it. times: one per load."""
 
     wire: Wire
     subject: Subject
@@ -73,7 +73,7 @@ async def measure(subject: Subject, folder: Path, loads: Sequence[Load], partiti
                     await _floor_round(side.floor, load, side.times[number])
                     await _our_round(side.subject, load, side.times[number], partitions)
                     if turn == 0:
-                        _forget(side.times[number])  # compilation, first touch of memory
+                        _forget(side.times[number])  # the first round: compilation, first touch of memory
         for side in sides:
             await side.floor.close()
     return [row for side in sides for load, found in zip(loads, side.times, strict=True)
@@ -106,7 +106,7 @@ async def _our_round(subject: Subject, load: Load, times: Times, partitions: int
 
 
 async def produce_columns(subject: Subject, topic: str, load: Load, partitions: int) -> float:
-    """Seconds until all is acknowledged."""
+    """Seconds until all records are acknowledged."""
     async with subject.producer() as producer:
         await _warm(producer, topic, partitions)
         start = time.perf_counter()
@@ -127,8 +127,8 @@ async def _produce_single(subject: Subject, topic: str, values: Sequence[bytes],
 
 
 async def _warm(producer: Any, topic: str, partitions: int) -> None:
-    """Connect to every leader: one record to each partition. Behind it all replicas have opened their logs, as the
-    floor's processes have theirs: those of a topic of 1,000 take the nodes seconds."""
+    """Send one record to each partition, to connect to every leader. After it all replicas have opened their logs, as
+    the floor's processes have. For a topic of 1,000 partitions that takes the nodes seconds."""
     import pyarrow as pa
 
     arrays: list[Any] = [pa.array([b"warm"] * partitions), pa.array(range(partitions))]
@@ -153,7 +153,7 @@ async def consume(subject: Subject, topic: str, records: int, read: Any) -> floa
     async with subject.consumer() as consumer:
         await consumer.assign_topic(topic, "latest", stop="latest")  # connects to every leader
         await consumer.assign_topic(topic, "earliest", stop="latest")
-        start = time.perf_counter()  # fetches begin now: nothing was awaited since the positions were known
+        start = time.perf_counter()  # the first fetches start now: nothing was awaited since the positions were known
         done = 0
         while done < records:
             found = await read(consumer)

@@ -1,4 +1,4 @@
-"""From the command line to a connected client, with a quick and clear word where nobody answers."""
+"""From the command line to a connected client; reports quickly and clearly if no broker answers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     from quorumlog.client.blocking import Cluster
 
 CONNECT_TIMEOUT_S = 2.0
-API_TIMEOUT_MS = 10_000  # a person waits; a program says -X default.api.timeout.ms=60000
+API_TIMEOUT_MS = 10_000  # short, for a person who waits; programs set -X default.api.timeout.ms=60000
 
 ServersOption = Annotated[
     str | None,
-    typer.Option("--bootstrap-servers", "--bootstrap-server", "-b", metavar="HOST:PORT,…", help="Where to ask first."),
+    typer.Option(
+        "--bootstrap-servers", "--bootstrap-server", "-b", metavar="HOST:PORT,…", help="Brokers to ask first."
+    ),
 ]
-ProfileOption = Annotated[str | None, typer.Option("--profile", metavar="NAME", help="A profile of the config file.")]
+ProfileOption = Annotated[str | None, typer.Option("--profile", metavar="NAME", help="Profile of the config file.")]
 ConfigOption = Annotated[
-    list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="An option of the client; may be repeated.")
+    list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="A client option; may be repeated.")
 ]
 
 
@@ -38,7 +40,7 @@ def find_target(servers: str | None, profile: str | None, options: list[str] | N
 
 @contextmanager
 def connected(target: Target, **more: object) -> Iterator[Cluster]:
-    """Blocking clients of the target's cluster. Raises CliError(UNREACHABLE) at once if nothing listens there."""
+    """Blocking clients of the target's cluster. Raises CliError(UNREACHABLE) at once if no address accepts."""
     from quorumlog.client.blocking import Cluster
 
     reach(target)
@@ -48,7 +50,7 @@ def connected(target: Target, **more: object) -> Iterator[Cluster]:
 
 
 def reach(target: Target) -> None:
-    """One of the addresses accepts a connection. The client would go on trying; a person wants to know now."""
+    """Checks that one address accepts a connection. The client itself would keep trying; a person wants to know now."""
     from quorumlog.client.options import parse_bootstrap
 
     failures: list[str] = []

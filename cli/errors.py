@@ -1,7 +1,6 @@
-"""What went wrong, as an exit code and a sentence (CLI.md 2.2). Codes are stable: scripts rely on them.
+"""Turns errors into an exit code and a message (CLI.md 2.2). The codes are stable, because scripts rely on them.
 
-Errors are told apart by the names of their classes, because importing the classes would load the client for commands
-that never use it.
+Errors are recognized by class names. Importing the classes would load the client for commands that never use it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Exit(IntEnum):
 
 
 class CliError(Exception):
-    """A command's own error. hint: what to do about it, if anything is known."""
+    """A command's own error. hint: what to do about it, if known."""
 
     def __init__(self, code: Exit, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -98,13 +97,13 @@ _BY_ERROR_CODE = {
 }
 
 _HINTS = {
-    Exit.UNREACHABLE: "quorumlog up starts a cluster here; quorumlog profile list shows where commands go",
+    Exit.UNREACHABLE: "quorumlog up starts a cluster here; quorumlog profile list shows the known clusters",
     Exit.UNHEALTHY: "quorumlog status shows which node is missing",
 }
 
 
 def exit_code(error: BaseException) -> Exit:
-    """The code for an error of any kind; FAILED for one that nobody thought of."""
+    """The exit code of any error; FAILED for an unexpected one."""
     if isinstance(error, CliError):
         return error.code
     if _is_usage(error):
@@ -113,16 +112,16 @@ def exit_code(error: BaseException) -> Exit:
     if isinstance(code, ErrorCode):
         return _BY_ERROR_CODE.get(code, Exit.FAILED)
     if type(error).__name__ == "Unavailable" and type(error.__cause__).__name__ == "OutcomeUnknown":
-        return Exit.TIMED_OUT  # it was reached, and did not answer in time
+        return Exit.TIMED_OUT  # the broker was reached and did not answer in time
     names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
     return next((_BY_CLASS[name] for name in names if name in _BY_CLASS), Exit.FAILED)
 
 
 def report(error: BaseException) -> int:
-    """Say on stderr what went wrong, in the form that was asked for; returns the exit code."""
+    """Print the error on stderr, in the requested format. Returns the exit code."""
     code = exit_code(error)
     if _only_help(error):
-        if said := _message(error):  # empty where the help has been printed already
+        if said := _message(error):  # empty if the help was printed already
             print(said, file=sys.stderr)
         return Exit.USAGE
     if type(error).__name__ == "Abort":
@@ -158,7 +157,7 @@ def _message(error: BaseException) -> str:
 
 
 def _is_usage(error: BaseException) -> bool:
-    """typer's own complaint about the arguments; its class lives in a different package from release to release."""
+    """An error of typer about the arguments. Its class is in different packages, depending on the release."""
     return hasattr(error, "format_message") and hasattr(error, "ctx")
 
 
@@ -175,6 +174,6 @@ def _usage_message(error: BaseException) -> str:
 
 
 def _unexpected(error: BaseException) -> bool:
-    """Nobody raised it on purpose: the stack is what a report needs."""
+    """True for an exception that was not raised on purpose; its stack trace is printed."""
     ours = ("quorumlog.", "cli.", "storage.", "quorum.")
     return not isinstance(error, CliError | OSError) and not type(error).__module__.startswith(ours)

@@ -1,6 +1,6 @@
-"""The command `quorumlog`: its verbs, each loaded when it is used, and the one place where errors become exit codes.
+"""The command `quorumlog`: its verbs, each imported when it is used, and the one place that maps errors to exit codes.
 
-`--help` must answer in under 0.3 s (DESIGN 12), so this file knows every verb's name and sentence and imports none.
+`--help` must answer in under 0.3 s (DESIGN 12), so this file has every verb's name and help text and imports no verb.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cli.server.lean_start import leave_out
 
 
 class Verb(NamedTuple):
-    """home: the module whose `app` is the verb. panel: the heading it stands under in the help."""
+    """home: the module whose `app` implements the verb. panel: its heading in the help."""
 
     name: str
     home: str
@@ -32,24 +32,24 @@ LOCAL, DATA, CLUSTER, FILES, SETTINGS = "On this machine", "Records", "The clust
 VERBS = (
     Verb("up", "cli.commands.up", "Start a cluster of three nodes here, in one command.", LOCAL),
     Verb("status", "cli.commands.status", "Show the local nodes and the health of the cluster.", LOCAL),
-    Verb("logs", "cli.commands.logs", "Show what the local nodes say.", LOCAL),
-    Verb("kill", "cli.commands.kill", "Kill a local node at once, as kill -9 does.", LOCAL),
+    Verb("logs", "cli.commands.logs", "Show the logs of the local nodes.", LOCAL),
+    Verb("kill", "cli.commands.kill", "Kill a local node at once, like kill -9.", LOCAL),
     Verb("pause", "cli.commands.pause", "Freeze a local node: silent, but not dead.", LOCAL),
-    Verb("resume", "cli.commands.resume", "Let a frozen local node go on.", LOCAL),
-    Verb("restart", "cli.commands.restart", "Stop a local node in order, if it runs, and start it.", LOCAL),
+    Verb("resume", "cli.commands.resume", "Continue a frozen local node.", LOCAL),
+    Verb("restart", "cli.commands.restart", "Shut a local node down cleanly, if it runs, and start it.", LOCAL),
     Verb("down", "cli.commands.down", "Stop the local cluster; its data stays.", LOCAL),
-    Verb("purge", "cli.commands.purge", "Stop the local cluster and remove its data.", LOCAL),
+    Verb("purge", "cli.commands.purge", "Stop the local cluster and delete its data.", LOCAL),
     Verb("topic", "cli.commands.topic", "Create, list, change and delete topics.", DATA),
     Verb("produce", "cli.commands.produce", "Send lines of standard input as records.", DATA),
     Verb("consume", "cli.commands.consume", "Print the records of a topic.", DATA),
-    Verb("quorum", "cli.commands.quorum", "Look at the metadata quorum: leader, epoch, lag.", CLUSTER),
-    Verb("config", "cli.commands.config", "See and change the settings of topics and brokers.", CLUSTER),
+    Verb("quorum", "cli.commands.quorum", "Show the metadata quorum: leader, epoch, lag.", CLUSTER),
+    Verb("config", "cli.commands.config", "Show and change settings of topics and brokers.", CLUSTER),
     Verb("metadata", "cli.commands.metadata", "Read the cluster's metadata log from its files.", CLUSTER),
     Verb("log", "cli.commands.log", "Read segments and indexes from their files.", FILES),
-    Verb("storage", "cli.commands.storage", "Format a node's directories, and look at them.", FILES),
+    Verb("storage", "cli.commands.storage", "Format a node's directories and show their owner.", FILES),
     Verb("server", "cli.commands.server", "Run one node in the foreground; check its configuration.", FILES),
-    Verb("profile", "cli.commands.profile", "Choose the cluster that commands talk to.", SETTINGS),
-    Verb("version", "cli.commands.version", "Show the versions that matter in a report.", SETTINGS),
+    Verb("profile", "cli.commands.profile", "Choose the cluster that commands use.", SETTINGS),
+    Verb("version", "cli.commands.version", "Show the versions to name in a bug report.", SETTINGS),
 )
 _HOMES = {verb.name: verb.home for verb in VERBS}
 
@@ -60,7 +60,7 @@ EPILOG = (
 
 
 class LazyGroup(TyperGroup):
-    """Lists every verb by its sentence alone; loads the one that is called."""
+    """Lists every verb by its help text alone; imports the verb that is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
@@ -109,19 +109,19 @@ for _verb in VERBS:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; returns the exit code (CLI.md 2.2). Data goes to stdout, talk and errors to stderr."""
-    if arguments is None:  # a process of its own, which kio need not load hypothesis into where that is installed
+    """Run the command and return the exit code (CLI.md 2.2). Data goes to stdout, messages and errors to stderr."""
+    if arguments is None:  # our own process: keep kio from loading hypothesis where it is installed
         leave_out("hypothesis")
     given = sys.argv[1:] if arguments is None else arguments
     output.use_format_of(given)
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # a lost connection is ours to tell, not the library's
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # we report lost connections ourselves
     try:
         code = app(args=given, prog_name="quorumlog", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
         return _seen_enough()
-    except SystemExit as error:  # typer's own way out of a broken pipe
+    except SystemExit as error:  # typer exits so after a broken pipe
         if isinstance(error.__context__, BrokenPipeError):
             return _seen_enough()
         raise
@@ -130,7 +130,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _seen_enough() -> int:
-    """`| head` has closed the pipe: no error. The interpreter's last flush must not complain of it once more."""
+    """A reader such as `| head` closed the pipe: not an error. Keeps the interpreter's last flush from reporting it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

@@ -1,7 +1,7 @@
-"""How results are shown: a table for people or JSON for programs, on stdout; talk goes to stderr.
+"""Output of results: a table for people or JSON for programs, on stdout; messages go to stderr.
 
-The format is the process's, set from the command line before anything is parsed, so that even a usage error comes as
-JSON where JSON was asked for.
+The format belongs to the process and is set before the command line is parsed, so that even a usage error is JSON if
+JSON was requested.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-FULL_WIDTH = 10_000  # columns where nobody looks at a screen: a pipe must get whole lines
+FULL_WIDTH = 10_000  # columns, if stdout is not a terminal: a pipe must get whole lines
 
 
 class Format(StrEnum):
@@ -42,7 +42,7 @@ def use_format_of(arguments: Sequence[str]) -> None:
 
 
 def use(chosen: Format) -> bool:
-    """Take over what was parsed. Returns whether it is JSON."""
+    """Set the parsed format. Returns True for JSON."""
     global _format
     _format = chosen
     return is_json()
@@ -63,7 +63,7 @@ def show_json_line(value: Any) -> None:
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Aligned columns without lines; numbers to the right. Nothing but the heading where there are no rows."""
+    """Aligned columns without lines; numbers are right-aligned. Without rows only the heading is printed."""
     from rich.console import Console
     from rich.table import Table
 
@@ -82,7 +82,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], document: Any) -> None:
-    """The same result in the form asked for."""
+    """Print the result in the requested format."""
     if is_json():
         show_json(document)
     else:
@@ -90,7 +90,7 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], document: Any) -
 
 
 def say(text: str) -> None:
-    """Talk, not data. JSON readers are not talked to."""
+    """Print a message, not data. Nothing is printed with JSON output."""
     if not is_json():
         print(text, file=sys.stderr)
 
@@ -101,7 +101,7 @@ def counted(count: int, thing: str) -> str:
 
 
 def complain(message: str, hint: str = "") -> None:
-    """An error and what to do about it."""
+    """Print an error and what to do about it."""
     colours = sys.stderr.isatty()
     bold, plain = ("\x1b[1;31m", "\x1b[0m") if colours else ("", "")
     print(f"{bold}error{plain}  {message}", file=sys.stderr)
@@ -110,7 +110,7 @@ def complain(message: str, hint: str = "") -> None:
 
 
 def duration(ms: int) -> str:
-    """A length of time for people: 12 ms, 2.1 s, 3 min, 5 h; — where it is not known (negative)."""
+    """A duration for people: 12 ms, 2.1 s, 3 min, 5 h; — if unknown (negative)."""
     if ms < 0:
         return "—"
     if ms < 1_000:

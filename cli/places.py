@@ -1,9 +1,9 @@
-"""Where reading starts and stops, as kcat and rpk write it.
+"""Parses where reading starts and stops, in the syntax of kcat and rpk.
 
     beginning, earliest   end, latest   47 (an offset)   -3 (the last three)   @TIME   s@TIME (start)   e@TIME (stop)
 
-TIME is milliseconds since 1970, a date or date and time (2026-02-14, 2026-02-14T10:30:00Z; without a zone UTC), or -2h:
-so long ago (s, m, h, d).
+TIME is milliseconds since 1970, a date or date and time (2026-02-14, 2026-02-14T10:30:00Z; UTC if no zone is given), or
+a time ago such as -2h (s, m, h, d).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _NAMES = {"beginning": "earliest", "earliest": "earliest", "start": "earliest", 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """start: "earliest", "latest", an offset, or "@<ms>"; last: in place of it, so many records before the end.
+    """start: "earliest", "latest", an offset, or "@<ms>". last: this many records before the end, in place of start.
 
-    stop: "@<ms>" or "latest", None to go on for ever.
+    stop: "@<ms>" or "latest"; None: never.
     """
 
     start: int | str = "earliest"
@@ -33,7 +33,7 @@ class Range:
 
 
 def parse_places(texts: list[str], *, to_end: bool, now_ms: int) -> Range:
-    """texts: of every -O, the later one wins. to_end: stop at what is readable now. Raises CliError."""
+    """texts: the values of all -O; a later one wins. to_end: stop at the current end. Raises CliError."""
     start: int | str = "earliest"
     last: int | None = None
     stop: str | None = "latest" if to_end else None
@@ -52,7 +52,7 @@ def _start(text: str, now_ms: int) -> tuple[int | str, int | None]:
         return ("latest", -int(text)) if text.startswith("-") else (int(text), None)
     if text.startswith(("@", "s@")):
         return f"@{_time_ms(text.partition('@')[2], now_ms)}", None
-    raise CliError(Exit.USAGE, f"-O {text}: not a place; write beginning, end, 47, -3, @TIME, s@TIME or e@TIME")
+    raise CliError(Exit.USAGE, f"-O {text}: not a position; write beginning, end, 47, -3, @TIME, s@TIME or e@TIME")
 
 
 def _time_ms(text: str, now_ms: int) -> int:

@@ -1,7 +1,7 @@
-"""Which cluster a command talks to, and with what options.
+"""Decides which cluster a command uses, and with which options.
 
-What is nearer to the command wins: flag, -X, environment, the profile that was named, the project's `.quorumlog.toml`,
-the person's current profile, `localhost:9092` (CLI.md 2.3). `resolve` is pure; reading is the caller's.
+The first of these wins: flag, -X, environment, the profile named with --profile, the project's `.quorumlog.toml`, the
+user's current profile, `localhost:9092` (CLI.md 2.3). `resolve` is pure; the caller reads the files.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ DEFAULT_SERVERS = "localhost:9092"
 PROJECT_FILE = ".quorumlog.toml"
 ENVIRONMENT_PREFIX = "QUORUMLOG_"
 ENVIRONMENT_OPTIONS = ("bootstrap_servers", "client_id", "request_timeout_ms", "transport")
-OWN_KEYS = ("data_dir",)  # of a profile, not an option of a client
+OWN_KEYS = ("data_dir",)  # keys of a profile that are not client options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What the command line said."""
+    """The options of the command line."""
 
     bootstrap_servers: str | None = None
-    options: Sequence[str] = ()  # of -X, key=value each
+    options: Sequence[str] = ()  # of -X, each key=value
     profile: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """options: of the client, `bootstrap_servers` apart. origin: where the servers were found, for people.
+    """options: client options without `bootstrap_servers`. origin: where the servers were set, for messages.
 
-    data_dir: of the local cluster behind the profile, if there is one.
+    data_dir: folder of the local cluster behind the profile, if there is one.
     """
 
     bootstrap_servers: str
@@ -45,14 +45,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """The content of a configuration file. current: the profile in use, "" for none."""
+    """The content of a configuration file. current: the current profile, "" for none."""
 
     current: str = ""
     by_name: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def resolve(asked: Asked, environment: Mapping[str, str], project: Profiles, user: Profiles) -> Target:
-    """Raises CliError for a profile that does not exist and an -X that is no key=value."""
+    """Raises CliError if a profile does not exist or an -X is not key=value."""
     named = asked.profile or environment.get(f"{ENVIRONMENT_PREFIX}PROFILE")
     layers: list[tuple[str, Mapping[str, Any]]] = [("the default", {"bootstrap_servers": DEFAULT_SERVERS})]
     layers += [_current(user), _current(project)]
@@ -66,9 +66,9 @@ def resolve(asked: Asked, environment: Mapping[str, str], project: Profiles, use
 
 
 def _merge(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Target:
-    """A profile is taken whole or not at all; other layers change single options.
+    """A profile replaces everything before it; other layers change single options.
 
-    Servers from another layer are not the profile's local cluster.
+    If another layer sets the servers, the profile's local cluster (`data_dir`) no longer applies.
     """
     merged: dict[str, Any] = {}
     origin = ""
@@ -93,7 +93,7 @@ def _without_place(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_options(texts: Sequence[str]) -> dict[str, str]:
-    """key=value each, keys as Kafka's or underscored. Raises CliError."""
+    """Options of the form key=value, with Kafka's or underscored keys. Raises CliError."""
     options: dict[str, str] = {}
     for text in texts:
         key, found, value = text.partition("=")
@@ -104,7 +104,7 @@ def parse_options(texts: Sequence[str]) -> dict[str, str]:
 
 
 def parse_profiles(path: str, text: str) -> Profiles:
-    """The file's `current` and `[profiles.*]`. Raises CliError for what is not TOML."""
+    """The file's `current` and `[profiles.*]`. Raises CliError if it is not valid TOML."""
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -126,7 +126,7 @@ def _find(name: str, *places: Profiles) -> Mapping[str, Any]:
         if name in profiles.by_name:
             return profiles.by_name[name]
     known = ", ".join(sorted({known for profiles in places for known in profiles.by_name})) or "none"
-    raise CliError(Exit.NOT_FOUND, f"there is no profile {name!r}; there are: {known}", "quorumlog profile list")
+    raise CliError(Exit.NOT_FOUND, f"there is no profile {name!r}; known profiles: {known}", "quorumlog profile list")
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:

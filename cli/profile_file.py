@@ -1,4 +1,4 @@
-"""The files that hold profiles: found, read, and edited in place, so that a person's comments stay where they were."""
+"""Finds, reads and edits the files with profiles. Edits keep a user's comments in place."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_user() -> Profiles:
 
 
 def read_project(start: Path) -> Profiles:
-    """`.quorumlog.toml` of `start` or of the nearest folder above it, not beyond the root of a git repository."""
+    """`.quorumlog.toml` of `start` or of the nearest folder above it, up to the root of the git repository."""
     for folder in (start, *start.parents):
         if (folder / PROJECT_FILE).is_file():
             return _read(folder / PROJECT_FILE)
@@ -43,7 +43,7 @@ def is_legal_name(name: str) -> bool:
 
 
 def with_profile(text: str, name: str, values: Mapping[str, Any]) -> str:
-    """`text` with the table of one profile put in place of what it was, or added at the end."""
+    """`text` with one profile's table replaced, or added at the end."""
     table = [f"[profiles.{name}]", *(f"{key} = {_toml(value)}" for key, value in values.items()), ""]
     lines = without_profile(text, name).rstrip("\n").splitlines()
     return "\n".join([*lines, *([""] if lines else []), *table])
@@ -62,7 +62,7 @@ def without_profile(text: str, name: str) -> str:
 
 
 def with_current(text: str, name: str) -> str:
-    """`text` with `current` set, at the top: after a heading it would belong to a table. An empty name removes it."""
+    """`text` with `current` set at the top, because after a heading it would belong to a table. "" removes it."""
     lines = text.splitlines()
     first_table = next((number for number, line in enumerate(lines) if _HEADING.match(line)), len(lines))
     top = [line for line in lines[:first_table] if not _CURRENT.match(line)]
@@ -75,7 +75,7 @@ def read_text(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Atomically; what would not be read again is refused before anything is written."""
+    """Atomic. Raises CliError before writing if the text could not be read back."""
     parse_profiles(str(path), text)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
@@ -88,5 +88,5 @@ def _read(path: Path) -> Profiles:
 
 
 def _toml(value: Any) -> str:
-    """JSON's strings, numbers, truth values and flat lists are TOML's too."""
+    """JSON's strings, numbers, booleans and flat lists are valid TOML."""
     return json.dumps(value, ensure_ascii=False)

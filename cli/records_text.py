@@ -1,4 +1,4 @@
-"""Records as text, as kcat's users write it: format strings, and JSON lines that `produce -J` takes back."""
+"""Records as text, as in kcat: format strings, and JSON lines that `produce -J` accepts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"0": b"\0", b"\\": b"\\"}
 
 
 class BadFormat(Exception):
-    """A format with a letter that means nothing."""
+    """A format string with an unknown letter or escape."""
 
 
 class AnyRecord(Protocol):
-    """What is shown of a record."""
+    """The fields of a record that can be shown."""
 
     @property
     def topic(self) -> str: ...
@@ -55,7 +55,7 @@ _LETTERS: Mapping[bytes, Part] = {
 def compile_format(text: str) -> Part:
     """%t topic, %p partition, %o offset, %k key, %s value, %h headers, %T timestamp in ms.
 
-    %K and %S are the lengths of key and value, -1 where they are null; %% is a percent sign.
+    %K and %S are the lengths of key and value, -1 for null; %% is a percent sign.
     Escapes: \\n \\t \\r \\0 \\\\ \\xHH. Raises BadFormat.
     """
     parts = [_part(*match.groups()) for match in _PIECE.finditer(text.encode())]
@@ -65,17 +65,15 @@ def compile_format(text: str) -> Part:
 def _part(letter: bytes | None, escape: bytes | None, literal: bytes | None, stray: bytes | None) -> Part:
     if letter is not None:
         if letter not in _LETTERS:
-            raise BadFormat(f"%{letter.decode('utf-8', 'replace')} means nothing; there are " + " ".join(_names()))
+            raise BadFormat(f"unknown %{letter.decode('utf-8', 'replace')}; known: " + " ".join(_names()))
         return _LETTERS[letter]
     if escape is not None:
         known = bytes([int(escape[1:], 16)]) if len(escape) == 3 else _ESCAPES.get(escape)
         if known is None:
-            raise BadFormat(
-                f"\\{escape.decode('utf-8', 'replace')} means nothing; there are \\n \\t \\r \\0 \\\\ \\xHH"
-            )
+            raise BadFormat(f"unknown escape \\{escape.decode('utf-8', 'replace')}; known: \\n \\t \\r \\0 \\\\ \\xHH")
         return _constant(known)
     if stray is not None:
-        raise BadFormat(f"a {stray.decode()} at the end means nothing; write it twice")
+        raise BadFormat(f"a single {stray.decode()} at the end; write it twice")
     return _constant(literal or b"")
 
 
@@ -92,7 +90,7 @@ def _header(name: str, value: bytes | None) -> bytes:
 
 
 def to_json_line(record: AnyRecord) -> bytes:
-    """One JSON object and a line feed. Bytes that are no UTF-8 are under "key_base64", "value_base64"."""
+    """One JSON object and a line feed. Bytes that are not UTF-8 are in "key_base64" and "value_base64"."""
     document: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,
@@ -115,13 +113,13 @@ def _field(name: str, data: bytes | None) -> dict[str, str | None]:
 
 
 class BadLine(Exception):
-    """A line that is no record; the text says why."""
+    """A line that is not a record. The message says why."""
 
 
 def from_json_line(line: bytes) -> dict[str, Any]:
-    """key, value, headers and timestamp_ms of what `to_json_line` wrote; place and offset are not carried over.
+    """key, value, headers and timestamp_ms of a line of `to_json_line`; topic, partition and offset are ignored.
 
-    A value that is no text but JSON is taken as its JSON. Raises BadLine.
+    A JSON value that is not a string is stored as its JSON text. Raises BadLine.
     """
     try:
         document = json.loads(line)

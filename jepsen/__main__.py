@@ -1,6 +1,6 @@
-"""`python -m jepsen sim --seed N`: one simulation and its verdict; `swarm`: many; `mutants`: what they would catch.
+"""`python -m jepsen sim --seed N`: one simulation and its verdict. `swarm`: many. `mutants`: what they would catch.
 
-Exit code 0: everything VALID (for `mutants`: every mutant killed); 1: not; 2: a wrong command.
+Exit code 0: everything is VALID (for `mutants`: every mutant is killed); 1: not; 2: invalid arguments.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BALLAST_BYTES = 64
 def main(argv: list[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(argv)
-    logging.getLogger("quorumlog").setLevel(logging.CRITICAL)  # nodes that are killed complain a lot
+    logging.getLogger("quorumlog").setLevel(logging.CRITICAL)  # killed nodes log many errors
     if options.verb == "sim":
         return _sim(options)
     if options.verb == "swarm":
@@ -40,19 +40,19 @@ def _parser() -> argparse.ArgumentParser:
     profiles = ("swarm", *sorted(PROFILES))
     sim = verbs.add_parser("sim", help="one simulated cluster from a seed, with its verdict")
     sim.add_argument("--seed", type=int, required=True)
-    sim.add_argument("--trace", type=Path, help="write every line that the trace hash is made of")
-    sim.add_argument("--json", action="store_true", help="one line of JSON for machines")
-    sim.add_argument("--ballast", type=int, default=0, help="objects to allocate first, to move the heap about")
-    many = verbs.add_parser("swarm", help="simulated clusters from seed to seed")
+    sim.add_argument("--trace", type=Path, help="write every line that goes into the trace hash")
+    sim.add_argument("--json", action="store_true", help="one line of JSON for programs")
+    sim.add_argument("--ballast", type=int, default=0, help="objects to allocate first, which moves the heap")
+    many = verbs.add_parser("swarm", help="simulated clusters of successive seeds")
     many.add_argument("--first", type=int, default=1, help="the first seed")
-    many.add_argument("--seeds", type=int, help="how many (default 50)")
-    many.add_argument("--minutes", type=float, help="stop after so long")
+    many.add_argument("--seeds", type=int, help="number of seeds (default 50)")
+    many.add_argument("--minutes", type=float, help="stop after this many minutes")
     for verb in (sim, many):
         verb.add_argument("--profile", choices=profiles, default="swarm")
         verb.add_argument("--seconds", type=int, default=60, help="virtual seconds with faults (default 60)")
     mutants = verbs.add_parser("mutants", help="prove that known mistakes are caught")
     mutants.add_argument("names", nargs="*", help="default: all of jepsen/mutants")
-    mutants.add_argument("--seeds", type=int, default=200, help="at most so many for one mutant (default 200)")
+    mutants.add_argument("--seeds", type=int, default=200, help="most seeds per mutant (default 200)")
     for verb in (many, mutants):
         verb.add_argument("--processes", type=int, default=2)
     return parser

@@ -1,9 +1,9 @@
 """Mutants: known mistakes, as diffs of the production code, that the simulation must catch (DESIGN 12).
 
-A mutant is a file in jepsen/mutants/: lines `# key: value` (what: in a few words; expect: invariants or checkers that
-should trip; profile: of the nemesis; seconds: virtual), then a unified diff. It counts as killed only by a named
-invariant or checker, on a seed on which the tree without it is VALID; never by a crash. A diff that no longer applies
-fails the run.
+A mutant is a file in jepsen/mutants/: lines `# key: value` (what: a short description; expect: invariants or checkers
+that should fire; profile: of the nemesis; seconds: virtual), then a unified diff. Only a named invariant or checker
+kills it, on a seed for which the unchanged tree is VALID; a crash does not. A diff that no longer applies fails the
+run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PACKAGES = ("quorumlog", "storage", "quorum", "broker", "cli", "jepsen")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """expect: names of findings, for people; any named invariant kills."""
+    """expect: names of findings, for people; any named invariant kills the mutant."""
 
     name: str
     what: str
@@ -40,7 +40,8 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """seeds: tried until it was killed, that one included. by: the invariant; empty: it lives. problem: not run."""
+    """seeds: number tried, including the one that killed it. by: the invariant; "" if it survived. problem: why it
+    could not run."""
 
     mutant: Mutant
     seeds: int = 0
@@ -85,14 +86,14 @@ def copy_tree(folder: Path) -> None:
 
 
 def apply(mutant: Mutant, folder: Path) -> str:
-    """Change the copy in `folder`. Returns what went wrong; empty: nothing."""
+    """Change the copy in `folder`. Returns the error, or ""."""
     patch = ["patch", "--strip=1", "--fuzz=0", "--force", "--no-backup-if-mismatch", "--reject-file=-"]
     done = subprocess.run(patch, cwd=folder, input=mutant.diff, text=True, capture_output=True, check=False)
     return "" if done.returncode == 0 else f"the diff no longer applies: {done.stdout.strip()} {done.stderr.strip()}"
 
 
 def run_mutants(names: list[str], seeds: int, processes: int) -> int:
-    """Print the fate of each; 1 unless all are killed."""
+    """Print the fate of each mutant. Returns 1 unless all are killed."""
     mutants = [mutant for mutant in all_mutants() if not names or mutant.name in names]
     fates = []
     for mutant in mutants:
@@ -127,7 +128,7 @@ def fate_of(mutant: Mutant, seeds: int, processes: int) -> Fate:
 
 
 def killer(result: dict[str, Any]) -> str:
-    """The first finding that counts; empty: none."""
+    """The first finding that counts; "" if there is none."""
     names = [finding["name"] for finding in result["findings"] if finding["name"] not in NOT_INVARIANTS]
     return names[0] if names and result["verdict"] == "INVALID" else ""
 

@@ -1,4 +1,4 @@
-"""Many seeds in a few processes; each seed in a process of its own, so that a failing one harms no other."""
+"""Runs many seeds in a few processes; each seed has its own process, so that a failing one does not affect others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TAIL_CHARACTERS = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One simulation. folder: the tree to run, first on its import path."""
+    """One simulation. folder: the tree to run, put first on its import path."""
 
     seed: int
     profile: str
@@ -34,7 +34,7 @@ def command(job: Job) -> list[str]:
 def results(
     jobs: Iterator[Job], processes: int, environment: Mapping[str, str]
 ) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Each job with its result, in the order of the jobs. Closing the iterator ends what still runs."""
+    """Each job with its result, in the order of the jobs. Closing the iterator kills running jobs."""
     running: list[tuple[Job, subprocess.Popen[str]]] = []
     try:
         for job in jobs:
@@ -77,7 +77,7 @@ def _failure(errors: str) -> dict[str, Any]:
 
 
 def swarm(first: int, seeds: int, profile: str, seconds: int, processes: int, limit_s: float | None) -> int:
-    """Print one line per seed and the sum; 1 if any was not VALID."""
+    """Print one line per seed and the totals. Returns 1 if any seed was not VALID."""
     started = time.monotonic()
 
     def jobs() -> Iterator[Job]:

@@ -1,7 +1,7 @@
-"""Runs protoc with our plugin and puts what comes out in its place: `python proto/generate.py [--check]`.
+"""Runs protoc with our plugin and installs the generated files: `python proto/generate.py [--check]`.
 
---check generates into a temporary directory and compares, exit code 1 with the names of stale files. Programs are
-compared, not layout: another release of ruff or protoc must not make a fresh file stale.
+--check generates into a temporary directory and compares. It exits with 1 and the names of stale files. It compares the
+programs, not their layout, so that another release of ruff or protoc does not make a file stale.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-MARK = "Written by `./dev proto`"  # of a module that is ours; hand-written neighbours lack it
+MARK = "Written by `./dev proto`"  # in every generated module and in no hand-written one
 STUB_HEADING = "# Types of the module beside this file, written by mypy-protobuf"
 
 
 class ProtocFailed(Exception):
-    """protoc said why; its words are the exception's."""
+    """protoc failed. The message is its output."""
 
 
 def generate(proto_root: Path, out: Path) -> list[Path]:
-    """Generate every `<root>/v1/*.proto` below `proto_root` into `out`; the files' paths, relative to `out`.
+    """Generate every `<root>/v1/*.proto` below `proto_root` into `out`. Returns the files' paths relative to `out`.
 
-    proto_root: the folder that imports are relative to. out: the folder that holds the package `<root>`.
+    proto_root: the folder that imports are relative to. out: the folder that contains the package `<root>`.
     """
     sources = sorted(path.relative_to(proto_root).as_posix() for path in proto_root.glob("*/v1/*.proto"))
     if not sources:
@@ -44,7 +44,7 @@ def generate(proto_root: Path, out: Path) -> list[Path]:
 
 
 def stale(proto_root: Path, out: Path) -> list[str]:
-    """Files of `out` that differ from what would be generated now, are missing, or should be gone."""
+    """Files of `out` that differ from freshly generated ones, are missing, or should not exist."""
     with tempfile.TemporaryDirectory() as scratch:
         fresh = generate(proto_root, Path(scratch))
         changed = [str(path) for path in fresh if not _same(Path(scratch) / path, out / path)]
@@ -53,7 +53,7 @@ def stale(proto_root: Path, out: Path) -> list[str]:
 
 
 def _protoc(proto_root: Path, made: Path, launcher: Path, sources: list[str]) -> None:
-    """All three generators in one run. Stubs of types exist for our own types only."""
+    """Runs all three generators at once. Type stubs are made for our own types only."""
     command = [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={proto_root}", f"--python_out={made}"]
     command += [f"--plugin=protoc-gen-ours={launcher}", f"--ours_out={made}", f"--mypy_out=quiet:{made}"]
     command += [f"--plugin=protoc-gen-mypy={Path(sys.executable).parent / 'protoc-gen-mypy'}", *sources]
@@ -63,7 +63,7 @@ def _protoc(proto_root: Path, made: Path, launcher: Path, sources: list[str]) ->
 
 
 def _launcher(folder: Path) -> Path:
-    """A file that protoc can execute: this interpreter on our plugin, whatever the shebang rules of the place."""
+    """A script that protoc can execute: it runs our plugin with this interpreter."""
     path = folder / "protoc-gen-ours"
     path.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(HERE / 'gen' / 'plugin.py'))}\n")
     path.chmod(0o755)
@@ -71,7 +71,7 @@ def _launcher(folder: Path) -> Path:
 
 
 def _flatten_stubs(made: Path) -> None:
-    """Move `<root>/v1/x_pb2.py` to `<root>/rpc/pb/`, where the library keeps protobuf, and point imports there."""
+    """Move `<root>/v1/x_pb2.py` to `<root>/rpc/pb/`, where the library keeps protobuf, and adjust the imports."""
     for path in sorted(made.glob("*/v1/*_pb2.py*")):
         root = path.relative_to(made).parts[0]
         text = re.sub(rf"\b{root}\.v1\b(?= import|\.\w+_pb2)", f"{root}.rpc.pb", path.read_text())
@@ -106,7 +106,7 @@ def _formatter() -> Path | None:
 
 
 def _install(made: Path, out: Path) -> list[Path]:
-    """Copy what is new or different, so that an unchanged file keeps its time stamp; remove what is not made now."""
+    """Copy new and changed files, so that an unchanged file keeps its timestamp. Remove files not generated now."""
     paths = [path.relative_to(made) for path in sorted(made.rglob("*.py*"))]
     for path in paths:
         target = out / path
@@ -121,7 +121,7 @@ def _install(made: Path, out: Path) -> list[Path]:
 
 
 def _generated_in(out: Path) -> Iterator[Path]:
-    """Modules below `out` that an earlier run wrote."""
+    """Modules below `out` that an earlier run generated."""
     for root in sorted(path.name for path in out.iterdir() if (path / "messages").is_dir()):
         stubs = (out / root / "rpc" / "pb").glob("*_pb2.py*")
         modules = [*(out / root / "messages").glob("*.py"), *(out / root / "rpc" / "convert").glob("*.py")]
@@ -133,7 +133,7 @@ def _same(fresh: Path, old: Path) -> bool:
     if not old.exists():
         return False
     if fresh.suffix == ".pyi" and _first_line(fresh) != _first_line(old):
-        return True  # another release of mypy-protobuf writes other stubs of the same schema
+        return True  # another release of mypy-protobuf writes different stubs for the same schema
     return _program(fresh) == _program(old)
 
 
@@ -159,7 +159,7 @@ def _program(path: Path) -> str:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./dev proto", description="Generate messages, converters and stubs.")
-    parser.add_argument("--check", action="store_true", help="compare only; exit 1 and name what is stale")
+    parser.add_argument("--check", action="store_true", help="compare only; exit with 1 and name the stale files")
     check = parser.parse_args(argv).check
     try:
         if not check:

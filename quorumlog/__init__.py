@@ -1,7 +1,6 @@
 """quorumlog: a replicated commit log. `from quorumlog import Cluster, Producer, Consumer, Admin`.
 
-Nothing heavy is imported until a name is used, so that `import quorumlog` costs next to nothing and a Spark executor
-may fork.
+Nothing heavy is imported before a name is used, so that `import quorumlog` is cheap and a Spark executor can fork.
 """
 
 from __future__ import annotations

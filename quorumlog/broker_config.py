@@ -1,7 +1,7 @@
-"""What a broker's settings call the defaults of topics: Kafka's `log.*` names beside the topics' own.
+"""Names under which a broker sets the defaults of topics: Kafka's `log.*` names and the topics' own names.
 
-They stand in a broker's file, or are changed while brokers run (a `broker` resource of IncrementalAlterConfigs: by its
-id for one broker, with the empty name for all); the metadata log knows them by the topics' names only.
+They are set in a broker's file, or changed while brokers run (a `broker` resource of IncrementalAlterConfigs: a
+broker's id, or the empty name for all brokers). The metadata log stores them under the topics' names only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOPIC_SYNONYMS: Mapping[str, str] = {
     "log.cleaner.min.cleanable.ratio": "min.cleanable.dirty.ratio",
     "log.cleaner.min.compaction.lag.ms": "min.compaction.lag.ms",
     "log.cleanup.policy": "cleanup.policy",
-    "log.durability": "durability",  # ours
+    "log.durability": "durability",  # not in Kafka
     "log.flush.interval.messages": "flush.messages",
     "log.flush.interval.ms": "flush.ms",
     "log.index.interval.bytes": "index.interval.bytes",
@@ -43,10 +43,10 @@ BROKER_NAMES: Mapping[str, str] = {topic_name: name for name, topic_name in TOPI
 
 
 def topic_name_of(name: str) -> str:
-    """The topics' name of a broker's setting, given by either name. Raises ApiError(INVALID_CONFIG)."""
+    """The topic setting for a broker setting that is given by either name. Raises ApiError(INVALID_CONFIG)."""
     topic_name = TOPIC_SYNONYMS.get(name, name)
     if topic_name in TOPIC_CONFIGS:
         return topic_name
     nearest = difflib.get_close_matches(name, sorted({*TOPIC_SYNONYMS, *TOPIC_CONFIGS}), n=1)
     hint = f"; did you mean {nearest[0]}?" if nearest else ""
-    raise ApiError(ErrorCode.INVALID_CONFIG, f"brokers take no setting {name} while they run{hint}")
+    raise ApiError(ErrorCode.INVALID_CONFIG, f"{name} is not a setting that can be changed while brokers run{hint}")

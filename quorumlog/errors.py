@@ -1,7 +1,7 @@
-"""Kafka's error codes, and the one exception that carries them.
+"""Kafka's error codes, and the exception that carries them.
 
-A response carries a code; an `ApiError` is what a handler raises to answer with one. Retriable means that the same
-request may succeed later, not that it did nothing: a retriable answer to a produce may follow the append
+A response carries a code; a handler raises `ApiError` to answer with one. Retriable means that the same request may
+succeed later. It does not mean that the request did nothing: a retriable answer to a produce may follow the append
 (RELIABILITY 0.6). Numbers and names: Apache Kafka's `Errors` table, for the codes that quorumlog uses.
 """
 
@@ -11,7 +11,7 @@ from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """Number and name of every error that a response may hold."""
+    """Number and name of every error that a response may carry."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -95,7 +95,7 @@ class ErrorCode(IntEnum):
 
     @property
     def retriable(self) -> bool:
-        """True where Kafka's clients may send the same request again."""
+        """True if Kafka's clients may send the same request again."""
         return self in _RETRIABLE
 
 
@@ -131,7 +131,7 @@ _RETRIABLE = frozenset(
 
 
 class ApiError(Exception):
-    """What a peer may be told: a code of the table and a sentence with the evidence."""
+    """An error for the peer: a code of the table and a sentence with the evidence."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(f"{code.name}: {message}" if message else code.name)

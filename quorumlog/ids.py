@@ -1,8 +1,8 @@
-"""The names of numbers: what an int means where one appears in a signature.
+"""Type aliases that say what an int or bytes means in a signature.
 
-Plain aliases, not NewTypes: they cost nothing at run time and a literal may be passed. Identifiers of 16 bytes
-(cluster, directory, topic, incarnation) are `uuid.UUID`-sized `bytes` inside messages and print as Kafka prints
-them: base64url without padding, 22 characters (FORMATS 4.6).
+Plain aliases, not NewTypes: they cost nothing at run time, and literals can be passed. Identifiers of 16 bytes
+(cluster, directory, topic, incarnation) are `bytes` inside messages. They are printed as in Kafka: base64url without
+padding, 22 characters (FORMATS 4.6).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ ZERO_UUID: Uuid = bytes(UUID_BYTES)
 
 
 def format_uuid(value: Uuid) -> str:
-    """16 bytes as 22 characters of base64url, Kafka's text form of an identifier."""
+    """Kafka's text form of a 16-byte identifier: 22 characters of base64url."""
     assert len(value) == UUID_BYTES
     return base64.urlsafe_b64encode(value).decode("ascii").rstrip("=")
 
 
 def show_uuid(value: bytes) -> str:
-    """For a message about what a peer sent as an identifier: hexadecimal where it is none."""
+    """A received identifier, for a message: the text form, or hexadecimal if its length is wrong."""
     return format_uuid(value) if len(value) == UUID_BYTES else f"0x{value[:UUID_BYTES].hex()}"
 
 
 def parse_uuid(text: str) -> Uuid:
-    """The inverse of `format_uuid`. Raises ValueError unless `text` is exactly such a form."""
+    """The inverse of `format_uuid`. Raises ValueError for anything else."""
     try:
         value = base64.b64decode(text + "==", altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:

@@ -1,9 +1,9 @@
-"""Tasks that a shell owns, in order, and none that nobody owns.
+"""Tasks that a shell owns, kept in order.
 
-`asyncio.TaskGroup`, `gather` and `wait` keep sets of tasks and iterate them in the order of addresses, which no seed
-can repeat (DESIGN 5). A nursery starts, cancels and awaits its tasks in the order in which they were started. A task
-that ends with an unexpected exception is told to `on_crash`: an error nobody handled must not leave a half-living
-process behind (RELIABILITY 6.2), so a node passes its own fail-stop here.
+`asyncio.TaskGroup`, `gather` and `wait` keep sets of tasks and iterate over them in the order of addresses, which no
+seed can reproduce (DESIGN 5). A nursery starts, cancels and awaits its tasks in the order in which they were started.
+It reports a task that ends with an unexpected exception to `on_crash`. A node passes its fail-stop here, because an
+unhandled error must not leave a half-working process (RELIABILITY 6.2).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OnCrash = Callable[[str, BaseException], None]
 
 
 class Nursery:
-    """Owns tasks. `on_crash(name, error)` is called once for each task that raised anything but cancellation."""
+    """Owns tasks. Calls `on_crash(name, error)` once for each task that raised anything but cancellation."""
 
     def __init__(self, on_crash: OnCrash) -> None:
         self._on_crash = on_crash
@@ -49,7 +49,7 @@ class Nursery:
                 if current is not None and current.cancelling():
                     raise
             except Exception:
-                pass  # on_crash has been told by the done callback
+                pass  # the done callback has called on_crash
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.pop(task, None)

@@ -1,8 +1,8 @@
-"""The settings a topic may have: Kafka's names, types, defaults and ranges, and one of ours (`durability`).
+"""The settings of topics: Kafka's names, types, defaults and ranges, and one of ours (`durability`).
 
-Values travel and are stored as text, as in Kafka; here they are checked and parsed. A key that nobody knows is refused
-where people set it (`validate`), and ignored where metadata is applied (`TopicConfig.from_map`): a newer controller
-must not stop an older broker. Sources: Kafka's topic configuration reference (4.x); DESIGN 6 for `durability`.
+Values are sent and stored as text, as in Kafka; here they are checked and parsed. An unknown key is refused when a user
+sets it (`validate`), and ignored when metadata is applied (`TopicConfig.from_map`), because a newer controller must not
+stop an older broker. Sources: Kafka's topic configuration reference (4.x); DESIGN 6 for `durability`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from quorumlog.errors import ApiError, ErrorCode
 
 MAX_INT = 2**31 - 1
 MAX_LONG = 2**63 - 1
-MAX_VALUE_CHARACTERS = 4_000  # of one value; below the longest number that Python parses
+MAX_VALUE_CHARACTERS = 4_000  # per value; below the longest number that Python parses
 
 
 class Kind(Enum):
-    """How a value's text is read. The member's value is what an error message calls it."""
+    """How a value's text is parsed. The member's value is its name in error messages."""
 
     WHOLE = "a whole number"
     FRACTION = "a decimal number"
@@ -30,13 +30,13 @@ class Kind(Enum):
     CHOICES = "a comma-separated list of the listed words"
 
 
-# int() and float() alone would take underscores, other scripts' digits, inf and nan
+# int() and float() alone would accept underscores, digits of other scripts, inf and nan
 _NUMBER = {Kind.WHOLE: re.compile(r"[+-]?[0-9]+"), Kind.FRACTION: re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigKey:
-    """One setting. `minimum` and `maximum` are inclusive and count for numbers only; `choices` for words only."""
+    """One setting. `minimum` and `maximum` are inclusive and apply to numbers only; `choices` apply to words only."""
 
     name: str
     kind: Kind
@@ -65,7 +65,7 @@ _KEYS = (
         kind=Kind.CHOICES,
         default="delete",
         choices=("compact", "delete"),
-        doc="What is done with old segments: deleted by age and size, compacted by key, or both.",
+        doc="What happens to old segments: deleted by age and size, compacted by key, or both.",
     ),
     _choice(
         "compression.type",
@@ -78,18 +78,18 @@ _KEYS = (
         "durability",
         "synced",
         ("synced", "replicated"),
-        "What an acknowledged write is: on disk on every in-sync replica, or (Kafka's rule) in their page caches.",
+        "Where an acknowledged write is: on disk on every in-sync replica, or (Kafka's rule) in their page caches.",
     ),
-    _whole("file.delete.delay.ms", 60_000, 0, MAX_LONG, "Wait between setting a file aside and removing it."),
+    _whole("file.delete.delay.ms", 60_000, 0, MAX_LONG, "Delay between renaming a file as deleted and removing it."),
     _whole(
         "flush.messages",
         MAX_LONG,
         1,
         MAX_LONG,
-        "With `durability=replicated`: so many records are acknowledged only after a sync.",
+        "With `durability=replicated`: after this many records a sync comes before the acknowledgement.",
     ),
     _whole(
-        "flush.ms", MAX_LONG, 0, MAX_LONG, "With `durability=replicated`: sync at the latest so long after an append."
+        "flush.ms", MAX_LONG, 0, MAX_LONG, "With `durability=replicated`: longest time between an append and its sync."
     ),
     _whole("index.interval.bytes", 4_096, 0, MAX_INT, "Bytes of log between two entries of the offset index."),
     _whole("internal.segment.bytes", 0, 0, MAX_INT, "For tests: a size below the limit of `segment.bytes`; 0: off."),
@@ -113,7 +113,7 @@ _KEYS = (
         "message.timestamp.type",
         "CreateTime",
         ("CreateTime", "LogAppendTime"),
-        "Whose time a record carries: the producer's, or the leader's at the append.",
+        "Which time a record carries: the producer's, or the leader's at the append.",
     ),
     ConfigKey(
         name="min.cleanable.dirty.ratio",
@@ -121,17 +121,17 @@ _KEYS = (
         default="0.5",
         minimum=0,
         maximum=1,
-        doc="Share of a log that must be uncompacted before the cleaner takes it up.",
+        doc="Share of a log that must be uncompacted before the cleaner compacts it.",
     ),
     _whole("min.compaction.lag.ms", 0, 0, MAX_LONG, "Shortest time that a record stays uncompacted."),
     _whole("min.insync.replicas", 1, 1, MAX_INT, "Smallest ISR with which acks=all is accepted."),
     _boolean("preallocate", False, "Reserve a new segment's whole size at once."),
-    _whole("retention.bytes", -1, -1, MAX_LONG, "Size of a partition above which old segments go; -1: no limit."),
-    _whole("retention.ms", 604_800_000, -1, MAX_LONG, "Age at which a segment goes; -1: never."),
+    _whole("retention.bytes", -1, -1, MAX_LONG, "Partition size above which old segments are deleted; -1: no limit."),
+    _whole("retention.ms", 604_800_000, -1, MAX_LONG, "Age at which a segment is deleted; -1: never."),
     _whole("segment.bytes", 1_073_741_824, 1_048_576, MAX_INT, "Size at which a segment is closed."),
     _whole("segment.index.bytes", 10_485_760, 4, MAX_INT, "Largest size of one index file."),
-    _whole("segment.jitter.ms", 0, 0, MAX_LONG, "Largest random time taken off `segment.ms`, so that rolls spread."),
-    _whole("segment.ms", 604_800_000, 1, MAX_LONG, "Age at which a segment is closed though it is not full."),
+    _whole("segment.jitter.ms", 0, 0, MAX_LONG, "Largest random time subtracted from `segment.ms`, to spread rolls."),
+    _whole("segment.ms", 604_800_000, 1, MAX_LONG, "Age at which a segment is closed even if it is not full."),
     _boolean("unclean.leader.election.enable", False, "Allow a leader that may lack acknowledged records."),
 )
 
@@ -144,7 +144,7 @@ def validate(name: str, value: str) -> None:
 
 
 def validate_all(values: Mapping[str, str]) -> None:
-    """Check each entry, then what entries say of each other. Raises ApiError(INVALID_CONFIG)."""
+    """Check each entry, then the entries against each other. Raises ApiError(INVALID_CONFIG)."""
     for name in sorted(values):
         validate(name, values[name])
     low, high = (_parsed(name, values) for name in ("min.compaction.lag.ms", "max.compaction.lag.ms"))
@@ -154,7 +154,7 @@ def validate_all(values: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicConfig:
-    """The settings that brokers act on, parsed. Times in ms, sizes in bytes; -1 in `retention_*`: no limit."""
+    """A topic's settings, parsed. Times in ms, sizes in bytes; -1 in `retention_*`: no limit."""
 
     cleanup_policy: tuple[str, ...]  # sorted
     compression_type: str
@@ -180,14 +180,14 @@ class TopicConfig:
 
     @property
     def synced(self) -> bool:
-        """An acknowledgement waits for the disk."""
+        """True if an acknowledgement waits for the disk."""
         return self.durability == "synced"
 
     @staticmethod
     def from_map(overrides: Mapping[str, str], defaults: Mapping[str, str] | None = None) -> TopicConfig:
-        """overrides: set on the topic. defaults: the broker's own, by the topic's key names; else Kafka's.
+        """overrides: set on the topic. defaults: the broker's, by the topic's key names; Kafka's for the others.
 
-        Unknown keys are ignored; a value that does not parse raises ApiError(INVALID_CONFIG).
+        Unknown keys are ignored. Raises ApiError(INVALID_CONFIG) for a value that cannot be parsed.
         """
         values = {**(defaults or {}), **overrides}
         small = int(_parsed("internal.segment.bytes", values))

@@ -1,7 +1,7 @@
-"""Which names a topic may have.
+"""Legal topic names.
 
-Names become directory names (FORMATS), so the rule is Kafka's: 1 to 249 of `[a-zA-Z0-9._-]`, not `.` or `..`. Two
-names that differ only in `.` and `_` collide, because metric names fold both into one.
+A topic's name becomes a directory name (FORMATS), so the rule is Kafka's: 1 to 249 of `[a-zA-Z0-9._-]`, not `.` or
+`..`. Two names that differ only in `.` and `_` collide, because metric names replace both by the same character.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 from quorumlog.errors import ApiError, ErrorCode
 
-MAX_NAME_CHARACTERS = 249  # with "-<partition>" and ".<id>-delete" appended a file name still has at most 255 bytes
+MAX_NAME_CHARACTERS = 249  # a file name with "-<partition>" and ".<id>-delete" appended has at most 255 bytes
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -23,7 +23,7 @@ def validate_topic_name(name: str) -> None:
 
 
 def collision_key(name: str) -> str:
-    """Equal for two names that must not both exist."""
+    """Equal for two names that collide."""
     return name.replace(".", "_")
 
 
@@ -31,7 +31,7 @@ def _reason(name: str) -> str:
     if not name:
         return "is empty"
     if name in (".", ".."):
-        return "is a directory's own name"
+        return "is reserved for directories"
     if len(name) > MAX_NAME_CHARACTERS:
         return f"has {len(name)} characters, limit {MAX_NAME_CHARACTERS}"
     return "only ASCII letters, digits, '.', '_' and '-' are allowed"

@@ -1,5 +1,6 @@
-"""Where an epoch ends in the log of a leader (OffsetForLeaderEpoch, KIP-101, KIP-320): how a reader finds out whether
-what it has read is still there. The same epochs decide the answers of a fetch (`storage/fetch_rule.py`)."""
+"""Where an epoch ends in the log of its partition's leader (OffsetForLeaderEpoch, KIP-101, KIP-320): a reader finds out
+by it whether the records that it has read are still in the log. A fetch is answered by the same epochs
+(`storage/fetch_rule.py`)."""
 
 from __future__ import annotations
 
@@ -9,7 +10,10 @@ from quorumlog.messages.fetch import EpochPartitionResult
 
 
 def end_of_epoch(replica: Replica, index: int, epoch: Epoch, current_leader_epoch: Epoch) -> EpochPartitionResult:
-    """current_leader_epoch: NO_EPOCH asks for no check. -1 and -1 where the log knows nothing. Raises ApiError."""
+    """Epoch and end offset are -1 if the log does not know the epoch, nor one before it.
+
+    current_leader_epoch: NO_EPOCH asks for no check. Raises ApiError.
+    """
     log = replica.leading(None if current_leader_epoch == NO_EPOCH else current_leader_epoch)
     if epoch == replica.core.leader_epoch:
         return EpochPartitionResult(index=index, leader_epoch=epoch, end_offset=log.end_offset)

@@ -1,10 +1,7 @@
-"""A fetch at the leader: from the tail in memory, else from the disk beside the loop, else waiting for more.
+"""A fetch at the leader: read from the tail in memory, else from the disk beside the loop, else wait for more.
 
-A consumer reads below the high watermark, a follower to the published end; a follower's position acknowledges all that
-lies below it, once, when its fetch arrives. Errors concern their partition alone and are answered at once.
-
-A request of an incremental session costs what it names and what has changed, not what the session holds
-(`fetch_session.py`).
+A follower's position acknowledges all that lies below it, once, when its fetch arrives. An error concerns its partition
+alone and is answered at once. How far a reader may read: `isolation.py`.
 """
 
 from __future__ import annotations
@@ -16,27 +13,31 @@ from typing import NamedTuple
 
 from broker.delayed.operations import DelayedOperations
 from broker.delayed.purgatory import Reason
-from broker.fetch.partition_read import Allowance, Look, bound_of, position_fault, records_of, told_of
-from broker.fetch.session import NOT_HEARD_MS, FetchSession
-from broker.fetch.sessions import FetchTurn
+from broker.fetch.cached_partition import NO_FETCH_MS
+from broker.fetch.context import FetchContext
+from broker.fetch.isolation import READ_UNCOMMITTED, isolation_of
+from broker.fetch.partition_read import ByteBudget, PartitionRead, fault_response, position_fault, read_from_memory
+from broker.fetch.read_log import read_from_disk
+from broker.fetch.scope import FetchScope, scope_of
+from broker.fetch.session import FetchSession
+from broker.fetch.targets import FetchTarget
 from broker.partition.events import FollowerFetched, FollowerHeard
-from broker.partition.key import PartitionKey
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
+from quorumlog.ids import NO_EPOCH, Epoch
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
-from storage.disk import DiskError
-from storage.log_file import CorruptBatch
-from storage.log_view import OffsetOutOfRange
+from storage.isolation import Isolation
 
 
-class FetchTarget(NamedTuple):
-    """One partition of a fetch. topic: 16 bytes of topic id, or a name."""
+class FetchParams(NamedTuple):
+    """The fetch waits up to `max_wait_ms` while it has fewer than `min_bytes` and no partition completes it."""
 
-    topic: Uuid | str
-    partition: FetchPartition
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    isolation_level: int = READ_UNCOMMITTED
 
 
 class FetchPath:
@@ -47,170 +48,123 @@ class FetchPath:
         self._step = step
 
     async def fetch(
-        self,
-        targets: Sequence[FetchTarget],
-        *,
-        replica: ReplicaState | None,
-        max_wait_ms: int,
-        min_bytes: int,
-        max_bytes: int,
-        ended: FetchSession | None = None,
-    ) -> list[FetchPartitionResponse]:
-        """See `ReplicaManager.fetch`."""
-        deadline_ms = self._clock.now_ms() + max_wait_ms
-        if replica is not None:
-            self._acknowledge(targets, replica, ended)
-        while True:
-            looks = await self._look_at_all(targets, replica, max_bytes)
-            enough = sum(look.size_bytes for look in looks) >= min_bytes or any(look.final for look in looks)
-            left_ms = deadline_ms - self._clock.now_ms()
-            if enough or left_ms <= 0 or not looks:
-                return [look.answer for look in looks]
-            await self._wait(looks, replica, left_ms)
-
-    async def fetch_changed(
-        self, turn: FetchTurn, *, max_wait_ms: int, min_bytes: int, max_bytes: int
+        self, context: FetchContext, params: FetchParams
     ) -> tuple[list[FetchPartitionResponse], list[bool]]:
-        """See `ReplicaManager.fetch_changed`."""
-        session, replica = turn.incremental, turn.replica
-        assert session is not None
-        deadline_ms = self._clock.now_ms() + max_wait_ms
-        if replica is not None:
-            self._acknowledge(_targets_of(turn), replica, session)
-        while True:
-            session.look()
-            targets = _targets_of(turn)
-            looks = await self._look_at_all(targets, replica, max_bytes)
-            turn.check_current()
-            enough = sum(look.size_bytes for look in looks) >= min_bytes or any(look.final for look in looks)
-            left_ms = deadline_ms - self._clock.now_ms()
-            if enough or left_ms <= 0:
-                behind = [look.is_behind(target.partition) for look, target in zip(looks, targets, strict=True)]
-                return [look.answer for look in looks], behind
-            await self._wait_for_news(session, replica, left_ms)
-            turn.check_current()
+        """Responses to `context.targets`, and of each whether there is more to read than the reader has.
 
-    # --- one partition ---
+        Raises ApiError(INVALID_FETCH_SESSION_EPOCH) if the session goes on without this request.
+        """
+        deadline_ms = self._clock.now_ms() + params.max_wait_ms
+        replica = context.replica
+        if replica is not None:
+            self._acknowledge(context.targets, replica, context.previous_session)
+        isolation = isolation_of(params.isolation_level, is_replica=replica is not None)
+        scope = scope_of(context, isolation)
+        while True:
+            targets = scope.next_read()
+            reads = await self._read_partitions(targets, replica, isolation, params.max_bytes)
+            context.check_current()
+            left_ms = deadline_ms - self._clock.now_ms()
+            if left_ms <= 0 or context.is_empty or _is_complete(reads, params.min_bytes):
+                has_more = [read.has_more(target.partition) for read, target in zip(reads, targets, strict=True)]
+                return [read.response for read in reads], has_more
+            await self._wait(scope, reads, isolation, left_ms)
+            context.check_current()
 
     def _acknowledge(self, targets: Sequence[FetchTarget], replica: ReplicaState, session: FetchSession | None) -> None:
-        """session: in which these partitions were fetched until now, perhaps without being named."""
-        for target in targets:
+        """session: in which the follower has fetched these partitions until now, perhaps without naming them."""
+        for topic, wanted in targets:
             try:
-                found = self._registry.find(target.topic, target.partition.index)
-                log = found.leading(target.partition.current_leader_epoch)
+                found = self._registry.find(topic, wanted.index)
+                log = found.leading(wanted.current_leader_epoch)
             except ApiError:
-                continue  # the look that follows says so
-            if position_fault(log, target.partition) is None:
-                wanted = target.partition
-                heard_ms = NOT_HEARD_MS if session is None else session.take_heard_ms(found.key)
-                if heard_ms != NOT_HEARD_MS:
-                    self._step(found, FollowerHeard(replica.replica_id, replica.broker_epoch, heard_ms))
-                self._step(
-                    found,
-                    FollowerFetched(
-                        replica.replica_id, replica.broker_epoch, wanted.fetch_offset, wanted.log_start_offset
-                    ),
+                continue  # the read that follows answers with this error
+            if position_fault(log, wanted) is None:
+                unnamed_ms = NO_FETCH_MS if session is None else session.take_unnamed_fetch_ms(found.key)
+                if unnamed_ms != NO_FETCH_MS:
+                    self._step(found, FollowerHeard(replica.replica_id, replica.broker_epoch, unnamed_ms))
+                fetched = FollowerFetched(
+                    replica.replica_id, replica.broker_epoch, wanted.fetch_offset, wanted.log_start_offset
                 )
+                self._step(found, fetched)
 
-    def _look(self, target: FetchTarget, replica: ReplicaState | None, allowance: Allowance) -> Look:
+    # --- reading ---
+
+    async def _read_partitions(
+        self, targets: Sequence[FetchTarget], replica: ReplicaState | None, isolation: Isolation, max_bytes: int
+    ) -> list[PartitionRead]:
+        budget = ByteBudget(max_bytes)
+        reads = [self._read(target, replica, isolation, budget) for target in targets]
+        for read, target in zip(reads, targets, strict=True):
+            if read.disk_bytes:
+                await self._read_from_disk(read, target.partition)
+        return reads
+
+    def _read(
+        self, target: FetchTarget, replica: ReplicaState | None, isolation: Isolation, budget: ByteBudget
+    ) -> PartitionRead:
         wanted = target.partition
         try:
             found = self._registry.find(target.topic, wanted.index)
-            log = found.leading(_epoch_asked(wanted, replica))
+            log = found.leading(_expected_epoch(wanted, replica))
             _require_replica(found, replica)
         except ApiError as error:
             return self._refused(target, error)
         fault = position_fault(log, wanted)
         if fault is not None:
-            return Look(told_of(fault, found, log, wanted.index), final=True)
-        return records_of(found, log, wanted, replica, allowance)
+            return PartitionRead(fault_response(fault, found, log, wanted.index), completes_fetch=True)
+        return read_from_memory(found, log, wanted, isolation, budget)
 
-    def _refused(self, target: FetchTarget, error: ApiError) -> Look:
-        leader = self._registry.current_leader(target.topic, target.partition.index)
-        answer = FetchPartitionResponse(index=target.partition.index, error_code=error.code, current_leader=leader)
-        return Look(answer, final=True)
+    def _refused(self, target: FetchTarget, error: ApiError) -> PartitionRead:
+        index = target.partition.index
+        leader = self._registry.current_leader(target.topic, index)
+        response = FetchPartitionResponse(index=index, error_code=error.code, current_leader=leader)
+        return PartitionRead(response, completes_fetch=True)
 
-    # --- all of them ---
-
-    async def _look_at_all(
-        self, targets: Sequence[FetchTarget], replica: ReplicaState | None, max_bytes: int
-    ) -> list[Look]:
-        allowance = Allowance(max_bytes)
-        looks = [self._look(target, replica, allowance) for target in targets]
-        for look, target in zip(looks, targets, strict=True):
-            if look.cold_bytes:
-                await self._read_from_disk(look, target.partition.fetch_offset)
-        return looks
-
-    async def _read_from_disk(self, look: Look, offset: Offset) -> None:
-        found = look.replica
-        assert found is not None and found.log is not None and found.queue is not None
-        log, max_bytes, bound = found.log, look.cold_bytes, look.bound
+    async def _read_from_disk(self, read: PartitionRead, wanted: FetchPartition) -> None:
+        found = read.replica
+        assert found is not None and found.log is not None
         try:
-            records = await found.queue.read(lambda: log.read(offset, max_bytes, upper_bound=bound))
-            found.leading(look.epoch)  # an answer of a leadership that is over must not look like one of it
-        except OffsetOutOfRange:
-            self._fail(look, ErrorCode.OFFSET_OUT_OF_RANGE)
-        except (DiskError, CorruptBatch):
-            self._fail(look, ErrorCode.KAFKA_STORAGE_ERROR)
+            data = await read_from_disk(found, found.log, wanted.fetch_offset, read.disk_bytes, read.readable_end)
+            found.leading(read.leader_epoch)  # records of a leadership that is over must not count as of a later one
         except ApiError as error:
-            self._fail(look, error.code)
+            read.response = FetchPartitionResponse(
+                index=wanted.index, error_code=error.code, current_leader=found.current_leader
+            )
+            read.completes_fetch = True
         else:
-            look.answer = replace(look.answer, records=records)
+            read.response = replace(read.response, records=data)
 
-    def _fail(self, look: Look, code: ErrorCode) -> None:
-        assert look.replica is not None
-        look.answer = FetchPartitionResponse(
-            index=look.answer.index, error_code=code, current_leader=look.replica.current_leader
-        )
-        look.final = True
+    # --- waiting ---
 
-    async def _wait(self, looks: Sequence[Look], replica: ReplicaState | None, left_ms: int) -> None:
-        """Until any of the logs has more than was seen, or something else happened to one."""
-        if any(look.replica is not None and bound_of(look.replica, replica) > look.bound for look in looks):
-            return  # while the disk was read
-        wanted: dict[PartitionKey, Offset] = {
-            look.replica.key: look.bound + 1 for look in looks if look.replica is not None
-        }
-        await self._wait_in_room(list(wanted.items()), replica, left_ms)
-
-    async def _wait_for_news(self, session: FetchSession, replica: ReplicaState | None, left_ms: int) -> None:
-        """Until something has changed in the session since its last look."""
-        if session.has_news:
-            return  # while the disk was read
-        await self._wait_in_room((), replica, left_ms, session)
-
-    async def _wait_in_room(
-        self,
-        wanted: Sequence[tuple[PartitionKey, Offset]],
-        replica: ReplicaState | None,
-        left_ms: int,
-        session: FetchSession | None = None,
+    async def _wait(
+        self, scope: FetchScope, reads: Sequence[PartitionRead], isolation: Isolation, left_ms: int
     ) -> None:
-        room = self._delayed.commits if replica is None else self._delayed.ends
-        woken: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
+        """Until there is news in the scope, or `left_ms` have passed."""
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def wake(reason: Reason = Reason.STATE) -> None:
+        def wake(_reason: Reason = Reason.STATE) -> None:
             if not woken.done():
-                woken.set_result(reason)
+                woken.set_result(None)
 
-        if session is not None:
-            session.wake = wake
-        waiter = room.watch(wanted, left_ms, wake)
+        watched = scope.watch(reads, wake)
+        if watched is None:
+            return
+        queue = self._delayed.ends if isolation is Isolation.LOG_END else self._delayed.commits
+        waiter = queue.watch(watched, left_ms, wake)
         try:
             await woken
         finally:
-            room.cancel(waiter)
-            if session is not None and session.wake is wake:  # not that of a request which has overtaken this one
-                session.wake = None
+            queue.cancel(waiter)
+            scope.unwatch(wake)
 
 
-def _targets_of(turn: FetchTurn) -> list[FetchTarget]:
-    return [FetchTarget(topic, partition) for topic, partition in turn.wanted]
+def _is_complete(reads: Sequence[PartitionRead], min_bytes: int) -> bool:
+    return sum(read.size_bytes for read in reads) >= min_bytes or any(read.completes_fetch for read in reads)
 
 
-def _epoch_asked(wanted: FetchPartition, replica: ReplicaState | None) -> Epoch | None:
-    """A follower always says its epoch (RELIABILITY §replication, rule 3); a consumer may not know one."""
+def _expected_epoch(wanted: FetchPartition, replica: ReplicaState | None) -> Epoch | None:
+    """A follower always names its epoch (RELIABILITY §replication, rule 3); a consumer may not know one."""
     if replica is None and wanted.current_leader_epoch == NO_EPOCH:
         return None
     return wanted.current_leader_epoch

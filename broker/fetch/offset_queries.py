@@ -6,12 +6,13 @@ from broker.fetch.epoch_ends import end_of_epoch
 from broker.fetch.list_offsets import list_offset
 from broker.replicas.registry import Registry
 from quorumlog.errors import ApiError
-from quorumlog.ids import NO_EPOCH, Epoch, NodeId, Uuid
+from quorumlog.ids import NO_EPOCH, Epoch, Uuid
 from quorumlog.messages.fetch import EpochPartitionResult, ListOffsetsPartitionResponse
+from storage.isolation import Isolation
 
 
 class OffsetQueries:
-    """Errors are in the answers; nothing is raised."""
+    """Errors are in the responses; nothing is raised."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -23,12 +24,12 @@ class OffsetQueries:
         timestamp_ms: int,
         *,
         current_leader_epoch: Epoch = NO_EPOCH,
-        replica_id: NodeId = -1,
+        isolation: Isolation = Isolation.HIGH_WATERMARK,
     ) -> ListOffsetsPartitionResponse:
         """timestamp_ms: a time, or -1 for the latest offset, -2 the earliest, -3 that of the largest timestamp."""
         try:
             replica = self._registry.find(topic, index)
-            return await list_offset(replica, index, timestamp_ms, current_leader_epoch, replica_id)
+            return await list_offset(replica, index, timestamp_ms, current_leader_epoch, isolation)
         except ApiError as error:
             return ListOffsetsPartitionResponse(index=index, error_code=error.code)
 

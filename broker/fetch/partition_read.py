@@ -1,4 +1,4 @@
-"""One look at one partition of a fetch: what the leader can answer from memory, or that it is on the disk. Pure."""
+"""One read of one partition for a fetch: what the leader can answer from memory, or how much lies on the disk. Pure."""
 
 from __future__ import annotations
 
@@ -9,55 +9,56 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.messages.buffer import Buffer, Pieces
 from quorumlog.messages.common import EpochEndOffset
-from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
+from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse
 from storage.fetch_rule import Diverging, OutOfRange, fetch_answer
 from storage.isolation import Isolation, upper_bound
 from storage.log import Log
 
 
 @dataclass(slots=True)
-class Look:
-    """What one look at one partition has found.
+class PartitionRead:
+    """response: without its records while they have still to be read from the disk.
 
-    answer: without records where they have to be read from the disk first. final: there is nothing to wait for.
-    bound: exclusive end of what could be read at this look.
+    completes_fetch: the fetch is answered at once, because of this partition. readable_end: the exclusive end of what
+    the reader could have at this read. replica: None if there was nothing to read from.
     """
 
-    answer: FetchPartitionResponse
-    final: bool = False
+    response: FetchPartitionResponse
+    completes_fetch: bool = False
     replica: Replica | None = None
-    epoch: Epoch = NO_EPOCH
-    bound: Offset = 0
-    cold_bytes: int = 0  # > 0: read so many from the disk
+    leader_epoch: Epoch = NO_EPOCH
+    readable_end: Offset = 0
+    disk_bytes: int = 0  # > 0: at most so many bytes are to be read from the disk
 
     @property
     def size_bytes(self) -> int:
-        return len(self.answer.records)
+        return len(self.response.records)
 
-    def is_behind(self, wanted: FetchPartition) -> bool:
-        """There was more to be read, whether or not it was given."""
-        return self.replica is None or wanted.fetch_offset < self.bound
+    def has_more(self, wanted: FetchPartition) -> bool:
+        """There was more to read than the reader has, whether or not the response holds it."""
+        return self.replica is None or wanted.fetch_offset < self.readable_end
 
 
 @dataclass(slots=True)
-class Allowance:
-    """What is left of a fetch's `max_bytes`. The first batch is given whatever is left."""
+class ByteBudget:
+    """What is left of a fetch's `max_bytes`. The first batch is given even if it is larger."""
 
     left_bytes: int
     given_any: bool = False
 
-    def of(self, partition: FetchPartition) -> int:
+    def allowed_for(self, partition: FetchPartition) -> int:
         """Bytes that this partition may have; 0: none, not even one batch."""
         if self.given_any and self.left_bytes <= 0:
             return 0
         return max(1, min(self.left_bytes, partition.max_bytes))
 
-    def take(self, size_bytes: int) -> None:
+    def spend(self, size_bytes: int) -> None:
         self.left_bytes -= size_bytes
         self.given_any = self.given_any or size_bytes > 0
 
 
 def position_fault(log: Log, wanted: FetchPartition) -> Diverging | OutOfRange | None:
+    """Why the reader cannot read on from its position; None: it can."""
     if _follows_the_last_epoch(log, wanted):
         return None
     answer = fetch_answer(
@@ -71,41 +72,38 @@ def position_fault(log: Log, wanted: FetchPartition) -> Diverging | OutOfRange |
 
 
 def _follows_the_last_epoch(log: Log, wanted: FetchPartition) -> bool:
-    """What `fetch_answer` says of nearly all positions, in a third of the time."""
+    """A short cut: `fetch_answer` accepts such a position, as nearly all are, but takes three times as long."""
     follows = log.start_offset <= wanted.fetch_offset <= log.end_offset
     return follows and NO_EPOCH != wanted.last_fetched_epoch == log.last_epoch
 
 
-def told_of(fault: Diverging | OutOfRange, found: Replica, log: Log, index: int) -> FetchPartitionResponse:
+def fault_response(fault: Diverging | OutOfRange, found: Replica, log: Log, index: int) -> FetchPartitionResponse:
     if isinstance(fault, OutOfRange):
         return FetchPartitionResponse(
             index=index, error_code=ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=log.start_offset
         )
     diverging = EpochEndOffset(epoch=fault.epoch, end_offset=fault.end_offset)
-    return replace(_answer(found, log, index), diverging_epoch=diverging)
+    return replace(_response(found, log, index), diverging_epoch=diverging)
 
 
-def records_of(
-    found: Replica, log: Log, wanted: FetchPartition, replica: ReplicaState | None, allowance: Allowance
-) -> Look:
-    bound = bound_of(found, replica)
-    allowed_bytes = allowance.of(wanted)
-    readable = wanted.fetch_offset < bound and allowed_bytes > 0
-    parts = found.tail.read(wanted.fetch_offset, allowed_bytes, bound) if readable else ()
-    answer = _answer(found, log, wanted.index, Pieces(parts) if parts else b"")
-    look = Look(answer, replica=found, epoch=found.core.leader_epoch, bound=bound)
-    look.final = replica is not None and 0 <= wanted.log_start_offset < log.start_offset  # records were deleted
-    look.cold_bytes = allowed_bytes if parts is None else 0
-    allowance.take(look.cold_bytes or look.size_bytes)
-    return look
+def read_from_memory(
+    found: Replica, log: Log, wanted: FetchPartition, isolation: Isolation, budget: ByteBudget
+) -> PartitionRead:
+    """wanted: a position without a fault."""
+    end = upper_bound(isolation, found.core)
+    allowed_bytes = budget.allowed_for(wanted)
+    is_readable = wanted.fetch_offset < end and allowed_bytes > 0
+    parts = found.tail.read(wanted.fetch_offset, allowed_bytes, end) if is_readable else ()
+    response = _response(found, log, wanted.index, Pieces(parts) if parts else b"")
+    read = PartitionRead(response, replica=found, leader_epoch=found.core.leader_epoch, readable_end=end)
+    if isolation is Isolation.LOG_END:  # a follower deletes what its leader has deleted, without waiting for records
+        read.completes_fetch = 0 <= wanted.log_start_offset < log.start_offset
+    read.disk_bytes = allowed_bytes if parts is None else 0
+    budget.spend(read.disk_bytes or read.size_bytes)
+    return read
 
 
-def bound_of(found: Replica, replica: ReplicaState | None) -> Offset:
-    """How far the asker may read. replica: None for a consumer."""
-    return upper_bound(Isolation.HIGH_WATERMARK if replica is None else Isolation.LOG_END, found.core)
-
-
-def _answer(found: Replica, log: Log, index: int, records: Buffer | Pieces = b"") -> FetchPartitionResponse:
+def _response(found: Replica, log: Log, index: int, records: Buffer | Pieces = b"") -> FetchPartitionResponse:
     return FetchPartitionResponse(
         index=index,
         high_watermark=found.core.high_watermark,

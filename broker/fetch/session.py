@@ -1,12 +1,15 @@
-"""One incremental fetch session (KIP-227): what a reader asks for, and what it was told of each partition last. Pure.
+"""One incremental fetch session (KIP-227): what a reader asks for, and what it knows of each partition. Pure.
 
-A reader names its partitions once; later requests name only what changes, and answers tell only what has changed. Both
-sides count requests in an epoch, so that neither works on a state that the other has not.
+A reader names its partitions once; later requests name only what changes, and responses hold only what has changed.
+Both sides count requests in an epoch, so that neither works on a state that the other does not have.
 
-A partition is *settled* when the reader stands at the end of all it may read and was told everything that there is to
-tell. Invariant: a settled partition becomes unsettled with the first event that could make its answer, or what the
-leader concludes from a fetch of it, another one (`changed`). So a request looks at the unsettled ones only; for the
-settled ones a request of the session counts as a fetch from where they stand, at `used_ms` (`heard`).
+A session by topic id learns what happens to its partitions (`changed`), and its requests read only those that are not
+caught up: a request costs what it names and what has changed, not what the session holds. Invariant: a partition that
+is CAUGHT_UP leaves this state with the first event that could change its response, or what the leader concludes from
+a fetch of it. For a CAUGHT_UP partition each request of the session counts as a fetch from where its reader stands.
+`cached_partition.py` has the states; this module keeps the order of service.
+
+A session by topic name (clients before version 13) reads all its partitions with each request.
 """
 
 from __future__ import annotations
@@ -14,46 +17,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from broker.fetch.cached_partition import (
+    IN_REQUEST,
+    NO_FETCH_MS,
+    TO_READ,
+    CachedPartition,
+    Happened,
+    ReadState,
+    answered,
+)
+from broker.fetch.targets import FetchTarget, Key, TopicResponse
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import Offset, Uuid
-from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, ReplicaState
+from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
 
-FULL_EPOCH, FINAL_EPOCH = 0, -1  # of a request: begin a session; no session, and end the one that is named
+FULL_EPOCH, FINAL_EPOCH = 0, -1  # of a request: begin a session; use no session, and end the named one
 NO_SESSION = 0
 MAX_EPOCH = 2**31 - 1
 MAX_PARTITIONS = 100_000  # of one session
-NOT_HEARD_MS = -1
 
-Topic = Uuid | str
-Key = tuple[Topic, int]
-Wanted = tuple[Topic, FetchPartition]
-Answered = tuple[Topic, FetchPartitionResponse]
+
+_Queue = dict[Key, CachedPartition]  # in an order that matters
+_CAUGHT_UP, _DIRTY = ReadState.CAUGHT_UP, ReadState.DIRTY
+_CHANGED, _OVERTAKEN = Happened.CHANGED, Happened.OVERTAKEN
+_FIRST_READ, _NEXT_READ = Happened.FIRST_READ, Happened.NEXT_READ
 
 
 def next_epoch(epoch: int) -> int:
-    """1 follows the largest: 0 and below mean something else."""
+    """1 follows the largest epoch: 0 and below mean something else."""
     return 1 if epoch >= MAX_EPOCH else epoch + 1
-
-
-@dataclass(slots=True)
-class _Known:
-    """What the reader asks of one partition, and what it knows: -1 nothing.
-
-    heard_ms: the last request at which it was settled, if it has not been since; NOT_HEARD_MS once that was taken.
-    """
-
-    wanted: FetchPartition
-    high_watermark: Offset = -1
-    log_start: Offset = -1
-    heard_ms: int = NOT_HEARD_MS
 
 
 @dataclass(slots=True, eq=False)
 class FetchSession:
-    """epoch: of the next request. by_id: topics are named by their ids, and it is told what happens to its partitions;
-    of one by name, all are looked at each time. replica: whose it is, a consumer's if None.
+    """epoch: of the next request. by_id: topics are named by their ids. replica: the follower whose session it is; None
+    for a consumer's. used_ms: when its last request arrived.
 
-    wake: set while a request waits for news. Who of the unsettled has waited longest comes first.
+    wake: set while a request waits; called when something has changed, or the request was overtaken.
     """
 
     id: int
@@ -63,10 +62,9 @@ class FetchSession:
     used_ms: int
     epoch: int = 1
     wake: Callable[[], None] | None = None
-    _partitions: dict[Key, _Known] = field(default_factory=dict)  # in the order in which they are looked at
-    _unsettled: dict[Key, None] = field(default_factory=dict)
-    _looked_at: dict[Key, None] = field(default_factory=dict)  # by the request of now, which has not ended
-    _changed_since: dict[Key, None] = field(default_factory=dict)  # it arrived: what it acknowledged may not count
+    _partitions: _Queue = field(default_factory=dict)  # by name: in the order of service
+    _to_read: _Queue = field(default_factory=dict)  # DIRTY and STALE, in the order of service
+    _in_request: _Queue = field(default_factory=dict)  # READ, STALE, REREAD, in the order of the response
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -79,132 +77,136 @@ class FetchSession:
         return self.replica is not None
 
     @property
-    def has_news(self) -> bool:
-        """Something has changed since the last look."""
-        return bool(self._unsettled)
+    def targets(self) -> list[FetchTarget]:
+        """All partitions, in the order of service of a session by name."""
+        return [cached.target for cached in self._partitions.values()]
 
-    def update(self, wanted: Iterable[Wanted], forgotten: Iterable[Key]) -> None:
-        """Take a request's changes; `check_added` has let them pass."""
-        self._look_again()
-        for topic, partition in wanted:
-            self._want((topic, partition.index), partition)
-        for key in forgotten:
-            self._partitions.pop(key, None)
-            self._unsettled.pop(key, None)
-        self._changed_since.clear()
+    # --- a request: update, begin_read, read_changed as often as it is woken, answer
 
     def check_added(self, keys: Iterable[Key]) -> int:
-        """How many of them it does not hold. Raises ApiError(INVALID_REQUEST): they are too many for one session."""
+        """How many of `keys` are new to the session. Raises ApiError(INVALID_REQUEST): too many for one session."""
         added = sum(key not in self._partitions for key in keys)
         if len(self) + added > MAX_PARTITIONS:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"a fetch session holds at most {MAX_PARTITIONS} partitions")
+            text = f"a fetch session holds at most {MAX_PARTITIONS} partitions, not {len(self) + added}; use several"
+            raise ApiError(ErrorCode.INVALID_REQUEST, text)
         return added
 
-    def _want(self, key: Key, partition: FetchPartition) -> None:
-        known = self._partitions.get(key)
-        if known is None or known.wanted.current_leader_epoch != partition.current_leader_epoch:
-            self._partitions[key] = _Known(partition)  # of another leadership nothing is known
+    def update(self, named: Iterable[FetchTarget], forgotten: Iterable[Key]) -> None:
+        """Take over what a request changes; `check_added` has allowed it. A request before it was overtaken."""
+        self._overtake()
+        for target in named:
+            self._name(target)
+        for key in forgotten:
+            self._partitions.pop(key, None)
+            self._to_read.pop(key, None)
+
+    def begin_read(self) -> None:
+        """The request reads all that is DIRTY."""
+        for cached in self._to_read.values():
+            cached.step(_FIRST_READ)
+        self._in_request, self._to_read = self._to_read, {}
+
+    def read_changed(self) -> None:
+        """The request, which has waited, also reads what has changed since it arrived."""
+        for cached in self._to_read.values():
+            cached.step(_NEXT_READ)
+        self._in_request.update(self._to_read)
+        self._to_read.clear()
+
+    @property
+    def has_changed(self) -> bool:
+        """Something has changed that the request has not read yet."""
+        return bool(self._to_read)
+
+    @property
+    def in_request(self) -> list[FetchTarget]:
+        """What the request reads, in the order of its response."""
+        return [cached.target for cached in self._in_request.values()]
+
+    def answer(self, responses: Iterable[TopicResponse], has_more: Iterable[bool]) -> None:
+        """The request has its responses, one per target of `in_request`, in this order.
+
+        has_more: there is more to read than the reader has, whether or not the response holds it. Order of service of
+        the next request: who got nothing, then what has changed meanwhile, then who got records.
+        """
+        unserved: _Queue = {}
+        served: _Queue = {}
+        for (key, cached), (_, response), more in zip(self._in_request.items(), responses, has_more, strict=True):
+            assert key[1] == response.index, f"a response to partition {response.index} in place of {key[1]}"
+            if cached.step(answered(response, more)) is _DIRTY:
+                (served if len(response.records) else unserved)[key] = cached
+        self._in_request.clear()
+        self._to_read = unserved | self._to_read | served
+
+    def changed(self, key: Key) -> None:
+        """Something has happened to a partition of this session that could change its response."""
+        cached = self._partitions[key]
+        before = cached.state
+        if before is _CAUGHT_UP:
+            cached.fetched_ms = self.used_ms
+        if cached.step(_CHANGED) is not before:
+            self._to_read[key] = cached
+
+    def _overtake(self) -> None:
+        """A request that was never answered has told its reader nothing."""
+        for cached in self._in_request.values():
+            cached.step(_OVERTAKEN)
+        self._to_read = self._in_request | self._to_read
+        self._in_request = {}
+
+    def _name(self, target: FetchTarget) -> None:
+        key = target.key
+        cached = self._partitions.get(key)
+        if cached is None or cached.target.partition.current_leader_epoch != target.partition.current_leader_epoch:
+            self._partitions[key] = cached = CachedPartition(target)  # what it knew was of another leadership
             if self.by_id:
-                self._unsettled[key] = None
+                self._to_read[key] = cached
             return
         if self.by_id:
             self.changed(key)
-        known.wanted = partition
+        cached.target = target
         if self.of_replica:
-            known.high_watermark = -1  # it may have moved by a cut, without taking what it was told
+            cached.forget_high_watermark()  # it may have truncated without taking the high watermark of the response
 
-    def wanted(self) -> list[Wanted]:
-        return [(topic, known.wanted) for (topic, _), known in self._partitions.items()]
+    # --- fetches of partitions that a follower's requests do not name ---
 
-    # --- what has to be looked at ---
+    def unnamed_fetches(self) -> Iterator[tuple[Key, FetchPartition, int]]:
+        """Each partition with the position and the time (ms) of its last fetch by a request that did not name it."""
+        for key, cached in self._partitions.items():
+            at_ms = self._unnamed_fetch_ms(cached)
+            if at_ms != NO_FETCH_MS:
+                yield key, cached.target.partition, at_ms
 
-    def changed(self, key: Key) -> None:
-        """Something happened to a partition of this session."""
-        self._changed_since[key] = None
-        if key in self._unsettled:
-            return
-        if key not in self._looked_at:
-            self._partitions[key].heard_ms = self.used_ms
-        self._unsettled[key] = None
+    def take_unnamed_fetch_ms(self, key: Key) -> int:
+        """When a request last counted as a fetch without naming the partition; NO_FETCH_MS: not since the last take, or
+        the session does not hold the partition."""
+        cached = self._partitions.get(key)
+        if cached is None:
+            return NO_FETCH_MS
+        at_ms = self._unnamed_fetch_ms(cached)
+        cached.fetched_ms = NO_FETCH_MS
+        return at_ms
 
-    def look(self) -> None:
-        """The request of now looks at what is unsettled, beside what it has looked at already."""
-        self._looked_at.update(self._unsettled)
-        self._unsettled.clear()
+    def _unnamed_fetch_ms(self, cached: CachedPartition) -> int:
+        return self.used_ms if cached.state is _CAUGHT_UP else cached.fetched_ms
 
-    def looked_at(self) -> list[Wanted]:
-        return [(key[0], self._partitions[key].wanted) for key in self._looked_at]
+    # --- responses ---
 
-    def settle(self, answers: Iterable[Answered], behind: Iterable[bool]) -> None:
-        """The request ends. behind: there is more to be read. Who got records comes last next time.
+    def update_responses(self, responses: Iterable[TopicResponse]) -> list[TopicResponse]:
+        """Those that have to be sent; the reader knows all of them from now on."""
+        return [(topic, one) for topic, one in responses if self._update_response((topic, one.index), one)]
 
-        What changed while it waited is looked at, and acknowledged, once more by the next.
-        """
-        waits: list[Key] = []
-        served: list[Key] = []
-        for (topic, answer), more in zip(answers, behind, strict=True):
-            if more or answer.error_code != ErrorCode.NONE or answer.diverging_epoch is not None:
-                (served if len(answer.records) else waits).append((topic, answer.index))
-        self._looked_at.clear()
-        self._unsettled = dict.fromkeys([*waits, *self._unsettled, *self._changed_since, *served])
+    def _update_response(self, key: Key, response: FetchPartitionResponse) -> bool:
+        cached = self._partitions.get(key)
+        if cached is None:
+            return True  # forgotten by a request that overtook this response
+        if len(response.records) > 0 and not self.by_id:
+            del self._partitions[key]  # who got records comes last
+            self._partitions[key] = cached
+        return cached.update_response(response)
 
-    def _look_again(self) -> None:
-        """A request that never ended has told nothing."""
-        self._unsettled = self._looked_at | self._unsettled
-        self._looked_at = {}
-
-    # --- what a follower's requests say of partitions that they do not name ---
-
-    def heard(self) -> Iterator[tuple[Key, FetchPartition, int]]:
-        """Of each partition, from where and when it was last fetched as a settled one."""
-        for key, known in self._partitions.items():
-            at_ms = self._heard_ms(key, known)
-            if at_ms != NOT_HEARD_MS:
-                yield key, known.wanted, at_ms
-
-    def take_heard_ms(self, key: Key) -> int:
-        """When it was last fetched as a settled one; NOT_HEARD_MS: not since it was taken, or not in this session."""
-        known = self._partitions.get(key)
-        if known is None:
-            return NOT_HEARD_MS
-        heard_ms = self._heard_ms(key, known)
-        known.heard_ms = NOT_HEARD_MS
-        return heard_ms
-
-    def _heard_ms(self, key: Key, known: _Known) -> int:
-        return known.heard_ms if key in self._unsettled or key in self._looked_at else self.used_ms
-
-    # --- what is told ---
-
-    def told(self, answers: Iterable[Answered]) -> list[Answered]:
-        """The answers that the reader must have; it knows them from now on. Who got records is looked at last next."""
-        return [(topic, answer) for topic, answer in answers if self._tell((topic, answer.index), answer)]
-
-    def _tell(self, key: Key, answer: FetchPartitionResponse) -> bool:
-        known = self._partitions.get(key)
-        if known is None:
-            return True  # forgotten by a request that overtook this answer
-        failed = answer.error_code != ErrorCode.NONE
-        news = (
-            failed
-            or len(answer.records) > 0
-            or answer.diverging_epoch is not None
-            or answer.preferred_read_replica >= 0
-            or answer.high_watermark != known.high_watermark
-            or answer.log_start_offset != known.log_start
-        )
-        known.log_start = answer.log_start_offset
-        known.high_watermark = -1 if failed else answer.high_watermark  # the end of an error is news too
-        if len(answer.records) > 0:
-            del self._partitions[key]
-            self._partitions[key] = known
-        return news
-
-
-def wanted_of(request: FetchRequest) -> list[Wanted]:
-    """Every partition that the request names, in its order."""
-    return [(topic.topic_id or topic.name, partition) for topic in request.topics for partition in topic.partitions]
-
-
-def forgotten_of(request: FetchRequest) -> list[Key]:
-    return [(topic.topic_id or topic.name, index) for topic in request.forgotten for index in topic.partitions]
+    def check_invariants(self) -> None:
+        """Each queue holds exactly the partitions whose states belong to it."""
+        states = {key: cached.state for key, cached in self._partitions.items() if self.by_id}
+        assert self._to_read.keys() == {key for key, state in states.items() if state in TO_READ}, states
+        assert self._in_request.keys() == {key for key, state in states.items() if state in IN_REQUEST}, states

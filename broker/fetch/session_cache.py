@@ -1,10 +1,10 @@
-"""The room that a broker has for fetch sessions, and who gives way when it is full (KIP-227). Pure.
+"""Which fetch sessions a broker keeps, and which of them are evicted for a new or growing one (KIP-227). Pure.
 
-There is room for `slots` sessions with `max_partitions` partitions together: a session costs little, each of its
-partitions 320 to 760 bytes (measured; the more, the fewer others hold it). Who needs more, a new session or one that
-grows, takes the place of those that were not used for `evict_ms`; else of the smallest that are older than `evict_ms`
-and smaller than itself, where followers' sessions count as larger than any consumer's. If that is not enough nobody
-gives way. Sessions are few, so who does is searched for.
+The cache has room for `slots` sessions that hold `max_partitions` partitions together: a session costs little, each of
+its partitions 320 to 760 bytes (measured; more, the fewer other sessions hold it). A session that needs room takes it
+from sessions that were not used for `evict_ms`; then from the smallest that are older than `evict_ms` and smaller than
+itself, where a follower's session counts as larger than any consumer's. If that is not enough, no session is evicted.
+Sessions are few, so candidates are searched for.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from broker.fetch.session import FetchSession
 
 SLOTS_DEFAULT = 1_000  # max.incremental.fetch.session.cache.slots
 MAX_PARTITIONS_DEFAULT = 500_000  # of all sessions together: 160 to 380 MB
-EVICT_MS = 120_000  # a session that was used within this time gives way to nobody smaller
-IDLE_MS = 600_000  # longer than a request may wait (`limits.max_wait_ms`), for it uses its session when it comes
+EVICT_MS = 120_000  # a session that was used within this time is evicted only for a larger one
+IDLE_MS = 600_000  # longer than a request may wait (`limits.max_wait_ms`): it uses its session when it arrives
 
 
 class FetchSessionCache:
-    """Invariants: at most `slots` sessions with `max_partitions` partitions, the one used longest ago first."""
+    """Invariants: at most `slots` sessions with `max_partitions` partitions; least recently used first."""
 
     def __init__(self, slots: int, max_partitions: int, evict_ms: int) -> None:
         self._slots = slots
         self._max_partitions = max_partitions
         self._evict_ms = evict_ms
-        self.sessions: dict[int, FetchSession] = {}  # by their ids; to be changed here only
+        self.sessions: dict[int, FetchSession] = {}  # by their ids; only this class changes it
         self.partitions = 0  # of all sessions together
 
     def add(self, session: FetchSession) -> None:
@@ -38,7 +38,7 @@ class FetchSessionCache:
         self.partitions -= len(session)
 
     def resized(self, by: int) -> None:
-        """One of them holds so many partitions more."""
+        """A session of the cache has grown by so many partitions (negative: shrunk)."""
         self.partitions += by
 
     def use(self, session: FetchSession, now_ms: int) -> None:
@@ -47,16 +47,16 @@ class FetchSessionCache:
         self.sessions[session.id] = session
 
     def idle(self, now_ms: int) -> FetchSession | None:
-        """One that was not used for IDLE_MS."""
+        """A session that was not used for IDLE_MS; None: there is none."""
         oldest = next(iter(self.sessions.values()), None)
         return oldest if oldest is not None and now_ms - oldest.used_ms > IDLE_MS else None
 
     def victims(
         self, added: int, size: int, of_replica: bool, now_ms: int, *, grows: FetchSession | None = None
     ) -> list[FetchSession] | None:
-        """Who has to end for `added` partitions of a session that will hold `size`; None: there is no room.
+        """The sessions to end so that `added` partitions fit, of a session that will hold `size`; None: no room.
 
-        grows: the session, if it is not a new one.
+        grows: the session itself, if it is not a new one.
         """
         slots = self._slots - len(self.sessions) - (grows is None)
         partitions = self._max_partitions - self.partitions - added
@@ -72,7 +72,7 @@ class FetchSessionCache:
         return found
 
     def _candidates(self, size: int, of_replica: bool, now_ms: int) -> Iterator[FetchSession]:
-        """Who may give way to a session of that size, in that order."""
+        """The sessions that may be evicted for one of that size, in this order."""
         sessions = self.sessions.values()
         yield from [session for session in sessions if now_ms - session.used_ms > self._evict_ms]
         smaller = [

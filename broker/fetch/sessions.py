@@ -1,42 +1,30 @@
-"""All incremental fetch sessions of a broker: which of them a request belongs to, and what happens to it by that.
+"""All incremental fetch sessions of a broker (Kafka's FetchManager): which session a request belongs to, and what the
+request does to it. Pure.
 
 The table of KIP-227, by (session id, session epoch) of the request:
 
-    any, -1     no session; the one that is named ends
-    any, 0      the one that is named ends; a new one begins with the answer, if there is room
-    id, epoch   the next request of a session: what it asks for is the session's partitions with the request's changes
+    any, -1     no session; the named one ends
+    any, 0      the named one ends; a new session begins with the response, if there is room
+    id, epoch   the next request of a session: it asks for the session's partitions, with the request's changes
 
-Where there is no room (`session_cache.py`) for a new session it does not begin, and one that would grow ends, as
-if it had given way: its reader names all that it reads with each request. Who left without a word must not stay for
-ever: every event of a partition is told to all sessions that hold it, so a session that was not used for `IDLE_MS` ends
-with the next fetch of anybody. Pure.
+If there is no room (`session_cache.py`), a new session does not begin, and a session that would have to grow ends, as
+if it had been evicted: its reader then names all its partitions with each request. A reader that left without a word
+must not hold a session for ever, since each event of a partition costs something for every session that holds it. So a
+session that was not used for IDLE_MS ends with the next fetch of any reader.
 
-A follower's session belongs to one broker epoch: in another epoch it is not found, so that every partition is named,
-and acknowledged, anew (KIP-903).
-
-Sessions by topic id are told what happens to their partitions, and a request of theirs looks at that alone. Those by
-name, of clients before version 13, look at all they hold.
+A follower's session belongs to one broker epoch. A request from another epoch does not find it, so that the follower
+names, and acknowledges, every partition anew (KIP-903).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from broker.fetch.session import (
-    FINAL_EPOCH,
-    FULL_EPOCH,
-    MAX_PARTITIONS,
-    NO_SESSION,
-    Answered,
-    FetchSession,
-    Key,
-    Wanted,
-    forgotten_of,
-    next_epoch,
-    wanted_of,
-)
+from broker.fetch.context import FetchContext
+from broker.fetch.session import FINAL_EPOCH, FULL_EPOCH, MAX_PARTITIONS, NO_SESSION, FetchSession, next_epoch
 from broker.fetch.session_cache import EVICT_MS, MAX_PARTITIONS_DEFAULT, SLOTS_DEFAULT, FetchSessionCache
+from broker.fetch.targets import Key, TopicResponse, forgotten_of, targets_of
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Uuid
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, ReplicaState
@@ -45,38 +33,6 @@ if TYPE_CHECKING:
     from random import Random
 
 MAX_SESSION_ID = 2**31 - 1
-
-
-class FetchTurn(NamedTuple):
-    """One request: what to look at.
-
-    named: what it names, or all that a session by name holds. whole: exactly what the request names is answered.
-    begins: the answer may begin a session. ended: the one that it names and that is over with it.
-    """
-
-    named: tuple[Wanted, ...]
-    replica: ReplicaState | None
-    whole: bool = False
-    session: FetchSession | None = None
-    epoch: int = FINAL_EPOCH  # of the session, after this request
-    begins: bool = False
-    ended: FetchSession | None = None
-
-    @property
-    def incremental(self) -> FetchSession | None:
-        """The session, if it knows which of its partitions have to be looked at."""
-        return self.session if self.session is not None and self.session.by_id else None
-
-    @property
-    def wanted(self) -> Sequence[Wanted]:
-        """What is looked at, so far."""
-        return self.named if self.incremental is None else self.incremental.looked_at()
-
-    def check_current(self) -> None:
-        """Raises ApiError(INVALID_FETCH_SESSION_EPOCH): the session goes on without this request."""
-        if self.session is not None and self.session.epoch != self.epoch:
-            text = f"session {self.session.id}: the next request, or the session's end, came before this answer"
-            raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH, text)
 
 
 class FetchSessions:
@@ -91,86 +47,93 @@ class FetchSessions:
         self._rng = rng
         self._cache = FetchSessionCache(slots, max_partitions, evict_ms)
         self._sessions: Mapping[int, FetchSession] = self._cache.sessions
-        self._holders: dict[Key, dict[int, FetchSession]] = {}  # sessions by topic id, by what they hold and their id
+        self._holders: dict[Key, dict[int, FetchSession]] = {}  # sessions by topic id: of each partition, by session id
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def begin(self, request: FetchRequest, now_ms: int) -> FetchTurn:
+    def begin(self, request: FetchRequest, now_ms: int) -> FetchContext:
         """Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR,
         INVALID_REQUEST."""
         self._end_idle(now_ms)
         if request.session_epoch in (FULL_EPOCH, FINAL_EPOCH):
-            ended, begins = self._own(request), request.session_epoch == FULL_EPOCH
-            self._end_session(ended)
-            return FetchTurn(tuple(wanted_of(request)), request.replica, whole=True, begins=begins, ended=ended)
-        named, forgotten = wanted_of(request), forgotten_of(request)
-        session = self._next_of(request, named, forgotten)
-        self._update(session, named, forgotten, now_ms)
+            return self._begin_full(request)
+        session = self._update(request, now_ms)
         if not len(session):
             self._end_session(session)
-            return FetchTurn((), request.replica)
+            return FetchContext((), request.replica)
         session.epoch = next_epoch(session.epoch)
         self._cache.use(session, now_ms)
         if not session.by_id:
-            return FetchTurn(tuple(session.wanted()), request.replica, session=session, epoch=session.epoch)
-        session.look()
+            return FetchContext(tuple(session.targets), request.replica, session=session, epoch=session.epoch)
+        session.begin_read()
         if session.wake is not None:
-            session.wake()  # an older request finds that it has been overtaken
-        return FetchTurn((), request.replica, session=session, epoch=session.epoch)
+            session.wake()  # the request before finds out that it was overtaken
+        return FetchContext((), request.replica, session=session, epoch=session.epoch)
 
     def end(
         self,
-        turn: FetchTurn,
-        answers: Sequence[FetchPartitionResponse],
+        context: FetchContext,
+        responses: Sequence[FetchPartitionResponse],
+        has_more: Sequence[bool],
         now_ms: int,
-        behind: Sequence[bool] | None = None,
-    ) -> tuple[int, list[Answered]]:
-        """(session id, what is told) for the answers to `turn.wanted`, one each, in their order. Raises ApiError.
+    ) -> tuple[int, list[TopicResponse]]:
+        """(session id, the responses to be sent). responses: one per target of the context, in their order.
 
-        behind: of each answer of an incremental session, whether there was more to be read than the reader has.
+        has_more: of each, whether there is more to read than the reader has. Raises ApiError, see `check_current`.
         """
-        turn.check_current()
-        answered = [(topic, answer) for (topic, _), answer in zip(turn.wanted, answers, strict=True)]
-        session = turn.session
+        context.check_current()
+        by_topic = [(target.topic, one) for target, one in zip(context.targets, responses, strict=True)]
+        session = context.session
         if session is None:
-            return self._new_session(turn, answered, now_ms) if turn.begins else NO_SESSION, answered
+            return self._new_session(context, by_topic, now_ms) if context.begins_session else NO_SESSION, by_topic
         if session.by_id:
-            assert behind is not None
-            session.settle(answered, behind)
-        return session.id, session.told(answered)
+            session.answer(by_topic, has_more)
+        return session.id, session.update_responses(by_topic)
 
     # --- what happens to partitions ---
 
     def changed(self, key: tuple[Uuid, int]) -> None:
-        """An answer about this partition may be another one than before, or a fetch from it mean something else."""
-        for session in self._holders.get(key, _NOBODY).values():
+        """The response of this partition may be different now, or a fetch of it mean something else."""
+        for session in self._holders.get(key, _NO_HOLDERS).values():
             session.changed(key)
 
     def wake(self, key: tuple[Uuid, int], *, of_replica: bool) -> None:
-        """There is something that followers, or else consumers, wait for."""
-        for session in list(self._holders.get(key, _NOBODY).values()):
+        """Something has come that followers (of_replica), or else consumers, wait for."""
+        for session in list(self._holders.get(key, _NO_HOLDERS).values()):
             if session.of_replica is of_replica:
                 session.changed(key)
                 if session.wake is not None:
                     session.wake()
 
-    def heard(self) -> Iterator[tuple[tuple[Uuid, int], FetchPartition, ReplicaState, int]]:
-        """Of followers' sessions: from where, and when, each settled partition was last fetched without being named."""
+    def unnamed_fetches(self) -> Iterator[tuple[tuple[Uuid, int], FetchPartition, ReplicaState, int]]:
+        """Of followers' sessions: position, follower and time (ms) of each partition's last fetch by a request that did
+        not name it."""
         for session in self._sessions.values():
             if session.replica is not None and session.by_id:
-                for (topic, index), wanted, at_ms in session.heard():
+                for (topic, index), partition, at_ms in session.unnamed_fetches():
                     assert isinstance(topic, bytes)
-                    yield (topic, index), wanted, session.replica, at_ms
+                    yield (topic, index), partition, session.replica, at_ms
 
     # --- one session ---
 
+    def _begin_full(self, request: FetchRequest) -> FetchContext:
+        ended = self._own(request)
+        self._end_session(ended)
+        return FetchContext(
+            tuple(targets_of(request)),
+            request.replica,
+            is_full=True,
+            begins_session=request.session_epoch == FULL_EPOCH,
+            ended_session=ended,
+        )
+
     def _own(self, request: FetchRequest) -> FetchSession | None:
-        """The session that the request names, if it is the asker's."""
+        """The session that the request names, if it belongs to the same reader."""
         session = self._sessions.get(request.session_id)
         return session if session is not None and session.replica == request.replica else None
 
-    def _next_of(self, request: FetchRequest, named: Sequence[Wanted], forgotten: Sequence[Key]) -> FetchSession:
+    def _check(self, request: FetchRequest, topics: Iterable[object]) -> FetchSession:
         session = self._own(request)
         if session is None:
             raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, f"no fetch session {request.session_id}")
@@ -179,14 +142,20 @@ class FetchSessions:
                 ErrorCode.INVALID_FETCH_SESSION_EPOCH,
                 f"session {session.id}: epoch {request.session_epoch}, expected {session.epoch}",
             )
-        if any(isinstance(topic, bytes) != session.by_id for topic, _ in (*named, *forgotten)):
+        if any(isinstance(topic, bytes) != session.by_id for topic in topics):
             text = f"session {session.id} names topics by {'id' if session.by_id else 'name'}"
             raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, text)
         return session
 
-    def _update(self, session: FetchSession, named: Sequence[Wanted], forgotten: Sequence[Key], now_ms: int) -> None:
-        """Raises ApiError: INVALID_REQUEST, nothing was changed; FETCH_SESSION_ID_NOT_FOUND, the session has ended."""
-        keys = [(topic, partition.index) for topic, partition in named]
+    def _update(self, request: FetchRequest, now_ms: int) -> FetchSession:
+        """The request's session, which has taken over its changes.
+
+        Raises ApiError: FETCH_SESSION_ID_NOT_FOUND also if the session had to grow and was ended; any other error has
+        changed nothing.
+        """
+        named, forgotten = targets_of(request), forgotten_of(request)
+        session = self._check(request, [topic for topic, _ in (*named, *forgotten)])
+        keys = [target.key for target in named]
         before = len(session)
         added = session.check_added(keys)
         if added and not self._make_room(added, before + added, session.of_replica, now_ms, grows=session):
@@ -196,12 +165,13 @@ class FetchSessions:
         self._cache.resized(len(session) - before)
         self._hold(session, keys)
         self._release(session, forgotten)
+        return session
 
     def _end_session(self, session: FetchSession | None) -> None:
         if session is not None:
             self._cache.remove(session)
             self._release(session, session)
-            session.epoch = FINAL_EPOCH  # who still waits is told so
+            session.epoch = FINAL_EPOCH  # a request that still waits finds out by it
             if session.wake is not None:
                 session.wake()
 
@@ -212,23 +182,23 @@ class FetchSessions:
 
     def _release(self, session: FetchSession, keys: Iterable[Key]) -> None:
         for key in keys:
-            holders = self._holders.get(key, _NOBODY)
+            holders = self._holders.get(key, _NO_HOLDERS)
             if holders.pop(session.id, None) is not None and not holders:
                 del self._holders[key]
 
     # --- the cache ---
 
-    def _new_session(self, turn: FetchTurn, answered: Sequence[Answered], now_ms: int) -> int:
-        """Its id; NO_SESSION where there is no room, or its topics are named in both ways."""
-        kinds = {isinstance(topic, bytes) for topic, _ in turn.wanted}
-        if len(kinds) != 1 or len(turn.wanted) > MAX_PARTITIONS:
+    def _new_session(self, context: FetchContext, responses: Sequence[TopicResponse], now_ms: int) -> int:
+        """Its id; NO_SESSION if there is no room, or if the request names topics in both ways."""
+        targets = context.targets
+        kinds = {isinstance(target.topic, bytes) for target in targets}
+        if len(kinds) != 1 or len(targets) > MAX_PARTITIONS:
             return NO_SESSION
-        size = len(turn.wanted)
-        if not self._make_room(size, size, turn.replica is not None, now_ms):
+        if not self._make_room(len(targets), len(targets), context.replica is not None, now_ms):
             return NO_SESSION
-        session = FetchSession(self._free_id(), True in kinds, turn.replica, now_ms, now_ms)
-        session.update(turn.wanted, ())
-        session.told(answered)
+        session = FetchSession(self._free_id(), True in kinds, context.replica, now_ms, now_ms)
+        session.update(targets, ())
+        session.update_responses(responses)
         self._cache.add(session)
         self._hold(session, session)
         return session.id
@@ -236,7 +206,7 @@ class FetchSessions:
     def _make_room(
         self, added: int, size: int, of_replica: bool, now_ms: int, *, grows: FetchSession | None = None
     ) -> bool:
-        """False: there is none, and nobody has ended."""
+        """End sessions until there is room. False: there is none, and no session was ended."""
         victims = self._cache.victims(added, size, of_replica, now_ms, grows=grows)
         for victim in victims or ():
             self._end_session(victim)
@@ -254,8 +224,10 @@ class FetchSessions:
 
     def check_invariants(self) -> None:
         self._cache.check_invariants()
+        for session in self._sessions.values():
+            session.check_invariants()
         held = [key for session in self._sessions.values() if session.by_id for key in session]
         assert sorted(held) == sorted(key for key, holders in self._holders.items() for _ in holders)
 
 
-_NOBODY: dict[int, FetchSession] = {}
+_NO_HOLDERS: dict[int, FetchSession] = {}

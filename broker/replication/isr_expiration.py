@@ -25,7 +25,7 @@ async def check_isr_for_ever(
 
 def _count_unnamed_fetches(registry: Registry, sessions: FetchSessions, step: Step) -> None:
     """A request of a session does not name partitions without a change; it is a fetch of them all the same."""
-    for key, wanted, follower, at_ms in list(sessions.heard()):
+    for key, wanted, follower, at_ms in list(sessions.unnamed_fetches()):
         replica = registry.replicas.get(key)
         if replica is None or not replica.core.is_leader or replica.core.leader_epoch != wanted.current_leader_epoch:
             continue

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from quorumlog.client.config_change import ConfigChange
     from quorumlog.messages.cluster import DescribedConfig
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="See and change the settings of topics and brokers.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Show and change settings of topics and brokers.")
 
 
 class Entity(StrEnum):
@@ -28,7 +28,7 @@ class Entity(StrEnum):
 
 EntityOption = Annotated[Entity, typer.Option("--entity-type", help="Whose settings.")]
 NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="A topic; or the id of a broker, `default` for all brokers.")
+    str, typer.Argument(metavar="NAME", help="A topic; or a broker's id; or `default` for all brokers.")
 ]
 RESOURCE_TYPES = {Entity.TOPIC: 2, Entity.BROKER: 4}  # Kafka's numbers
 ALL_BROKERS = "default"
@@ -39,8 +39,8 @@ BY_DEFAULT = 5
 @app.command()
 def get(
     name: NameArgument,
-    keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY…]", help="Only these.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="What is at its default too.")] = False,
+    keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY…]", help="Show only these.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also show settings that have their default.")] = False,
     entity: EntityOption = Entity.TOPIC,
     servers: ServersOption = None,
     profile: ProfileOption = None,
@@ -65,18 +65,18 @@ def set_values(
     name: NameArgument,
     values: Annotated[
         list[str],
-        typer.Argument(metavar="KEY=VALUE…", help="KEY+=WORD and KEY-=WORD put words into a list and take them out."),
+        typer.Argument(metavar="KEY=VALUE…", help="KEY+=WORD adds a word to a list, KEY-=WORD removes it."),
     ],
     entity: EntityOption = Entity.TOPIC,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Let the controller check it, and change nothing.")
+        bool, typer.Option("--dry-run", help="Let the controller check the change, but change nothing.")
     ] = False,
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Set settings; those that are not named stay as they are."""
+    """Change settings; the others stay as they are."""
     given = keys_and_values(values)
     changes = _changes(given)
     output.use(output_format)
@@ -93,33 +93,33 @@ def unset(
     keys: Annotated[list[str], typer.Argument(metavar="KEY…")],
     entity: EntityOption = Entity.TOPIC,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Let the controller check it, and change nothing.")
+        bool, typer.Option("--dry-run", help="Let the controller check the change, but change nothing.")
     ] = False,
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Take settings back: what all brokers, the file or the default say counts again."""
+    """Remove settings, so that the value for all brokers, of the file, or the default applies again."""
     changes: dict[str, ConfigChange] = dict.fromkeys(keys)
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
         cluster.admin.alter_configs(
             _resource_name(entity, name), changes, resource_type=RESOURCE_TYPES[entity], validate_only=dry_run
         )
-    _show_changed(entity, name, dict.fromkeys(keys), "would take back" if dry_run else "took back")
+    _show_changed(entity, name, dict.fromkeys(keys), "would unset" if dry_run else "unset")
 
 
 def _changes(given: Mapping[str, str]) -> dict[str, ConfigChange]:
-    """given: the values by their keys, with a `+` or `-` behind a key. Raises CliError(USAGE) for a key given twice."""
+    """given: values by key; a key may end in `+` or `-`. Raises CliError(USAGE) for a key given twice."""
     from quorumlog.client.config_change import Append, Subtract
 
     changes: dict[str, ConfigChange] = {}
-    for told, value in given.items():
-        key = told[:-1].rstrip() if told.endswith(("+", "-")) else told
+    for written, value in given.items():
+        key = written[:-1].rstrip() if written.endswith(("+", "-")) else written
         if key in changes:
             raise CliError(Exit.USAGE, f"{key} is given twice")
-        changes[key] = Append(value) if told.endswith("+") else Subtract(value) if told.endswith("-") else value
+        changes[key] = Append(value) if written.endswith("+") else Subtract(value) if written.endswith("-") else value
     return changes
 
 

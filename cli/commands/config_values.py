@@ -1,4 +1,4 @@
-"""KEY=VALUE on the command line."""
+"""Parses KEY=VALUE arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cli.errors import CliError, Exit
 
 
 def keys_and_values(texts: Iterable[str]) -> dict[str, str]:
-    """Raises CliError(USAGE), also where a key is given twice."""
+    """Raises CliError(USAGE), also for a key given twice."""
     values: dict[str, str] = {}
     for text in texts:
         key, found, value = text.partition("=")

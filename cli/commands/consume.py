@@ -1,4 +1,4 @@
-"""`quorumlog consume TOPIC`: records on stdout, in kcat's letters."""
+"""`quorumlog consume TOPIC`: prints records on stdout, with kcat's option letters."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ def consume(
             "-O",
             "--offset",
             metavar="PLACE",
-            help="beginning, end, 47, -3 (the last three), @TIME, e@TIME (stop there).",
+            help="beginning, end, 47, -3 (the last three), @TIME, e@TIME (stop at that time).",
         ),
     ] = None,
     exit_at_end: Annotated[
         bool, typer.Option("-e", "--exit", help="Stop at the end instead of waiting for more.")
     ] = False,
-    count: Annotated[int | None, typer.Option("-n", "--max-messages", min=1, help="Stop after so many.")] = None,
+    count: Annotated[int | None, typer.Option("-n", "--max-messages", min=1, help="Stop after N records.")] = None,
     partition: Annotated[
-        list[int] | None, typer.Option("-p", "--partition", help="Only this one; may be repeated. [default: all]")
+        list[int] | None, typer.Option("-p", "--partition", help="Only this partition; may be repeated. [default: all]")
     ] = None,
     record_format: Annotated[
         str, typer.Option("-f", "--format", help="%t topic %p partition %o offset %k key %s value %h headers %T ms.")
     ] = DEFAULT_FORMAT,
     json_lines: Annotated[
-        bool, typer.Option("-J", "--json-lines", help="JSON lines; produce -J takes them back.")
+        bool, typer.Option("-J", "--json-lines", help="JSON lines, which produce -J accepts.")
     ] = False,
     from_beginning: Annotated[
-        bool, typer.Option("--from-beginning", help="As -O beginning, which is the default.")
+        bool, typer.Option("--from-beginning", help="Same as -O beginning, which is the default.")
     ] = False,
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Print records from the beginning on, and wait for more; -e stops at the end. -o json is -J.
+    """Print records from the beginning and wait for more; -e stops at the end. -o json means -J.
 
-    Within a partition records come in order; between partitions in none.
+    Records of one partition come in order; there is no order between partitions.
     """
     as_json = output.use(output_format) or json_lines
     places = (["beginning"] if from_beginning else []) + (offset or [])
@@ -103,7 +103,7 @@ def _consume(
 
 
 def _starts(target: Target, topic: str, partitions: list[int] | None, wanted: Range) -> dict[int, int | str]:
-    """By partition. Raises CliError for one that the topic does not have."""
+    """Start by partition. Raises CliError for a partition that the topic does not have."""
     from quorumlog.client.offsets import EARLIEST, LATEST
 
     with connected(_without_consumer_options(target)) as cluster:

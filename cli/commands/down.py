@@ -17,10 +17,10 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def down(
     data: DataOption = None,
-    timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds until a node is killed.")] = STOP_TIMEOUT_S,
+    timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds before a node is killed.")] = STOP_TIMEOUT_S,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Stop every local node in order; the data stays, and `up` starts the same cluster again."""
+    """Shut every local node down cleanly. The data stays; `up` starts the same cluster again."""
     output.use(output_format)
     nodes = find_nodes(data)
     running = [node_id for node_id in nodes.ids if nodes.state(node_id) is not NodeState.STOPPED]
@@ -30,4 +30,4 @@ def down(
         return
     what = f"nodes {', '.join(map(str, running))}" if running else "nothing ran"
     output.say(f"  stopped     {what}" + (f"; {killed} had to be killed" if killed else ""))
-    output.say(f"  data        {nodes.layout.root} stays; quorumlog up starts it again, quorumlog purge removes it")
+    output.say(f"  data        {nodes.layout.root} stays; quorumlog up starts it again, quorumlog purge deletes it")

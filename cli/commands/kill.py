@@ -14,7 +14,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def kill(node: NodeArgument, data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
-    """Kill a node at once, as `kill -9` does: no goodbye, no last sync. `restart` brings it back."""
+    """Kill a node at once, like `kill -9`: no shutdown, no last sync. `restart` starts it again."""
     output.use(output_format)
     if not find_nodes(data).kill(node):
         raise CliError(Exit.PRECONDITION, f"node {node} does not run", f"quorumlog restart {node} starts it")

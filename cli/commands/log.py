@@ -1,4 +1,4 @@
-"""`quorumlog log`: segments and indexes, read from their files. Nothing is ever written."""
+"""`quorumlog log`: reads segments and indexes from their files. It never writes."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Fi
 @app.command()
 def dump(
     files: FilesArgument,
-    print_data_log: Annotated[bool, typer.Option("--print-data-log", help="The records too.")] = False,
+    print_data_log: Annotated[bool, typer.Option("--print-data-log", help="Also print the records.")] = False,
     deep_iteration: Annotated[
-        bool, typer.Option("--deep-iteration", help="Accepted, as Kafka's; batches are always opened for records.")
+        bool, typer.Option("--deep-iteration", help="Accepted for Kafka's sake; batches are always decoded.")
     ] = False,
     metadata_decoder: Annotated[
         bool, typer.Option("--cluster-metadata-decoder", help="Read values as metadata records.")
     ] = False,
     sanity_check: Annotated[
-        bool, typer.Option("--index-sanity-check", "--verify-index-only", help="Of an index, only what is wrong.")
+        bool, typer.Option("--index-sanity-check", "--verify-index-only", help="Print only the errors of an index.")
     ] = False,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Print batches, and with --print-data-log records, of segments; entries of indexes; text of checkpoints.
+    """Print the batches of segments (with --print-data-log also records), entries of indexes, text of checkpoints.
 
-    Lines are those of kafka-dump-log; -o json gives a JSON object per line. Exit code 4 if anything is damaged.
+    Lines are like kafka-dump-log's; -o json prints a JSON object per line. Exit code 4 if anything is damaged.
     """
     output.use(output_format)
     damaged: list[str] = []
@@ -58,7 +58,7 @@ def dump(
 
 @app.command()
 def verify(files: FilesArgument, output_format: OutputOption = Format.TABLE) -> None:
-    """Check every batch and record of segments, and indexes against them; exit code 4 if anything is damaged."""
+    """Check every batch and record of segments, and indexes against their segments. Exit code 4 if any is damaged."""
     from cli.offline.batches import FoundBatch, read_batches
 
     output.use(output_format)
@@ -86,7 +86,7 @@ def _expanded(files: Iterable[Path]) -> Iterator[Path]:
         elif path.is_file():
             yield path
         else:
-            raise CliError(Exit.NOT_FOUND, f"{path}: there is no such file or directory")
+            raise CliError(Exit.NOT_FOUND, f"{path}: no such file or directory")
 
 
 def _raise_damaged(damaged: list[str]) -> None:

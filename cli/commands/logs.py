@@ -20,14 +20,14 @@ POLL_S = 0.2
 
 @app.command()
 def logs(
-    node: Annotated[int | None, typer.Argument(metavar="[NODE]", help="One node; without it, all.")] = None,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as the nodes go on.")] = False,
-    lines: Annotated[int, typer.Option("-n", "--lines", min=0, help="The last so many; 0 for all.")] = 100,
-    level: Annotated[str, typer.Option("--level", help="This level and above.")] = "info",
+    node: Annotated[int | None, typer.Argument(metavar="[NODE]", help="One node; default: all.")] = None,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Wait for new lines.")] = False,
+    lines: Annotated[int, typer.Option("-n", "--lines", min=0, help="Show the last N lines; 0: all.")] = 100,
+    level: Annotated[str, typer.Option("--level", help="Show this level and above.")] = "info",
     data: DataOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Show what local nodes say: time in UTC, level, sentence. All nodes together are merged by time."""
+    """Show the logs of local nodes: time in UTC, level, message. Lines of several nodes are merged by time."""
     output.use(output_format)
     if level not in LEVELS:
         raise CliError(Exit.USAGE, f"--level {level}: one of {', '.join(LEVELS)}")
@@ -45,7 +45,7 @@ def logs(
 
 
 def _merged(followers: list[LogFollower]) -> list[LogLine]:
-    """By time; a line without one stays behind its predecessor."""
+    """Sorted by time. A line without a time stays after its predecessor."""
     return list(heapq.merge(*(_timed(follower) for follower in followers), key=lambda line: line.time))
 
 

@@ -26,19 +26,19 @@ def metadata() -> None:
 @app.command()
 def dump(
     place: Annotated[
-        Path | None, typer.Option("--from", metavar="DIR", help="A metadata log, or a log directory that holds it.")
+        Path | None, typer.Option("--from", metavar="DIR", help="A metadata log, or a log directory that contains it.")
     ] = None,
-    node: Annotated[int | None, typer.Option("--node", help="Of the local cluster; the first by default.")] = None,
-    image: Annotated[bool, typer.Option("--image", help="The state that the records make, not the records.")] = False,
+    node: Annotated[int | None, typer.Option("--node", help="Node of the local cluster; default: the first.")] = None,
+    image: Annotated[bool, typer.Option("--image", help="Print the state after the records, not the records.")] = False,
     start: Annotated[int, typer.Option("--start", min=0, help="First offset.")] = 0,
     end: Annotated[int | None, typer.Option("--end", min=0, help="Stop before this offset.")] = None,
-    all_records: Annotated[bool, typer.Option("--all", help="NoOp records too.")] = False,
+    all_records: Annotated[bool, typer.Option("--all", help="Also print NoOp records.")] = False,
     data: DataOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Print the records of the metadata log, or with --image the state after them. -o json: an object per line.
+    """Print the records of the metadata log, or with --image the state after them. -o json: one object per line.
 
-    It reads one node's files, running or not. The newest records may not be committed yet: the files do not say.
+    Reads the files of one node, running or not. The newest records may be uncommitted: the files do not tell.
     """
     from cli.offline.metadata_log import find_metadata_log, read_image, read_log
 
@@ -84,7 +84,7 @@ def _show_image(image: dict[str, Any]) -> None:
 
 
 def _leaves(path: str, value: Any) -> list[tuple[str, Any]]:
-    """One line per value, each under its path: greppable, and two images can be compared with diff."""
+    """One line per value, with its path, so that grep and diff work on images."""
     if isinstance(value, dict):
         return [leaf for name, part in value.items() for leaf in _leaves(f"{path}/{name}", part)]
     if isinstance(value, list) and value and isinstance(value[0], dict):

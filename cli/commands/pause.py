@@ -14,7 +14,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def pause(node: NodeArgument, data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
-    """Freeze a node: it answers nothing, but its connections stay. `resume` lets it go on."""
+    """Freeze a node: it stops answering, but its connections stay open. `resume` continues it."""
     output.use(output_format)
     if not find_nodes(data).pause(node):
         raise CliError(Exit.PRECONDITION, f"node {node} does not run", f"quorumlog restart {node} starts it")

@@ -1,4 +1,4 @@
-"""`quorumlog produce TOPIC`: lines of standard input, or of a file, as records; in kcat's letters."""
+"""`quorumlog produce TOPIC`: sends lines of standard input or of a file as records, with kcat's option letters."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from quorumlog.client.blocking import Producer, SendFuture
 
 app = typer.Typer(add_completion=False)
-DELIVERY_TIMEOUT_MS = 30_000  # a person waits; a program says -X delivery.timeout.ms=120000
+DELIVERY_TIMEOUT_MS = 30_000  # short, for a person who waits; programs set -X delivery.timeout.ms=120000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 Headers = list[tuple[str, bytes | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """How a line becomes a record. delimiter: between key and value; null: what is empty is null."""
+    """How a line becomes a record. delimiter: between key and value. null: an empty key or value becomes null."""
 
     delimiter: bytes | None
     key: bytes | None
@@ -46,11 +46,12 @@ def produce(
     key: Annotated[str | None, typer.Option("-k", "--key", help="The key of every record.")] = None,
     null: Annotated[bool, typer.Option("-Z", "--null", help="An empty key or value is null.")] = False,
     header: Annotated[
-        list[str] | None, typer.Option("-H", "--header", metavar="NAME=VALUE", help="On every record; may be repeated.")
+        list[str] | None,
+        typer.Option("-H", "--header", metavar="NAME=VALUE", help="Header of every record; repeatable."),
     ] = None,
-    partition: Annotated[int | None, typer.Option("-p", "--partition", min=0, help="All into this partition.")] = None,
+    partition: Annotated[int | None, typer.Option("-p", "--partition", min=0, help="For every record.")] = None,
     codec: Annotated[str, typer.Option("-z", "--compression", metavar="CODEC", help=", ".join(CODECS))] = "none",
-    file: Annotated[Path | None, typer.Option("-f", "--file", metavar="FILE", help="Lines of this file.")] = None,
+    file: Annotated[Path | None, typer.Option("-f", "--file", metavar="FILE", help="Read lines of this file.")] = None,
     json_lines: Annotated[bool, typer.Option("-J", "--json-lines", help="Lines as consume -J prints them.")] = False,
     acks: Annotated[str, typer.Option("--acks", help="all, 1 or 0.")] = "all",
     servers: ServersOption = None,
@@ -58,9 +59,9 @@ def produce(
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Send each line as a record, and return when all are acknowledged: on disk, on every in-sync replica.
+    """Send each line as a record. Returns when all are acknowledged: on disk, on every in-sync replica.
 
-    Exit code 9 if some, but not all, were; the rest may or may not be in the log.
+    Exit code 9 if only some were acknowledged; the others may or may not be in the log.
     """
     output.use(output_format)
     shape = Shape(
@@ -72,7 +73,7 @@ def produce(
     )
     target = find_target(servers, profile, options)
     if sys.stdin.isatty() and file is None:
-        output.say("% one record per line; Ctrl-D ends")
+        output.say("% one record per line; Ctrl-D ends the input")
     ours = {
         "acks": acks,
         "compression_type": codec,
@@ -93,7 +94,7 @@ def _header(text: str) -> tuple[str, bytes | None]:
 
 
 def _lines(file: Path | None) -> Iterator[bytes]:
-    """Without their line feeds; what follows the last one counts, unless it is empty."""
+    """Lines without line feeds. Text after the last line feed is a line too, unless it is empty."""
     with ExitStack() as opened:
         source = opened.enter_context(file.open("rb")) if file else sys.stdin.buffer
         for line in source:
@@ -101,7 +102,7 @@ def _lines(file: Path | None) -> Iterator[bytes]:
 
 
 def _send(producer: Producer, topic: str, partition: int | None, shape: Shape, file: Path | None) -> SendFuture | None:
-    """The first record's future, None where there was no line."""
+    """The first record's future; None if there was no line."""
     first: SendFuture | None = None
     for number, line in enumerate(_lines(file), 1):
         future = producer.send(topic, partition=partition, **_record(line, number, shape))
@@ -129,14 +130,14 @@ def _record(line: bytes, number: int, shape: Shape) -> dict[str, Any]:
 
 
 def _finish(producer: Producer, topic: str, first: SendFuture | None) -> None:
-    """Wait, and say what became of the records. Raises what failed, as PARTIAL where some did not."""
+    """Flush and print the result. Raises the failure, as PARTIAL if some records were acknowledged."""
     failure: Exception | None = None
     where = None
     try:
         producer.flush()
         where = first.result() if first is not None else None
         producer.close()
-    except Exception as error:  # the counts decide what it means
+    except Exception as error:  # the counts decide the exit code
         failure = error
     stats = producer.stats
     if failure is not None and not stats.acknowledged:
@@ -159,5 +160,5 @@ def _tell(topic: str, stats: Any, where: Any) -> None:
         )
         return
     place = f", the first at {topic}-{where.partition} offset {where.offset}" if where is not None else ""
-    twice = f"; {stats.duplicates_possible} may be there twice" if stats.duplicates_possible else ""
+    twice = f"; {stats.duplicates_possible} may be stored twice" if stats.duplicates_possible else ""
     output.say(f"% {output.counted(stats.acknowledged, 'record')} acknowledged{place}{twice}")

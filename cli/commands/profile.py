@@ -1,4 +1,4 @@
-"""`quorumlog profile`: name clusters, and choose the one that commands talk to."""
+"""`quorumlog profile`: names clusters and chooses the one that commands use."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from cli.profile_file import (
     write_text,
 )
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Choose the cluster that commands talk to.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Choose the cluster that commands use.")
 NameArgument = Annotated[str, typer.Argument(metavar="NAME")]
 
 
 @app.command("list")
 def list_profiles(output_format: OutputOption = Format.TABLE) -> None:
-    """List profiles; the one in use has a star."""
+    """List profiles. A star marks the current one."""
     output.use(output_format)
     user, project = read_user(), read_project(Path.cwd())
     current = project.current or user.current
@@ -45,7 +45,7 @@ def list_profiles(output_format: OutputOption = Format.TABLE) -> None:
 def show(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]")] = None, output_format: OutputOption = Format.TABLE
 ) -> None:
-    """Show what commands would use, and where each answer comes from."""
+    """Show what commands would use, and where each setting comes from."""
     output.use(output_format)
     target = find_target(None, name, None)
     document = {
@@ -60,7 +60,7 @@ def show(
 
 @app.command()
 def use(name: NameArgument) -> None:
-    """Make a profile the one in use."""
+    """Make a profile the current one."""
     _must_exist(name, read_user())
     path = user_file(os.environ)
     write_text(path, with_current(read_text(path), name))
@@ -73,9 +73,9 @@ def create(
     servers: Annotated[str, typer.Option("--bootstrap-servers", "--bootstrap-server", "-b", metavar="HOST:PORT,…")],
     options: Annotated[list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Options of the client.")] = None,
 ) -> None:
-    """Add a profile, or replace it, and use it."""
+    """Add or replace a profile, and make it the current one."""
     if not is_legal_name(name):
-        raise CliError(Exit.USAGE, f"{name!r} cannot be a profile's name: letters, digits, - and _ only")
+        raise CliError(Exit.USAGE, f"{name!r} is not a legal profile name: use letters, digits, - and _ only")
     path = user_file(os.environ)
     values: dict[str, Any] = {"bootstrap_servers": servers.split(","), **parse_options(options or ())}
     write_text(path, with_current(with_profile(read_text(path), name, values), name))
@@ -90,13 +90,13 @@ def delete(name: NameArgument) -> None:
     path = user_file(os.environ)
     text = without_profile(read_text(path), name)
     write_text(path, with_current(text, "") if user.current == name else text)
-    output.say(f"profile {name!r} is gone")
+    output.say(f"profile {name!r} is removed")
 
 
 def _must_exist(name: str, user: Profiles) -> None:
     if name not in user.by_name:
         known = ", ".join(user.by_name) or "none"
-        raise CliError(Exit.NOT_FOUND, f"there is no profile {name!r} in {user_file(os.environ)}; there are: {known}")
+        raise CliError(Exit.NOT_FOUND, f"{user_file(os.environ)} has no profile {name!r}; it has: {known}")
 
 
 def _row(name: str, values: Any, current: str) -> dict[str, Any]:

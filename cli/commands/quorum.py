@@ -1,4 +1,4 @@
-"""`quorumlog quorum`: the controllers among themselves."""
+"""`quorumlog quorum`: the metadata quorum of the controllers."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from cli.output import Format, OutputOption, duration
 if TYPE_CHECKING:
     from quorumlog.messages.quorum import DescribeQuorumResponse, QuorumReplica
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Look at the metadata quorum: leader, epoch, lag.")
-
-FETCH_LIMIT_MS = 2_000  # a voter that has not fetched for longer is a hint's worth
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Show the metadata quorum: leader, epoch, lag.")
+FETCH_LIMIT_MS = 2_000  # a voter that has not fetched for longer gets a hint
 POLL_S = 0.2
 
 
 @app.command()
 def status(
-    watch: Annotated[bool, typer.Option("-w", "--watch", help="Again every second, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("-w", "--watch", help="Repeat every second until Ctrl-C.")] = False,
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Show leader, epoch and how far each voter and observer is.
+    """Show the leader, the epoch and the progress of each voter and observer.
 
-    Exit code 0: a leader, and a majority of the voters fetch from it. 5: not so.
+    Exit code 0: there is a leader, and a majority of the voters fetch from it. Otherwise 5.
     """
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
@@ -54,7 +53,7 @@ def wait_healthy(
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Return once the quorum has a leader and every voter has caught up; exit code 10 if it takes too long."""
+    """Wait until the quorum has a leader and every voter has caught up. Exit code 10 at the timeout."""
     from quorumlog.client.errors import QuorumlogError
     from quorumlog.rpc.transport import RpcError
 
@@ -119,7 +118,7 @@ def _has_majority(found: DescribeQuorumResponse) -> bool:
 
 def _hints(found: DescribeQuorumResponse) -> list[str]:
     if found.leader_id < 0:
-        return ["there is no leader; topics cannot be created or changed until one is elected"]
+        return ["the quorum has no leader; topics cannot be created or changed until one is elected"]
     return [
         f"node {replica.replica_id} has not fetched for {duration(replica.since_fetch_ms)}"
         if replica.since_fetch_ms >= 0

@@ -16,7 +16,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def restart(node: NodeArgument, data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
-    """Stop a node in order if it runs, start it, and wait until it serves."""
+    """Shut a node down cleanly if it runs, start it, and wait until it serves."""
     output.use(output_format)
     nodes = find_nodes(data)
     began = time.monotonic()

@@ -14,10 +14,10 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def resume(node: NodeArgument, data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
-    """Let a frozen node go on where it stopped."""
+    """Continue a frozen node."""
     output.use(output_format)
     if not find_nodes(data).resume(node):
-        raise CliError(Exit.PRECONDITION, f"node {node} is not paused", "quorumlog status shows what it is")
+        raise CliError(Exit.PRECONDITION, f"node {node} is not paused", "quorumlog status shows its state")
     if output.is_json():
         output.show_json({"resumed": node})
     output.say(f"  resumed     node {node}")

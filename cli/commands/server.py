@@ -1,4 +1,4 @@
-"""`quorumlog server`: one node in the foreground, and its configuration explained before it starts."""
+"""`quorumlog server`: runs one node in the foreground; checks and explains its configuration."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def start(
         list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Override one key; may be repeated.")
     ] = None,
 ) -> None:
-    """Run a node in the foreground until SIGTERM or Ctrl-C, which hand its leaderships over first.
+    """Run a node in the foreground. SIGTERM or Ctrl-C stop it after it has handed over its leaderships.
 
-    Its directories must have been formatted (quorumlog storage format). The log goes to stderr (log.format=json for
-    machines); stdout says LISTENING with the addresses, and READY once the node serves. metrics.port opens /readyz,
+    Its directories must be formatted (quorumlog storage format). The log goes to stderr (log.format=json for programs).
+    stdout gets a LISTENING line with the addresses, and a READY line once the node serves. metrics.port opens /readyz,
     /healthz and /metrics.
     """
     command = [sys.executable, "-P", "-m", "cli.server", "-c", str(config)]
     for option in options or ():
         command += ["-X", option]
     sys.stdout.flush()
-    os.execv(sys.executable, command)  # the node is this very process: signals and exit code are its own
+    os.execv(sys.executable, command)  # the node replaces this process, so signals and exit code are the node's
 
 
 @config_app.command()
 def lint(config: FileOption, output_format: OutputOption = Format.TABLE) -> None:
-    """Check a configuration as a whole; exit code 2 if a node would not start with it."""
+    """Check a whole configuration. Exit code 2 if a node would not start with it."""
     from cli.server.config_file import read_config
 
     output.use(output_format)
@@ -60,7 +60,7 @@ def lint(config: FileOption, output_format: OutputOption = Format.TABLE) -> None
 
 @config_app.command("show")
 def show_config(config: FileOption, output_format: OutputOption = Format.TABLE) -> None:
-    """Show every setting as the node would take it: file, environment and defaults together."""
+    """Show every setting as the node would read it from file, environment and defaults."""
     from cli.server.config_file import read_config
 
     output.use(output_format)
@@ -70,7 +70,7 @@ def show_config(config: FileOption, output_format: OutputOption = Format.TABLE) 
 
 @config_app.command()
 def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: OutputOption = Format.TABLE) -> None:
-    """Say what a key means, its default and its bounds."""
+    """Explain a key: meaning, default, limits."""
     from cli.server.keys import NODE_KEYS, check_known
     from quorumlog.broker_config import TOPIC_SYNONYMS
 
@@ -88,7 +88,7 @@ def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: O
     elif key in TOPIC_SYNONYMS:
         found |= {"meaning": f"The default of the topic config {TOPIC_SYNONYMS[key]}."}
     else:
-        raise CliError(Exit.NOT_FOUND, f"{key} is one of Kafka's keys that has nothing to set here")
+        raise CliError(Exit.NOT_FOUND, f"{key} is a key of Kafka that has no effect here")
     output.show(("FIELD", "VALUE"), [[name, value] for name, value in found.items()], found)
 
 

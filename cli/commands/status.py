@@ -1,4 +1,4 @@
-"""`quorumlog status`: the local nodes and, through them, the cluster. Exit code 5 where something is missing."""
+"""`quorumlog status`: the local nodes and, through them, the cluster."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ASK_TIMEOUT_MS = 3_000
 
 @app.command()
 def status(data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
-    """Show each local node, whether it serves, and how the cluster is.
+    """Show each local node, whether it serves, and the state of the cluster.
 
-    Exit code 0: all nodes serve and every partition is in sync. 5: something is missing. 3: nothing runs.
+    Exit code 0: all nodes serve and every partition is in sync. 5: something is missing. 3: no node runs.
     """
     output.use(output_format)
     nodes = find_nodes(data)

@@ -1,4 +1,4 @@
-"""`quorumlog storage`: make directories a node's own, before its first start."""
+"""`quorumlog storage`: formats a node's directories before its first start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from quorumlog.ids import format_uuid, parse_uuid
 if TYPE_CHECKING:
     from cli.server.config import NodeConfig
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Format a node's directories, and look at them.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Format a node's directories and show their owner.")
 
 ConfigsOption = Annotated[
     list[Path], typer.Option("-c", "--config", metavar="FILE", help="server.properties or .toml; may be repeated.")
@@ -28,22 +28,21 @@ def format_storage(
     config: ConfigsOption,
     cluster_id: Annotated[
         str | None,
-        typer.Option("-t", "--cluster-id", metavar="ID", help="The same for all nodes; see: storage random-uuid"),
+        typer.Option("-t", "--cluster-id", metavar="ID", help="The same on all nodes; see: storage random-uuid"),
     ] = None,
     secret_file: Annotated[
         Path | None,
-        typer.Option("--secret-file", metavar="FILE", help="cluster.secret of a node that is formatted already."),
+        typer.Option("--secret-file", metavar="FILE", help="cluster.secret of a node that is already formatted."),
     ] = None,
     ignore_formatted: Annotated[
-        bool, typer.Option("--ignore-formatted", "-g", help="Leave directories that are this node's already.")
+        bool, typer.Option("--ignore-formatted", "-g", help="Skip directories that this node has already formatted.")
     ] = False,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Format the directories of one node, or of several that share this machine.
+    """Format the directories of one node, or of several nodes on this machine.
 
-    All nodes of a cluster must get the same cluster id and the same secret: format the first node, copy its
-    cluster.secret to the other machines, and name it there with --secret-file. Nothing that is formatted already is
-    ever taken over.
+    All nodes of a cluster need the same cluster id and the same secret. Format the first node, copy its cluster.secret
+    to the other machines, and pass it there as --secret-file. A formatted directory is never overwritten.
     """
     output.use(output_format)
     configs = [_read(path) for path in config]
@@ -61,13 +60,13 @@ def format_storage(
 
 @app.command("random-uuid")
 def random_uuid_command() -> None:
-    """Print a fresh cluster id."""
+    """Print a new cluster id."""
     print(format_uuid(_random_uuid()))
 
 
 @app.command()
 def info(config: ConfigsOption, output_format: OutputOption = Format.TABLE) -> None:
-    """Show whose directories a node's configuration names. Exit code 6 if one is not formatted."""
+    """Show the cluster and node of each configured directory. Exit code 6 if one is not formatted."""
     output.use(output_format)
     rows = [row for path in config for row in _info(_read(path))]
     output.show(
@@ -95,7 +94,7 @@ def _checked(cluster_id: str) -> str:
     try:
         parse_uuid(cluster_id)
     except ValueError as error:
-        raise CliError(Exit.USAGE, f"-t {cluster_id}: {error}", "quorumlog storage random-uuid makes one") from error
+        raise CliError(Exit.USAGE, f"-t {cluster_id}: {error}", "quorumlog storage random-uuid prints one") from error
     return cluster_id
 
 

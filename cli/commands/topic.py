@@ -1,4 +1,4 @@
-"""`quorumlog topic`: create, list, describe, delete; alter, truncate and offsets are in files of their own."""
+"""`quorumlog topic`: create, list, describe, delete. alter, truncate and offsets have files of their own."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Create, list, change and delete topics.")
 
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC")]
-SET_ON_TOPIC = 1  # Kafka's number for where a config comes from
+SET_ON_TOPIC = 1  # Kafka's number for a config that is set on the topic
 
 
 @app.command()
 def create(
     topic: TopicArgument,
-    partitions: Annotated[int, typer.Option("--partitions", help="How many; -1: the cluster's default.")] = -1,
+    partitions: Annotated[int, typer.Option("--partitions", help="Number of partitions; -1: the default.")] = -1,
     replication: Annotated[
-        int, typer.Option("-r", "--replication-factor", help="Replicas of each; -1: the cluster's default.")
+        int, typer.Option("-r", "--replication-factor", help="Replicas of each partition; -1: the default.")
     ] = -1,
     configs: Annotated[
         list[str] | None, typer.Option("-c", "--config", metavar="KEY=VALUE", help="A topic config; may be repeated.")
     ] = None,
-    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="No error where it is there already.")] = False,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Succeed if it exists already.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Let the controller check it, and change nothing.")
+        bool, typer.Option("--dry-run", help="Let the controller check the change, but change nothing.")
     ] = False,
     servers: ServersOption = None,
     profile: ProfileOption = None,
@@ -64,7 +64,7 @@ def create(
             }
         )
     elif existed:
-        output.say(f"topic {topic!r} was there already")
+        output.say(f"topic {topic!r} exists already")
     else:
         verb = "would create" if dry_run else "created"
         output.say(
@@ -75,7 +75,7 @@ def create(
 
 @app.command("list")
 def list_topics(
-    internal: Annotated[bool, typer.Option("--internal", help="The cluster's own topics too.")] = False,
+    internal: Annotated[bool, typer.Option("--internal", help="Also list the cluster's own topics.")] = False,
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
@@ -101,7 +101,7 @@ def describe(
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Show partitions with leader, replicas, in-sync set and offsets, and the configs that were set."""
+    """Show the partitions (leader, replicas, in-sync set, offsets) and the configs set on the topic."""
     output.use(output_format)
     documents = []
     with connected(find_target(servers, profile, options)) as cluster:
@@ -120,7 +120,7 @@ def describe(
 @app.command()
 def delete(
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...")],
-    if_exists: Annotated[bool, typer.Option("--if-exists", help="No error where one is not there.")] = False,
+    if_exists: Annotated[bool, typer.Option("--if-exists", help="Succeed if a topic does not exist.")] = False,
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
@@ -166,7 +166,7 @@ def _summary(topic: TopicMetadata) -> dict[str, Any]:
 
 
 def _state(partitions: Sequence[PartitionMetadata]) -> str:
-    """The worst that is true of any of them."""
+    """The worst state of any partition."""
     if any(partition.leader_id < 0 for partition in partitions):
         return "without leader"
     if any(len(partition.isr) < len(partition.replicas) for partition in partitions):
@@ -175,7 +175,7 @@ def _state(partitions: Sequence[PartitionMetadata]) -> str:
 
 
 def _offsets(cluster: Any, topic: TopicMetadata) -> dict[int, tuple[int, int]]:
-    """(first, end) by partition; partitions without a leader have none to ask."""
+    """(first, end) by partition. Partitions without a leader are left out, as no broker can be asked."""
     from quorumlog.client.offsets import EARLIEST, LATEST
 
     keys = [(topic.name, partition.index) for partition in topic.partitions if partition.leader_id >= 0]

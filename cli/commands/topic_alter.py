@@ -1,4 +1,4 @@
-"""`quorumlog topic alter`: more partitions, other settings."""
+"""`quorumlog topic alter`: more partitions or other configs."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from cli.output import Format, OutputOption
 def alter(
     topic: Annotated[str, typer.Argument(metavar="TOPIC")],
     partitions: Annotated[
-        int | None, typer.Option("--partitions", help="How many it shall have in all; never fewer than now.")
+        int | None, typer.Option("--partitions", help="Total number of partitions; never fewer than now.")
     ] = None,
     configs: Annotated[
         list[str] | None, typer.Option("-c", "--config", metavar="KEY=VALUE", help="A topic config; may be repeated.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Let the controller check it, and change nothing.")
+        bool, typer.Option("--dry-run", help="Let the controller check the change, but change nothing.")
     ] = False,
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Give a topic more partitions, or other settings. Records stay where they are: keys may go elsewhere from now."""
+    """Add partitions or change configs. Existing records do not move, but keys may map to other partitions."""
     output.use(output_format)
     values = keys_and_values(configs or ())
     if partitions is None and not values:

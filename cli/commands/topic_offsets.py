@@ -1,4 +1,4 @@
-"""`quorumlog topic offsets`: where partitions begin and end, or what they held at a time."""
+"""`quorumlog topic offsets`: first and end offsets of partitions, or the offsets at a time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from cli.output import Format, OutputOption
 def offsets(
     topic: Annotated[str, typer.Argument(metavar="TOPIC")],
     at_ms: Annotated[
-        int | None, typer.Option("--at", metavar="MS", help="Also the first offset at or after this time since 1970.")
+        int | None, typer.Option("--at", metavar="MS", help="Also the first offset at this time or after (ms).")
     ] = None,
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Show the first and the end offset of each partition; the end is exclusive."""
+    """Show the first and the end offset (exclusive) of each partition."""
     from quorumlog.client.offsets import EARLIEST, LATEST
 
     output.use(output_format)

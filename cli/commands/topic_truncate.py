@@ -1,4 +1,4 @@
-"""`quorumlog topic truncate`: delete the oldest records of a topic (Kafka's delete-records)."""
+"""`quorumlog topic truncate`: deletes the oldest records of a topic (Kafka's delete-records)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cli.output import Format, OutputOption
 def truncate(
     topic: Annotated[str, typer.Argument(metavar="TOPIC")],
     before: Annotated[
-        int | None, typer.Option("--before", metavar="OFFSET", help="Delete all records below it, which stays.")
+        int | None, typer.Option("--before", metavar="OFFSET", help="Delete all records below this offset.")
     ] = None,
     all_records: Annotated[bool, typer.Option("--all", help="Delete every record.")] = False,
     partitions: Annotated[
@@ -26,14 +26,14 @@ def truncate(
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Delete records from the beginning of a topic, on every replica. Offsets of later records stay as they are."""
+    """Delete records from the beginning of a topic, on every replica. Later records keep their offsets."""
     from quorumlog.client.delete_records import ALL_COMMITTED
 
     output.use(output_format)
     if (before is None) is not all_records:
         raise CliError(Exit.USAGE, "give either --before OFFSET or --all")
     if before is not None and before < 0:
-        raise CliError(Exit.USAGE, f"--before {before}: an offset is 0 or more")
+        raise CliError(Exit.USAGE, f"--before {before}: an offset is at least 0")
     with connected(find_target(servers, profile, options)) as cluster:
         known = [partition.index for partition in cluster.admin.describe_topic(topic).partitions]
         chosen = partitions or known

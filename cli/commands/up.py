@@ -1,4 +1,4 @@
-"""`quorumlog up`: a cluster of three nodes, healthy in seconds, and what to try next."""
+"""`quorumlog up`: starts a healthy cluster of three nodes in seconds, and prints what to try next."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from quorumlog.testing.waiting import wait_until
 
 app = typer.Typer(add_completion=False)
 DEFAULT_NODES = 3
-LEADER_TIMEOUT_S = 10.0  # nodes that serve mostly know one; an election may be under way
+LEADER_TIMEOUT_S = 10.0  # nodes that serve usually know the leader; an election may be running
 
 
 @app.command()
 def up(
     nodes: Annotated[
-        int | None, typer.Option("-n", "--nodes", min=1, max=MAX_NODES, help="How many nodes. [default: 3]")
+        int | None, typer.Option("-n", "--nodes", min=1, max=MAX_NODES, help="Number of nodes. [default: 3]")
     ] = None,
     data: DataOption = None,
-    background: Annotated[bool, typer.Option("-d", "--detach", help="Leave the nodes in the background.")] = False,
+    background: Annotated[bool, typer.Option("-d", "--detach", help="Run the nodes in the background.")] = False,
     options: Annotated[
-        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="A key of every new node's server.properties.")
+        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="A key for every new node's server.properties.")
     ] = None,
     level: Annotated[
-        str, typer.Option("--log-level", help="What the foreground shows of the nodes' logs.")
+        str, typer.Option("--log-level", help="Lowest level of the nodes' log lines shown in the foreground.")
     ] = "warning",
     output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Start a cluster here: three nodes, on free ports, with their data in ./.quorumlog.
 
-    A cluster that is there already is started again with its data. Only directories made by this command are ever
-    formatted. In the foreground, Ctrl-C stops the nodes; their data stays.
+    An existing cluster is started again with its data. Only directories created by this command are ever formatted. In
+    the foreground, Ctrl-C stops the nodes; their data stays.
     """
     output.use(output_format)
     picker = PortPicker()
@@ -77,10 +77,10 @@ def _existing(cluster: LocalNodes, count: int | None, options: list[str] | None)
         raise CliError(
             Exit.PRECONDITION,
             f"the cluster in {root} has {len(cluster.ids)} nodes, not {count}",
-            "leave -n away, choose another folder with --data, or give its data up with quorumlog purge",
+            "omit -n, choose another folder with --data, or delete the data with quorumlog purge",
         )
     if options:
-        raise CliError(Exit.PRECONDITION, f"-X is for new clusters; edit {root}/n*/server.properties of this one")
+        raise CliError(Exit.PRECONDITION, f"-X is for new clusters; edit {root}/n*/server.properties instead")
     output.say(f"  found       {root}   cluster {cluster.layout.cluster_id}")
     return cluster
 
@@ -93,7 +93,7 @@ def _key_and_value(text: str) -> tuple[str, str]:
 
 
 def _start(cluster: LocalNodes) -> None:
-    """Start what does not run, and wait for it. Nodes started here do not outlive a start that failed."""
+    """Start the stopped nodes and wait until they serve. If that fails, the nodes started here are stopped."""
     began = time.monotonic()
     started = cluster.start()
     try:
@@ -118,7 +118,7 @@ def _tell(cluster: LocalNodes, started: list[int], quorum: dict[str, Any], took_
             f":{node.ports.internal} (nodes)   :{node.ports.admin} (admin)   {how}"
         )
     output.say(f"  quorum      leader {quorum['leader']}, epoch {quorum['epoch']}; healthy after {took_s:.1f} s")
-    output.say(f"  profile     {PROFILE_NAME!r} created and selected: commands find this cluster by themselves")
+    output.say(f"  profile     {PROFILE_NAME!r} created and selected: commands now use this cluster")
     output.say(_NEXT)
 
 
@@ -126,12 +126,12 @@ _NEXT = """
   next        quorumlog topic create hello --partitions 3
               echo hi | quorumlog produce hello   ·   quorumlog consume hello -e
               quorumlog quorum status             ·   quorumlog kill 2   (then look again, and: quorumlog restart 2)
-              quorumlog down                          stops it all; the data stays
+              quorumlog down                          stops all nodes; the data stays
 """
 
 
 def _quorum(cluster: LocalNodes) -> dict[str, Any]:
-    """As the first node knows it that can say; no client has to be loaded for it. Raises TimedOut."""
+    """The leader, from the first node that knows it, without loading a client. Raises TimedOut."""
 
     def said() -> dict[str, Any] | None:
         answers = (cluster.readiness(node_id) for node_id in cluster.ids)
@@ -161,7 +161,7 @@ def _document(cluster: LocalNodes, quorum: dict[str, Any]) -> dict[str, Any]:
 
 def _stay(cluster: LocalNodes, level: str) -> None:
     try:
-        output.say("  Ctrl-C stops the nodes.\n")  # inside: the person may be faster than the next line
+        output.say("  Ctrl-C stops the nodes.\n")  # inside the try: Ctrl-C may come at once
         follow(cluster, level)
     finally:
         output.say("\n  stopping the nodes …")

@@ -17,7 +17,7 @@ PACKAGES = ("grpcio", "protobuf", "google-crc32c", "immutables", "pyarrow", "pys
 
 @app.command("version")
 def show_version(output_format: OutputOption = Format.TABLE) -> None:
-    """Show the versions that matter in a report."""
+    """Show the versions to name in a bug report."""
     output.use(output_format)
     found = {"quorumlog": __version__, "python": platform.python_version(), "system": platform.platform()}
     found |= {name: _version(name) for name in PACKAGES}

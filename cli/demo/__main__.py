@@ -1,4 +1,4 @@
-"""The flow of the demo: `python -m cli.demo`, or `./dev demo`, which makes the environment first."""
+"""Runs the demo: `python -m cli.demo`, or `./dev demo`, which first sets up the environment."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cli.demo.load import Loaded
 
 TOPIC = "flights"
-CLUSTER = "cluster"  # folder; kept where something went wrong
+CLUSTER = "cluster"  # folder; kept if something went wrong
 PARTITIONS = 6
 REPLICAS = 3
 IN_SYNC = 2
@@ -48,7 +48,7 @@ LAST_WORDS = 300  # characters of a node's log
 
 @dataclass(slots=True)
 class Demo:
-    """out: where the report and, while it runs, the cluster's data are."""
+    """out: folder of the report and, during the run, of the cluster's data."""
 
     out: Path
     steps: Steps
@@ -56,7 +56,7 @@ class Demo:
     names: dict[str, str]
 
     def run(self) -> list[str]:
-        """Problems; none for a good run."""
+        """Returns the problems; none after a good run."""
         with self._spark() as session, self._cluster() as cluster:
             self._create_topic(cluster)
             fault, loaded = self._load(cluster)
@@ -67,7 +67,7 @@ class Demo:
 
     @contextmanager
     def _spark(self) -> Iterator[Any]:
-        """Before any client is made: Spark forks to start Java, and a gRPC that is at work then may kill the child."""
+        """Starts before any client: Spark forks to start Java, and a running gRPC may kill the child."""
         from cli.demo.spark import session
 
         with ExitStack() as stack:
@@ -113,7 +113,7 @@ class Demo:
 
             running = pool.submit(fault.run)
             try:
-                # on the loop of the blocking clients: two loops in one process share gRPC's poller, and it minds
+                # runs on the blocking clients' loop: two event loops in one process would share gRPC's poller and warn
                 loaded = loop_thread().run(load(self.flights, TOPIC, cluster.bootstrap_servers, on_acknowledged))
             except BaseException:
                 fault.give_up()
@@ -128,7 +128,7 @@ class Demo:
     def _tell_ended(self, cluster: LocalCluster) -> None:
         for node_id in cluster.nodes.in_state(NodeState.STOPPED):
             words = cluster.nodes.log_tail(node_id)[-LAST_WORDS:]
-            self.steps.say(f"node {node_id} does not run; its last words: {words}")
+            self.steps.say(f"node {node_id} does not run; the end of its log: {words}")
 
     def _ask(self, session: Any, cluster: LocalCluster, loaded: Loaded) -> tuple[dict[str, Figures], Account]:
         from cli.demo import check, spark
@@ -137,7 +137,7 @@ class Demo:
         with self.steps.step("flights and mean delay per carrier, by Spark") as details:
             figures = spark.figures_of(session, rows)
             details.append(f"{len(figures)} carriers")
-        with self.steps.step("the place of every row, by Spark") as details:
+        with self.steps.step("the position of every row, by Spark") as details:
             stored = spark.read_stored(rows)
             details.append(f"{len(stored):,} records")
         return figures, check.account(loaded, stored, self.flights.checksums())
@@ -173,7 +173,7 @@ class Demo:
         self._print(figures, account)
 
     def _print(self, figures: dict[str, Figures], account: Account) -> None:
-        table = Table(title="Flights from New York in 2013, out of the topic, by Spark", title_justify="left")
+        table = Table(title="Flights from New York in 2013, read from the topic by Spark", title_justify="left")
         table.add_column("carrier", no_wrap=True)
         for name in ("flights", "with a known delay", "mean delay, min"):
             table.add_column(name, justify="right")
@@ -184,15 +184,15 @@ class Demo:
         console.print(table)
         console.print(
             f"{account.sent:,} rows sent, {account.acknowledged:,} acknowledged, {account.stored:,} in the topic: "
-            f"{account.missing:,} missing, {account.damaged:,} damaged, {account.doubled:,} a second time.",
+            f"{account.missing:,} missing, {account.damaged:,} damaged, {account.doubled:,} stored twice.",
             highlight=False,
         )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="./dev demo", description="A cluster, a killed leader, and Spark's answer.")
+    parser = argparse.ArgumentParser(prog="./dev demo", description="A cluster, a killed leader, and Spark's result.")
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where the report goes (default: out/demo)")
-    parser.add_argument("--rows", type=int, default=None, help="load only so many rows (default: all 336,776)")
+    parser.add_argument("--rows", type=int, default=None, help="load only the first ROWS rows (default: all 336,776)")
     options = parser.parse_args(arguments)
     console = Console(soft_wrap=True)
     steps = Steps(console)
@@ -210,7 +210,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except (QuorumlogError, RpcError, TimedOut, NodeEnded, LayoutError) as error:
         console.print(f"[red]✗[/] {type(error).__name__}: {escape(str(error))}", highlight=False)
-        console.print(f"  what the nodes said: {out / CLUSTER}/n*/node.log", highlight=False)
+        console.print(f"  logs of the nodes: {out / CLUSTER}/n*/node.log", highlight=False)
         return 1
     if not problems:
         _clear(out / CLUSTER)
@@ -235,7 +235,7 @@ def _load_details(loaded: Loaded) -> tuple[str, str]:
 
 
 def _in_sync(cluster: LocalCluster) -> bool:
-    """Every partition has all its replicas. A broker that has not heard of a new topic yet says that there is none."""
+    """True if every partition has all its replicas in sync. A broker may not know a new topic yet."""
     try:
         partitions = cluster.client.admin.describe_topic(TOPIC).partitions
     except RequestFailed as error:
@@ -247,11 +247,11 @@ def _in_sync(cluster: LocalCluster) -> bool:
 
 def _late_kill(fault: LeaderKill, loaded: Loaded) -> list[str]:
     late = fault.moments[0].when - loaded.started > loaded.took_s
-    return ["the load was over before the leader was killed"] if late else []
+    return ["the load ended before the leader was killed"] if late else []
 
 
 def _clear(root: Path) -> None:
-    """Remove the cluster of a demo, an interrupted one's nodes first. Nothing else is ever removed."""
+    """Delete the cluster of an earlier demo, after stopping its nodes. Deletes nothing else."""
     if has_cluster(root):
         LocalNodes.open(root).stop()
         shutil.rmtree(root)

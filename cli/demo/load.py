@@ -1,7 +1,7 @@
-"""Flights into the topic: columns in slices, a few of them under way, and where each row came to lie.
+"""Loads the flights into the topic: columns in slices, several in flight; notes where each row was stored.
 
-What is acknowledged is remembered by place (partition and offset). A try whose outcome is unknown, because its leader
-was killed, is sent again; the producer is idempotent, so the topic holds the rows of it once all the same.
+Acknowledged rows are noted by partition and offset. A slice whose outcome is unknown, because its leader was killed, is
+sent again. The producer is idempotent, so the topic still holds each row once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DELIVERY_TIMEOUT_MS = 120_000
 
 @dataclass(slots=True)
 class Loaded:
-    """One entry per row. partitions: -1 where it was not acknowledged. samples: (s since the start, rows so far)."""
+    """One entry per row. partitions: -1 if not acknowledged. samples: (s since the start, rows acknowledged)."""
 
     partitions: Any
     offsets: Any
@@ -45,14 +45,14 @@ class Loaded:
         return self.samples[-1][0]
 
     def longest_pause(self) -> tuple[float, float]:
-        """(when it began, how long it was) in s, between two acknowledgements."""
+        """(start, length) in s of the longest pause between two acknowledgements."""
         times = [0.0, *(when for when, _ in self.samples)]
         length, begin = max((after - before, before) for before, after in pairwise(times))
         return begin, length
 
 
 def warm_up(flights: Flights) -> None:
-    """Compile the columnar codec now: on a machine's first run that takes seconds, which are not the cluster's."""
+    """Compile the columnar codec now. The first run on a machine takes seconds, which must not count as load time."""
     columns = ArrowColumns.of(flights.records.slice(0, SLICE_ROWS), default_timestamp_ms=0)
     for _, rows in split(columns, partitions=2, fixed=None, first=0, batch_bytes=WARM_BATCH_BYTES):
         for _ in columns.encode(rows, WARM_BATCH_BYTES, "none"):
@@ -60,9 +60,9 @@ def warm_up(flights: Flights) -> None:
 
 
 async def load(flights: Flights, topic: str, bootstrap_servers: str, on_acknowledged: Callable[[int], None]) -> Loaded:
-    """Send all rows and wait for their acknowledgements. on_acknowledged: told how many there are by now.
+    """Send all rows and wait for their acknowledgements. on_acknowledged: called with the number so far.
 
-    Raises the client's errors: a row that was not acknowledged in time ends the demo.
+    Raises the client's errors; a row that is not acknowledged in time ends the demo.
     """
     loaded = Loaded.empty(len(flights))
     under_way: deque[tuple[int, ArrowDelivery]] = deque()

@@ -1,4 +1,4 @@
-"""The answer as one HTML page that needs nothing else."""
+"""The result as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def render(
     carriers_svg: str,
     load_svg: str,
 ) -> str:
-    """problems: what did not come out equal; none for a good run."""
+    """problems: the differences found; none after a good run."""
     verdict = (
         f'<p class="verdict bad">{escape("; ".join(problems))}</p>'
         if problems
@@ -37,9 +37,9 @@ def render(
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>quorumlog demo</title>'
-        f"<style>{_STYLE}</style></head><body><h1>Flights from New York, out of quorumlog, by Spark</h1>{verdict}"
+        f"<style>{_STYLE}</style></head><body><h1>Flights from New York, in quorumlog, read by Spark</h1>{verdict}"
         f"<h2>Flights and mean departure delay</h2>{carriers_svg}{_figures(figures, names)}"
-        f"<h2>How the rows got there</h2><ul>{''.join(f'<li>{escape(line)}</li>' for line in story)}</ul>{load_svg}"
+        f"<h2>How the rows were loaded</h2><ul>{''.join(f'<li>{escape(line)}</li>' for line in story)}</ul>{load_svg}"
         f"<h2>Every row accounted for</h2>{_account(account)}</body></html>\n"
     )
 
@@ -61,7 +61,7 @@ def _account(account: Account) -> str:
         ("stored in the topic", account.stored),
         ("acknowledged and missing", account.missing),
         ("damaged", account.damaged),
-        ("stored a second time", account.doubled),
+        ("stored twice", account.doubled),
     )
     return f"<table>{''.join(f'<tr><td>{text}</td><td>{number:,}</td></tr>' for text, number in rows)}</table>"
 

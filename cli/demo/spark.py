@@ -1,4 +1,4 @@
-"""Spark's part: the topic as a table of flights, the figures per carrier, and the place of every row."""
+"""Spark's part: the topic as a table of flights, the figures per carrier, and the position of every row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NUMBERS = ("year", "month", "day", "dep_time", "sched_dep_time", "dep_delay", "
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One entry per record of the topic, in no order. rows: -1 where the value is no flight."""
+    """One entry per record of the topic, unordered. rows: -1 if the value is not a flight."""
 
     rows: Any
     partitions: Any
@@ -40,7 +40,7 @@ class Stored:
 
 @contextmanager
 def session(log: Path) -> Iterator[Any]:
-    """A Spark session of this machine's two cores; what its processes say goes to `log`. None of them outlives it."""
+    """A Spark session with two cores of this machine. The output of its processes goes to `log`. None outlives it."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession
@@ -105,14 +105,14 @@ def read_flights(spark: Any, topic: str, bootstrap_servers: str, columns: tuple[
 
 
 def read_stored(flights: Any) -> Stored:
-    """Where every record lies; an Arrow table from Spark, so that no row becomes an object."""
+    """The position of every record, through an Arrow table, so that no row becomes an object."""
     table = flights.selectExpr("coalesce(row, -1) AS row", "partition", "offset", "checksum").toArrow()
     columns = {name: table.column(name).to_numpy() for name in table.schema.names}
     return Stored(columns["row"], columns["partition"], columns["offset"], columns["checksum"].astype(np.uint32))
 
 
 def figures_of(spark: Any, flights: Any) -> dict[str, Figures]:
-    """Per carrier; a row that is there twice counts twice, and is found out."""
+    """Figures per carrier. A row that is stored twice counts twice, and so is detected."""
     flights.createOrReplaceTempView("flights")
     return {
         row.carrier: Figures(
@@ -124,7 +124,7 @@ def figures_of(spark: Any, flights: Any) -> dict[str, Figures]:
 
 @contextmanager
 def _stderr_to(log: Path) -> Iterator[None]:
-    """Processes that are started meanwhile keep `log` as their standard error; ours comes back."""
+    """Processes started in this block keep `log` as their standard error; ours is restored."""
     sys.stderr.flush()
     kept = os.dup(2)
     with log.open("ab") as file:

@@ -1,4 +1,4 @@
-"""What the demo says: its steps, each with its time, and the progress of the load."""
+"""The demo's output: its steps with their times, and the progress of the load."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Steps:
 
     @contextmanager
     def step(self, title: str) -> Iterator[list[str]]:
-        """The block appends what there is to say about its result."""
+        """The block appends the details of its result."""
         details: list[str] = []
         started = time.monotonic()
         with self.console.status(f"{title} ..."):

@@ -1,4 +1,4 @@
-"""Which local cluster is meant: the one of --data, of this folder or one above it, or of the profile in use."""
+"""Finds the local cluster: that of --data, of this folder or one above it, or of the current profile."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from quorumlog.testing.nodes import LocalNodes, NodeState
 FOLDER = ".quorumlog"
 
 DataOption = Annotated[
-    Path | None, typer.Option("--data", metavar="DIR", help="Where the local cluster lives. [default: ./.quorumlog]")
+    Path | None, typer.Option("--data", metavar="DIR", help="Folder of the local cluster. [default: ./.quorumlog]")
 ]
 NodeArgument = Annotated[int, typer.Argument(metavar="NODE", help="The node's id.")]
 
 
 def find_root(data: Path | None) -> Path:
-    """Raises CliError(NOT_FOUND) where there is none."""
+    """Raises CliError(NOT_FOUND) if there is none."""
     if data is not None:
         return data
     here = Path.cwd()
@@ -35,7 +35,7 @@ def find_root(data: Path | None) -> Path:
     raise CliError(
         Exit.NOT_FOUND,
         f"there is no local cluster in {here} or above it",
-        "quorumlog up starts one; --data names another",
+        "quorumlog up starts one; --data names another folder",
     )
 
 
@@ -44,7 +44,7 @@ def find_nodes(data: Path | None) -> LocalNodes:
 
 
 def target_of(nodes: LocalNodes) -> Target:
-    """Clients of this cluster, whatever profile is in use; only of nodes that run, so that nobody else answers."""
+    """This cluster, whatever the current profile. Only running nodes are listed, so that no other program answers."""
     running = nodes.in_state(NodeState.RUNNING) or nodes.ids
     servers = ",".join(nodes.layout.node(node_id).client_address for node_id in running)
     return Target(bootstrap_servers=servers, origin=str(nodes.layout.root))

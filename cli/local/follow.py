@@ -1,4 +1,4 @@
-"""What `up` does in the foreground: show what matters until the person has seen enough, then stop the nodes."""
+"""`up` in the foreground: shows important log lines until Ctrl-C, then stops the nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How `up` formats its nodes: as `quorumlog storage format` does, but here, where what that loads is loaded already."""
+"""Formats the nodes of `up`, like `quorumlog storage format`, but in this process, which has loaded the modules."""
 
 from __future__ import annotations
 

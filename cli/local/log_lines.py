@@ -1,4 +1,4 @@
-"""A node's own log, read for people: it is written as JSON lines, shown as time, level, node and sentence."""
+"""Reads a node's own log, which is written as JSON lines, and shows time, level, node and message."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from quorumlog.ids import NodeId
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
-_SHOWN = ("timestamp", "level", "event", "node", "logger", "exception")  # of a line; the rest follows as key=value
+_SHOWN = ("timestamp", "level", "event", "node", "logger", "exception")  # other keys are shown as key=value
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """level: "" where the line is no JSON: a traceback of the interpreter, the READY line. time: as written, in UTC."""
+    """level: "" if the line is not JSON (a traceback of the interpreter, the READY line). time: as written, in UTC."""
 
     node_id: NodeId
     text: str
@@ -24,7 +24,7 @@ class LogLine:
     time: str = ""
 
     def at_least(self, level: str) -> bool:
-        """Lines without a level are shown at info: nobody knows how bad they are."""
+        """Lines without a level are shown at info."""
         return LEVELS.index(self.level or "info") >= LEVELS.index(level)
 
     def render(self) -> str:
@@ -49,7 +49,7 @@ def _sentence(content: dict[str, Any]) -> str:
 
 
 class LogFollower:
-    """New whole lines of one file at each call; a file that is not there yet has none."""
+    """Returns the new complete lines of one file at each call; none while the file does not exist."""
 
     def __init__(self, node_id: NodeId, path: Path, *, from_end: bool) -> None:
         self._node_id = node_id

@@ -1,4 +1,4 @@
-"""The profile that `up` makes and selects, so that the commands after it need no address."""
+"""The profile that `up` creates and selects, so that later commands need no address."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def select_local(layout: Layout) -> None:
 
 
 def forget_local(layout: Layout) -> None:
-    """After a purge: the profile leads nowhere. Another cluster's is left alone."""
+    """Remove the profile after a purge, unless it belongs to another cluster."""
     from cli.profile import parse_profiles
 
     path = user_file(os.environ)

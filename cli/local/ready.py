@@ -1,4 +1,4 @@
-"""Waiting for nodes as a person does: one that ends has its last words shown, readable."""
+"""Waits for nodes to serve. If one ends, the end of its log is shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quorumlog.testing.nodes import LocalNodes, NodeEnded
 
 
 def wait_ready(nodes: LocalNodes, node_ids: Sequence[NodeId] | None = None) -> None:
-    """Until these nodes, all by default, serve. Raises CliError, TimedOut."""
+    """Wait until these nodes (default: all) serve. Raises CliError, TimedOut."""
     try:
         nodes.wait_ready(node_ids)
     except NodeEnded as error:

@@ -1,6 +1,6 @@
-"""Batches of a log file, read without the log: nothing is opened for writing, recovered or cut.
+"""Reads the batches of a log file offline: opens nothing for writing, recovers nothing, truncates nothing.
 
-So a running node's files may be read too. What is wrong is found and told; reading goes on where that has a meaning.
+So it can read a running node's files too. It reports damage and goes on reading where that makes sense.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from quorumlog.records import (
     verify_crc,
 )
 
-MAX_BATCH_BYTES = 1 << 30  # a longer one is a damaged length, not a batch
+MAX_BATCH_BYTES = 1 << 30  # a longer batch means a damaged length field
 
 
 @dataclass(frozen=True, slots=True)
 class FoundBatch:
-    """position: bytes from the start of the file; `header.position` is 0, since `data` is the batch alone."""
+    """position: bytes from the start of the file. `header.position` is 0, because `data` is the batch alone."""
 
     position: int
     header: BatchHeader
@@ -39,7 +39,7 @@ class FoundBatch:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """torn: the file ends inside a batch, which is what a crash leaves, and what the node cuts at its next start."""
+    """torn: the file ends inside a batch, as after a crash; the node truncates it at its next start."""
 
     position: int
     reason: str
@@ -47,7 +47,7 @@ class Damage:
 
 
 def read_batches(path: Path) -> Iterator[FoundBatch | Damage]:
-    """Every batch of a `.log` or `.checkpoint` file; ends with a Damage where the rest cannot be understood."""
+    """Every batch of a `.log` or `.checkpoint` file. Ends with a Damage if the rest cannot be parsed."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         position = 0
@@ -60,7 +60,7 @@ def read_batches(path: Path) -> Iterator[FoundBatch | Damage]:
 
 
 def log_files(directory: Path) -> list[Path]:
-    """Segments of one log, in the order of their offsets."""
+    """Segments of one log, in the order of offsets."""
     return sorted(directory.glob("[0-9]" * 20 + ".log"))
 
 

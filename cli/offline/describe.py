@@ -51,7 +51,7 @@ def batch_line(found: FoundBatch) -> str:
 
 
 def record_document(record: Record, meaning: Plain | None) -> Plain:
-    """meaning: of a control record or a metadata record, in place of its bytes."""
+    """meaning: of a control or metadata record; shown in place of its bytes."""
     document: Plain = {"kind": "record", "offset": record.offset, "timestamp": record.timestamp_ms}
     if meaning is not None:
         return {**document, **meaning}
@@ -70,7 +70,7 @@ def record_line(record: Record, meaning: Plain | None) -> str:
 
 
 def control_meaning(record: Record) -> Plain:
-    """What a control record says."""
+    """The content of a control record."""
     try:
         said = decode_control(record.key, record.value)
     except CorruptRecords as error:

@@ -1,4 +1,4 @@
-"""Entries of an offset index file, checked against its log."""
+"""The entries of an offset index file, checked against its log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENTRY = Struct(">ii")
 
 
 class Entry(NamedTuple):
-    """offset: absolute, the last of the batch at `position`. problem: "" where log and index agree."""
+    """offset: absolute, the last of the batch at `position`. problem: "" if log and index agree."""
 
     offset: Offset
     position: int
@@ -22,12 +22,12 @@ class Entry(NamedTuple):
 
 
 def read_index(path: Path) -> Iterator[Entry]:
-    """Raises ValueError for a file that is not a whole number of entries, or is not named by its base offset."""
+    """Raises ValueError if the file is not a whole number of entries, or its name is not its base offset."""
     content = path.read_bytes()
     if len(content) % _ENTRY.size:
         raise ValueError(f"{path}: {len(content)} bytes are not a whole number of {_ENTRY.size}-byte entries")
     if not path.stem.isdigit():
-        raise ValueError(f"{path}: an index is named by the 20 digits of its base offset")
+        raise ValueError(f"{path}: the name of an index must be the 20 digits of its base offset")
     ends = _ends(path.with_suffix(".log"))
     before = (-1, -1)
     for relative, position in _ENTRY.iter_unpack(content):
@@ -38,7 +38,7 @@ def read_index(path: Path) -> Iterator[Entry]:
 
 
 def _ends(log: Path) -> dict[int, Offset] | None:
-    """Last offset by position of every batch; None without a log."""
+    """Last offset of every batch, by position; None if there is no log."""
     if not log.is_file():
         return None
     return {found.position: found.header.last_offset for found in read_batches(log) if isinstance(found, FoundBatch)}
@@ -50,5 +50,5 @@ def _problem(offset: Offset, position: int, ends: dict[int, Offset] | None, *, i
     if ends is None:
         return ""
     if position not in ends:
-        return "no batch begins there"
-    return "" if ends[position] == offset else f"the batch there ends at offset {ends[position]}"
+        return "no batch begins at that position"
+    return "" if ends[position] == offset else f"the batch at that position ends at offset {ends[position]}"

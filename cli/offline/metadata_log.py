@@ -1,4 +1,4 @@
-"""A metadata log directory, read offline: its records with their offsets, and the image that they make."""
+"""Reads a metadata log directory offline: its records with their offsets, and the image after them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DIRECTORY = "__cluster_metadata-0"
 
 @dataclass(frozen=True, slots=True)
 class LoggedRecord:
-    """One record of the log, of the quorum itself (control) or of the metadata."""
+    """One record of the log: a control record of the quorum, or a metadata record."""
 
     offset: Offset
     epoch: Epoch
@@ -31,7 +31,7 @@ class LoggedRecord:
 
 
 def find_metadata_log(place: Path) -> Path:
-    """The log in `place`: the log itself, a log directory that holds it, or a node's folder. Raises CliError."""
+    """The log in `place`: the log itself, a log directory that contains it, or a node's folder. Raises CliError."""
     for candidate in (place, place / DIRECTORY, place / "data" / DIRECTORY):
         if log_files(candidate):
             return candidate
@@ -47,7 +47,7 @@ def read_log(directory: Path, start: Offset = 0, end: Offset | None = None) -> I
 
 
 def read_image(directory: Path, end: Offset | None = None) -> Image:
-    """The image after the records before `end`. One node's files do not tell which of them are committed.
+    """The image after the records before `end`. One node's files do not show whether these are committed.
 
     Raises CliError(DATA_INVALID) at damage, BadRecord, ReplayError, UnsupportedMetadata.
     """
@@ -76,7 +76,7 @@ def meaning(batch: FoundBatch, record: Record) -> Plain:
 
 
 def _records(directory: Path) -> Iterator[tuple[FoundBatch, Record]]:
-    """A batch that is being written while we read ends the log: it was not there yet."""
+    """All records. A torn batch at the end is being written and is left out."""
     files = log_files(directory)
     for path in files:
         for found in read_batches(path):

@@ -8,6 +8,6 @@ from cli.server.lean_start import load_no_more_than_needed
 
 load_no_more_than_needed()
 
-from cli.server.process import main  # noqa: E402  # behind what decides how it loads
+from cli.server.process import main  # noqa: E402  # imported after the settings above
 
 sys.exit(main())

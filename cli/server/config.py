@@ -1,6 +1,6 @@
-"""What a node is told: the typed form of its configuration, checked as a whole before anything is opened.
+"""The typed form of a node's configuration, checked as a whole before anything is opened.
 
-`load` reads a file and the environment; `NodeConfig` is all that the composition root looks at.
+`load` reads a file and the environment. The composition root uses only `NodeConfig`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeConfig:
-    """A node's whole configuration. Times in ms, sizes in bytes; fields are called as Kafka's keys are.
+    """A node's whole configuration. Times in ms, sizes in bytes; fields are named like Kafka's keys.
 
-    listeners: client listeners first, the internal ones last, and of these that of all nodes' calls last of all.
-    advertised: by listener name; port 0: the one that is really used.
-    topic_defaults: by the topic's config names, only what the file sets.
+    listeners: client listeners first, then internal ones; the last one serves the calls of all nodes.
+    advertised: by listener name; port 0: the actual port.
+    topic_defaults: by the topic's config names; only those that the file sets.
     given: the flat keys that were set, as text.
-    warnings: what a person should hear at the start.
+    warnings: messages for the operator at the start.
     """
 
     node_id: NodeId
@@ -94,18 +94,18 @@ class NodeConfig:
 
     @property
     def replication_listener(self) -> Listener | None:
-        """The internal one of Kafka's protocol, where there is one."""
+        """The internal listener for Kafka's protocol, if there is one."""
         return next((listener for listener in self.listeners[:-1] if listener.internal), None)
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """Every directory that this node opens: those of partitions, and the metadata log's."""
+        """Every directory that this node opens: those of partitions, and that of the metadata log."""
         of_broker = self.log_dirs if self.is_broker else ()
         return tuple(dict.fromkeys((*of_broker, self.metadata_log_dir)))
 
 
 def load(path: str, text: str, environment: Mapping[str, str]) -> NodeConfig:
-    """The configuration in `text`, read from `path`, with what the environment changes. Raises ConfigError."""
+    """The configuration in `text`, which was read from `path`, changed by the environment. Raises ConfigError."""
     return from_values(flat_values(path, text, environment), path)
 
 
@@ -205,11 +205,11 @@ def _listeners(node: Mapping[str, Any], broker: bool) -> tuple[tuple[Listener, .
     for name in node["controller.listener.names"] or ():
         if name.upper() != internal:
             raise ConfigError(
-                f"controller.listener.names={name}: quorum and replication share one listener here; write {internal}"
+                f"controller.listener.names={name}: quorum and brokers share one internal listener; write {internal}"
             )
     for entry in node["listener.security.protocol.map"] or ():
         if not entry.upper().endswith(":PLAINTEXT"):
-            raise ConfigError(f"listener.security.protocol.map: {entry}: only PLAINTEXT is there yet")
+            raise ConfigError(f"listener.security.protocol.map: {entry}: only PLAINTEXT is supported yet")
     addresses = parse_named("listeners", node["listeners"])
     replication = node["replication.listener.name"].upper()
     lanes = tuple(name.upper() for name in node["lane.listeners"])
@@ -228,7 +228,7 @@ def _directories(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:
-    """The topic configs that this file sets for all topics; the finer unit wins, as in Kafka."""
+    """The defaults of topic configs in this file. Of two units of the same setting the finer wins, as in Kafka."""
     defaults: dict[str, str] = {}
     try:
         for key, (name, unit_ms) in COARSER.items():
@@ -246,7 +246,7 @@ def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:
 
 def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...]) -> tuple[str, ...]:
     idle = sorted(key for key in values if key in WITHOUT_EFFECT)
-    warnings = [f"without effect here: {', '.join(idle)}"] if idle else []
+    warnings = [f"no effect here: {', '.join(idle)}"] if idle else []
     for listener in listeners:
         if listener.address.host not in ("127.0.0.1", "::1", "localhost"):
             warnings.append(f"{listener.name} listens at {listener.address}: other machines reach it, unauthenticated")

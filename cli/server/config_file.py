@@ -1,4 +1,4 @@
-"""A node's configuration from where it is written. Commands read it too, so nothing of a node is loaded here."""
+"""Reads a node's configuration file. Commands use it too, so it loads no part of a node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cli.server.properties import ConfigError
 
 
 def read_config(path: str, changes: Sequence[str], environment: Mapping[str, str]) -> NodeConfig:
-    """The file, changed by the environment, changed by `KEY=VALUE` of the command line. Raises ConfigError."""
+    """The file, changed by the environment, then by `KEY=VALUE` of the command line. Raises ConfigError."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()

@@ -1,7 +1,7 @@
-"""A node's directories, opened and locked together, before anything else is started.
+"""Opens and locks all of a node's directories before anything else is started.
 
-The metadata directory must be in order. If the disk of another directory fails, that directory is offline, and the node
-starts without it. A directory of another node or cluster is a mistake of configuration, and stops the start.
+The metadata directory must be usable. If the disk of another directory fails, that directory is offline and the node
+starts without it. A directory that belongs to another node or cluster is a configuration error and stops the start.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PROBLEMS = (NotFormatted, DirectoryLocked, BadProperties, WrongDirectory, NoSec
 
 
 class DirectoryProblem(Exception):
-    """A directory that this node cannot start with; the text is for people."""
+    """A directory with which this node cannot start. The message is for the operator."""
 
 
 @dataclass(slots=True)
@@ -41,21 +41,21 @@ class NodeDirectories:
 
     @property
     def previous_broker_epoch(self) -> BrokerEpoch:
-        """The epoch of the last stop if every directory opened, was left in order and names that epoch; else -1."""
+        """Broker epoch of the last stop, if all directories were closed cleanly with the same epoch; otherwise -1."""
         epochs = [
             entry.clean_shutdown.broker_epoch if entry.clean_shutdown else NO_BROKER_EPOCH for entry in self.opened
         ]
         return epochs[0] if not self.failures and min(epochs) == max(epochs) else NO_BROKER_EPOCH
 
     def close(self, broker_epoch: BrokerEpoch | None) -> None:
-        """Release all locks. broker_epoch: leave clean-shutdown markers with it; None: leave none."""
+        """Release all locks. broker_epoch: write clean-shutdown markers with it; None: write none."""
         for entry in self.opened:
             entry.close(broker_epoch)
         self.opened = []
 
 
 def open_directories(disk: Disk, config: NodeConfig) -> NodeDirectories:
-    """Raises DirectoryProblem; nothing stays locked then."""
+    """Raises DirectoryProblem; then no directory stays locked."""
     opened: list[LogDirectory] = []
     lives = {path: DirectoryLife(path) for path in config.directories}
     try:

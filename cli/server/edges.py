@@ -1,4 +1,4 @@
-"""All that a node takes from the machine. The simulation gives the same node other edges, and nothing else changes."""
+"""Everything that a node gets from the machine. The simulation passes other edges to the same node."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from storage.writer import DirectoryWriter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edges:
-    """transport: made once per node, with the identity that the directories gave it.
-    worker: performs this writer's turns, away from the loop; made once for each.
-    rng: a source of randomness for each concern, by its name.
+    """transport: called once per node, with the identity from the directories.
+    worker: called once per writer; runs the writer's turns outside the event loop.
+    rng: a source of randomness for each named purpose.
     new_uuid: 16 random bytes.
-    protect: let nobody but the owner read this file.
-    on_crash: the process ends, now: an error that nobody handled must not leave a half-living node (name, error).
+    protect: makes a file readable by its owner only.
+    on_crash (name, error): ends the process at once, because an unhandled error must not leave a half-working node.
     """
 
     clock: Clock

@@ -1,8 +1,8 @@
-"""The end of a node that has met an error nobody handled: at once, as a power cut would end it.
+"""Ends a node at once after an unhandled error, as a power cut would.
 
-A half-living node is worse than none: its leaderships would stay with it. What is on disk is enough to start from, by
-design. Errors come here from the node's own tasks (`Nursery`), from handlers and connections, and from callbacks of
-the event loop, among them everything that the directories' workers answer.
+A half-working node is worse than none, because it would keep its leaderships. By design the state on disk is enough for
+a start. Errors come from the node's own tasks (`Nursery`), from handlers and connections, and from callbacks of the
+event loop, which include all results of the directories' workers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _log = logging.getLogger("quorumlog.node")
 
 
 def fail_stop(name: str, error: BaseException) -> None:
-    """End this process. The story first, then one last line that says what happened."""
+    """End this process. Logs the traceback first, then one last line with the reason."""
     _log.error("%s failed", name, exc_info=error)
     _log.critical("the node stops at once (exit code %d): %s: %s: %s", EXIT_CRASHED, name, type(error).__name__, error)
     logging.shutdown()
@@ -27,7 +27,7 @@ def fail_stop(name: str, error: BaseException) -> None:
 
 
 def stop_on_loop_errors(loop: asyncio.AbstractEventLoop, on_crash: OnCrash) -> None:
-    """A callback that raises ends the node; what asyncio only complains of is logged."""
+    """A callback that raises ends the node. Other reports of asyncio are only logged."""
 
     def handle(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -40,10 +40,10 @@ def stop_on_loop_errors(loop: asyncio.AbstractEventLoop, on_crash: OnCrash) -> N
 
 
 def is_fatal(context: dict[str, Any]) -> bool:
-    """Whether what asyncio tells its exception handler means that the node lost a step of its work.
+    """Whether a context of asyncio's exception handler means that the node lost a step of its work.
 
-    "handle" is there for a callback. gRPC's own reader of the loop may find its socket empty: nothing was lost then.
-    An assertion is our own mistake wherever it comes up.
+    "handle" is set for a callback. gRPC's reader may find its socket empty (BlockingIOError); nothing is lost then.
+    An AssertionError is always our own mistake.
     """
     error = context.get("exception")
     if isinstance(error, AssertionError):

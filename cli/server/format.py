@@ -1,8 +1,8 @@
-"""Make a node's directories its own, once: `quorumlog storage format` and `up`.
+"""Formats a node's directories, once, for `quorumlog storage format` and `up`.
 
-A formatted directory names its cluster, its node and itself. The metadata directory also holds the cluster's secret.
-What is formatted already is refused, or with `ignore_formatted` left as it is; in both cases only if it belongs to
-this node and cluster: a directory is never taken over.
+A formatted directory names its cluster, its node and its own id. The metadata directory also holds the cluster's
+secret. A directory that is formatted already is refused, or with `ignore_formatted` left as it is. In both cases it
+must belong to this node and cluster: a directory is never taken over.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from storage.meta_properties import MetaProperties, check_directories
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Formatted:
-    """One directory. fresh: it was formatted now; else it was before, and was left as it is."""
+    """One directory. fresh: True if it was formatted now, False if it was left as it is."""
 
     path: str
     directory_id: Uuid
@@ -37,7 +37,7 @@ def format_node(
     protect: Callable[[str], None],
     ignore_formatted: bool = False,
 ) -> list[Formatted]:
-    """Format every directory of `config`, or none where one is refused.
+    """Format every directory of `config`, or none if one is refused.
 
     cluster_id, secret: the same for all nodes of a cluster.
     Raises AlreadyFormatted, WrongDirectory, BadProperties, CaseInsensitive, DiskError.
@@ -83,7 +83,7 @@ def _make(disk: Disk, path: str) -> None:
 
 
 def _make_parents(disk: Disk, path: str) -> None:
-    """Make what is missing above `path`."""
+    """Create the missing directories above `path`."""
     missing, above = [], parent_of(path)
     while above not in ("", "/", ".") and not disk.is_directory(above):
         missing.append(above)

@@ -1,4 +1,4 @@
-"""Formatting on this machine's disk: what `quorumlog storage format` and `up` share."""
+"""Formats directories on this machine's disk, for `quorumlog storage format` and `up`."""
 
 from __future__ import annotations
 

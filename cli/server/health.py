@@ -1,4 +1,4 @@
-"""What a node says of itself: alive and ready, over HTTP and as grpc.health.v1; its numbers are in metrics.py."""
+"""A node's health: alive and ready, over HTTP and as grpc.health.v1. Its metrics are in metrics.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ METRICS = "cli.server.metrics"
 
 def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
     async def metrics() -> Page:
-        """The library behind it takes 40 ms to load, which no start should wait for; nor should the loop later."""
+        """Imports the library late and in a thread: its 40 ms must delay neither the start nor the event loop."""
         module = await asyncio.to_thread(importlib.import_module, METRICS)
         page: Page = module.page(node, watchdog)
         return page
@@ -35,7 +35,7 @@ def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
 
 
 def who(node: Node) -> dict[str, int]:
-    """Which node and process this is, and the quorum's leader as far as it knows; -1: it knows of none."""
+    """This node and process, and the quorum's leader as known here; -1: none is known."""
     leader = node.loader.active_controller
     return {
         "node_id": node.config.node_id,
@@ -46,7 +46,7 @@ def who(node: Node) -> dict[str, int]:
 
 
 def is_serving(node: Node, service: str) -> bool | None:
-    """For grpc.health.v1: the same truth as /readyz, also by role. None: the node has no such service."""
+    """For grpc.health.v1: the same state as /readyz, also by role. None: the node has no such service."""
     if service == "":
         return node.ready
     if service in BROKER_SERVICES and node.config.is_broker:
@@ -58,7 +58,7 @@ def is_serving(node: Node, service: str) -> bool | None:
 
 def why_not_ready(node: Node) -> str:
     if node.loader.active_controller is None:
-        return "no leader of the quorum is known"
+        return "the leader of the quorum is unknown"
     if node.broker is None:
         return "starting"
     left = node.broker.data_plane.opening.left

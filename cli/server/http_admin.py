@@ -1,7 +1,7 @@
-"""/healthz, /readyz and /metrics over plain HTTP/1.1: what load balancers and Prometheus ask for, and no more.
+"""/healthz, /readyz and /metrics over plain HTTP/1.1, for load balancers and Prometheus.
 
-GET only, one request per connection, a head of at most MAX_HEAD_BYTES within HEAD_TIMEOUT_S. Read-only by design: what
-changes anything goes through the cluster's own API.
+GET only, one request per connection, a head of at most MAX_HEAD_BYTES within HEAD_TIMEOUT_S. Read-only by design: all
+changes go through the cluster's own API.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class HttpAdmin:
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> Address:
-        """The address that is really used; port 0 asks for a free one. Raises OSError."""
+        """Returns the actual address; port 0 asks for a free port. Raises OSError."""
         self._server = await asyncio.start_server(self._serve, host, port, limit=MAX_HEAD_BYTES)
         used = self._server.sockets[0].getsockname()
         return Address(host, used[1])
@@ -52,9 +52,9 @@ class HttpAdmin:
                 writer.write(_encode(page if isinstance(page, Page) else await page))
                 await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # a peer that does not finish its question gets no answer
+            pass  # a peer that does not finish its request gets no answer
         except asyncio.CancelledError:
-            pass  # the loop ends; streams before Python 3.13 would tell it that a callback has failed
+            pass  # the loop ends; before Python 3.13 streams would report this as a failed callback
         finally:
             writer.close()
 
@@ -65,7 +65,7 @@ class HttpAdmin:
         if words[0] != b"GET":
             return Page(405, b"only GET is served\n")
         route = self._routes.get(words[1].split(b"?", 1)[0].decode("latin-1"))
-        return route() if route else Page(404, f"there are {', '.join(self._routes)}\n".encode())
+        return route() if route else Page(404, f"known paths: {', '.join(self._routes)}\n".encode())
 
 
 def _encode(page: Page) -> bytes:

@@ -1,6 +1,6 @@
-"""Where a request on a node's internal listener goes: to the quorum, the active controller, or the broker.
+"""Routes requests on a node's internal listener to the quorum, the active controller, or the broker.
 
-The wire has verified the caller before (rpc/access). Requests that a broker forwards for its client arrive here, too.
+The transport has verified the caller (rpc/access). Requests that a broker forwards for its clients arrive here too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TO_QUORUM: tuple[type, ...] = (
 def internal_handler(
     *, node_id: NodeId, incarnation_id: Uuid, quorum: Handler, controller: Handler | None, broker: Handler | None
 ) -> Handler:
-    """controller, broker: None where the node has not that role."""
+    """controller, broker: None if the node does not have that role."""
     here = ProbeResponse(node_id=node_id, incarnation_id=incarnation_id)
     table: dict[type, Handler] = dict.fromkeys(TO_QUORUM, quorum)
     table.update({request: controller or _not_a_controller(node_id) for request in RULES})
@@ -43,7 +43,9 @@ def internal_handler(
             return _answer(here)
         handler = table.get(type(request), broker)
         if handler is None:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"node {node_id} is no broker: no {type(request).__name__} here")
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST, f"node {node_id} is not a broker: {type(request).__name__} refused"
+            )
         return handler(context, request)
 
     return handle
@@ -55,6 +57,6 @@ async def _answer(response: Any) -> Any:
 
 def _not_a_controller(node_id: NodeId) -> Callable[[Context, Any], Awaitable[Any]]:
     async def refuse(_context: Context, _request: Any) -> Any:
-        raise ApiError(ErrorCode.NOT_CONTROLLER, f"node {node_id} is no controller")
+        raise ApiError(ErrorCode.NOT_CONTROLLER, f"node {node_id} is not a controller")
 
     return refuse

@@ -1,8 +1,8 @@
-"""Every key that a node's configuration may have: Kafka's names and meanings, our defaults where DESIGN 12 differs.
+"""Every key of a node's configuration: Kafka's names and meanings, with our defaults where DESIGN 12 differs.
 
-`NODE_KEYS` are the node's own; `TOPIC_SYNONYMS` are the defaults that a broker sets for its topics (Kafka's `log.*`
-names, the longer form of the topic's); `WITHOUT_EFFECT` are Kafka's keys that have nothing to set here: accepted, so
-that an existing file can be used as it is, and named in a warning. Anything else is a typing error.
+`NODE_KEYS` are the node's own keys. `TOPIC_SYNONYMS` are the defaults that a broker sets for its topics (Kafka's
+`log.*` names). `WITHOUT_EFFECT` are keys of Kafka that have no effect here: accepted with a warning, so that an
+existing file can be used as it is. Any other key is an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_INT = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeKey:
-    """One key. `default` None: must be given, or (where `optional`) stays absent. Bounds are inclusive, for numbers."""
+    """One key. default None: required, or absent if `optional`. Limits are inclusive, for numbers only."""
 
     name: str
     parse: Callable[[str], Any]
@@ -54,80 +54,78 @@ _KEYS = (
         name="node.id", parse=parse_int, default=None, minimum=0, maximum=MAX_INT, doc="This node's id, 0 or more."
     ),
     NodeKey(
-        name="process.roles", parse=parse_list, default="broker,controller", doc="What it is: broker, controller, both."
+        name="process.roles", parse=parse_list, default="broker,controller", doc="Roles: broker, controller, or both."
     ),
     NodeKey(
         name="listeners",
         parse=parse_list,
         default="CLIENT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093,GRPC://127.0.0.1:9094,REPLICATION://127.0.0.1:9095",
-        doc="NAME://HOST:PORT of each place to serve at; port 0 takes a free one (not on the internal listener).",
+        doc="NAME://HOST:PORT of each listener; port 0 takes a free port (not on the internal listener).",
     ),
-    _maybe(
-        "advertised.listeners", parse_list, "What others are told to connect to, where it differs from `listeners`."
-    ),
+    _maybe("advertised.listeners", parse_list, "Addresses that others connect to, if they differ from `listeners`."),
     NodeKey(
         name="inter.broker.listener.name",
         parse=_text,
         default="INTERNAL",
-        doc="The listener of the nodes among themselves: quorum, controller, replication.",
+        doc="The listener for calls between nodes: quorum, controller, replication.",
     ),
     NodeKey(
         name="lane.listeners",
         parse=parse_list,
         default="CLIENT,REPLICATION",
-        doc="Names of the listeners that speak Kafka's own protocol; all others speak gRPC. Ours.",
+        doc="Names of the listeners that speak Kafka's own protocol; the others speak gRPC. Not in Kafka.",
     ),
     NodeKey(
         name="replication.listener.name",
         parse=_text,
         default="REPLICATION",
-        doc="A second internal listener, for replica fetches, where `listeners` has one of this name. Ours.",
+        doc="A second internal listener, for replica fetches, if `listeners` has this name. Not in Kafka.",
     ),
-    _maybe("controller.listener.names", parse_list, "Must name the same listener: one serves both here."),
+    _maybe("controller.listener.names", parse_list, "Must name the same listener, which serves both here."),
     _maybe("listener.security.protocol.map", parse_list, "NAME:PLAINTEXT for each listener."),
     NodeKey(
         name="controller.quorum.voters",
         parse=parse_list,
         default=None,
-        doc="ID@HOST:PORT of the internal listener of every controller, the same on all nodes.",
+        doc="ID@HOST:PORT of every controller's internal listener, the same on all nodes.",
     ),
-    NodeKey(name="log.dirs", parse=parse_list, default="/tmp/quorumlog-logs", doc="Where partitions are kept."),
+    NodeKey(name="log.dirs", parse=parse_list, default="/tmp/quorumlog-logs", doc="Directories of the partitions."),
     _maybe("log.dir", parse_list, "The older name of `log.dirs`."),
-    _maybe("metadata.log.dir", _text, "Where the metadata log is kept; the first of `log.dirs` if not set."),
-    _maybe("broker.rack", _text, "Where the machine stands; replicas are spread over racks."),
+    _maybe("metadata.log.dir", _text, "Directory of the metadata log; the first of `log.dirs` if not set."),
+    _maybe("broker.rack", _text, "The machine's rack; replicas are spread over racks."),
     NodeKey(
-        name="auto.create.topics.enable", parse=parse_bool, default="true", doc="Make a topic that a client asks for."
+        name="auto.create.topics.enable", parse=parse_bool, default="true", doc="Create a topic that a client requests."
     ),
-    _number("num.partitions", 1, 1, "Partitions of a topic whose creator names no number."),
-    _number("default.replication.factor", 1, 1, "Replicas of a topic whose creator names no number."),
-    _number("broker.heartbeat.interval.ms", 500, 10, "How often a broker tells the controller that it lives."),
-    _number("broker.session.timeout.ms", 9_000, 100, "Without heartbeats for so long a broker is fenced."),
+    _number("num.partitions", 1, 1, "Partitions of a topic that is created without a number."),
+    _number("default.replication.factor", 1, 1, "Replicas of a topic that is created without a number."),
+    _number("broker.heartbeat.interval.ms", 500, 10, "Interval between a broker's heartbeats to the controller."),
+    _number("broker.session.timeout.ms", 9_000, 100, "A broker without heartbeats for this long is fenced."),
     _number("initial.broker.registration.timeout.ms", 60_000, 100, "How long a starting broker tries to register."),
     NodeKey(
-        name="controlled.shutdown.enable", parse=parse_bool, default="true", doc="Hand leadership over before stopping."
+        name="controlled.shutdown.enable", parse=parse_bool, default="true", doc="Hand over leaderships before a stop."
     ),
-    _number("controlled.shutdown.timeout.ms", 20_000, 0, "How long a stop waits for that; ours."),
+    _number("controlled.shutdown.timeout.ms", 20_000, 0, "How long a stop waits for the handover. Not in Kafka."),
     _number("controller.quorum.fetch.timeout.ms", 1_000, 10, "Silence of the quorum's leader before an election."),
     _number("controller.quorum.election.timeout.ms", 500, 10, "How long a candidate waits, plus up to as much again."),
-    _number("metadata.max.idle.interval.ms", 500, 0, "A no-op record is written when nothing else is; 0: never."),
-    _number("controller.max.slice.work", 5_000, 1, "Partitions a controller looks at before others get a turn; ours."),
-    _number("replica.lag.time.max.ms", 30_000, 1, "A replica behind for longer leaves the in-sync set."),
+    _number("metadata.max.idle.interval.ms", 500, 0, "Write a no-op record after this long without others; 0: never."),
+    _number("controller.max.slice.work", 5_000, 1, "Partitions a controller reads in one turn. Not in Kafka."),
+    _number("replica.lag.time.max.ms", 30_000, 1, "A replica that is behind for longer leaves the in-sync set."),
     _number("replica.fetch.wait.max.ms", 500, 0, "How long a follower's fetch waits for data."),
-    _number("replica.fetch.min.bytes", 1, 0, "What a follower's fetch waits for."),
-    _bytes("replica.fetch.max.bytes", 1 << 20, 1, "Most of one partition in a follower's fetch."),
-    _bytes("replica.fetch.response.max.bytes", 10 << 20, 1, "Most of a follower's whole fetch."),
-    _number("producer.id.expiration.ms", 86_400_000, 1, "A partition forgets a producer that was silent for so long."),
-    _bytes("fetch.max.bytes", 55 << 20, 1_024, "Most that any fetch is answered."),
+    _number("replica.fetch.min.bytes", 1, 0, "Bytes that a follower's fetch waits for."),
+    _bytes("replica.fetch.max.bytes", 1 << 20, 1, "Largest share of one partition in a follower's fetch."),
+    _bytes("replica.fetch.response.max.bytes", 10 << 20, 1, "Largest response to a follower's fetch."),
+    _number("producer.id.expiration.ms", 86_400_000, 1, "A partition forgets a producer that is silent for this long."),
+    _bytes("fetch.max.bytes", 55 << 20, 1_024, "Largest response to any fetch."),
     _number("max.incremental.fetch.session.cache.slots", 1_000, 0, "Fetch sessions that a broker keeps."),
     _bytes("socket.request.max.bytes", 100 << 20, 1, "Largest request that is read."),
-    _bytes("queued.max.request.bytes", 512 << 20, 1 << 20, "Most that all connections hold before reading pauses."),
-    _number("max.connections", 10_000, 1, "Connections of one listener; more are closed at once."),
-    _number("connections.max.idle.ms", 600_000, 100, "A connection that nobody uses for so long is closed."),
-    _maybe("metrics.port", parse_int, "Port of /healthz, /readyz and /metrics; 0 takes a free one. Ours."),
-    NodeKey(name="metrics.host", parse=_text, default="127.0.0.1", doc="Address of the same. Ours."),
-    NodeKey(name="log.format", parse=_text, default="console", doc="This process's own log: console or json. Ours."),
-    NodeKey(name="log.level", parse=_text, default="info", doc="debug, info, warning or error. Ours."),
-    NodeKey(name="rpc.reflection", parse=parse_bool, default="false", doc="Serve gRPC reflection. Ours."),
+    _bytes("queued.max.request.bytes", 512 << 20, 1 << 20, "Most bytes held for all connections; then reading pauses."),
+    _number("max.connections", 10_000, 1, "Connections per listener; further ones are closed at once."),
+    _number("connections.max.idle.ms", 600_000, 100, "A connection that is unused for this long is closed."),
+    _maybe("metrics.port", parse_int, "Port of /healthz, /readyz and /metrics; 0 takes a free port. Not in Kafka."),
+    NodeKey(name="metrics.host", parse=_text, default="127.0.0.1", doc="Address for metrics.port. Not in Kafka."),
+    NodeKey(name="log.format", parse=_text, default="console", doc="Format of the log: console or json. Not in Kafka."),
+    NodeKey(name="log.level", parse=_text, default="info", doc="debug, info, warning or error. Not in Kafka."),
+    NodeKey(name="rpc.reflection", parse=parse_bool, default="false", doc="Serve gRPC reflection. Not in Kafka."),
 )
 
 NODE_KEYS: Mapping[str, NodeKey] = {key.name: key for key in _KEYS}
@@ -168,12 +166,12 @@ WITHOUT_EFFECT = frozenset(
 
 
 def all_keys() -> list[str]:
-    """Every name that is accepted, sorted."""
+    """Every accepted name, sorted."""
     return sorted({*NODE_KEYS, *TOPIC_SYNONYMS, *COARSER, *WITHOUT_EFFECT})
 
 
 def check_known(values: Mapping[str, str], where: str) -> None:
-    """Raises ConfigError naming the nearest key for the first one that nobody knows."""
+    """Raises ConfigError for the first unknown key; it names the nearest known one."""
     known = all_keys()
     for key in values:
         if key not in known:

@@ -1,11 +1,11 @@
-"""What a node's process does before it loads anything else: see to it that it loads what it needs, and no more.
+"""Runs before a node's process loads anything else, to keep it from loading modules that it does not need.
 
-kio registers its types with hypothesis, and structlog draws tracebacks with rich, wherever those are installed; three
-nodes that start on two processors were a third faster without (10 MB each, too). A name that is None in sys.modules is
-one that cannot be imported, and both libraries do without then. Only for a process of its own: not for a client's, or a
-test's, which may want them.
+kio registers its types with hypothesis, and structlog formats tracebacks with rich, if those are installed. Without
+them three nodes on two processors started a third faster (and used 10 MB less each). A name that is None in sys.modules
+cannot be imported, and both libraries then do without it. Only for a node's own process: a client's process or a test
+may need these modules.
 
-Garbage is not looked for either while modules load: nearly all that is made there stays.
+The garbage collector is off while modules load, because nearly all objects created then are kept.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ NOT_FOR_NODES = ("hypothesis", "rich")
 
 
 def leave_out(*names: str) -> None:
-    """Of what is imported from now on."""
+    """Make these modules impossible to import from now on."""
     for name in names:
-        sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # how Python writes it, unknown to the stubs
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # documented by Python, unknown to the stubs
 
 
 def load_no_more_than_needed() -> None:
@@ -28,15 +28,16 @@ def load_no_more_than_needed() -> None:
 
 
 def loaded() -> None:
-    """What was loaded stays: no collection looks at it again (RELIABILITY 6.3, 23).
+    """Exclude everything loaded from later collections (RELIABILITY 6.3, 23).
 
-    Nor is one made now: it would take 30 ms to find 0.7 MB, mostly the classes that dataclasses with slots replace.
+    No collection runs before that: it would take 30 ms for 0.7 MB, mostly the classes that dataclasses with slots
+    replace.
     """
     gc.freeze()
     gc.enable()
 
 
 def started() -> None:
-    """What the start made stays as well, without what it left behind."""
+    """Collect the garbage of the start, and exclude the rest from later collections."""
     gc.collect()
     gc.freeze()

@@ -1,7 +1,7 @@
-"""Leaving in order, and what stands behind it: a second signal, and a deadline.
+"""Limits for a clean stop: a second signal, and a deadline.
 
-Neither may depend on the event loop. Closing waits for threads that may hang in a sick disk, and an insisting operator
-must be heard then too; so the second signal is Python's own handler, and the deadline a thread's.
+Neither may depend on the event loop: closing waits for threads, which may hang on a failing disk, and a second signal
+must work then too. So the second signal has a handler of Python's own, and the deadline a thread.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from contextlib import contextmanager
 from types import FrameType
 
 STOP_TIMEOUT_S = 30.0  # for a whole stop
-CLOSE_RESERVE_S = 10.0  # of it, for what follows the handing over of leadership
+CLOSE_RESERVE_S = 10.0  # part of it, for the steps after the handover of leaderships
 EXIT_FAILED, EXIT_INTERRUPTED = 1, 130
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _log = logging.getLogger("quorumlog.node")
 
 
 def stop_timeout_s(controlled_shutdown_timeout_ms: int) -> float:
-    """A longer handing over is what the operator wants: then the stop may take longer too."""
+    """A longer controlled shutdown extends the time for the whole stop."""
     return max(STOP_TIMEOUT_S, controlled_shutdown_timeout_ms / 1_000 + CLOSE_RESERVE_S)
 
 
 @contextmanager
 def deadline(timeout_s: float) -> Iterator[None]:
-    """The process ends if the block takes longer; the stacks of its threads, then the reason, are the last it says."""
+    """Ends the process if the block takes longer, after printing the stacks of its threads and the reason."""
     timer = threading.Timer(timeout_s, _give_up, (timeout_s,))
     timer.daemon = True
     timer.start()
@@ -41,7 +41,7 @@ def deadline(timeout_s: float) -> Iterator[None]:
 
 
 def leave_at_the_next_signal() -> None:
-    """From now on a signal ends the process at once. In the main thread only."""
+    """From now on a signal ends the process at once. Call it in the main thread only."""
     for number in SIGNALS:
         signal.signal(number, _leave)
 
@@ -49,7 +49,7 @@ def leave_at_the_next_signal() -> None:
 def _give_up(timeout_s: float) -> None:
     faulthandler.dump_traceback(sys.stderr)
     _log.critical(
-        "not stopped within %g s; leaving at once (exit code %d): what was acknowledged is on disk, the next start "
+        "not stopped within %g s; ending at once (exit code %d): acknowledged records are on disk, the next start "
         "recovers the rest",
         timeout_s,
         EXIT_FAILED,
@@ -58,7 +58,7 @@ def _give_up(timeout_s: float) -> None:
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
-    _log.warning("second signal (%s): leaving at once", signal.Signals(number).name)
+    _log.warning("second signal (%s): ending at once", signal.Signals(number).name)
     _end(EXIT_INTERRUPTED)
 
 

@@ -1,4 +1,4 @@
-"""The addresses in a configuration: listeners, what is advertised, and the quorum's voters."""
+"""Parses the addresses in a configuration: listeners, advertised listeners, and the quorum's voters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ANY_ADDRESS = ("", "0.0.0.0", "::")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voter:
-    """One controller as `controller.quorum.voters` names it; the address is its internal listener."""
+    """One controller of `controller.quorum.voters`; the address is its internal listener."""
 
     node_id: NodeId
     address: Address
@@ -36,7 +36,7 @@ def parse_address(key: str, text: str) -> Address:
 
 
 def parse_named(key: str, texts: Sequence[str]) -> dict[str, Address]:
-    """NAME://HOST:PORT each, in the order given; a name or an address given twice is refused."""
+    """NAME://HOST:PORT each, in the given order. Raises ConfigError if a name or an address is given twice."""
     addresses: dict[str, Address] = {}
     for text in texts:
         match = _NAMED.fullmatch(text)
@@ -52,7 +52,7 @@ def parse_named(key: str, texts: Sequence[str]) -> dict[str, Address]:
 
 
 def parse_voters(texts: Sequence[str]) -> tuple[Voter, ...]:
-    """ID@HOST:PORT each, by id."""
+    """ID@HOST:PORT each, sorted by id."""
     key, voters = "controller.quorum.voters", dict[NodeId, Voter]()
     for text in texts:
         node_id, found, address = text.partition("@")
@@ -62,7 +62,7 @@ def parse_voters(texts: Sequence[str]) -> tuple[Voter, ...]:
             raise ConfigError(f"{key}: node {node_id} is given twice")
         voters[int(node_id)] = Voter(node_id=int(node_id), address=parse_address(key, address))
     if not voters:
-        raise ConfigError(f"{key} is empty; name every controller, ID@HOST:PORT, the same list on all nodes")
+        raise ConfigError(f"{key} is empty; name every controller as ID@HOST:PORT, the same list on all nodes")
     return tuple(voters[node_id] for node_id in sorted(voters))
 
 
@@ -71,23 +71,22 @@ def resolve_listeners(
 ) -> tuple[Listener, ...]:
     """Client listeners first. A broker needs one of each kind, a controller alone only the internal one.
 
-    replication: the name of the internal listener of replica fetches, if there is one. lanes: names of those that
-    speak Kafka's protocol.
+    replication: the name of the internal listener for replica fetches, if there is one. lanes: the listeners that speak
+    Kafka's protocol.
     """
     if internal not in addresses:
         names = ", ".join(addresses)
         raise ConfigError(
-            f"listeners: none is called {internal} (inter.broker.listener.name); there are {names}: "
-            f"add {internal}://HOST:PORT"
+            f"listeners: there is no {internal} (inter.broker.listener.name) among {names}: add {internal}://HOST:PORT"
         )
     if addresses[internal].port == 0:
-        raise ConfigError(f"listeners: {internal} has port 0, but other nodes must know it; give it a port")
+        raise ConfigError(f"listeners: {internal} has port 0, but other nodes must know its port; set one")
     if internal in lanes:
-        raise ConfigError(f"lane.listeners: {internal} serves the quorum, which speaks gRPC; take it out")
+        raise ConfigError(f"lane.listeners: {internal} serves the quorum, which speaks gRPC; remove it")
     internals = [name for name in (replication, internal) if name in addresses]
     clients = [name for name in addresses if name not in internals]
     if broker and not clients:
-        raise ConfigError("listeners: no client listener; add CLIENT://HOST:PORT")
+        raise ConfigError("listeners: there is no client listener; add CLIENT://HOST:PORT")
     if not broker and clients:
         raise ConfigError(f"listeners: {clients[0]} is a client listener, but process.roles has no broker; remove it")
     return tuple(
@@ -97,7 +96,7 @@ def resolve_listeners(
 
 
 def resolve_advertised(listeners: Sequence[Listener], given: Mapping[str, Address]) -> dict[str, Address]:
-    """What others connect to, by listener name; port 0 means the port that is really used."""
+    """The addresses that others connect to, by listener name; port 0 means the actual port."""
     names = [listener.name for listener in listeners]
     for name in given:
         if name not in names:
@@ -106,7 +105,7 @@ def resolve_advertised(listeners: Sequence[Listener], given: Mapping[str, Addres
     for name, address in advertised.items():
         if address.host in _ANY_ADDRESS:
             raise ConfigError(
-                f"advertised.listeners: {name} would be advertised as {address}, where nobody can connect; "
+                f"advertised.listeners: {name} would be advertised as {address}, which is not reachable; "
                 f"set advertised.listeners={name}://HOST:{address.port}"
             )
     return advertised

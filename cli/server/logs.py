@@ -1,6 +1,6 @@
-"""This process's own log: one line per event on stderr, for people (console) or machines (json).
+"""This process's own log: one line per event on stderr, for people (console) or programs (json).
 
-The standard library's loggers and structlog's end in the same place, so that a library's word is not lost.
+The loggers of the standard library and of structlog share one output, so that messages of libraries are not lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from quorumlog.ids import NodeId
 
 
 def configure_logs(form: str, level: str, node_id: NodeId) -> None:
-    """form: console or json. level: the least that is shown."""
+    """form: console or json. level: the lowest level that is shown."""
     structlog.contextvars.bind_contextvars(node=node_id)
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,

@@ -1,6 +1,6 @@
-"""A node's numbers for Prometheus, loaded at the first scrape (health.py).
+"""A node's metrics for Prometheus, loaded at the first scrape (health.py).
 
-Numbers are read when they are asked for; nothing is counted on the way of a request. Names: CLI.md 2.9.
+Values are read at each scrape; no request is slowed by counting. Names: CLI.md 2.9.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def page(node: Node, watchdog: LoopWatchdog) -> Page:
 
 
 class NodeCollector(Collector):
-    """One scrape's numbers."""
+    """The metrics of one scrape."""
 
     def __init__(self, node: Node, watchdog: LoopWatchdog) -> None:
         self._node = node
@@ -37,7 +37,7 @@ class NodeCollector(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield _gauge("ready", "1 while the node serves.", self._node.ready)
-        yield _gauge("loop_max_stall_ms", "Longest time that the event loop was held up.", self._watchdog.max_stall_ms)
+        yield _gauge("loop_max_stall_ms", "Longest stall of the event loop.", self._watchdog.max_stall_ms)
         yield from self._of_quorum()
         yield from self._of_broker()
 
@@ -47,9 +47,9 @@ class NodeCollector(Collector):
         yield _gauge("metadata_topics", "Topics in the applied metadata.", len(image.topics))
         yield _gauge("metadata_brokers", "Registered brokers in the applied metadata.", len(image.brokers))
         if driver is not None:
-            yield _gauge("raft_current_epoch", "Epoch of the quorum that this node knows.", driver.epoch)
+            yield _gauge("raft_current_epoch", "Epoch of the quorum as known by this node.", driver.epoch)
             yield _gauge("raft_is_leader", "1 on the quorum's leader.", driver.is_leader)
-            yield _gauge("raft_high_watermark", "End of what the quorum committed, exclusive.", driver.high_watermark)
+            yield _gauge("raft_high_watermark", "End of the quorum's committed log, exclusive.", driver.high_watermark)
             yield _gauge("raft_log_end_offset", "End of this node's metadata log, exclusive.", driver.end_offset)
 
     def _of_broker(self) -> Iterator[GaugeMetricFamily]:

@@ -1,8 +1,8 @@
-"""The composition root: a node of either role or both, made of production parts and the edges it is given.
+"""The composition root: builds a node of either role or both from production parts and the given edges.
 
-`build_node(config, edges)` serves a real process and the simulation alike. Order of start: directories, quorum,
-listeners, broker. Order of stop: broker (hands over and closes its logs), quorum (does the same), listeners, tasks,
-workers; last, and only if all logs were recovered once and are closed now, the markers that say so.
+`build_node(config, edges)` is used by the real process and by the simulation. Order of start: directories, quorum,
+listeners, broker. Order of stop: broker (hands over its leaderships and closes its logs), quorum (likewise), listeners,
+tasks, workers. Last, clean-shutdown markers are written, but only if all logs were recovered and are now closed.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _log = logging.getLogger("quorumlog.node")
 
 
 class Node:
-    """`start` once, `stop` once. Everything runs on the loop that called `start`."""
+    """Call `start` once and `stop` once. Everything runs on the loop that called `start`."""
 
     def __init__(self, config: NodeConfig, edges: Edges) -> None:
         self.config = config
         self.edges = edges
         self.incarnation_id: Uuid = edges.new_uuid()
-        self.addresses: dict[str, Address] = {}  # by listener name, as really used
+        self.addresses: dict[str, Address] = {}  # actual addresses, by listener name
         self.fatal: str | None = None
         self.loader = MetadataLoader()
         self.driver: Driver | None = None
@@ -52,19 +52,19 @@ class Node:
 
     @property
     def ready(self) -> bool:
-        """Serves: a broker is registered, caught up and unfenced; a controller knows the quorum's leader."""
+        """True if it serves: a broker is registered, caught up and unfenced; a controller knows the quorum's leader."""
         if self.broker is not None:
             return self.broker.serving
         return self.loader.active_controller is not None
 
     def on_fatal(self, callback: Callable[[str], None]) -> None:
-        """Call back, at once if it has happened, when the node cannot go on; whoever runs it should stop it."""
+        """Call back when the node cannot go on (at once if that has happened). The callback should stop the node."""
         self._on_fatal.append(callback)
         if self.fatal is not None:
             callback(self.fatal)
 
     async def start(self) -> None:
-        """Raises DirectoryProblem, AddressInUse; then nothing is left running or locked."""
+        """Raises DirectoryProblem, AddressInUse; then nothing stays running or locked."""
         try:
             await self._start()
         except BaseException:
@@ -72,7 +72,7 @@ class Node:
             raise
 
     async def stop(self, controlled: bool = True) -> None:
-        """controlled: leadership is handed over first. Idempotent."""
+        """controlled: hand over leaderships first. Idempotent."""
         clean = self._recovered()
         if self.broker is not None:
             clean = await self.broker.stop(controlled) and clean
@@ -111,7 +111,7 @@ class Node:
         )
 
     def _make_quorum(self, transport: Transport, directories: NodeDirectories, workers: DirectoryWorkers) -> None:
-        """A voter, with the controller on top of it, or an observer."""
+        """A voter with the controller on top of it, or an observer."""
         listeners: list[RaftListener] = [self.loader]
         if self.config.is_controller:
             self.controller = self._make_controller(transport, directories)
@@ -165,7 +165,7 @@ class Node:
         )
 
     async def _listen(self, transport: Transport) -> None:
-        """The internal listeners first: whoever is told of this node must be able to reach it."""
+        """Internal listeners first: a node that learns of this one must be able to reach it."""
         assert self.driver is not None
         internal = internal_handler(
             node_id=self.config.node_id,
@@ -184,7 +184,7 @@ class Node:
         return self.broker.handle(context, request)
 
     def _endpoints(self) -> list[Endpoint]:
-        """Every listener as others should reach it, with the port that is really used."""
+        """Every listener's advertised address, with the actual port."""
         endpoints = []
         for listener in self.config.listeners:
             told = self.config.advertised[listener.name]
@@ -204,7 +204,8 @@ class Node:
             callback(reason)
 
     def _recovered(self) -> bool:
-        """No log is left that this start found unclean and did not get to: the next one would trust a marker."""
+        """True unless a log that this start found unclean is still unrecovered. A marker would hide it from the next
+        start."""
         if self._directories is None:
             return False
         if all(entry.clean_shutdown is not None for entry in self._directories.opened):
@@ -212,7 +213,7 @@ class Node:
         return self.driver is not None and (self.broker is None or self.broker.data_plane.opening.done)
 
     def _release(self, clean: bool) -> None:
-        """A broker that was not registered in this life leaves the epoch of its last one."""
+        """If the broker was not registered in this run, the markers keep the epoch of its last run."""
         directories, self._directories = self._directories, None
         if directories is None:
             return
@@ -221,5 +222,5 @@ class Node:
 
 
 def build_node(config: NodeConfig, edges: Edges) -> Node:
-    """A node that is not started yet; nothing was opened."""
+    """A node that is not started yet; nothing is opened."""
     return Node(config, edges)

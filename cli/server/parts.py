@@ -1,4 +1,4 @@
-"""A node's configuration, cut into what each of its parts wants to know."""
+"""Splits a node's configuration into the configurations of its parts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TYPES: Mapping[Callable[[str], Any], int] = {parse_bool: BOOLEAN, parse_int: IN
 
 
 def voter_set(config: NodeConfig) -> VoterSet:
-    """Directory ids are not named: the set is static (kraft.version 0)."""
+    """Without directory ids, because the voter set is static (kraft.version 0)."""
     name = config.internal_listener.name
     return VoterSet(
         Voter(
@@ -36,7 +36,7 @@ def voter_set(config: NodeConfig) -> VoterSet:
 
 
 def raft_config(config: NodeConfig) -> RaftConfig:
-    """A leader parks a fetch for half of the time after which it would be taken for dead."""
+    """A leader holds a fetch for at most half of the fetch timeout, so that it is not taken for dead."""
     return RaftConfig(
         election_timeout_ms=config.quorum_election_timeout_ms,
         fetch_timeout_ms=config.quorum_fetch_timeout_ms,
@@ -80,7 +80,7 @@ def broker_config(config: NodeConfig, previous_broker_epoch: BrokerEpoch) -> Bro
 
 
 def described(config: NodeConfig) -> tuple[DescribedConfig, ...]:
-    """What the node's own keys are set to, for DescribeConfigs; secrets are not among them."""
+    """The values of the node's own keys, for DescribeConfigs. They contain no secret."""
     told = []
     for key in NODE_KEYS.values():
         given = config.given.get(key.name)

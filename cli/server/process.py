@@ -1,9 +1,9 @@
-"""One node as a process in the foreground: `python -P -m cli.server -c FILE`.
+"""Runs one node in the foreground: `python -P -m cli.server -c FILE`.
 
-Standard output carries two lines for whoever started it, each a word and a JSON object: `LISTENING` with the addresses
-that are really used, then `READY` once the node serves (the same as /readyz). All else goes to the log on stderr.
-SIGTERM or SIGINT hands leadership over and stops; a second one, or a stop that takes too long, ends the process at
-once, which loses nothing.
+Standard output carries two lines for the parent process, each a word and a JSON object: `LISTENING` with the actual
+addresses, then `READY` once the node serves (the same as /readyz). Everything else goes to the log on stderr.
+SIGTERM or SIGINT hands over leaderships and stops the node. A second signal, or a stop that takes too long, ends the
+process at once; no acknowledged record is lost by that.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The process's exit code (CLI.md 2.2)."""
     if not __debug__:
         print(
-            "quorumlog does not run under -O: its assertions guard the data; start Python without it", file=sys.stderr
+            "quorumlog does not run under -O: its assertions protect the data; start Python without it", file=sys.stderr
         )
         return EXIT_USAGE
     options = _options(arguments)
@@ -106,7 +106,7 @@ async def _run(config: NodeConfig) -> int:
 
 
 async def _until_stopped(stop: asyncio.Future[str], node: Node) -> str:
-    """Why to stop: a signal's name, or what the node cannot go on with."""
+    """The reason to stop: a signal's name, or the node's fatal error."""
 
     def stop_once(reason: str) -> None:
         if not stop.done():
@@ -117,7 +117,8 @@ async def _until_stopped(stop: asyncio.Future[str], node: Node) -> str:
 
 
 async def _start(config: NodeConfig, node: Node, admin: HttpAdmin) -> None:
-    """The admin port first: while logs are recovered, /readyz says so. Raises what `Node.start` does, OSError."""
+    """Opens the admin port first, so that /readyz reports the recovery of logs. Raises OSError and `Node.start`'s
+    errors."""
     metrics = await _listen_for_admin(config, admin)
     try:
         await node.start()
@@ -129,7 +130,7 @@ async def _start(config: NodeConfig, node: Node, admin: HttpAdmin) -> None:
 
 
 async def _listen_for_admin(config: NodeConfig, admin: HttpAdmin) -> dict[str, Address]:
-    """By name; empty where none is wanted."""
+    """The admin address by name; empty if metrics.port is not set."""
     if config.metrics_port is None:
         return {}
     wanted = Address(config.metrics_host, config.metrics_port)
@@ -137,12 +138,12 @@ async def _listen_for_admin(config: NodeConfig, admin: HttpAdmin) -> dict[str, A
         return {"metrics": await admin.start(wanted.host, wanted.port)}
     except OSError as error:
         in_use = error.errno == errno.EADDRINUSE
-        why = "the port is in use; stop what uses it, or set another metrics.port" if in_use else error.strerror
+        why = "the port is in use; stop its user, or set another metrics.port" if in_use else error.strerror
         raise OSError(error.errno, f"cannot listen at {wanted} for metrics: {why}") from error
 
 
 async def _tell_when_ready(node: Node) -> None:
-    while not node.ready:  # noqa: ASYNC110 - readiness is a question that several parts answer together
+    while not node.ready:  # noqa: ASYNC110 - readiness depends on several parts, which have no common event
         await asyncio.sleep(READY_POLL_S)
     _tell("READY", {"node_id": node.config.node_id})
 
@@ -152,7 +153,7 @@ def _tell(word: str, what: object) -> None:
 
 
 def _handle_signals(stop: asyncio.Future[str]) -> None:
-    """The first one asks, also while the node is still starting; `leaving` has the rest."""
+    """The first signal requests a stop, also during the start; `leaving` handles the second."""
     for number in SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, _on_signal, number, stop)
 

@@ -1,10 +1,10 @@
-"""The three forms of a node's configuration, brought into one: a flat map of Kafka's key names.
+"""Reads the three forms of a node's configuration into a flat map of Kafka's key names.
 
 - `server.properties`, as Java reads it: `key=value`, `key: value`, `#` and `!` comments, a backslash continues a line.
 - TOML, the same tree: `[log] segment_bytes = "1GiB"` is `log.segment.bytes=1GiB`.
-- The environment, which wins: `QUORUMLOG_LOG_SEGMENT_BYTES`, and `KAFKA_LOG_SEGMENT_BYTES` as Kafka's image takes it.
+- The environment, which wins: `QUORUMLOG_LOG_SEGMENT_BYTES`, and `KAFKA_LOG_SEGMENT_BYTES` as in Kafka's image.
 
-Nothing here knows which keys exist; `keys.py` does.
+`keys.py` knows which keys exist; this module does not.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ ENVIRONMENT_PREFIXES = ("KAFKA_", "QUORUMLOG_")  # a later one wins
 
 
 class ConfigError(Exception):
-    """A configuration that a node must not start with; the text says what, why, and what to do."""
+    """A configuration with which a node must not start. The message says what is wrong, why, and what to do."""
 
 
 def parse_file(path: str, text: str) -> dict[str, str]:
-    """Flat key -> value of a file, TOML by its name, else Java properties."""
+    """Flat key -> value of a file: TOML if its name says so, otherwise Java properties."""
     return parse_toml(path, text) if path.endswith(".toml") else parse_properties(path, text)
 
 
 def parse_properties(path: str, text: str) -> dict[str, str]:
-    """Java properties without unicode escapes. A key given twice is refused: one of them would be lost unseen."""
+    """Java properties without unicode escapes. Refuses a key given twice, because one value would be lost silently."""
     values: dict[str, str] = {}
     for number, line in _logical_lines(text):
         key, found, value = _split_key(line)
@@ -37,7 +37,7 @@ def parse_properties(path: str, text: str) -> dict[str, str]:
 
 
 def parse_toml(path: str, text: str) -> dict[str, str]:
-    """Tables become dots, underscores become dots, lists become commas, true and numbers their text."""
+    """Tables and underscores become dots, lists become comma-separated, booleans and numbers become text."""
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -49,7 +49,7 @@ def parse_toml(path: str, text: str) -> dict[str, str]:
 
 
 def from_environment(environment: Mapping[str, str], known: Iterable[str]) -> dict[str, str]:
-    """The keys of `known` that the environment sets. Other variables with our prefix belong to other programs."""
+    """The keys of `known` that the environment sets. Other variables with our prefixes are ignored."""
     values: dict[str, str] = {}
     for prefix in ENVIRONMENT_PREFIXES:
         for key in known:
@@ -66,7 +66,7 @@ def _put(values: dict[str, str], key: str, value: str, where: str) -> None:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """(number of the first physical line, text) of every line that says something, continuations joined."""
+    """(number of the first physical line, text) of every line that is not blank or a comment; continuations joined."""
     lines: list[tuple[int, str]] = []
     pending, started = "", 0
     for number, raw in enumerate(text.splitlines(), start=1):
@@ -89,7 +89,7 @@ def _ends_in_lone_backslash(line: str) -> bool:
 
 
 def _split_key(line: str) -> tuple[str, bool, str]:
-    """(key, whether a separator was found, value); the first unescaped '=' or ':' separates."""
+    """(key, whether a separator was found, value). The first unescaped '=' or ':' is the separator."""
     escaped = False
     for position, character in enumerate(line):
         if character in "=:" and not escaped:

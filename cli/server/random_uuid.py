@@ -1,4 +1,4 @@
-"""Where new ids come from in a real process."""
+"""Random ids of a real process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from quorumlog.ids import Uuid
 
 
 def random_uuid() -> Uuid:
-    """16 random bytes that are no reserved id (the first hundred) and do not print with a leading '-' (KRAFT 2.7)."""
+    """16 random bytes, not one of the hundred reserved ids, and not printed with a leading '-' (KRAFT 2.7)."""
     while True:
         value = os.urandom(16)
         if value[0] >> 2 != _DASH and int.from_bytes(value) >= _RESERVED:

@@ -1,4 +1,4 @@
-"""A node's edges on a real machine. Made inside the running loop, whose time is the node's time."""
+"""A node's edges on a real machine. Created inside the running loop, whose time is the node's time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SystemClock:
 
 
 def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edges:
-    """Call it on the loop that the node will run on. health: what grpc.health.v1 says of the node."""
+    """Call it on the node's event loop. health: the source of grpc.health.v1."""
     loop = asyncio.get_running_loop()
     disk = RealDisk()
     options = GrpcOptions(max_message_bytes=config.socket_request_max_bytes, reflection=config.rpc_reflection)

@@ -1,8 +1,7 @@
-"""The directories of a node as its parts need them: a worker for the partitions of each path, and one for the quorum.
+"""A node's directories as its parts use them: a worker for the partitions of each path, and one for the quorum.
 
-The metadata log has a worker of its own, so that no queue of partitions' jobs delays its syncs. It lies in a log
-directory all the same, and the two writers share that directory's generation: the first failure that either meets
-stops both.
+The metadata log has its own worker, so that its syncs do not queue behind the partitions' work. It still lies in a log
+directory and shares its generation: if one of the two writers meets a disk failure, the other stops too.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ from storage.writer import DirectoryWriter
 
 
 class DirectoryWorkers:
-    """Made once per start of a node.
+    """Created once per start of a node.
 
-    quorum: for the metadata log's own directory. quorum_points: the recovery point of the metadata log.
+    quorum: the worker of the metadata log. quorum_points: its recovery points.
     """
 
     def __init__(self, config: NodeConfig, edges: Edges, directories: NodeDirectories) -> None:
-        """Raises DiskError of the metadata directory, which must be in order."""
+        """Raises DiskError if the metadata directory fails; it must be usable."""
         self._config = config
         self._disk = edges.disk
         self._directories = directories
         self._lives = directories.lives
         self._partitions = {path: self._partitions_of(path) for path in config.directories}
-        older_line = {METADATA_PARTITION: None}  # of a release in which one writer wrote all logs
+        older_line = {METADATA_PARTITION: None}  # written by older versions
         self._partitions[config.metadata_log_dir].recovery_points.update(older_line)
         path = f"{config.metadata_log_dir}/{METADATA_DIRECTORY}"
         self.quorum_points = OffsetFile(edges.disk, f"{path}/{RECOVERY_POINTS}")
@@ -62,7 +61,7 @@ class DirectoryWorkers:
         ]
 
     def close(self) -> bool:
-        """Perform what the workers accepted, then end them. True: no directory has failed."""
+        """Finish the accepted work, then end. True if no directory has failed."""
         workers = [*self._workers.values(), self.quorum]
         for worker in workers:
             worker.close()

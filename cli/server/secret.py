@@ -1,6 +1,7 @@
-"""The cluster's secret: what one node shows another so that nobody else passes for a node (DESIGN 4).
+"""The cluster's secret, which nodes show each other so that no other program can pass for a node (DESIGN 4).
 
-One line of text in the metadata directory, readable by its owner only, equal on all nodes of a cluster, never logged.
+One line of text in the metadata directory, readable by its owner only, the same on all nodes of a cluster, never
+logged.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ MIN_SECRET_CHARACTERS = 16
 
 
 class NoSecret(Exception):
-    """A node's directory without a usable secret."""
+    """The metadata directory has no usable secret."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path} {reason}; copy {SECRET_NAME} from another node of this cluster, or format anew")
+        super().__init__(f"{path} {reason}; copy {SECRET_NAME} from another node of this cluster, or format again")
         self.path = path
 
 
@@ -31,7 +32,7 @@ def new_secret(random_bytes: bytes) -> str:
 
 
 def write_secret(disk: Disk, directory: str, secret: str, protect: Callable[[str], None]) -> None:
-    """Durable when it returns. protect: takes other people's rights away, before there is anything to read."""
+    """Durable on return. protect: makes the file readable by its owner only, before the secret is written."""
     path = f"{directory}/{SECRET_NAME}"
     disk.open(path + TEMPORARY_SUFFIX, create=True).close()
     protect(path + TEMPORARY_SUFFIX)

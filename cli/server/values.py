@@ -1,4 +1,4 @@
-"""Text to value, for one key at a time; every failure is a sentence about the text."""
+"""Parses the text of one key's value; every error is a sentence about the text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def parse_int(text: str) -> int:
 
 
 def parse_bytes(text: str) -> int:
-    """A number of bytes: 1048576, 1MiB, 1 GB (powers of ten without the i)."""
+    """A number of bytes: 1048576, 1MiB, 1 GB (units without the i are powers of ten)."""
     match = _BYTES.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a size; write 1048576 or 1MiB")

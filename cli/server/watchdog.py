@@ -1,7 +1,7 @@
-"""Notices an event loop that does not get its turn: heartbeats and votes live on it.
+"""Detects an event loop that is blocked, because heartbeats and votes depend on it.
 
-A stall above half of the election timeout can cost a leader its office, so it is logged with its length; a loop that
-hangs altogether has the stacks of all threads written to stderr, once per hang, by a thread of the interpreter's own.
+A stall above half of the election timeout can cost a leader its leadership, so it is logged with its length. If the
+loop hangs, a thread of the interpreter writes the stacks of all threads to stderr, once per hang.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from collections.abc import Callable
 TICK_MS = 100
 STALL_MS = 250
 HANG_S = 20.0
-ARM_TICKS = 10  # arming starts a thread, and ends the one before: 1.5 ms of the loop's time
+ARM_TICKS = 10  # arming starts a thread and ends the previous one: 1.5 ms of the loop's time
 
 
 class LoopWatchdog:
-    """max_stall_ms: the longest seen since the start."""
+    """max_stall_ms: the longest stall since the start."""
 
     def __init__(self, on_stall: Callable[[int], None]) -> None:
-        """on_stall: told of each stall above STALL_MS, its length in ms."""
+        """on_stall: called with the length in ms of each stall above STALL_MS."""
         self._on_stall = on_stall
         self.max_stall_ms = 0
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Runs until cancelled."""
         loop = asyncio.get_running_loop()
         try:
             for tick in itertools.count():

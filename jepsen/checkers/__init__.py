@@ -1,1 +1,1 @@
-"""What a history or a cluster must satisfy: pure functions that name what does not hold."""
+"""Checks of histories and clusters: pure functions that return what is violated."""

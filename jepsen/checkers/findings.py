@@ -1,17 +1,17 @@
-"""What a checker or an invariant found: its name, which a mutant is judged by, and the evidence."""
+"""A violation found by a checker or an invariant: its name, by which mutants are judged, and the evidence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-NODE_CRASHED = "node-crashed"  # a node stopped by itself: worth a look, but no invariant
-NOT_INVARIANTS = frozenset({NODE_CRASHED, "client-crashed", "simulation-error"})  # kill no mutant (DESIGN 12)
+NODE_CRASHED = "node-crashed"  # a node stopped by itself: worth a look, but not an invariant
+NOT_INVARIANTS = frozenset({NODE_CRASHED, "client-crashed", "simulation-error"})  # do not kill a mutant (DESIGN 12)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """name: of the invariant or checker. at_ns: virtual time; -1 for what was found in the history afterwards."""
+    """name: the invariant or checker. at_ns: virtual time; -1 if found in the history at the end."""
 
     name: str
     text: str
@@ -23,7 +23,7 @@ class Finding:
 
 
 class Findings:
-    """Collects; never raises, since most hooks are called from within a node, which would handle the error."""
+    """Collects findings. Never raises, because most hooks are called inside a node, which would handle the error."""
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
         self.found: list[Finding] = []
@@ -36,6 +36,6 @@ class Findings:
         self.found.append(Finding(name, text, self._now_ns()))
 
     def check(self, holds: bool, name: str, text: str) -> None:
-        """text is a finished sentence; build it lazily where that costs (`broken`)."""
+        """text: a finished sentence. If building it is expensive, call `broken` instead."""
         if not holds:
             self.broken(name, text)

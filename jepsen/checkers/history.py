@@ -1,7 +1,7 @@
-"""What clients asked for and what they were told, in order.
+"""The history: what clients requested and what they were told, in order.
 
-Statuses (RELIABILITY 3.4): ok; fail only where the record is certainly not in the log; info for everything else, also
-for what was never answered. Values are unique, so that a record that is read names the send that wrote it.
+Statuses (RELIABILITY 3.4): ok; fail only if the record is certainly not in the log; info for everything else, also
+without an answer. Values are unique, so that a record that is read identifies the send that wrote it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Status(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Send:
-    """One record. offset: as acknowledged, else -1. retried: the log may hold it more than once. idempotent: it never
-    may, whatever became of it."""
+    """One record. offset: as acknowledged, else -1. retried: the log may hold it more than once. idempotent: the log
+    may never hold it more than once."""
 
     process: str
     key: Key
@@ -49,7 +49,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poll:
-    """Records that a reader got, in order. assignment: grows whenever the reader set its positions anew."""
+    """Records that a reader got, in order. assignment: number of times that the reader has set its positions."""
 
     process: str
     assignment: int
@@ -60,7 +60,7 @@ class Poll:
 
 @dataclass(slots=True)
 class History:
-    """final: what fresh readers found from the start to `final_ends` (exclusive) after everything was healed."""
+    """final: what new readers read after healing, from the start to `final_ends` (exclusive)."""
 
     sends: list[Send] = field(default_factory=list)
     polls: list[Poll] = field(default_factory=list)

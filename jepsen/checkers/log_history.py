@@ -1,6 +1,6 @@
 """The anomalies of a partition log as its clients see it (RELIABILITY 3.4). Pure: a history in, findings out.
 
-Retention and compaction are off in this workload, so every offset below a final end must be there for ever.
+Retention and compaction are off in this workload, so every offset below a final end must exist for ever.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ def check_history(history: History) -> list[Finding]:
 
 
 def inconsistent_offsets(history: History) -> Iterator[Finding]:
-    """One offset, two values: in acknowledgements or in what anybody read."""
+    """One offset has two values, in acknowledgements or in reads."""
     for (key, offset), values in _values_by_offset(history).items():
         if len(values) > 1:
             yield Finding("inconsistent-offsets", f"{_name(key)} at {offset} held {' and '.join(values)}")
 
 
 def lost_writes(history: History) -> Iterator[Finding]:
-    """Acknowledged by all, and not where it was acknowledged when everything had healed."""
+    """A record acknowledged with acks=all is not at its offset after healing."""
     for send in history.of_status(Status.OK):
         if send.acks == ALL and send.key in history.final:
             found = history.final[send.key].get(send.offset)
@@ -36,7 +36,7 @@ def lost_writes(history: History) -> Iterator[Finding]:
 
 
 def vanished_reads(history: History) -> Iterator[Finding]:
-    """Somebody read it, so it was below a high watermark; it must be there for ever."""
+    """A record that was read, and so was below a high watermark, is not there at the end."""
     for poll in history.polls:
         if poll.key not in history.final:
             continue
@@ -48,7 +48,7 @@ def vanished_reads(history: History) -> Iterator[Finding]:
 
 
 def duplicates(history: History) -> Iterator[Finding]:
-    """Two copies of a record whose producer was told that there is one, or numbers its batches."""
+    """Two copies of a record whose producer is idempotent, or was told that there is one copy."""
     sends = {send.value: send for send in history.sends}
     for key, log in history.final.items():
         seen: dict[str, Offset] = {}
@@ -61,19 +61,19 @@ def duplicates(history: History) -> Iterator[Finding]:
 
 
 def failed_and_phantom_reads(history: History) -> Iterator[Finding]:
-    """Reading what was certainly refused, or what nobody wrote there."""
+    """A reader got a record that was certainly refused, or that no producer sent there."""
     sends = {(send.key, send.value): send for send in history.sends}
     for key, offset, value, reader in _all_reads(history):
         send = sends.get((key, value))
         if send is None:
-            yield Finding("phantom-read", f"{reader} read {value} at {offset} of {_name(key)}; nobody wrote it there")
+            yield Finding("phantom-read", f"{reader} read {value} at {offset} of {_name(key)}; nobody sent it there")
         elif send.status is Status.FAIL:
             told = f"its producer was told that it is not there: {send.error}"
             yield Finding("failed-write-read", f"{reader} read {value} at {offset} of {_name(key)}; {told}")
 
 
 def gaps_in_polls(history: History) -> Iterator[Finding]:
-    """A reader by assignment sees each offset once, in order: every partition here holds records only."""
+    """A reader by assignment must see each offset once, in order: every partition here contains only records."""
     last: dict[tuple[str, int, Key], Offset] = {}
     for poll in history.polls:
         reader = (poll.process, poll.assignment, poll.key)
@@ -93,7 +93,7 @@ def gaps_in_the_end(history: History) -> Iterator[Finding]:
 
 
 def send_order(history: History) -> Iterator[Finding]:
-    """A producer's later record of a partition never stands before an earlier one."""
+    """A producer's later record in a partition must not come before an earlier one."""
     last: dict[tuple[str, Key], Send] = {}
     for send in history.of_status(Status.OK):
         if send.acks != ALL:
@@ -106,17 +106,17 @@ def send_order(history: History) -> Iterator[Finding]:
 
 
 def numbered_order(history: History) -> Iterator[Finding]:
-    """A producer that numbers its batches: in each log its records stand as they were sent, whatever it was told."""
+    """Records of an idempotent producer must be in each log in the order in which they were sent."""
     turn = {send.value: (send, at) for at, send in enumerate(history.sends) if send.idempotent}
     for key, log in history.final.items():
-        last: dict[str, tuple[int, Offset]] = {}  # by producer: when it was sent, where it stands
+        last: dict[str, tuple[int, Offset]] = {}  # by producer: index of the send, offset
         for offset in sorted(log):
             send, at = turn.get(log[offset], (None, -1))
             if send is None:
                 continue
             before, there = last.get(send.process, (-1, -1))
             if at < before:
-                places = f"{send.value} at {offset} behind {log[there]} at {there}"
+                places = f"{send.value} at {offset} after {log[there]} at {there}"
                 yield Finding("nonmonotonic-send", f"{_name(key)}: {places}, which was sent later")
             last[send.process] = (at, offset)
 
@@ -124,7 +124,7 @@ def numbered_order(history: History) -> Iterator[Finding]:
 def lost_topics(history: History) -> Iterator[Finding]:
     for topic in history.created:
         if topic not in history.final_topics:
-            yield Finding("lost-topic", f"the creation of {topic} was acknowledged, and it is not there")
+            yield Finding("lost-topic", f"the creation of {topic} was acknowledged, but it does not exist")
 
 
 CHECKERS: tuple[Callable[[History], Iterator[Finding]], ...] = (
@@ -146,7 +146,7 @@ def _must_be_once(send: Send) -> bool:
 
 
 def _values_by_offset(history: History) -> dict[tuple[Key, Offset], dict[str, None]]:
-    """Only what is certain: acknowledgements of acks=1 may be of records that an election removed."""
+    """Only certain values: records acknowledged with acks=1 may have been removed by an election."""
     values: dict[tuple[Key, Offset], dict[str, None]] = {}
     for send in history.of_status(Status.OK):
         if send.acks == ALL:

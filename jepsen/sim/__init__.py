@@ -1,1 +1,1 @@
-"""The simulated edges: disk, workers, network and time of a whole cluster in one process."""
+"""The simulated edges: disks, workers, network and time of a whole cluster in one process."""

@@ -1,7 +1,7 @@
-"""Faults with a story: scripts that bring one follower out of the ISR and strike at its way back (KIP-841, KIP-903).
+"""Scripted faults: each drives one follower out of the ISR and strikes when it returns (KIP-841, KIP-903).
 
-A script is a generator that acts and then yields what it waits for, with a limit. Which partition, which follower and
-what strikes it is the seed's choice. A condition that does not come true ends the script; `finally` puts things right.
+A script is a generator. It acts, then yields a condition to wait for and a time limit. The seed chooses the partition,
+the follower and the strike. If a condition does not become true in time, the script ends; `finally` undoes its changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.rpc.calls import BY_REQUEST
 
 Condition = Callable[[], bool]
-Script = Generator[tuple[Condition, int], None, None]  # what to wait for, and for how many milliseconds at most
+Script = Generator[tuple[Condition, int], None, None]  # condition to wait for, limit in ms
 
 _POLL_MS = 20
 _LEAVE_MS, _HOLD_MS, _FENCE_MS = 9_000, 6_000, 7_000
@@ -26,7 +26,7 @@ _CALL = BY_REQUEST[AlterPartitionRequest]
 
 
 def run_script(cluster: SimCluster, script: Script) -> Callable[[], None]:
-    """Run it on the cluster's time. Returns how to break it off."""
+    """Run the script on the cluster's time. Returns a function that aborts it."""
     scheduler = cluster.scheduler
 
     def advance() -> None:
@@ -46,14 +46,14 @@ def run_script(cluster: SimCluster, script: Script) -> Callable[[], None]:
             scheduler.call_later(_POLL_MS * NS_PER_MS, lambda: None if ended else wait(condition, until_ns))
 
     def end() -> None:
-        """Idempotent, so that it also breaks the script off."""
+        """Idempotent; also used to abort the script."""
         if not ended:
             ended.append(True)
             cluster.scripted = False
             script.close()
 
     ended: list[bool] = []
-    if cluster.scripted:  # two scripts would cut what the other one needs
+    if cluster.scripted:  # two scripts would disturb each other
         return lambda: None
     cluster.scripted = True
     advance()
@@ -83,7 +83,7 @@ class _Target:
 
 
 class _Holder:
-    """Keeps back proposals that would let a follower in: all, or only the first."""
+    """Holds AlterPartition requests that would let the follower into the ISR: all, or only the first."""
 
     def __init__(self, target: _Target, *, first_only: bool) -> None:
         self._target, self._first_only = target, first_only
@@ -117,7 +117,7 @@ class _Holder:
 
 
 def fenced_joiner(cluster: SimCluster, rng: random.Random) -> Script:
-    """The follower dies while the proposal to let it in is on its way."""
+    """The follower dies while the request to let it into the ISR is in flight."""
     target = _choose(cluster, rng)
     if target is None:
         return
@@ -140,7 +140,7 @@ def fenced_joiner(cluster: SimCluster, rng: random.Random) -> Script:
 
 
 def stale_proposal(cluster: SimCluster, rng: random.Random) -> Script:
-    """A proposal arrives once more after the follower that it let in fell behind and was put out again."""
+    """An old request to let the follower into the ISR arrives again after it fell behind and was removed."""
     target = _choose(cluster, rng)
     if target is None:
         return
@@ -165,7 +165,7 @@ def stale_proposal(cluster: SimCluster, rng: random.Random) -> Script:
 
 
 def _choose(cluster: SimCluster, rng: random.Random) -> _Target | None:
-    """A follower in sync, with its leader; both alive."""
+    """An in-sync follower and its leader, both alive."""
     targets = []
     for topic in cluster.image.sorted_topics():
         for index, partition in topic.sorted_partitions():

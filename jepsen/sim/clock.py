@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from jepsen.sim.scheduler import NS_PER_MS, Scheduler
 
-WALL_START_MS = 1_700_000_000_000  # when every simulation begins, by the wall
+WALL_START_MS = 1_700_000_000_000  # wall-clock time at the start of every simulation
 
 
 class SimClock:
-    """wall_skew_ms: how far this node's wall clock is off; may be changed at any time, as wall clocks are."""
+    """wall_skew_ms: how far this node's wall clock is off. It may change at any time, as on real machines."""
 
     def __init__(self, scheduler: Scheduler, *, wall_skew_ms: int = 0) -> None:
         self._scheduler = scheduler

@@ -1,4 +1,5 @@
-"""A cluster of production nodes on simulated machines, with every invariant watching.
+"""A cluster of production nodes on simulated machines, with every invariant checked.
+
 
 cluster = SimCluster(seed=1)
 cluster.start()
@@ -23,7 +24,7 @@ CLIENT_HOST = "client"
 
 
 class SimCluster:
-    """machines: by host, controllers first. lane: data travels by it, not by gRPC.
+    """machines: by host, controllers first. lane: data is sent over the lane, not over gRPC.
 
     intercept: set by a nemesis to hold or drop single messages.
     """
@@ -35,7 +36,7 @@ class SimCluster:
         self.findings = Findings(lambda: self.scheduler.now_ns)
         self.invariants = Invariants(self.findings)
         self.intercept: Interceptor | None = None
-        self.scripted = False  # a script of aimed.py is under way
+        self.scripted = False  # True while a script of aimed.py runs
         self.machines = {
             host: Machine(
                 self.scheduler,
@@ -70,7 +71,7 @@ class SimCluster:
             machine.start()
 
     def active_controller(self) -> Machine | None:
-        """Who leads the quorum, as far as the latest claimant is right."""
+        """The quorum's leader: of the nodes that claim to lead, the one with the highest epoch."""
         leading = [
             machine
             for machine in self.controllers
@@ -86,7 +87,7 @@ class SimCluster:
         return next(machine for machine in self.brokers if machine.node_id == partition.leader)
 
     def is_healthy(self) -> bool:
-        """Every broker serves, every partition has its leader and all replicas in sync."""
+        """True if every broker serves and every partition has a leader and all replicas in sync."""
         if any(
             not machine.alive or machine.node is None or not machine.node.ready for machine in self.machines.values()
         ):
@@ -99,8 +100,8 @@ class SimCluster:
             for _, partition in topic.sorted_partitions()
         )
 
-    def ailments(self) -> str:
-        """Why `is_healthy` does not hold, for people."""
+    def problems(self) -> str:
+        """Why `is_healthy` is false, for people."""
         ill = [
             host
             for host, machine in self.machines.items()

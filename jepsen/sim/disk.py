@@ -1,8 +1,8 @@
-"""The simulated disk: `storage.disk.Disk` in memory, with a page cache that a power cut empties.
+"""The simulated disk: `storage.disk.Disk` in memory, with a page cache that is lost in a power cut.
 
-`crash(rng)` is the power cut of a machine, `kill()` the end of a process on a machine that stays up. Both leave the old
-handles dead: using one is a fault of the simulation, not of the disk. Faults, latency and the trace are functions that
-are given; nothing here draws randomness or reads a clock of its own.
+`crash(rng)` is a power cut of the machine; `kill()` is the end of a process while the machine stays up. Both invalidate
+old handles; using one is an error of the simulation, not of the disk. Faults, latency and trace are functions passed
+in; nothing here draws randomness or reads a clock.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, PowerCut, 
 from jepsen.sim.page_cache import SECTOR_BYTES, DirectoryNode, FileNode, Node, Truncate, Write
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, name_of, parent_of
 
-Trace = Callable[[str, str, bytes], None]  # kind of operation, path, SHA-256 of what was written or read
-Latency = Callable[[Operation], int]  # nanoseconds that one operation takes
+Trace = Callable[[str, str, bytes], None]  # kind of operation, path, SHA-256 of the bytes written or read
+Latency = Callable[[Operation], int]  # duration of one operation in nanoseconds
 
 DEFAULT_CAPACITY_BYTES = 1 << 40
 
@@ -31,7 +31,7 @@ def _no_latency(operation: Operation) -> int:
 
 
 class SimDisk:
-    """One machine's disks. Faults may be replaced at any time through `faults`."""
+    """The disks of one machine. `faults` may be replaced at any time."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class SimDisk:
     ) -> None:
         self.faults, self.latency, self.trace = faults, latency, trace
         self.capacity_bytes = capacity_bytes
-        self.operations = 0  # how many calls there were: the index of the next one
-        self.life = 0  # grows with every kill and crash; handles of an earlier life are dead
+        self.operations = 0  # number of calls so far: the index of the next one
+        self.life = 0  # grows with every kill and crash; handles of an earlier life are invalid
         self._fold = case_insensitive
         self._sector_bytes = sector_bytes
         self._root = DirectoryNode()
@@ -55,33 +55,33 @@ class SimDisk:
 
     @property
     def root(self) -> DirectoryNode:
-        """For observers: looking at it is no operation."""
+        """For observers: reading it is not an operation."""
         return self._root
 
     def take_latency_ns(self) -> int:
-        """Nanoseconds that all operations since the last call took together."""
+        """Total duration in nanoseconds of all operations since the last call."""
         taken, self._latency_ns = self._latency_ns, 0
         return taken
 
     def kill(self) -> None:
-        """The process ends: locks and handles are gone, the page cache stays."""
+        """The process ends: locks and handles are invalid, the page cache stays."""
         self.life += 1
         self.locked.clear()
 
     def crash(self, rng: random.Random) -> None:
-        """The power goes: of what was not synced, `rng` decides how much the disk still holds."""
+        """Power cut: `rng` decides how much of the unsynced data the disk has."""
         self.kill()
         self._root.power_cut(rng, self._sector_bytes)
 
     def flip_bit(self, path: str, bit: int) -> None:
-        """Rot: one bit of a file differs from now on, in memory and on disk. bit: counted from the file's start."""
+        """Bit rot: flips one bit of a file, in memory and on disk. bit: counted from the file's start."""
         node = self._file(path, "flip")
         for content in (node.current, node.durable):
             if bit // 8 < len(content):
                 content[bit // 8] ^= 1 << (bit % 8)
 
     def used_bytes(self) -> int:
-        """Bytes of all files together, as seen by readers."""
+        """Bytes of all files together, as readers see them."""
         return _tree_bytes(self._root)
 
     # --- storage.disk.Disk ---
@@ -180,7 +180,7 @@ class SimDisk:
     # --- one operation ---
 
     def _begin(self, kind: str, path: str, size: int = 0) -> Fault | None:
-        """Count the call, charge its time, ask for a fault. Raises unless the fault is one of a write, returned."""
+        """Count the call, add its latency, and ask for a fault. Raises the fault; returns that of a write or sync."""
         operation = Operation(self.operations, kind, path, size)
         self.operations += 1
         self._latency_ns += self.latency(operation)
@@ -236,7 +236,7 @@ class SimDisk:
 
 
 class SimFile:
-    """An open file of a SimDisk. It goes on after its name is gone, as a file descriptor does."""
+    """An open file of a SimDisk. Like a file descriptor, it stays valid after its name is removed."""
 
     def __init__(self, disk: SimDisk, path: str, node: FileNode) -> None:
         self._disk, self._path, self._node = disk, path, node
@@ -269,7 +269,7 @@ class SimFile:
         return written
 
     def begin_sync(self) -> None:
-        """What reaches the disk before its sync, a power cut decides anyway."""
+        """Does nothing: a power cut decides anyway which unsynced data reaches the disk."""
 
     def sync(self) -> None:
         fault = self._begin("sync", 0)
@@ -304,12 +304,12 @@ class SimFile:
 
     def _begin(self, kind: str, size: int) -> Fault | None:
         assert self._life == self._disk.life, f"{kind} on {self._path}: its process is dead"
-        assert self._open, f"{kind} on {self._path}: it is closed"
+        assert self._open, f"{kind} on {self._path}: the file is closed"
         return self._disk._begin(kind, self._path, size)
 
     def _room(self, wanted: int) -> int:
         if self._disk.capacity_bytes == DEFAULT_CAPACITY_BYTES:
-            return wanted  # counting every file at every write would cost more than the write
+            return wanted  # summing up every file at every write would cost more than the write
         return min(wanted, max(0, self._disk.capacity_bytes - self._disk.used_bytes()))
 
     def _write(self, data: bytes, position: int) -> None:
@@ -319,7 +319,7 @@ class SimFile:
 
 
 class SimLock:
-    """A lock of a SimDisk; a crash or kill of the process releases it."""
+    """A lock of a SimDisk. A crash or kill releases it."""
 
     def __init__(self, disk: SimDisk, path: str) -> None:
         self._disk, self._path, self._life = disk, path, disk.life

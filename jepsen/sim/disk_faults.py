@@ -1,6 +1,6 @@
-"""What can go wrong with one operation of a simulated disk, and ready-made plans of when it does.
+"""Faults of single operations of a simulated disk, and ready-made plans of when they occur.
 
-A plan is any function from an `Operation` to a fault or None. It is asked before the operation touches anything.
+A plan is any function from an `Operation` to a fault or None. It is called before the operation changes anything.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One call at the seam. index: 0 for the first call of this disk's life. size: bytes written or read, else 0."""
+    """One call of the disk. index: 0 for the disk's first call. size: bytes written or read, else 0."""
 
     index: int
     kind: str  # the name of the method: "pwritev", "sync", "rename", ...
@@ -23,21 +23,21 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The operation raises DiskError and does nothing; a failed sync also forgets what it should have kept."""
+    """The operation raises DiskError and does nothing. A failed sync also loses the data to be synced."""
 
     errno: int = errno.EIO
 
 
 @dataclass(frozen=True, slots=True)
 class ShortWrite:
-    """`pwritev` writes only the first `written` bytes and says so. Other operations fail with ENOSPC."""
+    """`pwritev` writes only the first `written` bytes and returns that number. Other operations fail with ENOSPC."""
 
     written: int
 
 
 @dataclass(frozen=True, slots=True)
 class PowerCut:
-    """The machine dies at this operation. written: bytes of a write done before; -1: all of the write or sync."""
+    """The machine dies at this operation. written: bytes of the write done before; -1: the whole write or sync."""
 
     written: int = 0
 
@@ -47,16 +47,16 @@ FaultPlan = Callable[[Operation], Fault | None]
 
 
 class PowerLost(BaseException):
-    """Raised out of the operation at which a PowerCut struck: no `except Exception` of the engine may see it."""
+    """Raised at the operation that a PowerCut struck. A BaseException, so that no `except Exception` catches it."""
 
 
 def faults_at(faults: Mapping[int, Fault]) -> FaultPlan:
-    """Faults by the index of the operation."""
+    """Faults by index of the operation."""
     return lambda operation: faults.get(operation.index)
 
 
 def faults_by_rate(rng: random.Random, rates: Mapping[str, float], fault: Fault | None = None) -> FaultPlan:
-    """Each operation of a kind in `rates` fails with that probability, 0..1."""
+    """Each operation of a kind in `rates` fails with that probability (0 to 1)."""
 
     def plan(operation: Operation) -> Fault | None:
         rate = rates.get(operation.kind, 0.0)

@@ -1,8 +1,8 @@
-"""A disk that begins to fail: some or all of its writes and syncs, with EIO or for lack of space, until it is replaced.
+"""A disk that starts to fail: some or all writes and syncs fail with EIO or ENOSPC until it is replaced.
 
-A process whose only log directory has failed ends by itself, as it must; so it may while its disk fails, and a start on
-that disk may fail too. What was synced stays: a record that was acknowledged by all in sync is on their disks, and a
-failing one takes nothing back. So no checker has to know of it.
+A process whose only log directory has failed ends itself, as it should; so it may end while its disk fails, and a start
+on that disk may fail too. Synced data stays: a record acknowledged by all in-sync replicas is on their disks, and a
+failing disk loses none of it. So the checkers need no exception for this fault.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RATES = (1.0, 0.2, 0.02)
 
 
 def failing_disk(cluster: SimCluster, machine: Machine, rng: random.Random) -> Callable[[], None]:
-    """Returns how it is put right: the process is killed, if it still runs, and started on a disk that works."""
+    """Returns the undo function: it kills the process, if it still runs, and starts it on a working disk."""
     expected = cluster.invariants.crashes_expected
     sound = machine.disk.faults
     machine.disk.faults = _plan(rng)

@@ -1,4 +1,4 @@
-"""All invariants of a simulated cluster behind one hook per kind of event."""
+"""All invariants of a simulated cluster, with one hook for each kind of event."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from quorum.metadata.image import Image
 
 
 class Invariants:
-    """crashes_expected: hosts whose disks were made to fail, so that their processes may end by themselves."""
+    """crashes_expected: hosts with failing disks, whose processes may end themselves."""
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
@@ -25,7 +25,7 @@ class Invariants:
         self._brokers: dict[str, None] = dict.fromkeys(BROKERS)
 
     def watch(self, machines: dict[str, Machine]) -> None:
-        """To be called once, before anything starts."""
+        """Call once, before anything starts."""
         self.machines = machines
         everyone = list(machines.values())
         self.quorum = QuorumInvariants(everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings)
@@ -34,7 +34,7 @@ class Invariants:
         self._image: Image | None = None
 
     def on_touch(self, machine: Machine) -> None:
-        """A step of this machine's process is over."""
+        """Called after each step of this machine's process."""
         self.quorum.after(machine)
         self.partitions.on_metadata_end(self.quorum.committed_end)
         if self.quorum.image is not self._image:
@@ -46,7 +46,7 @@ class Invariants:
             self.partitions.after(machine)
 
     def _after_cuts(self) -> None:
-        """Some log became shorter: what it must hold may be gone."""
+        """Some log became shorter and may have lost required records."""
         logs = list(self.mirrors.cut)
         self.mirrors.cut.clear()
         for log in logs:
@@ -66,13 +66,13 @@ class Invariants:
         self.partitions.on_acked(log, send.offset, send.value.encode())
 
     def on_death(self, machine: Machine, why: str) -> None:
-        """A process ended by itself."""
+        """A process ended itself."""
         self.crashes += 1
         if machine.host not in self.crashes_expected:
             self.findings.broken(NODE_CRASHED, f"{machine.host}: {why}")
 
     def at_the_end(self) -> None:
-        """Everything has converged: all replicas of a log are the same, and hold all that was committed."""
+        """After convergence, all replicas of a log must be equal and hold all committed records."""
         for truth in self.mirrors.truths():
             hosts = CONTROLLERS if truth.name == METADATA else BROKERS
             for host in hosts:

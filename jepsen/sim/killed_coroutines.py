@@ -1,8 +1,8 @@
-"""Where the coroutines of killed nodes lie.
+"""Keeps the coroutines of killed nodes.
 
-A killed process runs no `finally` (DESIGN 12). Python would: a coroutine that is collected is closed, and closing it
-runs its `finally` blocks in the middle of somebody else's simulation. So whatever a killed loop held stays referenced
-here until its simulation is over, and is then let go of in silence.
+A killed process runs no `finally` (DESIGN 12). But Python closes a coroutine when it is collected, and closing it would
+run its `finally` blocks in the middle of another simulation. So everything that a killed loop held is referenced here
+until its simulation has ended, and is then released silently.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import sys
 import warnings
 from typing import Any
 
-_graves: list[Any] = []
+_kept: list[Any] = []
 
 
-def bury(*remains: Any) -> None:
-    _graves.append(remains)
+def keep(*remains: Any) -> None:
+    _kept.append(remains)
 
 
 def empty() -> None:
-    """Let go of everything. Only between simulations: `finally` blocks of the dead run now, and bother nobody."""
+    """Release everything. Call it only between simulations: the `finally` blocks run now and affect nothing."""
     noise, sys.unraisablehook = sys.unraisablehook, lambda _: None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # coroutines that never came to run
-            _graves.clear()
+            warnings.simplefilter("ignore", RuntimeWarning)  # coroutines that never started
+            _kept.clear()
             gc.collect()
     finally:
         sys.unraisablehook = noise

@@ -1,8 +1,8 @@
-"""A log as it lies on a simulated disk, batch by batch, read past the process that owns it.
+"""A log as it is on a simulated disk, batch by batch, read independently of the process that owns it.
 
-Each batch carries a chained hash over all bytes up to its end, so that two logs agree up to an offset exactly if their
-chains there are equal (RELIABILITY 3.3, log matching). `end` is what readers of the disk see, `durable_end()` what
-would survive a power cut.
+Each batch has a chained hash over all bytes up to its end. Two logs agree up to an offset exactly if their chains there
+are equal (RELIABILITY 3.3, log matching). `end` is what readers of the disk see; `durable_end()` is what would survive
+a power cut.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quorumlog.records.batch import headers, verify_crc
 
 SEGMENT_SUFFIX = ".log"
 _CHAIN_BYTES = 16
-_LENGTH_AT, _AFTER_LENGTH = 8, 12  # of a batch: where its length field is, and where that begins to count
+_LENGTH_AT, _AFTER_LENGTH = 8, 12  # in a batch: start and end of the length field; the length counts from its end
 _EPOCH_AT, _DELTA_AT, _MIN_BATCH = 12, 23, 61
 
 
@@ -38,13 +38,13 @@ class Batch(NamedTuple):
 
 class LogMirror:
     def __init__(self, disk: SimDisk, path: str, on_batch: Callable[[Batch], None] = lambda _: None) -> None:
-        """on_batch: told of every batch once it is on the disk, again after each restart or truncation."""
+        """on_batch: called for every batch on the disk, and again after each restart or truncation."""
         self.path = path
         self._disk, self._on_batch = disk, on_batch
         self._batches: list[Batch] = []
         self._ends: list[Offset] = []  # of the batches
-        self._parsed: dict[str, int] = {}  # bytes understood, by file
-        self._durable = 0  # so many batches are known to be durable
+        self._parsed: dict[str, int] = {}  # bytes parsed, by file
+        self._durable = 0  # number of batches known to be durable
         self._stale = True
 
     @property
@@ -54,14 +54,14 @@ class LogMirror:
         return self._ends[-1] if self._ends else 0
 
     def durable_end(self) -> Offset:
-        """Exclusive: what a power cut at this moment would leave."""
+        """Exclusive end of what a power cut now would leave."""
         self._refresh()
         while self._durable < len(self._batches) and self._is_durable(self._batches[self._durable]):
             self._durable += 1
         return self._ends[self._durable - 1] if self._durable else 0
 
     def chain_at(self, offset: Offset) -> bytes | None:
-        """The chain up to `offset`; None unless a batch ends there. Empty for 0."""
+        """The chain up to `offset`; None unless a batch ends there. Empty for offset 0."""
         batch = self.batch_before(offset)
         if batch is not None and batch.end == offset:
             return batch.chain
@@ -78,12 +78,12 @@ class LogMirror:
         return NO_EPOCH if batch is None else batch.epoch
 
     def batches_between(self, after: Offset, end: Offset) -> list[Batch]:
-        """Those that end in (after, end]."""
+        """Batches that end in (after, end]."""
         self._refresh()
         return self._batches[bisect_right(self._ends, after) : bisect_right(self._ends, end)]
 
     def contains(self, offset: Offset, value: bytes) -> bool:
-        """Whether the batch that holds `offset` has these bytes in it (batches here are not compressed)."""
+        """Whether the batch that holds `offset` contains these bytes (batches here are not compressed)."""
         self._refresh()
         place = bisect_right(self._ends, offset)
         if place == len(self._batches):
@@ -106,7 +106,7 @@ class LogMirror:
         self._parse(file, node, checked=False)
 
     def forget(self) -> None:
-        """Something else happened to its files: look again when asked."""
+        """Its files changed in another way: parse them again on the next access."""
         self._stale = True
 
     def _refresh(self) -> None:
@@ -119,10 +119,10 @@ class LogMirror:
         for name in names:
             node = self._node(name)
             if name.endswith(SEGMENT_SUFFIX) and node is not None and not self._parse(name, node, checked=True):
-                return  # what follows a damaged batch is nobody's
+                return  # nothing after a damaged batch counts
 
     def _parse(self, file: str, node: FileNode, *, checked: bool) -> bool:
-        """Take in what is new in a file. False: it does not end with a whole, sound batch."""
+        """Parse the new bytes of a file. False if it does not end with a complete, valid batch."""
         content, at = node.current, self._parsed.get(file, 0)
         while at + _MIN_BATCH <= len(content):
             base = int.from_bytes(content[at : at + _LENGTH_AT], "big")
@@ -159,7 +159,7 @@ class LogMirror:
 
 
 def file_at(disk: SimDisk, path: str, *, durable: bool) -> bytes | None:
-    """A file's bytes as the disk shows them, or as a power cut would leave them; None: it is not there."""
+    """A file's bytes as the disk shows them, or as a power cut would leave them; None if it does not exist."""
     above, _, name = path.rpartition("/")
     directory = _directory(disk.root, above, durable=durable)
     if directory is None:

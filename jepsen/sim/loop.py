@@ -1,8 +1,8 @@
-"""One node's event loop on virtual time: asyncio's own futures, tasks, queues and timeouts run on it unchanged.
+"""One node's event loop on virtual time. asyncio's own futures, tasks, queues and timeouts run on it unchanged.
 
 Every handle goes through the cluster's scheduler, so that all nodes share one order of events. A node can be killed
-(nothing of it ever runs again, no `finally` either) and paused (SIGSTOP: what becomes due waits; on resume comes first
-what was ready, then what was received, then overdue timers: RELIABILITY 6.2, 20).
+(none of its code runs again, not even `finally`) and paused (SIGSTOP: due handles wait; on resume ready handles run
+first, then received messages, then overdue timers: RELIABILITY 6.2, 20).
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_READY, _RECEIVED, _OVERDUE = 0, 1, 2  # the order in which a resumed node finds what waits for it
-_TASKS_SWEPT = 256  # the first sweep of finished tasks
+_READY, _RECEIVED, _OVERDUE = 0, 1, 2  # the order in which a resumed node runs its waiting handles
+_TASKS_SWEPT = 256  # number of tasks at which finished ones are first removed
 
 
 class Stuck(Exception):
-    """Nothing is left to do, and what was waited for has not happened."""
+    """No event is left, but the awaited future is not done."""
 
 
 class SimHandle(asyncio.TimerHandle):
-    """A callback that the scheduler holds; cancelling it takes it out there."""
+    """A callback in the scheduler. Cancelling it removes it from there."""
 
     __slots__ = ("number", "timer")
 
-    number: int  # of its loop; asyncio's handles are equal when they look alike, so they cannot name themselves
+    number: int  # unique in its loop; asyncio's handles cannot be keys, because they compare by content
     timer: Timer | None
 
     def cancel(self) -> None:
@@ -45,37 +45,37 @@ class SimHandle(asyncio.TimerHandle):
         super().cancel()
 
 
-_Base: Any = asyncio.AbstractEventLoop  # whose pipes and threads stay "not implemented"
+_Base: Any = asyncio.AbstractEventLoop  # its pipes and threads stay unimplemented
 
 
 class SimLoop(_Base):  # type: ignore[misc]
-    """on_error: told of what asyncio reports as unhandled; the default raises, which ends the simulation."""
+    """on_error: called with errors that asyncio reports as unhandled. The default raises and ends the simulation."""
 
     def __init__(
         self, scheduler: Scheduler, node: str, *, on_error: Callable[[dict[str, Any]], None] | None = None
     ) -> None:
         self.scheduler, self.node = scheduler, node
         self.alive, self.paused = True, False
-        self.complaints: list[str] = []  # of destructors, whose exceptions nobody can catch
+        self.complaints: list[str] = []  # messages from destructors, whose exceptions cannot be caught
         self._on_error = on_error or self._raise
-        self._parked: list[tuple[int, int, SimHandle]] = []  # what became due during a pause: (order, number, handle)
-        self._handles: dict[int, SimHandle] = {}  # all that may still run, by number
+        self._parked: list[tuple[int, int, SimHandle]] = []  # due during a pause: (order, number, handle)
+        self._handles: dict[int, SimHandle] = {}  # all pending handles, by number
         self._next_number = 0
         self._tasks: list[asyncio.Task[Any]] = []
         self._tasks_sweep_at = _TASKS_SWEPT
         self._death = Closing()
-        self.sockets: SimSockets | None = None  # set by who gives this node a network
+        self.sockets: SimSockets | None = None  # set when the node gets a network
 
     # ---- the life of a node
 
     def kill(self) -> None:
-        """The process is gone: nothing that it had planned happens. Idempotent."""
+        """The process ends: none of its pending handles runs. Idempotent."""
         if not self.alive:
             return
         self.alive = False
         for task in self._tasks:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
-        killed_coroutines.bury(self._tasks, self._handles, self._parked)
+        killed_coroutines.keep(self._tasks, self._handles, self._parked)
         for handle in self._handles.values():
             if handle.timer is not None:
                 handle.timer.cancel()
@@ -98,11 +98,11 @@ class SimLoop(_Base):  # type: ignore[misc]
             self._schedule(handle, self.scheduler.now_ns, _READY)
 
     def deliver(self, callback: Callable[..., object], *args: Any) -> None:
-        """What comes from outside: a message, the end of a disk operation. Dropped by a dead node."""
+        """Run a callback for an outside event: a message, or the end of a disk operation. A dead node ignores it."""
         self._add(self.scheduler.now_ns, callback, args, None, _RECEIVED)
 
     def deliver_later(self, delay_ns: int, callback: Callable[[], object]) -> None:
-        """The seam of `SimWorker`: what a disk does takes virtual time, and its end is delivered."""
+        """For `SimWorker`: a disk operation takes virtual time, and its end is delivered as an event."""
         self._add(self.scheduler.now_ns + delay_ns, callback, (), None, _RECEIVED)
 
     # ---- asyncio's side
@@ -113,7 +113,7 @@ class SimLoop(_Base):  # type: ignore[misc]
     def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
         return self._add(self.scheduler.now_ns, callback, args, context, _READY)
 
-    call_soon_threadsafe = call_soon  # there is one thread
+    call_soon_threadsafe = call_soon  # there is only one thread
 
     def call_later(
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
@@ -123,7 +123,7 @@ class SimLoop(_Base):  # type: ignore[misc]
     def call_at(
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Never early by `time()`: a wait for what is left of a delay always moves time on."""
+        """Never early by `time()`, so that waiting for the rest of a delay always advances time."""
         when_ns = math.ceil(when * NS_PER_S)
         if when > self.time():
             when_ns = max(when_ns, self.scheduler.now_ns + 1)
@@ -138,7 +138,7 @@ class SimLoop(_Base):  # type: ignore[misc]
             self._remember(task)
         else:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
-            killed_coroutines.bury(task)
+            killed_coroutines.keep(task)
         return task
 
     async def create_connection(self, factory: Factory, host: str, port: int) -> Any:
@@ -163,7 +163,7 @@ class SimLoop(_Base):  # type: ignore[misc]
             self._on_error(context)
 
     def run_until_complete(self, future: Any, limit_ns: int | None = None) -> Any:
-        """Run the whole cluster until `future` is done. Raises Stuck if that cannot come, or not by `limit_ns`."""
+        """Run the whole cluster until `future` is done. Raises Stuck if that cannot happen, or not by `limit_ns`."""
         task = asyncio.ensure_future(future, loop=self)
         while not task.done():
             late = limit_ns is not None and (self.scheduler.next_ns() or 0) > limit_ns
@@ -184,7 +184,7 @@ class SimLoop(_Base):  # type: ignore[misc]
             self._handles[handle.number] = handle
             self._schedule(handle, when_ns, order)
         else:
-            killed_coroutines.bury(handle)
+            killed_coroutines.keep(handle)
         return handle
 
     def _schedule(self, handle: SimHandle, when_ns: int, order: int) -> None:
@@ -207,7 +207,7 @@ class SimLoop(_Base):  # type: ignore[misc]
             asyncio._set_running_loop(before)
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Asked for by asyncio's handles."""
+        """Called by asyncio's handles."""
         assert isinstance(handle, SimHandle)
         self._handles.pop(handle.number, None)
 

@@ -1,7 +1,7 @@
-"""One host: a disk that outlives processes, and at most one process, which is a production node on its own loop.
+"""One host: a disk that outlives processes, and at most one process, a production node on its own loop.
 
-A kill drops the process: no coroutine resumes, no `finally` runs (DESIGN 12). A power cut does so too, silences the
-network and loses what was not synced. A start is a new incarnation on the same disk.
+A kill drops the process: no coroutine resumes and no `finally` runs (DESIGN 12). A power cut does the same, silences
+the network, and loses unsynced data. A start creates a new incarnation on the same disk.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _SYNC_MIN_NS, _SYNC_EXTRA_NS = 100_000, 400_000
 
 OnTouch = Callable[[], None]
 OnDisk = Callable[["Machine", str, str], None]  # machine, kind of operation, path
-OnDeath = Callable[["Machine", str], None]  # machine, why
+OnDeath = Callable[["Machine", str], None]  # machine, reason
 
 
 class WatchedLoop(SimLoop):
-    """Calls `on_touch` after each step of its node: nothing of a node changes but in a step of its loop."""
+    """Calls `on_touch` after each step of its node. A node changes only in a step of its loop."""
 
     on_touch: OnTouch
 
@@ -63,11 +63,11 @@ class Machine:
         on_disk: OnDisk,
         on_death: OnDeath,
     ) -> None:
-        """on_touch: after each step of the process. on_death: it ended by itself."""
+        """on_touch: called after each step of the process. on_death: called when it ends itself."""
         self.host, self.config = host, config_of(host, lane)
         self.clock = SimClock(scheduler)
         self.disk = SimDisk(trace=self._on_disk, latency=self._latency)
-        self.slow_sync_ns = 0  # added to each sync: a gray disk
+        self.slow_sync_ns = 0  # added to each sync: a slow disk
         self.life = 0
         self.loop: WatchedLoop | None = None
         self.node: Node | None = None
@@ -116,7 +116,7 @@ class Machine:
         loop.create_task(self._run(loop), name="node")
 
     def stop(self) -> None:
-        """SIGTERM: a controlled shutdown, after which the process ends."""
+        """SIGTERM: a controlled shutdown, then the process ends."""
         if self.alive and not self.paused and self.node is not None:
             assert self.loop is not None
             self.loop.create_task(self._stop(self.loop, self.node), name="stop")
@@ -131,7 +131,7 @@ class Machine:
         self.node = None
 
     def power_cut(self) -> None:
-        """The machine is off; `start` switches it on."""
+        """Switch the machine off; `start` switches it on."""
         if not self.has_power:
             return
         self._scheduler.record(self.host, "power-cut")
@@ -204,7 +204,7 @@ class Machine:
         )
 
     def _ends(self, loop: SimLoop, why: str) -> None:
-        """Fail-stop. What of this step still runs finds a dead loop."""
+        """Fail-stop. The rest of the current step runs on a dead loop."""
         if loop is self.loop and loop.alive:
             self._scheduler.record(self.host, "crash")
             self.kill()

@@ -1,4 +1,4 @@
-"""What travels on the simulated network."""
+"""A message on the simulated network."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ CLIENT, SERVER = "client", "server"  # the two sides of a session
 class Phase(Enum):
     REQUEST = "request"
     RESPONSE = "response"
-    CANCEL = "cancel"  # the caller of a unary request has left
+    CANCEL = "cancel"  # the caller of a unary request no longer waits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One request or answer, as bytes: nothing that two nodes could share.
+    """One request or answer as bytes, so that nodes cannot share objects.
 
-    number: of the unary call within its session; 0 for ordered ones, which are told apart by their order.
-    timeout_ms: what is left of a unary request's deadline when it is sent.
+    number: of the unary call in its session; 0 for ordered messages, which are identified by their order.
+    timeout_ms: the rest of a unary request's deadline when it is sent.
     """
 
     source: str
@@ -37,9 +37,9 @@ class Message:
 
 
 class Verdict(Enum):
-    """What an interceptor decides about a message before the link's own chance has its turn."""
+    """An interceptor's decision about a message, before the link's random faults."""
 
     PASS = "pass"
-    DROP = "drop"  # lost: silence for a unary call, the end of its session for an ordered one
-    HOLD = "hold"  # kept back until `Network.release_held`
-    TWICE = "twice"  # delivered two times; of unary requests only
+    DROP = "drop"  # lost: silence for a unary call; an ordered message breaks its session
+    HOLD = "hold"  # held until `Network.release_held`
+    TWICE = "twice"  # delivered twice; for unary requests only

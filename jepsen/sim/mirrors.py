@@ -1,4 +1,4 @@
-"""The logs of all machines as their disks hold them, and the truth about each log across machines."""
+"""The logs on the disks of all machines, and the committed truth of each log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Mirrors:
         self._findings = findings
         self._mirrors: dict[tuple[str, str], LogMirror] = {}  # by host and log
         self._truths: dict[str, LogTruth] = {}  # by log
-        self.cut: dict[str, None] = {}  # logs of which some disk may hold less than before; whoever looks clears it
+        self.cut: dict[str, None] = {}  # logs that may have become shorter on some disk; cleared by the reader
 
     def of(self, machine: Machine, log: str) -> LogMirror:
         """log: the name of its directory, `topic-0`."""
@@ -38,7 +38,7 @@ class Mirrors:
         return list(self._truths.values())
 
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
-        """An operation of a machine's disk is done."""
+        """A machine's disk has finished an operation."""
         if kind == "crash":
             for (host, log), mirror in self._mirrors.items():
                 if host == machine.host:

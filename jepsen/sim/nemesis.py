@@ -1,7 +1,7 @@
-"""Who makes things go wrong, and puts them right again: when, where and for how long is the seed's choice.
+"""Injects faults and undoes them. The seed decides when, where and for how long.
 
-Each strike is one function that does something and returns how to undo it. Undone are all of them at `heal`: what is
-left is a cluster without faults, of which liveness may be asked.
+Each strike is a function that injects a fault and returns its undo function. `heal` undoes all faults; after it the
+cluster must become healthy.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Undo = Callable[[], None]
 _ALTER_PARTITION = BY_REQUEST[AlterPartitionRequest].method.path
 _MAX_AT_ONCE = 4
 _DURATIONS_MS = (200, 800, 2_500, 6_000)
-_SCRIPTED_MS = (30_000,)  # a script ends by itself
+_SCRIPTED_MS = (30_000,)  # a script ends itself
 
 
 class Nemesis:
-    """strikes: how often each class of faults struck."""
+    """strikes: how often each kind of fault struck."""
 
     def __init__(self, cluster: SimCluster, plan: Plan) -> None:
         self.strikes: dict[str, int] = {}
@@ -81,7 +81,7 @@ class Nemesis:
             self._later(self._rng.randint(self._plan.min_gap_ms, self._plan.max_gap_ms), self._strike)
 
     def heal(self) -> None:
-        """End all faults and start what is down. Nothing strikes any more."""
+        """End all faults and start all stopped nodes. No fault strikes after this."""
         self._healed = True
         for number in list(self._active):
             self._undo(number)
@@ -119,7 +119,7 @@ class Nemesis:
         self._cluster.scheduler.call_later(delay_ms * NS_PER_MS, action)
 
     def _keep_up(self) -> None:
-        """After healing: whoever still stops (a controlled shutdown that was under way) is started again."""
+        """After healing, restart every node that still stops (because a controlled shutdown was in progress)."""
         for machine in self._all:
             self._up(machine)
         self._later(500, self._keep_up)
@@ -182,7 +182,7 @@ class Nemesis:
         return list(self._cluster.machines)
 
     def _cut(self, pairs: list[tuple[str, str]]) -> Undo:
-        """One way each. What another fault has cut as well is healed with the first of the two: a shorter fault."""
+        """Cut each pair in one direction. If another fault has cut the same link, the first undo heals it."""
         for source, destination in pairs:
             self._network.cut(source, destination)
 
@@ -282,7 +282,7 @@ class Nemesis:
     # --- aimed at replication ---
 
     def _hold_alter_partition(self) -> Undo:
-        """Proposals of a new ISR arrive late (N12); meanwhile the one who was to join may die."""
+        """AlterPartition requests arrive late (N12); the joining replica may die meanwhile."""
 
         def intercept(message: Message) -> Verdict:
             if message.path == _ALTER_PARTITION and message.phase is Phase.REQUEST and self._rng.random() < 0.5:
@@ -298,7 +298,7 @@ class Nemesis:
         return undo
 
     def _lagging_follower(self) -> Undo:
-        """One broker gets nothing from another; it leaves the ISR and has to catch up."""
+        """One broker gets nothing from another; it leaves the ISR and must catch up."""
         one, other = (machine.host for machine in self._rng.sample(self._cluster.brokers, 2))
         return self._cut([(one, other), (other, one)])
 

@@ -1,8 +1,8 @@
-"""The simulated network: hosts, links with faults, sessions, and who listens where.
+"""The simulated network: hosts, links with faults, sessions, and listeners.
 
-Every delay and every fault is drawn from one generator per link. Faults can be set per link and changed at any time:
-cut (either way), profiles (loss, duplicates, delay, hold), hosts without power, wrong refusals, and an interceptor that
-sees each message and decides (RELIABILITY 2.2). A cut is silence: no refusal, no reset.
+Every delay and fault is drawn from one generator per link. Faults can be set per link and changed at any time: cuts (in
+either direction), profiles (loss, duplicates, delay, hold), hosts without power, wrong refusals, and an interceptor
+that decides about each message (RELIABILITY 2.2). A cut link is silent: it neither refuses nor resets.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from jepsen.sim.session import Block, Pipe, Session
 from quorumlog.rpc.caller import Metadata
 from quorumlog.rpc.transport import Address
 
-KEEPALIVE_NS = 7 * NS_PER_S  # gRPC's keepalive time and timeout (grpc_options): a cut that lasts so long is noticed
+KEEPALIVE_NS = 7 * NS_PER_S  # gRPC's keepalive time and timeout (grpc_options): a cut of this length is detected
 _FIRST_FREE_PORT = 40_000
 
 Interceptor = Callable[[Message], Verdict]
 
 
 class Listening(Protocol):
-    """Who serves at an address."""
+    """A listener at an address."""
 
     def accept(self, session: Session, metadata: Metadata) -> None: ...
 
@@ -33,7 +33,7 @@ class Network:
     def __init__(self, scheduler: Scheduler, profile: LinkProfile | None = None) -> None:
         self.scheduler = scheduler
         self.intercept: Interceptor | None = None
-        self.wrong_refusals: dict[str, None] = {}  # hosts whose living processes a probe takes for dead
+        self.wrong_refusals: dict[str, None] = {}  # hosts that a probe takes for dead although they live
         self._profile = profile or LinkProfile()
         self._links: dict[tuple[str, str], Link] = {}
         self._listening: dict[Address, Listening] = {}
@@ -52,14 +52,14 @@ class Network:
         return self._links[key]
 
     def set_profile(self, profile: LinkProfile) -> None:
-        """For every link between two hosts, also those not used yet."""
+        """Set the profile of every link between two hosts, also of links not used yet."""
         self._profile = profile
         for (source, destination), link in self._links.items():
             if source != destination:
                 link.profile = profile
 
     def cut(self, source: str, destination: str) -> None:
-        """Nothing gets from source to destination any more; the other way is another link."""
+        """Cut the link from source to destination. The opposite direction is another link."""
         assert source != destination
         link = self.link(source, destination)
         if link.cut:
@@ -85,7 +85,7 @@ class Network:
             self.heal(source, destination)
 
     def power_off(self, host: str) -> None:
-        """The host is silent: no resets, no refusals. Whoever kills its processes does so after this."""
+        """The host becomes silent: no resets, no refusals. Kill its processes after this call."""
         self._without_power[host] = None
         for session in self._of_host(host):
             self.scheduler.call_later(KEEPALIVE_NS, session.tear)
@@ -97,13 +97,13 @@ class Network:
                 session.on_healed()
 
     def release_held(self) -> None:
-        """Send what the interceptor has kept back, in the order in which it was sent first."""
+        """Send the messages that the interceptor held, in their original order."""
         held, self._held = self._held, []
         for send in held:
             send()
 
     def repeat_held(self) -> None:
-        """Send what is kept back and keep it all the same: it arrives once more with `release_held`. Unary only."""
+        """Send held messages and keep holding them: `release_held` sends them again. For unary messages only."""
         for send in list(self._held):
             send()
 
@@ -121,14 +121,14 @@ class Network:
         self._listening[address] = listening
 
     def stop_listening(self, address: Address, listening: Listening) -> None:
-        """No effect where another one listens by now."""
+        """No effect if another listener has the address."""
         if self._listening.get(address) is listening:
             del self._listening[address]
 
     def connect(
         self, source: str, address: Address, metadata: Metadata, on_result: Callable[[Session | None], None]
     ) -> None:
-        """`on_result(None)`: refused. Never called where the network is silent."""
+        """`on_result(None)`: refused. Not called if the network is silent."""
 
         def arrive() -> None:
             listening = self._listening.get(address)
@@ -143,11 +143,11 @@ class Network:
     # ---- sending, for sessions
 
     def send_control(self, source: str, destination: str, arrive: Callable[[], None], pipe: Pipe | None = None) -> None:
-        """What kernels tell each other: lost on a cut link only."""
+        """A message between kernels: lost only on a cut link."""
         if self._silent(source, destination):
             return
         when_ns = self.scheduler.now_ns + self.link(source, destination).delay_ns(0)
-        self.scheduler.call_at(_behind(pipe, when_ns), arrive)
+        self.scheduler.call_at(_after(pipe, when_ns), arrive)
 
     def send_unary(self, message: Message, arrive: Callable[[], None]) -> None:
         verdict = self._verdict(message)
@@ -197,7 +197,7 @@ class Network:
             self._record(message, message.name)
             arrive()
 
-        self.scheduler.call_at(_behind(pipe, self.scheduler.now_ns + delay_ns), at_the_other_end)
+        self.scheduler.call_at(_after(pipe, self.scheduler.now_ns + delay_ns), at_the_other_end)
 
     def _record(self, message: Message, kind: str) -> None:
         self.scheduler.record(f"{message.source}>{message.destination}", kind.replace(" ", "-"), message.data)
@@ -227,8 +227,8 @@ class Network:
                 session.tear()
 
 
-def _behind(pipe: Pipe | None, when_ns: int) -> int:
-    """`when_ns`, or when the last message of this pipe arrives if that is later."""
+def _after(pipe: Pipe | None, when_ns: int) -> int:
+    """`when_ns`, or the arrival of this pipe's last message if that is later."""
     if pipe is None:
         return when_ns
     pipe.last_ns = max(pipe.last_ns, when_ns)

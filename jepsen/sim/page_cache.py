@@ -1,9 +1,9 @@
-"""Files and directories as a machine's memory sees them, beside what its disk would still hold after a power cut.
+"""Files and directories as a machine's memory sees them, and as the disk would hold them after a power cut.
 
-A file: `current` is what every reader sees, `durable` what survives; between them lie the writes and truncations
-since the last sync. A power cut keeps none of them, all, a prefix whose last write is torn, or any subset of sectors: a
-kernel promises no order among unsynced pages. A directory: names changed since its last sync survive as a prefix of
-their order, as a journalled file system keeps them.
+A file: readers see `current`; `durable` survives a power cut; the difference is the writes and truncations since the
+last sync. A power cut keeps none of these, all, a prefix with a torn last write, or any subset of sectors, because a
+kernel guarantees no order among unsynced pages. A directory: of the name changes since its last sync a prefix survives,
+as in a journalled file system.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-SECTOR_BYTES = 512  # the unit that a disk writes or does not write
+SECTOR_BYTES = 512  # a disk writes a sector completely or not at all
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Bytes put at a position, not yet synced."""
+    """An unsynced write of bytes at a position."""
 
     position: int
     data: bytes
@@ -24,7 +24,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """The size set, not yet synced."""
+    """An unsynced change of the size."""
 
     size: int
 
@@ -33,7 +33,7 @@ Change = Write | Truncate
 
 
 def apply_change(content: bytearray, change: Change) -> None:
-    """Do to `content` what the file system does: a hole reads as zeroes."""
+    """Apply a change to `content` as the file system does: a hole reads as zeroes."""
     match change:
         case Write(position, data):
             if len(content) < position:
@@ -45,13 +45,13 @@ def apply_change(content: bytearray, change: Change) -> None:
 
 
 class FileNode:
-    """One file's bytes, whatever names point to it."""
+    """One file's bytes, independent of its names."""
 
     def __init__(self) -> None:
         self.current = bytearray()
         self.durable = bytearray()
         self.pending: list[Change] = []  # in order; current == durable + pending, unless a sync has failed
-        self.sync_failed = False  # and memory was not dropped since
+        self.sync_failed = False  # True after a failed sync, until memory is dropped
 
     def change(self, change: Change) -> None:
         apply_change(self.current, change)
@@ -63,12 +63,12 @@ class FileNode:
         self.pending.clear()
 
     def fail_sync(self) -> None:
-        """What Linux does: the pages are marked clean, so memory still shows bytes that will never reach the disk."""
+        """As in Linux, the pages are marked clean, so memory still shows bytes that will never reach the disk."""
         self.pending.clear()
         self.sync_failed = True
 
     def drop_cached(self) -> bool:
-        """Memory shows what the disk holds and what is still to be written. True if it showed something else."""
+        """Drop cached pages: memory then shows the disk's content and pending writes. True if that changed it."""
         if not self.sync_failed:
             return False
         self.sync_failed = False
@@ -104,7 +104,7 @@ def _torn_prefix(pending: list[Change], rng: random.Random) -> list[Change]:
 
 
 def _sectors(change: Change, sector_bytes: int) -> list[Change]:
-    """A write cut at the sectors' borders; each piece reaches the disk whole or not at all."""
+    """A write split at sector boundaries; each piece reaches the disk completely or not at all."""
     if isinstance(change, Truncate):
         return [change]
     pieces: list[Change] = []
@@ -118,7 +118,7 @@ def _sectors(change: Change, sector_bytes: int) -> list[Change]:
 
 @dataclass(slots=True)
 class DirectoryNode:
-    """Names, as seen and as durable. `unsynced` holds what the names were after each change since the last sync."""
+    """Names, current and durable. `unsynced`: the names after each change since the last sync."""
 
     current: dict[str, Node] = field(default_factory=dict)
     durable: dict[str, Node] = field(default_factory=dict)

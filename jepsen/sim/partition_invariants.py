@@ -1,11 +1,11 @@
-"""What must hold for partitions after every step (RELIABILITY 1.3, 3.4), by names that mutants are judged by.
+"""Invariants of partitions, checked after every step (RELIABILITY 1.3, 3.4). Mutants are judged by their names.
 
 - high-watermark-on-disk: a leader's high watermark covers only what every member of its maximal ISR has synced.
-- committed-differs, committed-is-held: all who commit an offset commit the same bytes (truth.py).
-- partition-leader-completeness: a leader holds all that was ever committed, up to its own epoch: one that starts again
-  with old metadata believes in its old epoch until it learns of the newer ones, in which it has no say.
-- candidate-completeness: so does, synced, every member of the ISR and ELR in the committed metadata.
-- acked-is-durable: what a producer was told with acks=all is synced on min.insync.replicas disks.
+- committed-differs, committed-is-held: all nodes that commit an offset commit the same bytes (truth.py).
+- partition-leader-completeness: a leader holds everything ever committed, up to its own epoch. A leader that restarts
+  with old metadata keeps its old epoch until it learns of newer ones, in which it cannot commit anything.
+- candidate-completeness: every member of the ISR and ELR in the committed metadata holds all of it too, synced.
+- acked-is-durable: a record acknowledged with acks=all is synced on min.insync.replicas disks.
 
 All topics here are `durability=synced` with min.insync.replicas 2 and without unclean elections.
 """
@@ -27,7 +27,7 @@ MIN_ISR = 2
 
 @dataclass(slots=True)
 class _Known:
-    """What one replica of one process showed last."""
+    """The last seen state of one replica in one process."""
 
     high_watermark: Offset = 0
     led: Epoch = -1
@@ -35,7 +35,8 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _Suspicion:
-    """A candidate that lacks something, unless metadata up to `offset`, committed already, says that it is none."""
+    """A candidate lacks committed records. It is a violation unless metadata below `offset`, which is committed
+    already, removes the candidate."""
 
     log: str
     node_id: NodeId
@@ -43,7 +44,7 @@ class _Suspicion:
 
 
 class PartitionInvariants:
-    """leader_changes: how often a replica took up leadership."""
+    """leader_changes: how often a replica became leader."""
 
     def __init__(self, brokers: list[Machine], mirrors: Mirrors, findings: Findings) -> None:
         self._brokers = {machine.node_id: machine for machine in brokers}
@@ -57,7 +58,7 @@ class PartitionInvariants:
         self.isr_changes = 0
 
     def after(self, machine: Machine) -> None:
-        """After a step of this broker's process."""
+        """Called after each step of this broker's process."""
         node = machine.node
         if node is None or node.broker is None:
             return
@@ -78,7 +79,7 @@ class PartitionInvariants:
                 self._on_high_watermark(machine, replica)
 
     def on_image(self, image: Image, metadata_end: Offset) -> None:
-        """The newest committed image. metadata_end: what is committed by now, published or not."""
+        """image: the newest committed one. metadata_end: end of the committed metadata, published or not."""
         self._metadata_end, self._image_offset = metadata_end, image.offset
         for topic in image.sorted_topics():
             for index, partition in topic.sorted_partitions():
@@ -95,7 +96,7 @@ class PartitionInvariants:
         self._metadata_end = metadata_end
 
     def on_acked(self, log: str, offset: Offset, value: bytes) -> None:
-        """A producer was told, with acks=all, that this record is at this offset."""
+        """A producer got an acknowledgement, with acks=all, for this record at this offset."""
         holders = []
         for machine in self._brokers.values():
             mirror = self._mirrors.of(machine, log)
@@ -103,7 +104,7 @@ class PartitionInvariants:
                 holders.append(machine.host)
         if len(holders) < MIN_ISR:
             what = f"{value.decode()} was acknowledged at {offset} of {log}"
-            self._findings.broken("acked-is-durable", f"{what} and is on the disks of {holders} only")
+            self._findings.broken("acked-is-durable", f"{what} but is only on the disks of {holders}")
 
     # --- one replica ---
 
@@ -112,7 +113,7 @@ class PartitionInvariants:
         truth, epoch = self._mirrors.truth(replica.name), replica.core.leader_epoch
         if not truth.is_seen_by(self._mirrors.of(machine, replica.name), epoch):
             what = f"{machine.host} leads {replica.name} in epoch {epoch}"
-            lacks = f"without what was committed up to {truth.end_of(epoch)}"
+            lacks = f"without the records committed up to {truth.end_of(epoch)}"
             self._findings.broken("partition-leader-completeness", f"{what} {lacks}")
 
     def _on_high_watermark(self, machine: Machine, replica: Replica) -> None:
@@ -132,13 +133,13 @@ class PartitionInvariants:
             mirror = self._mirrors.of(self._brokers[member], replica.name)
             if mirror.durable_end() < core.high_watermark or mirror.chain_at(core.high_watermark) != chain:
                 what = f"{machine.host} commits {replica.name} up to {core.high_watermark}"
-                held = f"{self._brokers[member].host}, in sync, has synced up to {mirror.durable_end()}"
+                held = f"{self._brokers[member].host}, in the ISR, has synced up to {mirror.durable_end()}"
                 self._findings.broken("high-watermark-on-disk", f"{what}; {held}")
 
     # --- candidates ---
 
     def check_candidates(self, log: str) -> None:
-        """To be called whenever candidates, commits or disks may have changed."""
+        """Call whenever candidates, commits or disks may have changed."""
         partition = self._registrations.get(log)
         if partition is None:
             return
@@ -151,11 +152,11 @@ class PartitionInvariants:
         if suspicion.node_id not in _candidates(partition) or self._holds(suspicion.node_id, suspicion.log):
             return
         if self._image_offset < suspicion.offset:
-            self._suspicions.append(suspicion)  # who is a candidate by now is committed, and nobody has published it
+            self._suspicions.append(suspicion)  # newer candidates are committed, but no node has published them yet
             return
         host, end = self._brokers[suspicion.node_id].host, self._mirrors.truth(suspicion.log).end
         what = f"{host} may lead {suspicion.log} (ISR {partition.isr}, ELR {partition.eligible_leader_replicas})"
-        self._findings.broken("candidate-completeness", f"{what} and lacks what was committed up to {end}")
+        self._findings.broken("candidate-completeness", f"{what} but lacks records committed up to {end}")
 
     def _holds(self, node_id: NodeId, log: str) -> bool:
         return self._mirrors.truth(log).is_held_by(self._mirrors.of(self._brokers[node_id], log))

@@ -1,7 +1,7 @@
-"""Which faults a simulation may inject: drawn per seed (swarm testing), or named for a purpose.
+"""The faults that a simulation may inject: drawn per seed (swarm testing), or by a named profile.
 
-A swarm leaves out each class of faults with probability 1/2: combinations of few faults reach states that a mixture of
-all hides (RELIABILITY 5.4). Profiles aim at one mechanism; when they strike is still the seed's choice.
+A swarm omits each kind of fault with probability 1/2, because a few faults together reach states that a mixture of all
+faults hides (RELIABILITY 5.4). A profile aims at one mechanism; the seed still decides when its faults strike.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NETWORK = (
 )
 OTHER = ("slow-disk", "wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
 SCRIPTED = ("fenced-joiner", "stale-proposal", "rival-candidates")  # aimed.py, rivals.py
-ALL_FAULTS = (*PROCESS, *NETWORK, *OTHER, *SCRIPTED)  # of the swarm; "failing-disk" has a profile of its own
+ALL_FAULTS = (*PROCESS, *NETWORK, *OTHER, *SCRIPTED)  # of the swarm; "failing-disk" has its own profile
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "calm": (),
@@ -42,7 +42,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """faults: classes that may strike. min_gap_ms, max_gap_ms: between two strikes."""
+    """faults: kinds that may strike. min_gap_ms, max_gap_ms: time between two strikes."""
 
     name: str
     faults: tuple[str, ...]
@@ -56,7 +56,7 @@ class Plan:
 
     @classmethod
     def of(cls, profile: str, rng: random.Random) -> Plan:
-        """Raises KeyError for a profile that does not exist."""
+        """Raises KeyError for an unknown profile."""
         if profile == "swarm":
             return cls.swarm(rng)
         return cls(name=profile, faults=PROFILES[profile], max_gap_ms=2_500)

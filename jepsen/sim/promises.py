@@ -1,10 +1,9 @@
-"""Persist before send: when a message leaves, what it promises must be on disk already (RELIABILITY 3.3).
+"""Persist before send: when a message leaves, its promise must be on disk already (RELIABILITY 3.3).
 
-Looks at the bytes on the wire, decoded by the production codec, and at the disk of the host that sends them:
-
-- persist-before-vote: a granted vote names a candidate that a power cut would not make this voter forget.
-- vote-told-twice: nobody tells two candidates of one epoch that it votes for them.
-- sync-before-quorum-fetch, sync-before-replica-fetch: a fetch acknowledges nothing that is not synced.
+Checks the bytes on the wire, decoded by the production codec, against the disk of the sending host:
+- persist-before-vote: a power cut would not make the voter forget a vote that it grants.
+- vote-told-twice: no voter grants its vote to two candidates of one epoch.
+- sync-before-quorum-fetch, sync-before-replica-fetch: a fetch acknowledges only synced records.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ STATE_PATH = f"{METADATA_LOG}/{QUORUM_STATE_NAME}"
 class Promises:
     def __init__(self, machines: dict[str, Machine], mirrors: Mirrors, findings: Findings) -> None:
         self._machines, self._mirrors, self._findings = machines, mirrors, findings
-        self._asked: dict[tuple[str, str, int], list[VoteRequest]] = {}  # by candidate, voter and number of the call
+        self._asked: dict[tuple[str, str, int], list[VoteRequest]] = {}  # by candidate, voter and call number
         self._told: dict[tuple[str, Epoch], NodeId] = {}
         self.votes_granted = 0
 
@@ -63,7 +62,7 @@ class Promises:
         elif message.phase is Phase.RESPONSE:
             response = _VOTE.codec.decode_response(message.data)
             asked = self._asked.get((message.destination, message.source, message.number), [])
-            # A restarted candidate counts its calls anew: where any of them was a pre-vote, nothing was promised.
+            # A restarted candidate reuses call numbers. If any request was a pre-vote, nothing was promised.
             if response.vote_granted and asked and not any(request.pre_vote for request in asked):
                 self._on_granted(message.source, response.leader_epoch, NODES[message.destination])
 
@@ -82,7 +81,7 @@ class Promises:
 
     def _on_quorum_fetch(self, message: Message) -> None:
         if message.source not in CONTROLLERS:
-            return  # an observer acknowledges nothing
+            return  # an observer's fetch acknowledges nothing
         request = _QUORUM_FETCH.codec.decode_request(message.data)
         mirror = self._mirrors.of(self._machines[message.source], METADATA)
         if mirror.durable_end() < request.fetch_offset:
@@ -104,7 +103,7 @@ class Promises:
 
 
 def durable_state(machine: Machine) -> QuorumState:
-    """What a power cut would leave of a voter's promises. A file that cannot be read promises nothing."""
+    """The voter's state after a power cut now. An unreadable file promises nothing."""
     content = file_at(machine.disk, STATE_PATH, durable=True)
     try:
         return QuorumState() if content is None else decode_quorum_state(STATE_PATH, content)

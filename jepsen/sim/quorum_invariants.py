@@ -1,4 +1,4 @@
-"""What must hold in the quorum after every step (RELIABILITY 3.2, 3.3), by names that mutants are judged by.
+"""Invariants of the quorum, checked after every step (RELIABILITY 3.2, 3.3). Mutants are judged by their names.
 
 Reads the core's description and the disks below it; changes neither.
 """
@@ -18,7 +18,7 @@ from quorumlog.ids import Epoch, NodeId, Offset
 
 @dataclass(slots=True)
 class _Known:
-    """What one process showed last."""
+    """The last seen state of one process."""
 
     life: int = 0
     epoch: Epoch = -1
@@ -29,7 +29,7 @@ class _Known:
 
 
 class QuorumInvariants:
-    """leaders: who led each epoch. image: the newest committed one that anybody has published."""
+    """leaders: the leader of each epoch. image: the newest committed image that any node has published."""
 
     def __init__(
         self, machines: list[Machine], controllers: list[Machine], mirrors: Mirrors, findings: Findings
@@ -38,7 +38,7 @@ class QuorumInvariants:
         self._truth = mirrors.truth(METADATA)
         self._known = {machine.host: _Known() for machine in machines}
         self.leaders: dict[Epoch, NodeId] = {}
-        self._votes: dict[tuple[str, Epoch], VoterKey] = {}  # durable ones, by host and epoch
+        self._votes: dict[tuple[str, Epoch], VoterKey] = {}  # durable votes, by host and epoch
         self._durable_epochs: dict[str, Epoch] = {}
         self._hashes: dict[Offset, tuple[int, str]] = {0: (EMPTY.state_hash, "nobody")}
         self.image = EMPTY
@@ -48,7 +48,7 @@ class QuorumInvariants:
         return self._truth.end
 
     def after(self, machine: Machine) -> None:
-        """After a step of this machine's process."""
+        """Called after each step of this machine's process."""
         node = machine.node
         if node is None or node.driver is None:
             return

@@ -1,7 +1,7 @@
-"""A fault with a story: two candidates of one epoch, and a voter that hears both at once.
+"""A scripted fault: two candidates of one epoch, and a voter that gets both requests at once.
 
-Chance alone seldom makes a tie: pre-votes, jitter and ranks are there to prevent it. So the leader dies and comes back
-as a voter, and requests for votes (pre-votes pass) are kept back until two have asked in one epoch.
+A tie is rare by chance, because pre-votes, jitter and ranks prevent it. So the leader dies and returns as a voter, and
+vote requests (not pre-votes) are held until two candidates have asked in one epoch.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One simulation from a seed: faults for a while, then everything healed, then the verdict.
+"""One simulation from a seed: faults for a while, then healing, then the verdict.
 
-Safety phase: clients work while the nemesis strikes; invariants are checked after every step and the first broken one
-ends the run. Liveness phase: all faults are over, and the cluster must become whole by itself, take a record in every
-partition and give back all that it ever acknowledged.
+Safety phase: clients work while the nemesis strikes. Invariants are checked after every step, and the first violation
+ends the run. Liveness phase: all faults are undone; the cluster must become healthy by itself, accept a record in every
+partition, and return everything that it ever acknowledged.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from jepsen.sim.workload import Workload
 
 START_S = 20  # for the first leader, registrations and the first topic
 HEALING_S = 90
-_ACKED_PER_S_MIN = 0.5  # a run in which hardly anything was acknowledged proves nothing
+_ACKED_PER_S_MIN = 0.5  # a run with fewer acknowledgements proves nothing
 
 
 class Verdict(Enum):
     VALID = "VALID"
     INVALID = "INVALID"
-    VACUOUS = "VACUOUS"  # nothing is wrong, because hardly anything happened
+    VACUOUS = "VACUOUS"  # nothing is wrong, but hardly anything happened
 
 
 @dataclass(slots=True, kw_only=True)
 class Result:
-    """wire: the one that data travelled by. steps: of the scheduler.
+    """wire: the transport of the data. steps: of the scheduler.
 
-    exercised: what happened and how often; a fault that never struck is 0.
+    exercised: what happened, and how often; 0 for a fault that never struck.
     """
 
     seed: int
@@ -58,14 +58,14 @@ class Result:
 
 
 def run(seed: int, *, profile: str = "swarm", seconds: int = 60, trace: TextIO | None = None) -> Result:
-    """seconds: virtual, of the safety phase. The garbage collector is off: finalizers would run when they like."""
+    """seconds: virtual, of the safety phase. The garbage collector is off, because it runs finalizers at any time."""
     gc.collect()
     gc.disable()
     simulation = _Simulation(seed, profile, seconds, trace)
     try:
         return simulation.run()
     finally:
-        simulation.bury()
+        simulation.drop()
         killed_coroutines.empty()
         gc.enable()
 
@@ -99,8 +99,8 @@ class _Simulation:
             exercised=self._exercised(),
         )
 
-    def bury(self) -> None:
-        """It is over: let go of all processes without running anything of theirs."""
+    def drop(self) -> None:
+        """The simulation is over: drop all processes without running any of their code."""
         for machine in self.cluster.machines.values():
             if machine.loop is not None:
                 machine.loop.kill()
@@ -131,7 +131,8 @@ class _Simulation:
         if self.cluster.findings:
             return
         self._perform(self.workload.read_all(), "everything-can-be-read")
-        # Whose connection was lost just before the healing has left the ISR since, until that call has timed out.
+        # A follower whose connection broke just before the faults ended can drop out of the ISR until its call times
+        # out.
         self._until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
         self._for(2)
         if not self.cluster.findings:
@@ -143,15 +144,15 @@ class _Simulation:
     def _for(self, seconds: float) -> None:
         until_ns = self.scheduler.now_ns + int(seconds * NS_PER_S)
         if not self.scheduler.run_while(lambda: not self.cluster.findings, until_ns):
-            self.scheduler.run_until(until_ns)  # nothing more is due by then
+            self.scheduler.run_until(until_ns)  # no event is left before that time
 
     def _until(self, condition: Callable[[], bool], limit_s: int, name: str) -> None:
-        """Liveness by name: `condition`, looked at every 10 ms, comes true within the limit."""
+        """A liveness property: `condition`, checked every 10 ms, must become true within the limit."""
         for _ in range(limit_s * 100):
             if condition() or self.cluster.findings:
                 return
             self._for(0.01)
-        self.cluster.findings.broken(name, f"not within {limit_s} s; {self.cluster.ailments()}")
+        self.cluster.findings.broken(name, f"not within {limit_s} s; {self.cluster.problems()}")
 
     def _perform(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = self.workload.loop.create_task(work)

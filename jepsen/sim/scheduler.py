@@ -1,8 +1,8 @@
-"""Virtual time: one queue of things to do for the whole simulated cluster.
+"""Virtual time: one queue of events for the whole simulated cluster.
 
-Time is an integer of nanoseconds and moves only when nothing is left to do at its present value. Equal times run in
-the order in which they were asked for. Randomness comes as one generator per concern, derived from the seed and the
-concern's name, so that a draw added in one place reshuffles no other (RELIABILITY 6.5, 41).
+Time is an integer of nanoseconds and advances only when no event is left at the current time. Events at the same time
+run in the order in which they were scheduled. Each concern has its own random generator, derived from the seed and the
+concern's name, so that a new draw in one place does not change the others (RELIABILITY 6.5, 41).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 
 _SEED_BYTES = 16
-_CANCELLED_KEPT = 1_000  # cancelled timers are swept when they are more than these and half of all
+_CANCELLED_KEPT = 1_000  # cancelled timers are removed when there are more than these and they are half of all
 
 
 class Timer:
-    """Something that is to happen once. `when_ns` is virtual time."""
+    """An event that will happen once. `when_ns` is virtual time."""
 
     __slots__ = ("_scheduler", "function", "sequence", "when_ns")
 
@@ -32,7 +32,7 @@ class Timer:
         self.function: Callable[[], None] | None = function  # None: done or cancelled
 
     def cancel(self) -> None:
-        """Idempotent, and harmless after it has happened."""
+        """Idempotent. No effect after the event has happened."""
         if self.function is not None:
             self.function = None
             self._scheduler.on_cancelled()
@@ -42,23 +42,23 @@ class Timer:
 
 
 class Scheduler:
-    """Not re-entrant: what runs may ask for more, and must not run the scheduler."""
+    """Not re-entrant: an event may schedule others, but must not run the scheduler."""
 
     def __init__(self, seed: int, trace: Trace | None = None) -> None:
         self.seed = seed
         self.now_ns = 0
-        self.steps = 0  # how many things have been done
+        self.steps = 0  # number of events so far
         self.trace = trace or Trace()
         self._later: list[Timer] = []
-        # What is due now, asked for now: all of it comes behind whatever `_later` still holds for this time, because
-        # that was asked for earlier.
+        # Events scheduled now for now. They run after the events that `_later` still has for this time, because those
+        # were scheduled earlier.
         self._now: deque[Timer] = deque()
         self._sequence = 0
         self._cancelled = 0
         self._running = False
 
     def rng(self, name: str) -> random.Random:
-        """A fresh generator for one concern: `net/a/b`, `disk/a`. The same name gives the same numbers again."""
+        """A new generator for one concern, such as `net/a/b` or `disk/a`. The same name gives the same numbers."""
         digest = hashlib.blake2b(f"{self.seed}/{name}".encode(), digest_size=_SEED_BYTES).digest()
         return random.Random(int.from_bytes(digest, "big"))
 
@@ -66,7 +66,7 @@ class Scheduler:
         self.trace.record(self.now_ns, node, kind, payload)
 
     def call_at(self, when_ns: int, function: Callable[[], None]) -> Timer:
-        """Do it at `when_ns`, or now if that has passed."""
+        """Schedule an event at `when_ns`, or now if that has passed."""
         assert type(when_ns) is int, when_ns
         self._sequence += 1
         timer = Timer(self, max(when_ns, self.now_ns), self._sequence, function)
@@ -81,14 +81,14 @@ class Scheduler:
         return self.call_at(self.now_ns + delay_ns, function)
 
     def next_ns(self) -> int | None:
-        """When the next thing is due; None: nothing is left."""
+        """When the next event is due; None if no event is left."""
         self._drop_cancelled()
         if self._now:
             return self.now_ns
         return self._later[0].when_ns if self._later else None
 
     def step(self) -> bool:
-        """Do the next thing, moving time to it if need be. False: nothing is left."""
+        """Run the next event, advancing time if necessary. False if no event is left."""
         assert not self._running, "the scheduler runs already"
         self._drop_cancelled()
         if self._later and (not self._now or self._later[0].when_ns == self.now_ns):
@@ -104,7 +104,7 @@ class Scheduler:
         return True
 
     def run_until(self, when_ns: int) -> None:
-        """Do all that is due up to and including `when_ns`; then it is `when_ns`."""
+        """Run all events due up to and including `when_ns`, then set the time to `when_ns`."""
         assert when_ns >= self.now_ns
         while (due_ns := self.next_ns()) is not None and due_ns <= when_ns:
             self.step()
@@ -114,7 +114,7 @@ class Scheduler:
         self.run_until(self.now_ns + delay_ns)
 
     def run_while(self, condition: Callable[[], bool], until_ns: int) -> bool:
-        """Go on while `condition()` holds. False: it still held when the time was up or nothing was left."""
+        """Run events while `condition()` holds. False if it still held at `until_ns`, or when no event was left."""
         while condition():
             due_ns = self.next_ns()
             if due_ns is None or due_ns > until_ns:

@@ -1,9 +1,9 @@
-"""One simulated TCP connection: two ends, bytes in between, and how each end learns that the other is gone.
+"""One simulated TCP connection: two ends, bytes between them, and how each end learns that the other is gone.
 
 1. Ordered messages and the end of a session keep their order in each direction; unary messages may overtake.
-2. What arrives at an end that is gone is answered with a reset, as a kernel does for a process that died.
-3. A lost ordered message breaks the session. On a cut link it is not lost but late (TCP sends it again), unless the
-   cut outlasts keepalive, which breaks the session on both sides.
+2. A message that arrives at a closed end is answered with a reset, as a kernel does for a dead process.
+3. A lost ordered message breaks the session. On a cut link it is only delayed (TCP sends it again), unless the cut
+   outlasts keepalive, which breaks the session on both sides.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
 
 class End(Protocol):
-    """One side's owner. Both methods are called as the network, outside of any node's loop."""
+    """The owner of one side. The network calls both methods, outside of any node's loop."""
 
     def on_message(self, message: Message) -> None: ...
 
     def on_broken(self) -> None:
-        """Called once, unless this end was closed by its own side first."""
+        """Called once, unless its own side closed this end first."""
 
 
 class Block(Enum):
-    """Why a pipe lets nothing out."""
+    """Why a pipe is blocked."""
 
     SILENCE = "silence"  # until the link is healed
     HELD = "held"  # until the interceptor's messages are released
 
 
 class Pipe:
-    """The order of one direction of one session."""
+    """The order of messages in one direction of one session."""
 
     def __init__(self) -> None:
-        self.last_ns = 0  # nothing may arrive earlier
+        self.last_ns = 0  # no message may arrive earlier
         self.blocked: Block | None = None
-        self.waiting: deque[Callable[[], None]] = deque()  # to be sent when it is blocked no more
+        self.waiting: deque[Callable[[], None]] = deque()  # sent when the pipe is unblocked
 
 
 class Session:
@@ -50,8 +50,8 @@ class Session:
         self._network = network
         self._hosts = {CLIENT: client_host, SERVER: server_host}
         self._ends: dict[str, End | None] = {CLIENT: None, SERVER: None}
-        self._gone: dict[str, None] = {}  # sides that were there, or were meant to be, and are no more
-        self._pipes = {CLIENT: Pipe(), SERVER: Pipe()}  # by the side that sends
+        self._gone: dict[str, None] = {}  # sides that were closed, or will never be attached
+        self._pipes = {CLIENT: Pipe(), SERVER: Pipe()}  # by sending side
 
     def attach(self, side: str, end: End) -> None:
         self._ends[side] = end
@@ -67,7 +67,7 @@ class Session:
         return len(self._gone) == len(self._ends)
 
     def send(self, side: str, message: Message) -> None:
-        """Nothing is sent from an end that is closed."""
+        """A closed end sends nothing."""
         if self._ends[side] is None:
             return
         if message.ordered:
@@ -79,7 +79,7 @@ class Session:
         self._arrive(_other(side), message)
 
     def close(self, side: str) -> None:
-        """This side is done, or dead; the other side is told, if the network lets it be."""
+        """This side is done or dead. The other side is told, if the network allows it."""
         if self._ends[side] is None:
             return
         self._ends[side] = None
@@ -87,7 +87,7 @@ class Session:
         self.tell_closed(side)
 
     def end_unused(self, side: str) -> None:
-        """Close a side that nobody has been attached to."""
+        """Close a side to which no end was attached."""
         assert self._ends[side] is None
         self._gone[side] = None
         self.tell_closed(side)
@@ -103,19 +103,19 @@ class Session:
         self._in_order(side, send)
 
     def tear(self) -> None:
-        """Both ends find out by themselves, each on its side."""
+        """Both ends find out independently."""
         for side in (CLIENT, SERVER):
             self._break(side)
 
     def block(self, side: str, why: Block, again: Callable[[], None]) -> None:
-        """Nothing in order goes out from this side until `unblock`; then `again` is first."""
+        """Hold ordered messages from this side until `unblock`; then `again` is called first."""
         pipe = self._pipes[side]
         assert pipe.blocked is None
         pipe.blocked = why
         pipe.waiting.appendleft(again)
 
     def unblock(self, side: str, why: Block) -> None:
-        """No effect on what is blocked for another reason."""
+        """No effect if the pipe is blocked for another reason."""
         pipe = self._pipes[side]
         if pipe.blocked is not why:
             return
@@ -124,10 +124,10 @@ class Session:
             pipe.waiting.popleft()()
 
     def on_healed(self) -> None:
-        """Links are as they should be again: send what waited, and say what could not be said."""
+        """The link works again: send the waiting messages, and the notice of a closed end."""
         for side in (CLIENT, SERVER):
             self.unblock(side, Block.SILENCE)
-        if len(self._gone) == 1:  # else nobody is left, or both are there
+        if len(self._gone) == 1:  # otherwise both ends are gone, or both are attached
             for side in self._gone:
                 self.tell_closed(side)
 

@@ -1,4 +1,4 @@
-"""The simulated cluster's size and configuration: three controllers and three brokers, each on a host of its own."""
+"""The simulated cluster's size and configuration: three controllers and three brokers, each on its own host."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COMMON = {
 
 
 def config_of(host: str, lane: bool) -> NodeConfig:
-    """lane: clients and followers find the data lane where they knock; everybody speaks gRPC otherwise."""
+    """lane: client and replication listeners speak the lane; all other listeners speak gRPC."""
     listeners = [f"INTERNAL://{host}:{INTERNAL_PORT}"]
     if host in BROKERS:
         listeners.insert(0, f"CLIENT://{host}:{CLIENT_PORT}")

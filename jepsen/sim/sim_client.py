@@ -1,4 +1,4 @@
-"""The calling side of the simulated wire: `transport.Connection` over sessions."""
+"""The client side of the simulated transport: `transport.Connection` over sessions."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from quorumlog.rpc.transport import (
 
 
 class SimConnection:
-    """Connects when it is called; after its session broke the next call connects anew."""
+    """Connects on the first call. After its session broke, the next call connects again."""
 
     def __init__(self, network: Network, host: str, loop: SimLoop, address: Address, metadata: Metadata) -> None:
         self.address = address
         self._network, self._host, self._loop, self._metadata = network, host, loop, metadata
         self._session: Session | None = None
         self._connecting: asyncio.Future[None] | None = None  # fails with NotDelivered
-        self._streams: dict[str, OrderedCalls] = {}  # by path, of this session or the one that is being opened
-        self._answers: dict[int, asyncio.Future[bytes]] = {}  # of unary calls, by number
+        self._streams: dict[str, OrderedCalls] = {}  # by path; of the current session or of the one being opened
+        self._answers: dict[int, asyncio.Future[bytes]] = {}  # of unary calls, by call number
         self._next_number = 1
         self._closing = Closing()
         self.closed = False
@@ -46,7 +46,7 @@ class SimConnection:
         if self.closed:
             return _failed(NotDelivered(f"{call.method.name}: the connection to {self.address} is closed"))
         if len(data) > MAX_MESSAGE_BYTES_DEFAULT:
-            return _failed(NotDelivered(f"{call.method.name}: {len(data)} bytes are more than a message may have"))
+            return _failed(NotDelivered(f"{call.method.name}: {len(data)} bytes are above the limit of a message"))
         if call.ordered:
             return self._ordered(call, data, expects_answer(request), timeout_ms)
         return self._unary(call, data, timeout_ms)
@@ -60,7 +60,7 @@ class SimConnection:
         self._on_end(OutcomeUnknown("the connection was closed"))
 
     def abandon(self) -> None:
-        """What the kernel does when the process is gone: the peer is told, nobody here is."""
+        """The kernel's work after the process ended: the peer is told, this process is not."""
         if self._session is not None:
             self._session.close(CLIENT)
 
@@ -73,10 +73,10 @@ class SimConnection:
         self._loop.deliver(self._on_end, OutcomeUnknown(f"the connection to {self.address} broke"), self._session)
 
     def _connect(self) -> asyncio.Future[None]:
-        """The attempt that is under way, or a new one."""
+        """The current connection attempt, or a new one."""
         if self._connecting is None:
             attempt = self._connecting = self._loop.create_future()
-            attempt.add_done_callback(lambda done: done.exception())  # nobody may be waiting for it
+            attempt.add_done_callback(lambda done: done.exception())  # retrieved here, because it may have no waiter
             self._loop.call_later(CONNECT_TIMEOUT_MS_DEFAULT / 1000, self._on_connected, attempt, None, "no answer")
             self._network.connect(
                 self._host,
@@ -93,7 +93,7 @@ class SimConnection:
 
     def _on_connected(self, attempt: asyncio.Future[None], session: Session | None, failure: str) -> None:
         if attempt.done() or self.closed:
-            if session is not None:  # too late: nobody waits for it any more
+            if session is not None:  # too late: no caller waits any more
                 session.end_unused(CLIENT)
             return
         self._connecting = None
@@ -109,7 +109,7 @@ class SimConnection:
             self._flush(path)
 
     def _on_end(self, error: RpcError, session: Session | None = None) -> None:
-        """The session is over, or the attempt to open one is."""
+        """The session has ended, or the attempt to open one."""
         if session is not self._session and session is not None:
             return
         opened, self._session = self._session is not None, None
@@ -172,7 +172,7 @@ class SimConnection:
         except TimeoutError:
             raise OutcomeUnknown(f"{name}: no answer within {timeout_ms} ms") from None
         except DecodeError as error:
-            raise OutcomeUnknown(f"{name}: the answer cannot be read: {error}") from error
+            raise OutcomeUnknown(f"{name}: the response cannot be decoded: {error}") from error
         except asyncio.CancelledError:
             session.send(CLIENT, self._message(path, Phase.CANCEL, number=number))
             raise
@@ -184,10 +184,10 @@ class SimConnection:
             calls = self._streams.get(message.path)
             if calls is None or not calls.on_answer(message.data):
                 self.abandon()
-                self._on_end(OutcomeUnknown("the peer answered what nobody asked"))
+                self._on_end(OutcomeUnknown("the peer sent an answer without a request"))
             return
         answer = self._answers.get(message.number)
-        if answer is not None and not answer.done():  # else its time was up, or this is the second of two
+        if answer is not None and not answer.done():  # otherwise it timed out, or this is a duplicate
             answer.set_result(message.data)
 
     def _message(

@@ -1,4 +1,4 @@
-"""The serving side of the simulated wire. `Dispatch` and `OrderedAnswers` are the production's."""
+"""The server side of the simulated transport. `Dispatch` and `OrderedAnswers` are the production classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from quorumlog.rpc.ordered_answers import OrderedAnswers
 
 
 class SimServer:
-    """`transport.Server`. Connections are accepted by the host, also while its process is paused."""
+    """`transport.Server`. The host accepts connections, also while its process is paused."""
 
     def __init__(self, network: Network, loop: SimLoop, dispatch: Dispatch, on_crash: OnCrash) -> None:
         self.listener = dispatch.listener
@@ -38,7 +38,7 @@ class SimServer:
         await self._closers.close()
 
     def abandon(self) -> None:
-        """The process is gone: the host refuses, and resets what was open."""
+        """After the process ended: the host refuses connections and resets open ones."""
         self._network.stop_listening(self.listener.address, self)
         for end in self._ends.values():
             end.abandon()
@@ -65,7 +65,7 @@ class ServerEnd:
         self._context = dispatch.context(read_metadata(metadata))
         self._nursery = Nursery(on_crash)
         self._streams: dict[str, _Stream] = {}  # by path
-        self._unary: dict[int, asyncio.Task[None]] = {}  # by number; the later one where a request came twice
+        self._unary: dict[int, asyncio.Task[None]] = {}  # by number; of a duplicated request the later task
         self._over = False
 
     def on_message(self, message: Message) -> None:
@@ -78,7 +78,7 @@ class ServerEnd:
         self._session.close(SERVER)
 
     async def close(self) -> None:
-        """Cut off what is being handled. Idempotent."""
+        """Cancel the running handlers. Idempotent."""
         if self._over:
             return
         self._over = True
@@ -90,7 +90,7 @@ class ServerEnd:
         if self._over:
             return
         call = BY_PATH.get(message.path)
-        if call is None:  # a caller who speaks another protocol
+        if call is None:  # the caller uses another protocol
             self.abandon()
             self._on_over(self)
         elif message.phase is Phase.CANCEL:
@@ -105,7 +105,7 @@ class ServerEnd:
             self._unary[number].cancel()
 
     async def _handle(self, call: Call, message: Message) -> None:
-        """The caller's deadline is also the handler's, as with gRPC."""
+        """The caller's deadline is also the handler's, as in gRPC."""
         try:
             async with asyncio.timeout(message.timeout_ms / 1000):
                 answer = await self._dispatch.answer(self._context, call, message.data)
@@ -113,7 +113,7 @@ class ServerEnd:
             return
         finally:
             self._unary.pop(message.number, None)
-        assert answer.data is not None, "only ordered calls go without an answer"
+        assert answer.data is not None, "only ordered calls may have no answer"
         self._answer(message.path, answer.data, ordered=False, number=message.number)
 
     def _stream(self, call: Call) -> _Stream:
@@ -147,7 +147,7 @@ class ServerEnd:
 
 
 class _Stream:
-    """Requests that have arrived and that are not read while there is no room for them."""
+    """Requests that have arrived; they are read only while there is room for them."""
 
     def __init__(self, answers: OrderedAnswers) -> None:
         self._answers = answers

@@ -1,7 +1,7 @@
 """Simulated sockets: production's asyncio protocols over sessions, with `create_connection` and `create_server`.
 
-The data lane runs on them as it stands, frames, introduction, limits and all. TCP here keeps order, cuts what is
-written into pieces as it likes, and may break at any time; it neither loses nor repeats. A write never fills a buffer.
+The data lane runs on them unchanged, with frames, handshake and limits. This TCP keeps order, splits written data into
+arbitrary pieces, and may break at any time; it neither loses nor repeats data. A write never fills a buffer.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _INTRODUCTIONS = {
     HANDSHAKE_KEY: "SaslHandshake",
     AUTHENTICATE_KEY: "SaslAuthenticate",
 }
-LANE = "/lane/"  # before the name of an API, where a gRPC message has its service
-_CUT_IN_TWO = 0.1  # of what arrives
-_RESET = 0.5  # of the ends that the other side makes; the rest ends in order
+LANE = "/lane/"  # prefix of an API's name, in place of a gRPC service
+_CUT_IN_TWO = 0.1  # probability that arriving data is split
+_RESET = 0.5  # probability that the other side's end arrives as a reset, otherwise as EOF
 
 Factory = Callable[[], asyncio.BufferedProtocol]
 
 
 class SimSockets:
-    """One process's access to sockets; asked by its loop."""
+    """One process's sockets, used by its loop."""
 
     def __init__(self, network: Network, host: str, loop: SimLoop) -> None:
         self.network, self.host, self.loop = network, host, loop
@@ -49,7 +49,7 @@ class SimSockets:
         loop.on_kill(self._on_kill)
 
     async def connect(self, factory: Factory, address: Address) -> tuple[SimSocket, asyncio.BufferedProtocol]:
-        """Raises ConnectionRefusedError. Where the network is silent it waits for ever."""
+        """Raises ConnectionRefusedError. Waits for ever if the network is silent."""
         arrived: asyncio.Future[Session | None] = self.loop.create_future()
         self.network.connect(self.host, address, (), lambda session: self._arrived(arrived, session))
         session = await arrived
@@ -84,7 +84,7 @@ class SimSockets:
         self.loop.deliver(_settle, arrived, session)
 
     def _on_kill(self) -> None:
-        """What the kernel does when the process is gone: peers are told, nobody here is."""
+        """The kernel's work after the process ended: peers are told, this process is not."""
         for server in self._servers:
             server.close()
         for socket in list(self._open.values()):
@@ -94,12 +94,12 @@ class SimSockets:
 def _settle(arrived: asyncio.Future[Session | None], session: Session | None) -> None:
     if not arrived.done():
         arrived.set_result(session)
-    elif session is not None:  # who asked has given up
+    elif session is not None:  # the caller was cancelled
         session.end_unused(CLIENT)
 
 
 class SimSocketServer:
-    """What `create_server` gives: `sockets[0].getsockname()` tells the port."""
+    """The result of `create_server`: `sockets[0].getsockname()` returns the port."""
 
     def __init__(self, sockets: SimSockets, factory: Factory, address: Address) -> None:
         self.sockets = [self]
@@ -109,7 +109,7 @@ class SimSocketServer:
         return self._address.host, self._address.port
 
     def accept(self, session: Session, metadata: Metadata) -> None:
-        """By the host, as the network."""
+        """Called by the network, as the host."""
         socket = self._host_sockets.opened(session, SERVER, self._factory())
         self._host_sockets.loop.deliver(socket.made)
 
@@ -118,7 +118,7 @@ class SimSocketServer:
 
 
 class SimSocket(asyncio.Transport):
-    """One end of a connection: an asyncio transport to its protocol, an end to its session."""
+    """One end of a connection: an asyncio transport for its protocol, and an end of its session."""
 
     def __init__(
         self, sockets: SimSockets, number: int, session: Session, side: str, protocol: asyncio.BufferedProtocol
@@ -128,7 +128,7 @@ class SimSocket(asyncio.Transport):
         self._sockets, self._number, self._session, self._side = sockets, number, session, side
         self._loop: SimLoop = sockets.loop
         self._rng: random.Random = sockets.rng
-        self._received = bytearray()  # and not read
+        self._received = bytearray()  # not read by the protocol yet
         self._paused = self._closing = self._eof = False
         session.attach(side, self)
 
@@ -143,7 +143,7 @@ class SimSocket(asyncio.Transport):
         return default
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """There is no buffer."""
+        """No effect: there is no buffer."""
 
     def get_write_buffer_size(self) -> int:
         return 0
@@ -169,7 +169,7 @@ class SimSocket(asyncio.Transport):
         if not self._closing:
             self._close(None)
 
-    abort = close  # what was written is on its way already
+    abort = close  # written data has been sent already
 
     def abandon(self) -> None:
         self._session.close(self._side)
@@ -186,7 +186,7 @@ class SimSocket(asyncio.Transport):
 
     def _take(self, message: Message) -> None:
         if not message.path.startswith(LANE):
-            self.close()  # a gRPC client at the wrong door
+            self.close()  # a gRPC client at a lane listener
             return
         data = message.data
         if len(data) > 1 and self._rng.random() < _CUT_IN_TWO:
@@ -206,7 +206,7 @@ class SimSocket(asyncio.Transport):
                 self._close(None)
 
     def _fill(self) -> int:
-        """One read into the protocol's own buffer, of which nothing is kept. Bytes."""
+        """Copy received bytes into the protocol's buffer. Returns the number of bytes."""
         buffer = memoryview(self.protocol.get_buffer(-1))
         count = min(len(buffer), len(self._received))
         buffer[:count] = self._received[:count]
@@ -243,6 +243,6 @@ class SimSocket(asyncio.Transport):
 
 
 def _api_name(frame: bytes) -> str:
-    """Of a request, for the trace and for who watches the network."""
+    """Name of a request's API, for the trace and for interceptors."""
     key = int.from_bytes(frame[LENGTH_BYTES : LENGTH_BYTES + 2], "big")
     return BY_KEY[key].method.name if key in BY_KEY else _INTRODUCTIONS[key]

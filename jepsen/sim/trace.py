@@ -1,7 +1,7 @@
-"""What happened in a simulation, as one hash: the same seed must give the same one, in every process.
+"""The history of a simulation as one hash. The same seed must give the same hash in every process.
 
-A line is `<virtual ns> <node> <kind> <digest>`, the digest that of the payload (DESIGN 12). Lines can also be written
-to a file, to find where two runs part.
+A line is `<virtual ns> <node> <kind> <digest>`, with the digest of the payload (DESIGN 12). Lines can also be written
+to a file, to find where two runs diverge.
 """
 
 from __future__ import annotations

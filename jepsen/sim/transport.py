@@ -1,4 +1,4 @@
-"""The simulated network as a `transport.Transport`: production's codec, access checks and dispatch on virtual wires."""
+"""The simulated network as a `transport.Transport`, with production's codec, access checks and dispatch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OWN_HOST = ("", "0.0.0.0", "::", "127.0.0.1", "::1", "localhost")
 
 
 class SimTransport:
-    """One process's access to the network. A restarted process gets a new one, with its new loop."""
+    """One process's access to the network. A restarted process gets a new one for its new loop."""
 
     def __init__(
         self, network: Network, host: str, loop: SimLoop, identity: Identity | None = None, *, on_crash: OnCrash
@@ -83,7 +83,7 @@ class SimTransport:
         return await ask_who(self.connect(address, internal=True), remaining_ms)
 
     async def _accepted(self, address: Address) -> bool:
-        """Whether anybody listens there: a connection that is opened and closed."""
+        """Whether the address has a listener. Opens a connection and closes it."""
         result: asyncio.Future[bool] = self._loop.create_future()
 
         def on_result(session: Session | None) -> None:

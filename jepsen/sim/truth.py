@@ -1,7 +1,7 @@
-"""What one log of the cluster has committed, as somebody knows it who sees every disk at once.
+"""The committed content of one log of the cluster, known by looking at every disk at once.
 
-Log matching: the same (offset, epoch) always ends the same bytes. Committed once is committed for ever: whoever says
-that it has committed up to an offset must hold there what everybody else committed (RELIABILITY 3.3).
+Log matching: the same (offset, epoch) always ends the same bytes. What is committed once stays committed for ever: a
+node that commits up to an offset must hold the same bytes there as all other nodes that did (RELIABILITY 3.3).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from quorumlog.ids import Epoch, Offset
 class LogTruth:
     def __init__(self, name: str, findings: Findings) -> None:
         self.name = name
-        self.end: Offset = 0  # exclusive: committed on somebody's word
+        self.end: Offset = 0  # exclusive end of what some node has committed
         self._findings = findings
-        self._chains: dict[Offset, bytes] = {0: b""}  # of the committed batches, by end
-        self._ends: dict[Epoch, Offset] = {}  # of what is committed of each epoch, exclusive; epochs rise
-        self._seen: dict[tuple[Offset, Epoch], tuple[bytes, str]] = {}  # of every batch ever written: chain, where
+        self._chains: dict[Offset, bytes] = {0: b""}  # chains of committed batches, by end offset
+        self._ends: dict[Epoch, Offset] = {}  # exclusive end of the committed records of each epoch; epochs rise
+        self._seen: dict[tuple[Offset, Epoch], tuple[bytes, str]] = {}  # every batch ever written: chain, host
 
     @property
     def chain(self) -> bytes:
@@ -31,7 +31,7 @@ class LogTruth:
             self._findings.broken("log-matching", f"{what} differs between {known[1]} and {where}")
 
     def on_committed(self, mirror: LogMirror, high_watermark: Offset, where: str) -> None:
-        """`where` says that everything below is committed."""
+        """The node `where` claims that everything below is committed."""
         batch = mirror.batch_before(high_watermark)
         if batch is None:
             if high_watermark > 0:
@@ -51,20 +51,20 @@ class LogTruth:
         self.end = batch.end
 
     def is_held_by(self, mirror: LogMirror) -> bool:
-        """Everything committed lies on this disk, synced."""
+        """True if all committed records are on this disk, synced."""
         return mirror.durable_end() >= self.end and mirror.chain_at(self.end) == self.chain
 
     def is_seen_by(self, mirror: LogMirror, epoch: Epoch) -> bool:
-        """Everything committed of this epoch and of older ones lies there, but perhaps not synced."""
+        """True if all committed records of this epoch and older ones are in the log, perhaps not synced."""
         end = self.end_of(epoch)
         return mirror.chain_at(end) == self._chains[end]
 
     def end_of(self, epoch: Epoch) -> Offset:
-        """Where what is committed of this epoch and of older ones ends (exclusive)."""
+        """Exclusive end of the committed records of this epoch and older ones."""
         return max((end for of, end in self._ends.items() if of <= epoch), default=0)
 
     def _compare(self, batch: Batch, where: str) -> None:
         known = self._chains.get(batch.end)
         if known is not None and known != batch.chain:
             what = f"{where} commits {self.name} up to {batch.end}"
-            self._findings.broken("committed-differs", f"{what} with other bytes than others did")
+            self._findings.broken("committed-differs", f"{what} with other bytes than other nodes")

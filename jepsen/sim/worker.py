@@ -1,8 +1,8 @@
 """The simulated worker: a log directory's turns as events on virtual time.
 
-A turn is three events: the write phase runs; after as long as the disk says it took, its jobs are told; after as long
-as the last sync took, the sync phase runs and they are told again. A kill or a power cut between two events finds the
-turn half done, and nothing of it goes on.
+A turn is three events: the write phase runs; after the disk's latency its jobs are answered; after the duration of the
+last sync the sync phase runs and its jobs are answered again. A kill or a power cut between two events leaves the turn
+half done.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from storage.worker import (
 )
 from storage.writer import DirectoryWriter, Job, Outcome
 
-CallLater = Callable[[int, Callable[[], None]], None]  # delay in virtual nanoseconds, what then; equal times in order
+CallLater = Callable[[int, Callable[[], None]], None]  # delay in virtual ns, callback; equal times run in order
 
 
 class SimWorker:
@@ -40,10 +40,10 @@ class SimWorker:
         self._limits = limits or WorkerLimits()
         self._queue = JobQueue(self.path, self._limits)
         self._life = disk.life
-        self._busy = False  # between a turn's first event and its last
+        self._busy = False  # True from a turn's first event to its last
         self._closed = False
         self._reads = 0
-        self._sync_ns = 0  # how long the last sync took; the next one is waited for as long
+        self._sync_ns = 0  # duration of the last sync, and the delay before the next
 
     def submit(self, job: Job, on_written: Answer | None, on_synced: Answer | None) -> None:
         if self._closed:
@@ -62,11 +62,11 @@ class SimWorker:
         self._after(0, partial(self._read, fn, callback))
 
     def close(self) -> None:
-        """What was accepted goes on as events; unlike the real one this returns before they ran."""
+        """Accepted jobs still run as events. Unlike the real worker, this returns before they have run."""
         self._closed = True
 
     def kill(self) -> None:
-        """The process dies: no event of this worker does anything any more. A kill of the disk does the same."""
+        """The process dies: no event of this worker has an effect any more. A kill of the disk does the same."""
         self._life = -1
 
     def _after(self, delay_ns: int, event: Callable[[], None]) -> None:
@@ -77,7 +77,7 @@ class SimWorker:
             event()
 
     def _timed(self, work: Callable[[], Any]) -> tuple[Any, int]:
-        self._disk.take_latency_ns()  # of others' work, charged to them
+        self._disk.take_latency_ns()  # of other operations, accounted elsewhere
         result = work()
         return result, self._disk.take_latency_ns()
 
@@ -94,7 +94,7 @@ class SimWorker:
         self._after(self._sync_ns, partial(self._synced, turn))
 
     def _synced(self, turn: list[Submitted]) -> None:
-        """A sync counts from its end on: until then a power cut may take all of it."""
+        """A sync takes effect at its end; until then a power cut may lose all of it."""
         outcomes, self._sync_ns = self._timed(self._writer.sync_phase)
         tell(synced_answers(turn, outcomes))
         self._write()

@@ -1,7 +1,7 @@
-"""Clients of the simulated cluster: producers, readers by assignment, and one who creates topics.
+"""Clients of the simulated cluster: producers, readers by assignment, and a client that creates topics.
 
-They run the production client on a host of their own and write down what they asked and what they were told
-(jepsen.checkers.history). Every value is unique.
+They run the production client on their own host and record their requests and results (jepsen.checkers.history). Every
+value is unique.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from quorumlog.rpc.transport import RpcError, Transport
 from quorumlog.wire.routing import RoutingTransport
 
 PARTITIONS = 3
-PRODUCER_ACKS = ("all", "all", "1")  # one producer each
+PRODUCER_ACKS = ("all", "all", "1")  # one producer for each
 _FAST: dict[str, Any] = {"request_timeout_ms": 2_000, "retry_backoff_ms": 50, "retry_backoff_max_ms": 500}
 _POLL_MS = 500
 
 
 class Workload:
-    """stopping: producers and readers end soon after it is set."""
+    """stopping: when it is set, producers and readers end soon."""
 
     def __init__(self, cluster: SimCluster) -> None:
         self.history = History()
         self.stopping = False
         self.acked = 0
-        self.ended = 0  # producers and readers
+        self.ended = 0  # number of producers and readers that have ended
         self._cluster = cluster
         self._scheduler = cluster.scheduler
         self.loop = SimLoop(cluster.scheduler, CLIENT_HOST, on_error=self._on_error)
@@ -59,7 +59,7 @@ class Workload:
 
     @property
     def topics(self) -> list[str]:
-        """Those whose creation was acknowledged."""
+        """Topics whose creation was acknowledged."""
         return list(self._topics)
 
     async def _start(self) -> None:
@@ -111,7 +111,7 @@ class Workload:
                     await self._send(producer, name, acks, rng, deliveries)
             await asyncio.sleep(rng.expovariate(1 / 0.12))
         await producer.close(raise_errors=False)
-        await asyncio.sleep(0.05)  # every delivery has ended with the producer; let them be written down
+        await asyncio.sleep(0.05)  # all deliveries have ended with the producer; this lets their tasks record them
         await deliveries.close()
 
     async def _send(
@@ -130,7 +130,7 @@ class Workload:
         self.history.sends.append(send)
         try:
             delivery = await producer.send(key[0], send.value, partition=key[1])
-        except QuorumlogError as error:  # nothing was queued
+        except QuorumlogError as error:  # the record was not queued
             send.fail(repr(error), self._scheduler.now_ns)
             return
         deliveries.start(self._await(delivery, send), send.value)
@@ -151,7 +151,7 @@ class Workload:
     # --- readers ---
 
     async def _consume(self, name: str) -> None:
-        """Read everything from the start, again and again from where it stopped, by new clients now and then."""
+        """Read everything from the start, then on from the last position, sometimes with a new client."""
         rng = self._rng(name)
         positions: dict[Key, int] = {}
         assignment = 0
@@ -161,7 +161,7 @@ class Workload:
                 await asyncio.sleep(0.2)
                 continue
             if rng.random() < 0.2:
-                positions = {}  # once more from the start: what was read must be read again
+                positions = {}  # start again from the beginning: all records must still be readable
             assignment += 1
             until_ns = self._scheduler.now_ns + int(rng.uniform(2, 10) * NS_PER_S)
             await self._read(name, assignment, known, positions, until_ns)
@@ -196,7 +196,7 @@ class Workload:
     # --- after everything has healed ---
 
     async def probe(self) -> None:
-        """One acknowledged record into every partition. Raises what the client raises."""
+        """Get one record acknowledged in every partition. Raises the client's errors."""
         async with AsyncProducer(
             self._transport(), clock=self._clock, rng=self._rng("probe"), bootstrap_servers=BOOTSTRAP, **_FAST
         ) as producer:
@@ -214,7 +214,7 @@ class Workload:
                     await self._await(await producer.send(topic, send.value, partition=index), send)
 
     async def read_all(self) -> None:
-        """By a fresh reader, from the start to the end that it finds."""
+        """Read everything from the start to the current end with a new reader."""
         async with self._admin("final") as admin:
             self.history.final_topics = [topic.name for topic in await admin.list_topics()]
         for topic in self._topics:

@@ -1,7 +1,7 @@
-"""What a comment of the schema says: its prose, and the few markers that the generator obeys.
+"""Parses a comment of the schema: its prose, and the markers for the generator.
 
-Markers stand at the start of a line of a field's comment, before or behind the field; `;`, `,`, `.`, `:` or another
-marker ends one, and what follows is prose again:
+Markers stand at the start of a line of a field's comment, before or after the field. `;`, `,`, `.`, `:` or another
+marker ends one; the rest of the line is prose:
 
     // required              a message field that must be present: decoding raises DecodeError without it
     // buffer                a bytes field that may also hold a bytearray or a memoryview
@@ -22,7 +22,7 @@ DEFAULT = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """doc: the prose, lines without trailing blanks. default: the literal's source text."""
+    """doc: the prose, without trailing blanks. default: the literal's source text."""
 
     doc: str = ""
     required: bool = False
@@ -32,7 +32,7 @@ class Comment:
 
 
 def parse_comment(*texts: str) -> Comment:
-    """One Comment from the comments before and behind a declaration, in that order."""
+    """One Comment from the comments before and after a declaration, in that order."""
     flags: list[str] = []
     default: str | None = None
     prose: list[str] = []
@@ -56,5 +56,5 @@ def parse_comment(*texts: str) -> Comment:
 
 
 def _dedent(lines: list[str]) -> str:
-    """protoc leaves the blank that follows `//`; deeper indentation is the author's and stays."""
+    """Remove the blank that protoc leaves after `//`. Deeper indentation is the author's and stays."""
     return "\n".join(line[1:] if line.startswith(" ") else line for line in lines).strip("\n")

@@ -1,7 +1,7 @@
-"""Writes `<root>/rpc/convert/<file>.py`: for each message four straight-line functions.
+"""Writes `<root>/rpc/convert/<file>.py`: four straight-line functions for each message.
 
-`fill_X` copies into a protobuf object that exists already (a sub-message is filled where it lies, never copied),
-`read_X` copies out of one; `encode_X` and `decode_X` add the bytes.
+`fill_X` copies into an existing protobuf object (a sub-message is filled in place, not copied). `read_X` copies out of
+one. `encode_X` and `decode_X` convert to and from bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def render(file: File) -> str:
     helpers += ["enum_of"] if any(field.enum for field in fields) else []
     helpers += ["absent"] if any(field.comment.required for field in fields) else []
     parts = [
-        heading("Between dataclasses and protobuf.", file.path),
+        heading("Converts between dataclasses and protobuf.", file.path),
         "from quorumlog.messages.buffer import Buffer\n",
         imports(f"{file.root}.messages", own),
         imports(f"{file.root}.rpc.convert", [n for n in outside if n in is_message], "fill_", "read_"),
@@ -32,7 +32,7 @@ def render(file: File) -> str:
 
 
 def _enum_modules(file: File, enums: list[TypeName]) -> str:
-    """The stubs of foreign enums: their value type is all that is needed of them."""
+    """Imports of the stubs of other files' enums, of which only the value type is used."""
     modules = sorted({name.module for name in enums})
     return "".join(f"from {file.root}.rpc.pb import {module}_pb2 as {module}_pb\n" for module in modules)
 
@@ -84,7 +84,7 @@ def _fill_message(name: TypeName, field: Field, source: str, target: str) -> lis
     if field.repeated:
         one = f"x_{field.name}"
         return [f"for {one} in {source}:", f"    fill_{name.python}({one}, {target}.add())"]
-    present = [f"{target}.SetInParent()", f"fill_{name.python}({source}, {target})"]  # present even when all is zero
+    present = [f"{target}.SetInParent()", f"fill_{name.python}({source}, {target})"]  # present even if all fields are 0
     if field.comment.required:
         return present
     return [f"if {source} is not None:", *(f"    {line}" for line in present)]

@@ -1,4 +1,4 @@
-"""Writes `<root>/messages/<file>.py`: an IntEnum for each enum, a dataclass for each message that nothing changes."""
+"""Writes `<root>/messages/<file>.py`: an IntEnum for each enum, a frozen dataclass for each message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from schema import Enum, Field, File, Message, SchemaError
 
 
 def render(file: File) -> str:
-    """The whole module. Enums come first: a default may name a member."""
+    """The whole module. Enums come first, because a default may name a member."""
     fields = [field for message in file.messages for field in message.fields]
     parts = [heading(file.doc, file.path)]
     if file.enums:
@@ -79,15 +79,15 @@ KINDS: dict[str, tuple[type, ...]] = {
 
 
 def _literal(field: Field, source: str) -> str:
-    """The default's source, after proof that its type is the field's."""
+    """The default's source, after a check that its type is the field's."""
     if field.enum is not None:
         if not source.isidentifier():
-            raise SchemaError(f"{field.name}: the default {source} is no member of {field.enum.python}")
+            raise SchemaError(f"{field.name}: the default {source} is not a member of {field.enum.python}")
         return f"{field.enum.python}.{source}"
     try:
         value = ast.literal_eval(source)
     except ValueError as error:
-        raise SchemaError(f"{field.name}: the default {source} is no literal") from error
+        raise SchemaError(f"{field.name}: the default {source} is not a literal") from error
     if not (value is None and field.optional) and type(value) not in KINDS[str(field.scalar)]:
-        raise SchemaError(f"{field.name}: the default {source} is no {field.scalar}")
+        raise SchemaError(f"{field.name}: the default {source} is not of type {field.scalar}")
     return source

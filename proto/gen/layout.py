@@ -1,4 +1,4 @@
-"""How generated modules look: heading, docstrings, imports."""
+"""The layout of generated modules: heading, docstrings, imports."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ WIDTH = 120
 
 
 def heading(doc: str, source: str) -> str:
-    """The module docstring and the one import that every module has."""
+    """The module docstring, and the import that every module has."""
     origin = f"Written by `./dev proto` from proto/{source}; edit that instead."
     return docstring("\n\n".join(filter(None, (doc, origin)))) + "\n\nfrom __future__ import annotations\n"
 
 
 def docstring(text: str, indent: str = "") -> str:
-    """`text` as a docstring whose lines fit, or nothing for no text. No line of it ends with blanks."""
+    """`text` as a docstring wrapped to WIDTH, without trailing blanks; "" for no text."""
     if not text:
         return ""
     text = text.expandtabs().strip().replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
@@ -46,6 +46,6 @@ def imports(root_package: str, names: Iterable[TypeName], *prefixes: str) -> str
 
 
 def used_elsewhere(file: File) -> list[TypeName]:
-    """The types of other files that this file's fields refer to."""
+    """The types of other files that this file's fields use."""
     named = (field.foreign for message in file.messages for field in message.fields)
     return [name for name in named if name is not None and name.module != file.stem]

@@ -12,7 +12,7 @@ from schema import SchemaError, read_schema
 
 
 def generate(request: CodeGeneratorRequest) -> CodeGeneratorResponse:
-    """All modules of the requested files; an unsupported schema comes back as protoc's own kind of error."""
+    """All modules of the requested files. An unsupported schema is returned as protoc's `error`."""
     response = CodeGeneratorResponse(supported_features=CodeGeneratorResponse.FEATURE_PROTO3_OPTIONAL)
     try:
         for path, content in _modules(request):

@@ -1,7 +1,7 @@
-"""The schema as the generator sees it: files of enums, messages and services, made from protoc's descriptors.
+"""The schema as the generator uses it: files of enums, messages and services, from protoc's descriptors.
 
-All that the generator refuses is refused here, with the name of what is to blame: maps, names that Python could not
-use, types of foreign packages, markers in the wrong place, and one request type for two methods.
+This module refuses everything that the generator does not support, and names the element: maps, names that Python
+cannot use, types of other packages, markers in the wrong place, and a request type of two methods.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SCALARS = {
 }
 UNUSABLE = frozenset({"int", "str", "bytes", "bool", "float", "tuple", "Buffer"})
 
-# Field numbers inside descriptor.proto: the steps of a SourceCodeInfo path.
+# Field numbers in descriptor.proto: the steps of a SourceCodeInfo path.
 FILE_MESSAGE, FILE_ENUM, FILE_SERVICE = 4, 5, 6
 MESSAGE_FIELD, MESSAGE_NESTED, MESSAGE_ENUM = 2, 3, 4
 ENUM_VALUE, SERVICE_METHOD = 2, 2
@@ -40,12 +40,12 @@ Path = tuple[int, ...]
 
 
 class SchemaError(Exception):
-    """The schema uses what the generator does not support; the text names it."""
+    """The schema uses something that the generator does not support. The message names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeName:
-    """A message or enum. python: its name in Python. pb: its path below the `_pb2` module. module: its file's stem."""
+    """A message or enum. python: its name in Python. pb: its path in the `_pb2` module. module: its file's stem."""
 
     python: str
     pb: str
@@ -56,7 +56,7 @@ class TypeName:
 class Field:
     """One field. Exactly one of scalar, enum and message is set.
 
-    optional: declared `optional`, or a member of a oneof, whose name is in `oneof`.
+    optional: declared `optional`, or a member of the oneof named by `oneof`.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Field:
 
     @property
     def foreign(self) -> TypeName | None:
-        """The named type that it refers to, if any."""
+        """The enum or message type of the field, if any."""
         return self.enum or self.message
 
 
@@ -104,7 +104,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """root: the package that it is generated into, the first part of its path. stem: the generated modules' name."""
+    """root: the package of the generated modules, the first part of the path. stem: the name of those modules."""
 
     path: str
     root: str
@@ -116,7 +116,7 @@ class File:
 
 
 def read_schema(files: Iterable[FileDescriptorProto], wanted: Iterable[str]) -> list[File]:
-    """The wanted files, in their order; `files` holds these and all that they import."""
+    """The wanted files, in their order. `files` contains these and all their imports."""
     by_name = {file.name: file for file in files}
     names = {full: name for file in by_name.values() for full, name in _names(file)}
     schema = [_Reader(by_name[path], names).file() for path in wanted]
@@ -143,7 +143,7 @@ def _names(file: FileDescriptorProto) -> Iterator[tuple[str, TypeName]]:
 
 
 def _check_requests(schema: list[File]) -> None:
-    """A handler and a codec are found by the type of the request: it belongs to one method."""
+    """Handlers and codecs are found by request type, so each request type must belong to one method."""
     owner: dict[str, str] = {}
     for file in schema:
         for method in file.methods:
@@ -156,7 +156,7 @@ def _check_requests(schema: list[File]) -> None:
 
 
 class _Reader:
-    """Reads one file: the descriptors, and the comments that protoc keeps beside them by path."""
+    """Reads one file: the descriptors, and their comments, which protoc stores by path."""
 
     def __init__(self, descriptor: FileDescriptorProto, names: dict[str, TypeName]) -> None:
         self.descriptor, self.names = descriptor, names
@@ -188,7 +188,7 @@ class _Reader:
         )
 
     def _file_doc(self) -> str:
-        """The comment above `syntax`: directly above it, or set off by a blank line."""
+        """The comment above `syntax`, with or without a blank line between them."""
         place = self.locations.get((FILE_SYNTAX,))
         if place is None:
             return ""
@@ -201,7 +201,7 @@ class _Reader:
     def _named(self, full: str, blame: str) -> TypeName:
         name = self.names.get(full)
         if name is None or not full.startswith(f".{self.root}."):
-            raise SchemaError(f"{blame}: {full} is not a type of our own schema")
+            raise SchemaError(f"{blame}: {full} is not a type of this schema")
         return name
 
     def _enum(self, prefix: str, enum: EnumDescriptorProto, path: Path) -> Enum:
@@ -261,20 +261,20 @@ class _Reader:
 
 
 def _check_markers(field: Field, blame: str) -> None:
-    """A marker in the wrong place is a mistake, not prose."""
+    """Raises SchemaError for a marker in the wrong place, which would otherwise be taken for prose."""
     if field.scalar is None and field.enum is None and field.message is None:
         raise SchemaError(f"{blame}: this type is not supported")
     if field.comment.buffer and (field.scalar != "bytes" or field.repeated):
         raise SchemaError(f"{blame}: only a single bytes field can be a buffer")
     if field.comment.required and (field.message is None or field.repeated or field.oneof is not None):
-        raise SchemaError(f"{blame}: only a single message field can be marked required (scalars without default are)")
+        raise SchemaError(f"{blame}: only a single message field can be required (scalars without default are)")
     if field.comment.default is not None and (field.message is not None or field.repeated):
-        raise SchemaError(f"{blame}: only a single scalar or enum has a default of its own")
+        raise SchemaError(f"{blame}: only a single scalar or enum can have a default")
 
 
 def _usable(name: str, owner: str) -> str:
     if keyword.iskeyword(name) or name in UNUSABLE or name.startswith("__"):
-        raise SchemaError(f"{owner}.{name}: not usable as a name in Python, rename it")
+        raise SchemaError(f"{owner}.{name}: not usable as a name in Python; rename it")
     return name
 
 

@@ -32,17 +32,17 @@ def _method(method: Method) -> str:
 
 
 def _text(doc: str) -> str:
-    """The documentation, its lines joined, as literals that fit a line."""
+    """The documentation as one text, split into literals that fit on a line."""
     lines = textwrap.wrap(" ".join(doc.split()), 100)
     pieces = [line + " " for line in lines[:-1]] + lines[-1:]
     return "(" + "\n".join(repr(piece) for piece in pieces) + ")" if lines else repr("")
 
 
 def render_codecs(files: list[File]) -> str:
-    """`CODECS`, by the type of the request."""
+    """`CODECS`, by request type."""
     root, methods = files[0].root, _all(files)
     return (
-        heading("How the messages of every method become bytes.", f"{root}/v1")
+        heading("Encoders and decoders of every method's messages.", f"{root}/v1")
         + "\n"
         + imports(f"{root}.messages", [m.request for m in methods])
         + "from quorumlog.rpc.convert.codec import Codec\n"

@@ -1,16 +1,16 @@
-"""Records on their way: queued by partition, joined to batches, sent in order, tried again, given up in time. Pure.
+"""The producer's queue of batches: per partition, in order, with retries and a delivery deadline. Pure.
 
 Rules:
-1. Records of a partition keep their order. Without numbers it has at most one batch under way, so that a retry cannot
-   overtake. With numbers (an idempotent producer, `numbering.py`) it has up to `in_flight_limit`, counted from the
-   oldest unanswered one, and a batch that is tried again goes only when it is the oldest. What waits meanwhile is the
-   next batch: it follows one that is under way only when it is full. (Median latency at 2,000 records/s on one
-   partition of a busy machine: 6.5 ms so, 9.5 with a second part-filled batch under way, 12 with five, since each
-   request costs three nodes more than the wait. A linger of 5 ms more than doubled it at 200 records/s.)
+1. Records of a partition keep their order. A producer without sequence numbers has at most one batch of a partition in
+   flight, so that a retry cannot be overtaken. An idempotent producer (`numbering.py`) has up to `in_flight_limit`,
+   counted from the oldest unanswered batch; it retries a batch only when that batch is the oldest. A batch that is not
+   full waits while another one of its partition is in flight. (Median latency at 2,000 records/s on one partition of a
+   busy machine: 6.5 ms so, 9.5 ms with a second part-filled batch in flight, 12 ms with five, since each request costs
+   three nodes more than the wait. A linger of 5 ms more than doubled the latency at 200 records/s.)
 2. Every batch ends exactly once: delivered, failed, or given up `delivery_timeout_ms` after it was begun.
-3. A try whose outcome is unknown counts in `unknown_outcomes`: if such a batch is sent again, the log may hold it more
-   than once, unless it is numbered.
-4. Memory is bounded by `buffer_memory`, counted from append to the end of the batch.
+3. A try with an unknown outcome counts in `unknown_outcomes`. If such a batch is sent again, the log may hold it more
+   than once, unless the batch is numbered.
+4. Memory is bounded by `buffer_memory`. A batch counts from its first record until it ends.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Batch:
     partition: int
     created_ms: int
     on_done: Callable[[Batch], None]
-    place: int = 0  # among the batches of its partition, in the order of their records
+    place: int = 0  # this batch's index among all batches of its partition
     number: Number = NO_NUMBER
     size_bytes: int = BATCH_OVERHEAD  # upper bound before encoding
     count: int = 0
-    records: list[Row] = field(default_factory=list)  # until they are laid out: nobody holds them twice
-    unsealed: UnsealedBatch | None = None  # made of the records, or of columns in their place
+    records: list[Row] = field(default_factory=list)  # emptied by `encode`, so that no record is held twice
+    unsealed: UnsealedBatch | None = None  # encoded from `records`, or given by the caller (columns)
     encoded: Buffer | None = None
     encoded_as: Number = NO_NUMBER
     attempts: int = 0
@@ -67,7 +67,7 @@ class Batch:
 
     @property
     def may_be_duplicated(self) -> bool:
-        """True where an earlier try may be in the log beside the one that counted."""
+        """True if an earlier try may have put a second copy into the log."""
         return not self.is_numbered and self.unknown_outcomes > (1 if self.error is not None else 0)
 
     @property
@@ -76,11 +76,11 @@ class Batch:
 
     @property
     def is_closed(self) -> bool:
-        """True where it takes no more records."""
+        """True if no more records can be added."""
         return self.unsealed is not None or self.attempts > 0
 
     def encode(self, codec: Codec) -> Buffer:
-        """The batch as bytes, made once for each number. Offsets are relative to 0: the leader sets the base."""
+        """Encode the batch, once per sequence number. Offsets start at 0: the leader assigns the base offset."""
         if self.unsealed is None:
             self.unsealed, self.records = lay_out_rows(self.records, codec), []
         if self.encoded is None or self.encoded_as != self.number:
@@ -90,7 +90,7 @@ class Batch:
 
 @dataclass(slots=True)
 class _Queue:
-    """Both in the order of their places. numbering: None until the first batch is numbered, or without numbers."""
+    """Batches of one partition, in the order of `place`. numbering: None until the first batch gets a number."""
 
     waiting: deque[Batch] = field(default_factory=deque)
     under_way: list[Batch] = field(default_factory=list)
@@ -109,22 +109,22 @@ class Accumulator:
         idempotent: bool = False,
         in_flight_limit: int = MAX_IN_FLIGHT,
     ) -> None:
-        """idempotent: number the batches; nothing is sent before `identity` is set. in_flight_limit: batches of a
-        partition that may be under way then."""
+        """idempotent: number the batches; nothing is sent before `identity` is set.
+        in_flight_limit: batches of one partition that an idempotent producer may have in flight."""
         self._batch_size = batch_size
         self._buffer_memory = buffer_memory
         self._delivery_timeout_ms = delivery_timeout_ms
         self._linger_ms = linger_ms
         self._idempotent = idempotent
         self._in_flight_limit = in_flight_limit if idempotent else 1
-        self.identity: Identity | None = None  # for partitions that begin to number, and those that ran out of epochs
+        self.identity: Identity | None = None  # for partitions that start to number or have used up their epochs
         self._queues: dict[TopicPartition, _Queue] = {}
-        self._waiting: dict[TopicPartition, _Queue] = {}  # those in which something waits, in the order of its coming
+        self._waiting: dict[TopicPartition, _Queue] = {}  # queues with a waiting batch, longest wait first
         self.buffered_bytes = 0
         self.unfinished = 0  # batches that have not ended
 
     def has_room(self, size_bytes: int) -> bool:
-        """True where so much more may be appended. A thing larger than the memory may be when nothing else waits."""
+        """True if this many bytes may be appended. An empty buffer takes a batch of any size."""
         return self.buffered_bytes + size_bytes <= self._buffer_memory or self.buffered_bytes == 0
 
     def append(
@@ -140,9 +140,9 @@ class Accumulator:
         now_ms: int,
         on_done: Callable[[Batch], None],
     ) -> tuple[Batch, int, bool]:
-        """Queue a record. Gives its batch, its place in it, and whether the batch is new (then `on_done` is kept).
+        """Queue a record. Returns its batch, its index in the batch, and whether the batch is new.
 
-        size: `record_bytes` of it.
+        size: `record_bytes` of the record. on_done: kept only if the batch is new.
         """
         queue = self._queue(topic, partition)
         batch = queue.waiting[-1] if queue.waiting else None
@@ -158,7 +158,7 @@ class Accumulator:
     def append_unsealed(
         self, topic: str, partition: int, unsealed: UnsealedBatch, *, now_ms: int, on_done: Callable[[Batch], None]
     ) -> Batch:
-        """Queue a batch whose records are bytes already; nothing is added to it."""
+        """Queue a batch whose records are encoded already; no record is added to it."""
         queue = self._queue(topic, partition)
         batch = self._begin(queue, topic, partition, now_ms, on_done)
         batch.unsealed, batch.count = unsealed, unsealed.count
@@ -168,18 +168,18 @@ class Accumulator:
 
     @property
     def needs_identity(self) -> bool:
-        """True where nothing can be sent before `identity` is set."""
+        """True if the producer is idempotent and has no `identity` yet: nothing can be sent."""
         return self._idempotent and self.identity is None
 
     def sendable(self, now_ms: int, *, flushing: bool = False) -> Iterator[TopicPartition]:
-        """Partitions whose first batch may be sent now; in which something has waited longest come first."""
+        """Partitions whose first batch may be sent now, longest wait first."""
         for key, queue in self._waiting.items():
             due_ms = self._due_ms(queue, flushing)
             if due_ms is not None and due_ms <= now_ms:
                 yield key
 
     def next_due_ms(self, *, flushing: bool = False) -> int | None:
-        """When the next batch becomes sendable or is given up; None: when nothing waits."""
+        """When the next batch becomes sendable or expires; None if no batch waits."""
         due: int | None = None
         for queue in self._waiting.values():
             at = queue.waiting[0].created_ms + self._delivery_timeout_ms
@@ -189,11 +189,11 @@ class Accumulator:
         return due
 
     def peek(self, key: TopicPartition) -> Batch:
-        """The batch that `take` would give."""
+        """The batch that `take` would return."""
         return self._queues[key].waiting[0]
 
     def take(self, key: TopicPartition) -> Batch:
-        """The first batch of a sendable partition, now under way until `delivered`, `failed` or `retry`."""
+        """Remove the first batch of a sendable partition. It is in flight until `delivered`, `failed` or `retry`."""
         queue = self._queues[key]
         assert self._may_go(queue)
         batch = self._pop(queue)
@@ -216,7 +216,7 @@ class Accumulator:
         self._end(batch, error)
 
     def retry(self, batch: Batch, not_before_ms: int, *, out_of_order: bool = False) -> None:
-        """Back to its place in the queue, to be sent again no sooner than given. out_of_order: so it was refused."""
+        """Put a batch back into its place in the queue. out_of_order: the leader refused its sequence number."""
         queue = self._queues[batch.topic, batch.partition]
         if out_of_order and queue.numbering is not None and _is_oldest(queue, batch):
             queue.numbering.lost = True
@@ -231,14 +231,14 @@ class Accumulator:
         return now_ms - batch.created_ms >= self._delivery_timeout_ms
 
     def give_up_expired(self, now_ms: int, error: Callable[[Batch], Exception]) -> None:
-        """End every waiting batch that is too old. One that is under way ends with its answer."""
+        """End every waiting batch that has expired. A batch in flight ends with its answer."""
         for queue in list(self._waiting.values()):
             while queue.waiting and self.expired(queue.waiting[0], now_ms):
                 batch = self._pop(queue)
                 self._end(batch, error(batch))
 
     def fail_all(self, error: Callable[[Batch], Exception], *, under_way: bool = False) -> None:
-        """End every waiting batch. under_way: those, too: nobody will hear any more what became of them."""
+        """End every waiting batch. under_way: also end the batches in flight, whose outcome stays unknown."""
         for queue in self._queues.values():
             for batch in list(queue.under_way) if under_way else ():
                 batch.unknown_outcomes += 1
@@ -248,7 +248,7 @@ class Accumulator:
                 self._end(batch, error(batch))
 
     def _due_ms(self, queue: _Queue, flushing: bool) -> int | None:
-        """When the first waiting batch may go; None: only something else that happens lets it."""
+        """When the first waiting batch may be sent; None if it first needs another event (an answer, more records)."""
         if not self._may_go(queue):
             return None
         first = queue.waiting[0]
@@ -266,7 +266,7 @@ class Accumulator:
         if not queue.under_way:
             return True
         if first.place - queue.under_way[0].place >= self._in_flight_limit:
-            return False  # however many behind the oldest have been answered: a broker remembers no more than these
+            return False  # a broker remembers only this many batches of a producer
         if numbering is not None and (numbering.lost or not numbering.proven):
             return False
         if first.attempts:
@@ -295,7 +295,7 @@ class Accumulator:
         return batch
 
     def _pop(self, queue: _Queue) -> Batch:
-        """The first batch that waits. Others of its partition wait behind all that came meanwhile."""
+        """Remove the first waiting batch; the partition then queues behind all other partitions."""
         batch = queue.waiting.popleft()
         key = batch.topic, batch.partition
         del self._waiting[key]
@@ -321,7 +321,10 @@ class Accumulator:
         batch.on_done(batch)
 
     def _begin_epoch_if_due(self, queue: _Queue) -> None:
-        """Once nothing is under way: where numbers were lost, or are in doubt and nothing is left to resolve it."""
+        """Begin a new epoch if numbers were lost, or are in doubt with no numbered batch left to settle the doubt.
+
+        Does nothing while a batch is in flight.
+        """
         numbering = queue.numbering
         if numbering is None or queue.under_way:
             return
@@ -329,13 +332,13 @@ class Accumulator:
         if not numbering.lost and not (numbering.in_doubt and resolved):
             return
         for batch in queue.waiting:
-            batch.number, batch.unknown_outcomes = NO_NUMBER, 0  # none of them is in the log
+            batch.number, batch.unknown_outcomes = NO_NUMBER, 0  # none of these batches is in the log
         if not numbering.new_epoch():
             queue.numbering = self.identity = None
 
 
 def _is_oldest(queue: _Queue, batch: Batch) -> bool:
-    """True for a batch under way that nothing of its partition goes before."""
+    """True if the batch is in flight and no other batch of its partition comes before it."""
     return queue.under_way[0] is batch and (not queue.waiting or queue.waiting[0].place > batch.place)
 
 
@@ -344,7 +347,7 @@ def _place(batch: Batch) -> int:
 
 
 def record_bytes(key: bytes | None, value: bytes | None, headers: Headers) -> int:
-    """Upper bound of what a record takes in a batch."""
+    """Upper bound of a record's size in a batch, in bytes."""
     size = RECORD_OVERHEAD + (len(key) if key else 0) + (len(value) if value else 0)
     for name, content in headers:
         size += HEADER_OVERHEAD + UTF8_MAX_BYTES * len(name) + (len(content) if content else 0)

@@ -1,4 +1,4 @@
-"""The asynchronous admin client: topics, cluster, quorum, offsets. Thin: it asks, and turns error codes into errors."""
+"""The asynchronous admin client: topics, cluster, quorum, offsets. It turns error codes into exceptions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ BROKER_RESOURCE = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """-1: the cluster's default. assignment: broker ids per partition, the preferred leader first."""
+    """-1: the cluster's default. assignment: broker ids of each partition, the preferred leader first."""
 
     name: str
     partitions: int = -1
@@ -113,7 +113,7 @@ class AsyncAdmin:
     async def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False
     ) -> list[CreateTopicResult]:
-        """One result per topic, errors in it. See `change.py` on topics that exist after a try without an answer."""
+        """One result per topic; each carries its error. `change.py` says how a retry treats topics that exist."""
         request = CreateTopicsRequest(
             topics=tuple(_creatable(topic) for topic in topics),
             timeout_ms=self.options.request_timeout_ms,
@@ -128,7 +128,7 @@ class AsyncAdmin:
         _check_result(result, f"topic {name!r}")
 
     async def delete_topics(self, names: Iterable[str]) -> list[DeleteTopicResult]:
-        """One result per topic, errors in it."""
+        """One result per topic; each carries its error."""
         request = DeleteTopicsRequest(
             topics=tuple(TopicQuery(name=name) for name in names), timeout_ms=self.options.request_timeout_ms
         )
@@ -138,7 +138,7 @@ class AsyncAdmin:
         return list(response.topics)
 
     async def list_topics(self) -> list[TopicMetadata]:
-        """By name."""
+        """All topics, sorted by name."""
         response = await self._link.metadata([], all_topics=True, create=False)
         return sorted(response.topics, key=lambda topic: topic.name)
 
@@ -169,7 +169,7 @@ class AsyncAdmin:
     async def describe_configs(
         self, name: str, *, resource_type: int = TOPIC_RESOURCE, names: Sequence[str] = ()
     ) -> ConfigDescription:
-        """name: of a topic; or the id of a broker, which is asked itself, or nothing for all brokers."""
+        """name: a topic; or a broker id (that broker is asked); or "" for the defaults of all brokers."""
         resource = ConfigResource(resource_type=resource_type, resource_name=name, names=tuple(names))
         request = DescribeConfigsRequest(resources=(resource,))
         response: DescribeConfigsResponse
@@ -191,7 +191,7 @@ class AsyncAdmin:
         resource_type: int = TOPIC_RESOURCE,
         validate_only: bool = False,
     ) -> None:
-        """Change these settings, None: back to the default; the others stay. name: as in `describe_configs`.
+        """Change these settings and keep the others. None sets the default again. name: as in `describe_configs`.
 
         Raises RequestFailed: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, BROKER_ID_NOT_REGISTERED.
         """
@@ -210,9 +210,9 @@ class AsyncAdmin:
         assignment: Sequence[Sequence[int]] | None = None,
         validate_only: bool = False,
     ) -> None:
-        """Let a topic have `count` partitions in all. assignment: broker ids of each new one, the leader first.
+        """Raise a topic's partition count to `count`. assignment: broker ids of each new partition, the leader first.
 
-        A retried change whose first try was carried out ends in INVALID_PARTITIONS. Raises RequestFailed.
+        Raises RequestFailed; INVALID_PARTITIONS also if a lost first try had added the partitions already.
         """
         topic = PartitionsOfTopic(
             name=name,
@@ -227,11 +227,11 @@ class AsyncAdmin:
         _check_result(result, f"topic {name!r}")
 
     async def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Delete all records before these offsets, -1: all that are committed. The first offset left, of each."""
+        """Delete all records before these offsets (-1: the high watermark). Returns each partition's first offset."""
         return await delete_records(self._link, before)
 
     async def describe_log_dirs(self) -> dict[NodeId, tuple[LogDirDescription, ...]]:
-        """The log directories of every broker that answers metadata, by broker id."""
+        """The log directories of every broker in the metadata, by broker id."""
         await self._link.refresh([])
         found: dict[NodeId, tuple[LogDirDescription, ...]] = {}
         for node_id in sorted(self._link.cache.brokers):
@@ -241,7 +241,7 @@ class AsyncAdmin:
         return found
 
     async def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
-        """Offsets for a timestamp in ms, or LATEST, EARLIEST, MAX_TIMESTAMP of `quorumlog.client.offsets`."""
+        """Offsets for timestamps in ms, or for LATEST, EARLIEST, MAX_TIMESTAMP of `quorumlog.client.offsets`."""
         return await resolve_offsets(self._link, wanted)
 
 
@@ -260,7 +260,7 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
 
 def _broker_id(name: str) -> NodeId:
     if not (name.isascii() and name.isdigit()):
-        raise RequestFailed(ErrorCode.INVALID_REQUEST, f"{name!r} is no broker id")
+        raise RequestFailed(ErrorCode.INVALID_REQUEST, f"{name!r} is not a broker id")
     return int(name)
 
 

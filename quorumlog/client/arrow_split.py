@@ -1,6 +1,6 @@
-"""Columns on their way into batches: which rows go to which partition, and the encoding of those rows.
+"""Splits Arrow columns into batches: chooses the rows of each partition and encodes them.
 
-Only `send_arrow` imports this: pyarrow, numpy and numba come with it.
+Only `send_arrow` imports this module, because it imports pyarrow, numpy and numba.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.client.record_parts import right_time
+from quorumlog.client.record_parts import checked_timestamp
 from quorumlog.records import Codec, UnsealedBatch
 from quorumlog.records.columnar import lay_out, partition_keys
 
 Rows = Any  # a slice with both ends, or a numpy array of row numbers
-MIN_SHARES = 16  # of one table without keys: fewer only where there are fewer partitions or rows
-ROW_BYTES = 8  # what a row of less than 16 KiB takes at most beyond its bytes in the column, without headers and times
+MIN_SHARES = 16  # of one table without keys, unless there are fewer partitions or rows
+ROW_BYTES = 8  # most overhead of a row below 16 KiB, without headers and timestamps
 COLUMNS = ("key", "value", "headers", "timestamp", "partition")
 
 
 @dataclass(frozen=True, slots=True)
 class ArrowColumns:
-    """Columns of equal length, each one chunk. keys, headers, partitions: None where the table has no such column."""
+    """Columns of equal length, one chunk each. keys, headers, partitions: None if the table has no such column."""
 
     keys: Any
     values: Any
@@ -36,13 +36,13 @@ class ArrowColumns:
 
     @classmethod
     def of(cls, table: Any, *, default_timestamp_ms: int) -> ArrowColumns:
-        """Raises ConfigError for a table that is none, or has a column with another meaning; RequestFailed for a time
+        """Raises ConfigError for anything but a table with the known columns and types; RequestFailed for a timestamp
         that no record may have."""
         if not isinstance(table, pa.Table | pa.RecordBatch):
             raise ConfigError(f"send_arrow takes a pyarrow Table or RecordBatch, not {type(table).__name__}")
-        strange = [name for name in table.schema.names if name not in COLUMNS]
-        if strange or "value" not in table.schema.names:
-            raise ConfigError(f"send_arrow takes the columns {', '.join(COLUMNS)} ('value' at least); got {strange}")
+        unknown = [name for name in table.schema.names if name not in COLUMNS]
+        if unknown or "value" not in table.schema.names:
+            raise ConfigError(f"send_arrow takes the columns {', '.join(COLUMNS)} ('value' at least); got {unknown}")
         return cls(
             keys=_binary(table, "key"),
             values=_binary(table, "value"),
@@ -52,12 +52,12 @@ class ArrowColumns:
         )
 
     def encode(self, rows: Rows, max_batch_bytes: int, compression: str) -> Iterator[tuple[UnsealedBatch, Any]]:
-        """Batches of these rows, and the places of their rows in the table."""
+        """Yields batches of these rows, each with the table's row numbers that it holds."""
         batches = lay_out(
-            _some(self.keys, rows),
-            _some(self.values, rows),
+            _rows_of(self.keys, rows),
+            _rows_of(self.values, rows),
             self.timestamps_ms[rows],
-            _some(self.headers, rows),
+            _rows_of(self.headers, rows),
             max_batch_bytes=max_batch_bytes,
             codec=Codec[compression.upper()],
         )
@@ -69,8 +69,8 @@ class ArrowColumns:
         assert done == len(places), "the codec left rows out"
 
 
-def _some(column: Any, rows: Rows) -> Any:
-    """A range is a view of the column, places are a copy."""
+def _rows_of(column: Any, rows: Rows) -> Any:
+    """A view for a slice, a copy for row numbers."""
     if column is None:
         return None
     return column.slice(rows.start, rows.stop - rows.start) if isinstance(rows, slice) else column.take(rows)
@@ -79,11 +79,11 @@ def _some(column: Any, rows: Rows) -> Any:
 def split(
     columns: ArrowColumns, partitions: int, fixed: int | None, first: int, batch_bytes: int
 ) -> Iterator[tuple[int, Rows]]:
-    """(partition, rows in order), of a partition perhaps more than once: what comes later goes behind.
+    """Yields (partition, rows in order). A partition may come more than once; its later rows follow its earlier ones.
 
-    fixed: the partition that the caller named for all. first: the one at which rows without a key begin.
-    batch_bytes: what a partition should get at once. Of 1,000 equal ranges each would be a few rows, and a batch of its
-    own; of what does not fit into one, the rest would be (6 partitions, 1-KiB rows: 93 MB/s so, 106 in whole ones).
+    fixed: the partition that the caller named for all rows. first: the partition of the first rows without a key.
+    batch_bytes: what a partition should get at once. 1,000 equal ranges would make tiny batches; ranges slightly larger
+    than a batch would leave a small rest each (6 partitions, 1-KiB rows: 93 MB/s so, 106 MB/s in whole batches).
     """
     rows = len(columns.values)
     if fixed is not None or (partitions == 1 and columns.partitions is None):
@@ -97,7 +97,7 @@ def split(
 
 
 def _shares(rows: int, shares: int, partitions: int, first: int) -> Iterator[tuple[int, slice]]:
-    """Equal ranges, none of them empty, for one partition after the other, from `first` on, and round again."""
+    """Equal, non-empty ranges of rows, for one partition after the other, round robin from `first`."""
     assert shares <= rows
     for share in range(shares):
         start, stop = (-(-rows * number // shares) for number in (share, share + 1))
@@ -105,7 +105,7 @@ def _shares(rows: int, shares: int, partitions: int, first: int) -> Iterator[tup
 
 
 def _groups(targets: Any) -> Iterator[tuple[int, Any]]:
-    """Row numbers of each partition that is a target."""
+    """Yields each target partition with its row numbers."""
     order = np.argsort(targets, kind="stable")
     found, starts = np.unique(targets[order], return_index=True)
     for i, target in enumerate(found):
@@ -149,6 +149,6 @@ def _timestamps(table: Any, default_ms: int) -> Any:
         column = column.cast(pa.timestamp("ms")).cast(pa.int64())
     filled = pc.fill_null(column, default_ms).to_numpy(zero_copy_only=False).astype(np.int64)
     if len(filled):
-        right_time(filled.min())
-        right_time(filled.max())
+        checked_timestamp(filled.min())
+        checked_timestamp(filled.max())
     return filled

@@ -1,4 +1,4 @@
-"""The blocking clients: the names of the asynchronous ones without `await`.
+"""The blocking clients: the methods of the asynchronous clients, without `await`.
 
 with Cluster("localhost:9092") as cluster:
     cluster.admin.create_topic("orders", partitions=3, replication=3, exist_ok=True)
@@ -32,12 +32,12 @@ from quorumlog.messages.cluster import ConfigDescription, CreateTopicResult, Des
 from quorumlog.messages.quorum import DescribeQuorumResponse
 
 HANDOVER_LIMIT = 20_000  # records between the callers' threads and the loop
-HANDOVER_RECORDS = 100  # that the loop takes at once: more would keep a caller waiting, fewer cost a lock each
+HANDOVER_RECORDS = 100  # taken by the loop at once: more would delay a caller, fewer cost a lock each
 Self = TypeVar("Self", bound="_Blocking")
 
 
 class _Blocking:
-    """Makes its asynchronous twin on the loop and closes it there."""
+    """Creates its asynchronous client on the background loop and closes it there."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._thread = loop_thread()
@@ -46,7 +46,7 @@ class _Blocking:
 
     @staticmethod
     async def _make(make: Callable[[], Any]) -> Any:
-        return make()  # inside the loop: transports belong to one
+        return make()  # on the loop: a transport belongs to one event loop
 
     def __enter__(self: Self) -> Self:
         return self
@@ -64,7 +64,7 @@ class _Blocking:
 
 
 class SendFuture:
-    """What `Producer.send` gives: ask it for the result, or let the batch go its way."""
+    """Returned by `Producer.send`. Call `result` to wait for the acknowledgement, or drop it."""
 
     __slots__ = ("_delivery", "_failure", "_handed", "_producer")
 
@@ -75,7 +75,7 @@ class SendFuture:
         self._handed = False
 
     def result(self, timeout_s: float | None = None) -> RecordMetadata:
-        """Wait for the acknowledgement. Raises what the delivery failed with, TimeoutError."""
+        """Wait for the acknowledgement. Raises the delivery's error, or TimeoutError."""
         return self._producer._thread.run(self._wait(), timeout_s)
 
     async def _wait(self) -> RecordMetadata:
@@ -89,7 +89,7 @@ class SendFuture:
 
 
 class Producer(_Blocking):
-    """See AsyncProducer. `send` costs the calling thread a queue entry; records cross to the loop many at a time."""
+    """See AsyncProducer. `send` only appends to a queue; the loop takes many records from it at a time."""
 
     def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
         super().__init__(lambda: edge.producer(dict(config or {}), **options))
@@ -97,8 +97,8 @@ class Producer(_Blocking):
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
         self._scheduled = False
-        self._queued = self._handed = 0  # records so far: by the callers, and to the asynchronous producer
-        self._moved = asyncio.Event()  # set whenever `_handed` has grown
+        self._queued = self._handed = 0  # records so far: queued by callers; given to the asynchronous producer
+        self._moved = asyncio.Event()  # set whenever `_handed` grows
         self._draining: asyncio.Task[None] | None = None
         self._unseen: Exception | None = None
 
@@ -143,7 +143,7 @@ class Producer(_Blocking):
         self._thread.run(self._flush(), timeout_s)
 
     def close(self) -> None:
-        """Flush and stop; raises the first failure that nobody looked at."""
+        """Flush and stop. Raises the first error that the caller has not seen."""
         if self._closed:
             return
         self._thread.run(self._handed_over())
@@ -156,7 +156,7 @@ class Producer(_Blocking):
         await self._client.flush()
 
     async def _handed_over(self) -> None:
-        """Until what was queued by now is with the asynchronous producer, whatever others queue meanwhile."""
+        """Wait until the asynchronous producer has every record queued so far; later records are not waited for."""
         until = self._queued
         while self._handed < until:
             self._moved.clear()
@@ -175,7 +175,7 @@ class Producer(_Blocking):
             for future, arguments in taken:
                 try:
                     future._delivery = await self._client.send(*arguments)
-                except Exception as error:  # belongs to the one record, not to the loop
+                except Exception as error:  # concerns this one record, not the loop
                     future._failure = error
                     self._unseen = self._unseen or error
                 future._handed = True
@@ -183,7 +183,7 @@ class Producer(_Blocking):
                 self._moved.set()
 
     def _take(self) -> list[tuple[SendFuture, tuple[Any, ...]]]:
-        """The oldest of what is queued. None of it: the next `send` starts another task."""
+        """The oldest queued records. If there are none, the next `send` starts another task."""
         with self._lock:
             taken = [self._queue.popleft() for _ in range(min(len(self._queue), HANDOVER_RECORDS))]
             if not taken:
@@ -340,7 +340,7 @@ class Cluster:
     def consumer(
         self, topic: str | None = None, *, start: Start = "earliest", stop: Start | None = None, **options: Any
     ) -> Consumer:
-        """A consumer, of every partition of `topic` if one is given."""
+        """A consumer. If `topic` is given, all its partitions are assigned."""
         consumer = Consumer(self._options, **options)
         self._open.append(consumer)
         if topic is not None:

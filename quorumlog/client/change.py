@@ -1,7 +1,7 @@
-"""A change of the cluster, sent until somebody says what became of it.
+"""Sends a change of the cluster until its outcome is known.
 
-A try whose answer is lost may have been carried out, and the next one then finds its own work: a topic that exists
-already, or exists no more. That is success, which Kafka's own clients report as an error.
+A try whose answer is lost may have been carried out. The next try then finds its own work: a topic that exists already,
+or no longer exists. That counts as success; Kafka's own clients report it as an error.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ AGAIN = (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT)
 
 
 class Change:
-    """already: what a topic answers where this was done before; NONE: such an answer stays an error."""
+    """already: the error of a topic on which this change was done before; NONE: such an error stays an error."""
 
     def __init__(self, link: Link, request: Any, already: ErrorCode = ErrorCode.NONE) -> None:
         self._link, self._request, self._already = link, request, already
         self._in_doubt = False  # an earlier try may have been carried out
 
     async def carry_out(self) -> Any:
-        """The answer, errors of topics or resources in it. Raises RequestFailed for one of the whole, Unavailable."""
+        """Returns the response, with the errors of its topics or resources. Raises RequestFailed for an error of the
+        whole response, and Unavailable."""
         return await self._link.until(self._ask, self._link.options.default_api_timeout_ms)
 
     async def _ask(self) -> Any:
-        """Any broker, which forwards it. Raises RequestFailed also for what is to be tried again."""
+        """Ask any broker, which forwards it to the controller. Raises RequestFailed also for a retriable error."""
         response = await self._link.call_any(self._request, self._link.options.request_timeout_ms, self._doubt)
         parts = response.topics if hasattr(response, "topics") else response.results
         again = next((part for part in (response, *parts) if part.error_code in AGAIN), None)

@@ -1,4 +1,4 @@
-"""What can be done to one setting: a new value, None for its default, or words put into a list or taken out of it."""
+"""Changes of one setting: a new value, None for its default, or words added to or removed from a list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3  # Kafka's numbers of operations
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """words: separated by commas; those that are in the list already stay where they are."""
+    """words: separated by commas. Words that are in the list already keep their place."""
 
     words: str
 

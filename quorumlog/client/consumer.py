@@ -1,4 +1,4 @@
-"""The asynchronous consumer by assignment: named partitions from a named start, as records, as Arrow, or as batches.
+"""The asynchronous consumer with assigned partitions: reads from a given start, as records, Arrow or batches.
 
 async with AsyncConsumer(transport, bootstrap_servers="localhost:9092") as consumer:
     await consumer.assign([("orders", 0, "earliest")], stop="latest")
@@ -44,7 +44,7 @@ class ConsumedRecord:
 
 
 class AsyncConsumer:
-    """transport, clock, rng: the edges; `quorumlog.client.edge` makes the real ones. Options: ConsumerOptions."""
+    """transport, clock, rng: the edges; `quorumlog.client.edge` makes the real ones. options: ConsumerOptions."""
 
     def __init__(
         self,
@@ -72,10 +72,10 @@ class AsyncConsumer:
         await self.close()
 
     async def assign(self, partitions: Iterable[tuple[str, int, Start]], *, stop: Start | None = None) -> None:
-        """Read these partitions, each from its start, in place of what was assigned before.
+        """Read these partitions, each from its start. Replaces the previous assignment.
 
-        stop: exclusive end for each of them, resolved now ("latest": what is readable at this moment); iteration ends
-        there by itself.
+        stop: exclusive end of each partition, resolved now ("latest": what is readable at this moment). Iteration ends
+        there.
         """
         wanted = list(partitions)
         starts = await self._resolve({(topic, index): start for topic, index, start in wanted})
@@ -91,26 +91,26 @@ class AsyncConsumer:
             self._loop.start()
 
     async def assign_topic(self, topic: str, start: Start = "earliest", *, stop: Start | None = None) -> None:
-        """Every partition that the topic has now."""
+        """Assign every partition that the topic has now."""
         await self._link.topic_ready(topic, self.options.default_api_timeout_ms)
         partitions = sorted(self._link.cache.topics[topic].partitions)
         await self.assign([(topic, index, start) for index in partitions], stop=stop)
 
     def position(self, topic: str, partition: int) -> Offset:
-        """Offset behind the last record received (not necessarily taken yet)."""
+        """Offset after the last record received; records before it may still be in the buffer."""
         return self._loop.positions[topic, partition].next_offset
 
     def lag(self, topic: str, partition: int) -> int:
-        """Records behind the high watermark as last heard; -1: not heard yet."""
+        """Records behind the last known high watermark; -1: not known yet."""
         return self._loop.positions[topic, partition].lag
 
     @property
     def finished(self) -> bool:
-        """Everything up to the stop has been taken."""
+        """True once everything before the stop offsets has been taken."""
         return not self._records and self._loop.finished
 
     async def poll(self, max_records: int | None = None, timeout_ms: int = 500) -> list[ConsumedRecord]:
-        """Up to `max_records` records; an empty list once `timeout_ms` passed without any, or at the end."""
+        """Up to `max_records` records. An empty list if `timeout_ms` passes without any, or at the end."""
         limit = max_records or self.options.max_poll_records
         if not self._records:
             chunk = await self.next_chunk(timeout_ms)
@@ -119,7 +119,7 @@ class AsyncConsumer:
         return [self._records.popleft() for _ in range(min(limit, len(self._records)))]
 
     async def next_chunk(self, timeout_ms: int) -> Chunk | None:
-        """Received batches as bytes. None after `timeout_ms` without any, or at the end. Raises what went wrong."""
+        """Received batches as bytes. None after `timeout_ms` without any, or at the end. Raises the loop's error."""
         if self._closed:
             raise ClientClosed("the consumer is closed")
         try:
@@ -137,7 +137,7 @@ class AsyncConsumer:
 
     async def next_arrow(self, timeout_ms: int, *, include_headers: bool = False) -> tuple[Chunk, Any] | None:
         """The next chunk and its records as a pyarrow RecordBatch: key, value, offset, timestamp[, headers]."""
-        from quorumlog.records.columnar import decode_columns  # pyarrow and numba: only who asks for columns
+        from quorumlog.records.columnar import decode_columns  # imports pyarrow and numba: only if columns are wanted
 
         chunk = await self.next_chunk(timeout_ms)
         if chunk is None:
@@ -147,12 +147,12 @@ class AsyncConsumer:
             from_offset=chunk.first_offset,
             to_offset=chunk.stop_offset,
             include_headers=include_headers,
-            check_crc=False,  # done when it was received, if it is wanted
+            check_crc=False,  # checked on receipt, if `check_crcs` is set
         )
         return chunk, columns
 
     async def __aiter__(self) -> AsyncIterator[ConsumedRecord]:
-        """Records as they come; ends at the stop, or never."""
+        """Records as they arrive. Ends at the stop offsets; without them it never ends."""
         while not self.finished:
             for record in await self.poll(timeout_ms=1_000):
                 yield record
@@ -188,7 +188,7 @@ class AsyncConsumer:
 
 
 def decode_chunk(chunk: Chunk) -> list[ConsumedRecord]:
-    """Every wanted record of a chunk; control batches are not for readers."""
+    """Every wanted record of a chunk. Control batches are left out."""
     found: list[ConsumedRecord] = []
     for header in headers(chunk.records, partial_tail=True):
         if header.is_control or header.next_offset <= chunk.first_offset or header.base_offset >= chunk.stop_offset:
@@ -207,4 +207,4 @@ def _timestamp_of(start: Start) -> int:
             return NAMED[start]
         if start.startswith("@") and start[1:].isascii() and start[1:].isdigit():
             return int(start[1:])
-    raise ConfigError(f"not a place to start: {start!r}; an offset, earliest, latest or @<ms since 1970>")
+    raise ConfigError(f"not a start position: {start!r}; give an offset, earliest, latest or @<ms since 1970>")

@@ -1,4 +1,4 @@
-"""Asking leaders to delete records: all before an offset, or all that is committed."""
+"""Asks leaders to delete records before an offset, or all committed records."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ ALL_COMMITTED: Offset = -1  # as an offset: the high watermark
 async def delete_records(
     link: Link, before: Mapping[TopicPartition, Offset], timeout_ms: int | None = None
 ) -> dict[TopicPartition, Offset]:
-    """The first offset that is left, of each partition. Tries again while leaders move: asking twice does no harm.
+    """Returns the first remaining offset of each partition. Retries while leaders move; the request is idempotent.
 
-    Raises RequestFailed (with the last error once time is up; other partitions may be done), Unavailable.
+    Raises RequestFailed (with the last error at the deadline; other partitions may be done), Unavailable.
     """
     left: dict[TopicPartition, Offset] = {}
 
@@ -44,7 +44,7 @@ async def delete_records(
 def _request(
     keys: list[TopicPartition], before: Mapping[TopicPartition, Offset], timeout_ms: int
 ) -> DeleteRecordsRequest:
-    """The broker's wait ends before ours, so that its word is heard."""
+    """The broker's deadline comes before ours, so that its answer still reaches us."""
     topics: dict[str, list[DeleteRecordsPartition]] = {}
     for topic, partition in keys:
         part = DeleteRecordsPartition(index=partition, offset=before[topic, partition])
@@ -56,7 +56,7 @@ def _request(
 
 
 def _collect(response: DeleteRecordsResponse, left: dict[TopicPartition, Offset]) -> None:
-    """Raises RequestFailed for the first partition that could not be done, after taking in the others."""
+    """Takes the successful partitions, then raises RequestFailed for the first one that failed."""
     failed: RequestFailed | None = None
     for topic in response.topics:
         for part in topic.partitions:

@@ -1,4 +1,4 @@
-"""What became of a record that was sent: an awaitable that costs two words, since its batch holds the answer."""
+"""The outcome of a record: an awaitable of two words, because the batch holds the answer for all its records."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from quorumlog.ids import Offset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordMetadata:
-    """Where a record is. offset: -1 with acks=0.
+    """Where a record is stored. offset: -1 with acks=0.
 
-    may_be_duplicated: a try with an unknown outcome came before the one that was acknowledged, so the log may hold the
-    record more than once. Never so with an idempotent producer.
+    may_be_duplicated: an earlier try had an unknown outcome, so the log may hold the record more than once. Never true
+    with an idempotent producer.
     """
 
     topic: str
@@ -28,7 +28,7 @@ class RecordMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveredRange:
-    """Records of one batch. rows: their places in what was given to `send_arrow`, in the order of their offsets."""
+    """The records of one batch. rows: their row numbers in what `send_arrow` was given, in the order of offsets."""
 
     topic: str
     partition: int
@@ -42,7 +42,7 @@ MAX_UNSEEN = 100
 
 
 class BatchFate:
-    """Shared by the deliveries of one batch."""
+    """The outcome of one batch, shared by the deliveries of its records."""
 
     __slots__ = ("_future", "looked_at")
 
@@ -55,7 +55,7 @@ class BatchFate:
             self._future.set_result(batch)
 
     def __await__(self) -> Generator[Any, None, Batch]:
-        """The batch, once it has ended well; raises what it ended with otherwise."""
+        """The batch, once it has been delivered; raises the batch's error otherwise."""
         self.looked_at = True
         batch = yield from asyncio.shield(self._future).__await__()
         if batch.error is not None:
@@ -68,10 +68,10 @@ class BatchFate:
 
 
 class UnseenErrors:
-    """Failures that nobody has looked at. Of more than MAX_UNSEEN the rest count as never looked at."""
+    """Failures that no caller has looked at. Beyond MAX_UNSEEN, a failure counts as never looked at."""
 
     def __init__(self) -> None:
-        self._failures: list[tuple[BatchFate | None, Exception]] = []  # the first first
+        self._failures: list[tuple[BatchFate | None, Exception]] = []  # oldest first
 
     def add(self, fate: BatchFate | None, error: Exception) -> None:
         self._failures = self._unseen()
@@ -88,7 +88,7 @@ class UnseenErrors:
 
 
 class Delivery:
-    """Await it for the record's RecordMetadata; raises RequestFailed or DeliveryTimeout."""
+    """Await it for the record's RecordMetadata. Raises RequestFailed or DeliveryTimeout."""
 
     __slots__ = ("_fate", "_index", "_timestamp_ms")
 
@@ -112,7 +112,7 @@ class Delivery:
 
 
 class ArrowDelivery:
-    """Await it for the DeliveredRanges of a `send_arrow`; raises its first error, after all batches have ended."""
+    """Await it for the DeliveredRanges of one `send_arrow`. Raises the first error after all batches have ended."""
 
     __slots__ = ("_parts",)
 

@@ -1,4 +1,4 @@
-"""The real edges of a client: the machine's clock, real randomness, a real wire."""
+"""The real edges of a client: the system clock, real randomness, a real network."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class SystemClock:
 
 
 def make_transport(kind: str = "auto") -> Transport:
-    """A transport that shows no identity: a client's. To be made inside a running event loop.
+    """A transport without a node identity, as clients use it. Call it inside a running event loop.
 
-    kind: the option `transport`: "auto" takes the lane where a node offers it, "grpc" never.
+    kind: the option `transport`. "auto" uses the lane where a node offers it, "grpc" never does.
     """
     return RoutingTransport(identity=None, by_lane=frozenset() if kind == "grpc" else BY_LANE)
 
 
-def _together(config: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any]:
-    """Keywords win. One dict: the clients have a parameter of their own named like the option `transport`."""
+def _merged(config: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Keywords win. One dict, because the option `transport` has the name of a parameter of the clients."""
     return {**(config or {}), **options}
 
 
@@ -41,17 +41,17 @@ def make_rng() -> random.Random:
 
 def producer(config: dict[str, Any] | None = None, **options: Any) -> AsyncProducer:
     """An AsyncProducer on the real edges."""
-    given = _together(config, options)
+    given = _merged(config, options)
     return AsyncProducer(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
 
 
 def consumer(config: dict[str, Any] | None = None, **options: Any) -> AsyncConsumer:
     """An AsyncConsumer on the real edges."""
-    given = _together(config, options)
+    given = _merged(config, options)
     return AsyncConsumer(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
 
 
 def admin(config: dict[str, Any] | None = None, **options: Any) -> AsyncAdmin:
     """An AsyncAdmin on the real edges."""
-    given = _together(config, options)
+    given = _merged(config, options)
     return AsyncAdmin(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())

@@ -1,4 +1,4 @@
-"""What a client tells its user. Every error of the package is a `QuorumlogError`."""
+"""Errors that a client raises. Each of them is a `QuorumlogError`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from quorumlog.errors import ErrorCode
 
 
 class QuorumlogError(Exception):
-    """Base of everything that a client raises on purpose."""
+    """Base of every error that a client raises on purpose."""
 
 
 class Unavailable(QuorumlogError):
-    """No broker could be reached, or no leader was found, within the time given."""
+    """No broker could be reached, or no leader was found, in time."""
 
 
 class RequestFailed(QuorumlogError):
     """The cluster answered with an error.
 
-    outcome_unknown: the request, or an earlier try of it, may have been carried out all the same.
+    outcome_unknown: the request, or an earlier try of it, may have been carried out nevertheless.
     """
 
     def __init__(self, code: ErrorCode, message: str, *, outcome_unknown: bool = False) -> None:
@@ -38,11 +38,11 @@ class DeliveryTimeout(QuorumlogError):
 
 
 class BufferExhausted(QuorumlogError):
-    """`buffer.memory` stayed full for `max.block.ms`: the cluster takes less than the application sends."""
+    """`buffer.memory` stayed full for `max.block.ms`: the application sends faster than the cluster accepts."""
 
 
 class RecordTooLarge(QuorumlogError):
-    """A record that no batch may hold (`max.request.size`); it was not sent."""
+    """A record is larger than `max.request.size`. It was not sent."""
 
 
 class ConfigError(QuorumlogError, ValueError):
@@ -50,4 +50,4 @@ class ConfigError(QuorumlogError, ValueError):
 
 
 class ClientClosed(QuorumlogError):
-    """The client was closed before or while the call ran."""
+    """The client was closed before or during the call."""

@@ -1,4 +1,4 @@
-"""Keeps a reader's buffer filled: one fetch per broker under way, for all of its partitions that want more."""
+"""Keeps the consumer's buffer filled: one fetch per broker in flight, for all its partitions that have room."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from quorumlog.nursery import Nursery
 from quorumlog.records import CorruptRecords
 from quorumlog.rpc.transport import RpcError
 
-CHUNKS_AHEAD = 2  # per partition: one being taken, one behind it
+CHUNKS_AHEAD = 2  # per partition: one that the reader takes, one that waits
 
 
 class TruncatedLog(QuorumlogError):
-    """What was read last is no longer in the log, after an unclean election. offset: where the log goes on."""
+    """Records already read were truncated in an unclean election. offset: where the log continues."""
 
     def __init__(self, topic: str, partition: int, offset: Offset) -> None:
         super().__init__(
-            f"{topic}-{partition} was cut back to offset {offset}, below what was read; "
+            f"{topic}-{partition} was truncated to offset {offset}, below the records already read; "
             "start again there, or set auto_offset_reset"
         )
         self.topic, self.partition, self.offset = topic, partition, offset
 
 
 class FetchLoop:
-    """Fills `chunks`; `arrived` is set at each chunk, error and finished partition."""
+    """Fills `chunks`. Sets `arrived` at each chunk, error and finished partition."""
 
     def __init__(self, link: Link, options: ConsumerOptions, nursery: Nursery) -> None:
         self.positions: dict[TopicPartition, Position] = {}
@@ -62,7 +62,7 @@ class FetchLoop:
         self._wake.set()
 
     def take(self) -> Chunk:
-        """The oldest chunk; makes room for the next fetch."""
+        """The oldest chunk. Makes room for the next fetch."""
         chunk = self.chunks.popleft()
         key = (chunk.topic, chunk.partition)
         self._ahead[key] -= 1
@@ -93,7 +93,7 @@ class FetchLoop:
                 pass
 
     def _fetch_all(self, now_ms: int) -> int | None:
-        """Start what can be started; gives when to look again for what must wait."""
+        """Start the fetches that can start. Returns when the earliest back-off ends, or None."""
         by_node: dict[NodeId, list[Position]] = {}
         due_ms: int | None = None
         lost: list[str] = []
@@ -189,7 +189,7 @@ class FetchLoop:
 
     def _received(self, position: Position, answer: FetchPartitionResponse) -> None:
         if self.positions.get(position.key) is not position:
-            return  # assigned anew meanwhile
+            return  # the partition was assigned again meanwhile
         try:
             chunk = position.received(whole(answer.records), answer.high_watermark, check_crcs=self._options.check_crcs)
         except CorruptRecords as error:
@@ -204,7 +204,7 @@ class FetchLoop:
             self.arrived.set()
 
     async def _refused(self, position: Position, answer: FetchPartitionResponse, response: FetchResponse) -> bool:
-        """True where newer metadata is needed."""
+        """True if newer metadata is needed."""
         if answer.diverging_epoch is not None:
             await self._start_over(position, answer.diverging_epoch.end_offset)
             return False
@@ -221,7 +221,7 @@ class FetchLoop:
         return True
 
     async def _start_over(self, position: Position, truncated_to: Offset | None) -> None:
-        """The position is not in the log any more: start where `auto_offset_reset` says, or tell."""
+        """The log no longer has the position: go where `auto_offset_reset` says, or fail."""
         if self._options.auto_offset_reset == "none":
             if truncated_to is not None:
                 self.fail(TruncatedLog(position.topic, position.partition, truncated_to))
@@ -245,7 +245,7 @@ class FetchLoop:
         try:
             await self._link.refresh(topics)
         except (QuorumlogError, RpcError):
-            pass  # positions carry their own back-off, and ask again
+            pass  # each position has its own back-off and tries again
         self._wake.set()
 
     def _name_of(self, topic_id: bytes) -> str:

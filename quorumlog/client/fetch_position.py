@@ -1,8 +1,8 @@
-"""Where a reader stands in each of its partitions. Pure: answers of fetches go in, the next thing to ask comes out.
+"""The read position in each partition. Pure: fetch responses go in, the next offset to fetch comes out.
 
-Rules: a position moves only by whole batches that were received in order; what lies below the position inside the
-first batch is trimmed when it is decoded. `last_epoch` goes with the position, so that a leader can tell a reader that
-read what was later cut off (KIP-320).
+Rules: a position moves only by whole batches received in order. Records of the first batch that lie below the position
+are dropped on decoding. The position carries `last_epoch`, so that a leader can tell a reader that the records it read
+were truncated later (KIP-320).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ TopicPartition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """Whole batches as they came: `records` may be a view, which keeps the answer that it came in alive.
+    """Whole batches as received. `records` may be a view that keeps the whole response in memory.
 
-    Records below `first_offset` are not wanted, nor those at `stop_offset` and above.
+    Records below `first_offset`, and at or above `stop_offset`, are not wanted.
     """
 
     topic: str
@@ -28,13 +28,13 @@ class Chunk:
     records: Buffer
     first_offset: Offset
     stop_offset: Offset  # exclusive
-    next_offset: Offset  # where the next chunk begins
+    next_offset: Offset  # first offset of the next chunk
     high_watermark: Offset
 
 
 @dataclass(slots=True)
 class Position:
-    """One assigned partition. stop_offset: exclusive, None: read on for ever."""
+    """One assigned partition. stop_offset: exclusive; None: read on without end."""
 
     topic: str
     partition: int
@@ -42,7 +42,7 @@ class Position:
     stop_offset: Offset | None = None
     last_epoch: Epoch = NO_EPOCH
     high_watermark: Offset = -1
-    buffered_bytes: int = 0  # received, not yet taken
+    buffered_bytes: int = 0  # received and not yet taken by the reader
     fetching: bool = False
     not_before_ms: int = 0
     failures: int = 0
@@ -53,18 +53,18 @@ class Position:
 
     @property
     def finished(self) -> bool:
-        """All that was asked for has been received."""
+        """True once everything before `stop_offset` has been received."""
         return self.stop_offset is not None and self.next_offset >= self.stop_offset
 
     @property
     def lag(self) -> int:
-        """Records between the position and the last high watermark heard of; -1: not known."""
+        """Records between the position and the last known high watermark; -1: not known."""
         return -1 if self.high_watermark < 0 else max(0, self.high_watermark - self.next_offset)
 
     def received(self, records: Buffer, high_watermark: Offset, *, check_crcs: bool) -> Chunk | None:
-        """Move past the batches in `records` (a batch cut off at the end is ignored). None where there is none.
+        """Move past the batches in `records`; an incomplete batch at the end is ignored. None if there is no new batch.
 
-        Raises CorruptRecords, and does not move then.
+        Raises CorruptRecords and then does not move.
         """
         self.failures = 0
         self.high_watermark = high_watermark
@@ -90,5 +90,5 @@ class Position:
         )
 
     def reset(self, offset: Offset) -> None:
-        """Start anew at `offset`, whose epoch is not known."""
+        """Continue at `offset`, whose leader epoch is not known."""
         self.next_offset, self.last_epoch = offset, NO_EPOCH

@@ -1,6 +1,6 @@
-"""A client's way into the cluster: bootstrap, metadata, one connection per broker, calls that are tried again.
+"""A client's link to the cluster: bootstrap, metadata, one connection per broker, calls with retries.
 
-Shell, shared by producer, consumer and admin. It never knows which wire its transport is on.
+A shell shared by producer, consumer and admin. It works with any transport.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from quorumlog.rpc.transport import Address, Connection, NotDelivered, RpcError,
 class Link:
     """Connections and metadata of one client.
 
-    clock, rng: time and the randomness of back-off, passed in.
+    clock, rng: the time source, and the randomness of the back-off.
     """
 
     def __init__(self, transport: Transport, options: CommonOptions, *, clock: Clock, rng: random.Random) -> None:
@@ -36,15 +36,15 @@ class Link:
         self._connections: dict[Address, Connection] = {}
         self._refreshes: dict[tuple[str, ...], asyncio.Future[None]] = {}
         self._closed = False
-        self._next = 0  # where the next question to "any broker" goes
+        self._next = 0  # index of the broker that the next `call_any` asks first
 
     def backoff_ms(self, attempt: int) -> int:
-        """Exponential with full jitter on its upper half. attempt: 1 for the first repetition."""
+        """Exponential, with jitter over its upper half. attempt: 1 for the first retry."""
         top = min(self.options.retry_backoff_max_ms, self.options.retry_backoff_ms << min(attempt - 1, 10))
         return top // 2 + self.rng.randrange(top // 2 + 1)
 
     def connection(self, address: Address) -> Connection:
-        """The connection to an address, made at the first need."""
+        """The connection to an address, created on first use."""
         if self._closed:
             raise ClientClosed("the client is closed")
         connection = self._connections.get(address)
@@ -54,7 +54,7 @@ class Link:
         return connection
 
     def call_node(self, node_id: NodeId, request: Any, timeout_ms: int | None = None) -> Awaitable[Any]:
-        """Send to one broker, in the order of calls. Raises NotDelivered where its address is not known."""
+        """Send to one broker, in the order of the calls. Raises NotDelivered if its address is not known."""
         address = self.cache.brokers.get(node_id)
         if address is None:
             raise NotDelivered(f"no address of broker {node_id} is known")
@@ -63,9 +63,9 @@ class Link:
     async def call_any(
         self, request: Any, timeout_ms: int | None = None, on_unknown: Callable[[], None] = lambda: None
     ) -> Any:
-        """Ask any broker, one after the other until one answers. For questions that may be asked twice.
+        """Ask one broker after the other until one answers. Only for requests that may be carried out twice.
 
-        on_unknown: called when one may have carried it out without answering, before the next is asked.
+        on_unknown: called when a broker may have carried it out without answering, before the next one is asked.
         """
         deadline_ms = self.clock.now_ms() + (timeout_ms or self.options.default_api_timeout_ms)
         attempt = 0
@@ -89,7 +89,8 @@ class Link:
             await asyncio.sleep(min(self.backoff_ms(attempt), left_ms) / 1000)
 
     async def refresh(self, topics: Sequence[str]) -> None:
-        """Ask for the metadata of `topics` (none: of every topic). Concurrent askers of the same share one request."""
+        """Fetch the metadata of `topics` (empty: of every topic). Concurrent calls for the same topics share one
+        request."""
         key = tuple(sorted(topics))
         waiting = self._refreshes.get(key)
         if waiting is not None:
@@ -106,7 +107,7 @@ class Link:
     async def metadata(
         self, topics: Sequence[str], *, all_topics: bool = False, create: bool = True
     ) -> MetadataResponse:
-        """Raises RequestFailed for an error of the answer as a whole; errors of topics stay in it."""
+        """Raises RequestFailed for an error of the whole response; errors of single topics stay in it."""
         request = MetadataRequest(
             all_topics=all_topics,
             topics=tuple(TopicQuery(name=name) for name in topics),
@@ -117,7 +118,7 @@ class Link:
         return response
 
     async def topic_ready(self, topic: str, timeout_ms: int) -> None:
-        """Wait until the topic and a count of its partitions are known. Raises Unavailable or RequestFailed."""
+        """Wait until the topic and its partition count are known. Raises Unavailable or RequestFailed."""
         deadline_ms = self.clock.now_ms() + timeout_ms
         attempt = 0
         while topic not in self.cache.topics:
@@ -134,7 +135,7 @@ class Link:
             await asyncio.sleep(self.backoff_ms(attempt) / 1000)
 
     async def until(self, ask: Callable[[], Awaitable[Any]], timeout_ms: int) -> Any:
-        """Repeat `ask` while it raises a retriable RequestFailed or an RpcError, until time is up."""
+        """Repeat `ask` while it raises a retriable RequestFailed or an RpcError, until the timeout."""
         deadline_ms = self.clock.now_ms() + timeout_ms
         attempt = 0
         while True:
@@ -165,6 +166,6 @@ class Link:
 
 
 def check(response: Any) -> None:
-    """Raises RequestFailed for the error of an answer as a whole."""
+    """Raises RequestFailed if the whole response is an error."""
     if response.error_code != ErrorCode.NONE:
         raise RequestFailed(ErrorCode(response.error_code), response.error_message)

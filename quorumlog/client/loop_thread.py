@@ -1,8 +1,8 @@
 """One background event loop for all blocking clients of a process.
 
-Made at the first need and keyed by process id: after a fork (a PySpark worker) the child makes its own, and never
-touches the parent's (SPARK F11). What was not closed is ended with the process, so that the interpreter finds no task
-to complain of; records that were not flushed are lost then, as they are with any client.
+It is created on first use and belongs to one process id: after a fork (a PySpark worker) the child creates its own loop
+and never touches the parent's (SPARK F11). At exit, tasks of clients that were not closed are cancelled, so that the
+interpreter reports no pending task. Records that were not flushed are lost then, as with any client.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-END_TIMEOUT_S = 2.0  # at the end of the process, for tasks that do not let go
+END_TIMEOUT_S = 2.0  # at exit, for tasks that do not end when cancelled
 
 
 class LoopThread:
@@ -27,7 +27,7 @@ class LoopThread:
         atexit.register(self.end)
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
-        """Run on the loop, wait here. TimeoutError cancels it: what it had sent by then may be carried out."""
+        """Run on the loop and wait here. TimeoutError cancels the coroutine; what it had sent may still take effect."""
         assert threading.current_thread() is not self._thread, "a blocking call on the client's own loop"
         future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
         try:
@@ -37,7 +37,7 @@ class LoopThread:
             raise
 
     def end(self) -> None:
-        """Cancel what still runs, then stop the loop. A forked child has no such thread, and lets go silently."""
+        """Cancel what still runs, then stop the loop. A forked child has no such thread and stays silent."""
         if self.pid != os.getpid():
             self.loop.set_exception_handler(lambda _loop, _context: None)
         elif self._thread.is_alive():
@@ -53,7 +53,7 @@ class LoopThread:
             try:
                 await task
             except (Exception, asyncio.CancelledError):
-                pass  # whoever waited for it is gone
+                pass  # no caller waits for this task any more
         self.loop.stop()
 
 
@@ -62,7 +62,7 @@ _lock = threading.Lock()
 
 
 def loop_thread() -> LoopThread:
-    """This process's loop, started if need be."""
+    """This process's loop thread, started on first use."""
     global _current
     with _lock:
         if _current is None or _current.pid != os.getpid():

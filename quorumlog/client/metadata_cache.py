@@ -1,7 +1,7 @@
-"""What a client knows of the cluster: brokers, partitions, leaders. Pure: answers go in, look-ups come out.
+"""What a client knows of the cluster: brokers, partitions, leaders. Pure: responses go in, look-ups come out.
 
-Rule: of two answers about a partition's leader the one with the newer leader epoch counts, whatever order they came in
-(KIP-320), unless the topic was deleted and made anew (another topic id).
+Rule: of two answers about a partition's leader, the newer leader epoch wins, in whatever order they arrive (KIP-320).
+Exception: the topic was deleted and created again, and has another topic id.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class KnownTopic:
 
 
 class MetadataCache:
-    """Brokers and topics as last heard of."""
+    """Brokers and topics as last reported."""
 
     def __init__(self) -> None:
         self.brokers: dict[NodeId, Address] = {}
@@ -42,7 +42,7 @@ class MetadataCache:
         self.controller_id: NodeId = NO_NODE
 
     def update(self, response: MetadataResponse) -> None:
-        """Take in a whole answer; topics it does not speak of stay as they were."""
+        """Take in a metadata response. Topics that it does not contain keep their last known state."""
         self.cluster_id = response.cluster_id or self.cluster_id
         self.controller_id = response.controller_id
         if response.brokers:
@@ -54,12 +54,12 @@ class MetadataCache:
                 self.topics.pop(topic.name, None)
 
     def leader_of(self, topic: str, partition: int) -> KnownLeader | None:
-        """None where topic or partition are not known."""
+        """None if the topic or the partition is not known."""
         known = self.topics.get(topic)
         return known.partitions.get(partition) if known else None
 
     def take_hint(self, topic: str, partition: int, hint: CurrentLeader, nodes: Iterable[NodeEndpoint]) -> bool:
-        """A refusing broker said who leads (KIP-951). True where that is news that can be acted on."""
+        """Take the leader that a refusing broker named (KIP-951). True if it is newer and its address is known."""
         known = self.leader_of(topic, partition)
         if known is None or hint.leader_epoch <= known.epoch or hint.leader_id == NO_NODE:
             return False

@@ -1,4 +1,4 @@
-"""Asking leaders for offsets: the first, the last, the first at or after a time."""
+"""Asks leaders for offsets: the first, the last, or the first at or after a timestamp."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.fetch import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic
 
-LATEST = -1  # the end of what consumers may read
+LATEST = -1  # the end of what consumers can read
 EARLIEST = -2
 MAX_TIMESTAMP = -3  # the record with the largest timestamp
 
 
 @dataclass(frozen=True, slots=True)
 class FoundOffset:
-    """offset, timestamp_ms: -1 where no record is at or after the time asked for."""
+    """offset, timestamp_ms: -1 if no record is at or after the requested timestamp."""
 
     offset: Offset
     timestamp_ms: int
@@ -29,9 +29,9 @@ class FoundOffset:
 async def resolve_offsets(
     link: Link, wanted: Mapping[TopicPartition, int], timeout_ms: int | None = None
 ) -> dict[TopicPartition, FoundOffset]:
-    """Offsets for timestamps in ms, LATEST, EARLIEST or MAX_TIMESTAMP. Tries again while leaders move.
+    """Offsets for timestamps in ms, or for LATEST, EARLIEST or MAX_TIMESTAMP. Retries while leaders move.
 
-    Raises RequestFailed (with the last error once time is up), Unavailable.
+    Raises RequestFailed (with the last error at the deadline), Unavailable.
     """
     found: dict[TopicPartition, FoundOffset] = {}
 
@@ -47,7 +47,7 @@ async def resolve_offsets(
 
 
 async def by_leader(link: Link, keys: Iterable[TopicPartition]) -> dict[NodeId, list[TopicPartition]]:
-    """Partitions by the brokers that lead them now, asked anew. Raises RequestFailed where there is none."""
+    """Groups partitions by their current leader, from fresh metadata. Raises RequestFailed for one without a leader."""
     asked = list(keys)
     await link.refresh(list(dict.fromkeys(topic for topic, _ in asked)))
     by_node: dict[NodeId, list[TopicPartition]] = {}
@@ -59,7 +59,7 @@ async def by_leader(link: Link, keys: Iterable[TopicPartition]) -> dict[NodeId, 
 def _leader(link: Link, key: TopicPartition) -> NodeId:
     topic = link.cache.topics.get(key[0])
     if topic is None or key[1] not in topic.partitions:
-        raise RequestFailed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no {key[0]}-{key[1]}")
+        raise RequestFailed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{key[0]}-{key[1]} does not exist")
     leader = topic.partitions[key[1]]
     if leader.leader_id == NO_NODE:
         raise RequestFailed(ErrorCode.LEADER_NOT_AVAILABLE, f"{key[0]}-{key[1]} has no leader")

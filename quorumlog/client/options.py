@@ -1,7 +1,7 @@
-"""Options of the clients: Kafka's names, dotted in a dict or underscored as keywords, checked and typed.
+"""Options of the clients: Kafka's names, with dots in a dict or with underscores as keywords, checked and typed.
 
 `AsyncProducer({"bootstrap.servers": "h:1", "linger.ms": 5})` and `AsyncProducer(bootstrap_servers="h:1", linger_ms=5)`
-are the same. An unknown name is an error that names the nearest one: a typo must not silently mean the default.
+are the same. An unknown name raises an error that names the nearest option, so that a typo does not go unnoticed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OptionsKind = TypeVar("OptionsKind", bound="CommonOptions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonOptions:
-    """bootstrap_servers: where to ask first, `host:port[,host:port]`. Times are in ms, sizes in bytes."""
+    """bootstrap_servers: the first brokers to ask, `host:port[,host:port]`. Times are in ms, sizes in bytes."""
 
     bootstrap_servers: str | Sequence[str] = "localhost:9092"
     client_id: str = "quorumlog"
@@ -35,10 +35,10 @@ class CommonOptions:
     retry_backoff_max_ms: int = 1_000
     metadata_max_age_ms: int = 300_000
     default_api_timeout_ms: int = 60_000
-    transport: str = "auto"  # "auto" takes the fastest wire that the cluster offers
+    transport: str = "auto"  # "auto" uses the fastest transport that the cluster offers
 
     def check(self) -> None:
-        """Raises ConfigError for a value that cannot be meant."""
+        """Raises ConfigError for an impossible value."""
         parse_bootstrap(self.bootstrap_servers)
         _one_of("transport", self.transport, TRANSPORTS)
         for field in fields(self):
@@ -50,11 +50,9 @@ class CommonOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerOptions(CommonOptions):
     acks: int | str = "all"
-    enable_idempotence: bool | str = (
-        "auto"  # each record once and in order, whatever is sent again; auto: with acks=all
-    )
-    batch_size: int = 512 * 1024  # a batch may be this large; it is sent as soon as its partition is free
-    linger_ms: int = 0  # what waits while a request is under way is the batch
+    enable_idempotence: bool | str = "auto"  # retries neither duplicate nor reorder records; auto: on with acks=all
+    batch_size: int = 512 * 1024  # upper limit; a batch is sent as soon as its partition has none in flight
+    linger_ms: int = 0  # 0: records that arrive while a request is in flight form the next batch
     buffer_memory: int = 32 * 1024 * 1024
     max_block_ms: int = 60_000
     max_request_size: int = 4 * 1024 * 1024
@@ -78,7 +76,7 @@ class ProducerOptions(CommonOptions):
 
     @property
     def idempotent(self) -> bool:
-        """True where batches are numbered, so that the log holds each once."""
+        """True if batches are numbered, so that the log holds each batch once."""
         if str(self.enable_idempotence).lower() == "auto":
             return self.required_acks == ACKS["all"] and self._few_in_flight
         return str(self.enable_idempotence).lower() == "true"
@@ -89,7 +87,7 @@ class ProducerOptions(CommonOptions):
 
     @property
     def required_acks(self) -> int:
-        """-1, 0 or 1, as a request says it."""
+        """-1, 0 or 1, as in a produce request."""
         return ACKS[str(self.acks)]
 
 
@@ -99,9 +97,9 @@ class ConsumerOptions(CommonOptions):
     fetch_max_wait_ms: int = 500
     fetch_max_bytes: int = 8 * 1024 * 1024
     max_partition_fetch_bytes: int = 2 * 1024 * 1024
-    prefetch_bytes: int = 16 * 1024 * 1024  # fetched and not yet taken, over all partitions
+    prefetch_bytes: int = 16 * 1024 * 1024  # fetched and not yet taken, in all partitions together
     max_poll_records: int = 500
-    auto_offset_reset: str = "earliest"  # a reader by assignment says where it starts; this is for lost offsets
+    auto_offset_reset: str = "earliest"  # used if the log loses the position; `assign` names the first start
     check_crcs: bool = True
 
     def check(self) -> None:
@@ -112,7 +110,7 @@ class ConsumerOptions(CommonOptions):
 def parse_options(
     kind: type[OptionsKind], config: Mapping[str, Any] | None, keywords: Mapping[str, Any]
 ) -> OptionsKind:
-    """Options from a dict of dotted or underscored names and from keywords, which win. Raises ConfigError."""
+    """Options from a dict (dotted or underscored names) and from keywords. Keywords win. Raises ConfigError."""
     names = {field.name for field in fields(kind)}
     values: dict[str, Any] = {}
     for given in (config or {}, keywords):
@@ -127,7 +125,7 @@ def parse_options(
 
 
 def parse_bootstrap(servers: str | Sequence[str]) -> list[Address]:
-    """Addresses in the order given. Raises ConfigError; a missing port is 9092."""
+    """Addresses in the given order. A missing port is 9092. Raises ConfigError."""
     texts = servers.split(",") if isinstance(servers, str) else list(servers)
     addresses = [_address(text.strip()) for text in texts if text.strip()]
     if not addresses:
@@ -146,12 +144,12 @@ def _address(text: str) -> Address:
 
 def _unknown(name: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(name.replace(".", "_").replace("-", "_"), names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+    hint = f"did you mean {near[0]!r}?" if near else f"known options: {', '.join(names)}"
     return f"unknown option {name!r}; {hint}"
 
 
 def _typed(name: str, value: Any, default: Any) -> Any:
-    """`value` as the type of the option's default; a text from a properties file is converted."""
+    """`value` as the type of the option's default. Strings (from a properties file) are converted."""
     if isinstance(default, bool):
         if isinstance(value, str) and value.lower() in ("true", "false"):
             return value.lower() == "true"

@@ -1,4 +1,4 @@
-"""Which partition a record goes to: the hash of its key as every Kafka client has it, else one after the other."""
+"""Chooses a record's partition: by the hash of its key, as every Kafka client does, else sticky."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from quorumlog.records import partition_for_key
 
 
 class StickyPartitioner:
-    """Records without a key stay with one partition until it got `stick_bytes` of them (KIP-794), so batches fill."""
+    """Records without a key go to one partition until it has got `stick_bytes` (KIP-794), so that batches fill up."""
 
     def __init__(self, rng: random.Random, stick_bytes: int) -> None:
         self._rng = rng
@@ -31,9 +31,9 @@ class StickyPartitioner:
 
 
 class TableTurns:
-    """Where the rows without keys of the next table begin, so that over many tables all partitions get equal shares.
+    """Where each table's rows without keys begin, so that all partitions get equal shares over many tables.
 
-    A producer begins anywhere: those that send one table and end would all send it to the same partitions.
+    Each producer begins at a random partition. Otherwise producers that send only one table would all choose the same.
     """
 
     def __init__(self, rng: random.Random) -> None:
@@ -41,11 +41,12 @@ class TableTurns:
         self._next: dict[str, int] = {}  # by topic
 
     def first(self, topic: str, partitions: int) -> int:
-        """The partition that the first rows go to."""
+        """The partition for the first rows."""
         if topic not in self._next:
             self._next[topic] = self._rng.randrange(partitions)
         return self._next[topic] % partitions
 
     def used(self, topic: str, shares: int, partitions: int) -> None:
-        """So many shares went round, from the first partition on. All of it: the longer ones go to others next."""
+        """Note that `shares` ranges were used, starting at `first`. After full rounds the start moves by one, because
+        shares differ by a row."""
         self._next[topic] = (self.first(topic, partitions) + (shares if shares % partitions else 1)) % partitions

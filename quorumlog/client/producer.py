@@ -1,12 +1,12 @@
-"""The asynchronous producer: partition, queue, hand out deliveries; the sender does the rest.
+"""The asynchronous producer: chooses partitions, queues records, returns deliveries; the sender does the rest.
 
     async with AsyncProducer(transport, bootstrap_servers="localhost:9092") as producer:
         delivery = await producer.send("orders", b"{}", key=b"u-1")
         print((await delivery).offset)
 
-Unless told otherwise it is idempotent: the log holds each acknowledged record once, and a partition's records in the
-order of `send`, whatever had to be sent again. `send` waits only for memory and for the topic's first metadata. Not
-looking at a delivery does not hide its failure: `close` raises the first error that nobody looked at.
+It is idempotent by default: the log holds each acknowledged record once, and each partition's records in the order of
+`send`, in spite of retries. `send` waits only for memory and for the topic's first metadata. A failure is not lost if
+its delivery is never awaited: `close` raises the first error that the caller has not seen.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from quorumlog.client.link import Link
 from quorumlog.client.numbering import MAX_IN_FLIGHT
 from quorumlog.client.options import ProducerOptions, parse_options
 from quorumlog.client.partitioning import StickyPartitioner, TableTurns
-from quorumlog.client.record_parts import HeadersLike, header_pairs, raw_bytes, right_time
+from quorumlog.client.record_parts import HeadersLike, checked_timestamp, header_pairs, raw_bytes
 from quorumlog.client.sender import Sender
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class ProducerStats:
-    """Counts since the start. duplicates_possible: records of batches of which the log may hold more than one copy."""
+    """Counts since the start. duplicates_possible: records of which the log may hold more than one copy."""
 
     __slots__ = ("acknowledged", "duplicates_possible", "failed", "unknown_outcomes")
 
@@ -45,11 +45,11 @@ class ProducerStats:
         self.acknowledged = 0
         self.failed = 0
         self.duplicates_possible = 0
-        self.unknown_outcomes = 0  # tries, of whole batches
+        self.unknown_outcomes = 0  # tries of whole batches
 
 
 class AsyncProducer:
-    """transport, clock, rng: the edges; `quorumlog.client.edge` makes the real ones. Options: ProducerOptions."""
+    """transport, clock, rng: the edges; `quorumlog.client.edge` makes the real ones. options: ProducerOptions."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class AsyncProducer:
         self._unseen_errors = UnseenErrors()
         self._started = False
         self._closed = False
-        self._failure: ClientClosed | None = None  # a bug of ours, after which nothing is sent
+        self._failure: ClientClosed | None = None  # an error in the client itself; nothing is sent after it
         self._table_turns = TableTurns(rng)
 
     async def __aenter__(self) -> AsyncProducer:
@@ -101,16 +101,16 @@ class AsyncProducer:
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Delivery:
-        """Queue one record. What is wrong with it is told here, and harms no other.
+        """Queue one record. An invalid record is refused here, so that it cannot fail a batch with others.
 
-        Raises RecordTooLarge, BufferExhausted, Unavailable, RequestFailed (no such partition, no such time), TypeError,
-        UnicodeEncodeError.
+        Raises RecordTooLarge, BufferExhausted, Unavailable, RequestFailed (unknown partition, invalid timestamp),
+        TypeError, UnicodeEncodeError.
         """
         self._begin()
         raw_key, raw_value = raw_bytes(key, "key"), raw_bytes(value, "value")
         pairs = header_pairs(headers) if headers else ()
         if timestamp_ms is not None:
-            timestamp_ms = right_time(timestamp_ms)
+            timestamp_ms = checked_timestamp(timestamp_ms)
         size = record_bytes(raw_key, raw_value, pairs)
         if size + BATCH_OVERHEAD > self.options.max_request_size:
             raise self._too_large(size)
@@ -154,14 +154,14 @@ class AsyncProducer:
         return Delivery(self._fates[batch], index, when_ms)
 
     async def send_arrow(self, topic: str, columns: Any, partition: int | None = None) -> ArrowDelivery:
-        """Queue the rows of a pyarrow Table or RecordBatch: `value`, and where there are any `key`, `headers` and
-        `timestamp` (ms or a timestamp type) and `partition`.
+        """Queue the rows of a pyarrow Table or RecordBatch. Columns: `value`; optional `key`, `headers`, `timestamp`
+        (ms or a timestamp type) and `partition`.
 
-        Rows with a key go by its hash, others in equal ranges of a batch or less by turns: over many tables all
-        partitions get as much. Rows of one partition keep their order. A row larger than `max_request_size` is not sent
-        and the delivery tells it (RecordTooLarge); the others are.
+        A row with a key goes to the partition of its hash. The other rows go to the partitions in turn, in equal ranges
+        of at most a batch, so that over many tables all partitions get as much. Rows of one partition keep their order.
+        A row larger than `max_request_size` is not sent and fails the delivery (RecordTooLarge); the others are sent.
         """
-        from quorumlog.client.arrow_split import ArrowColumns, split  # pyarrow, numpy and numba: only who asks
+        from quorumlog.client.arrow_split import ArrowColumns, split  # imports pyarrow, numpy and numba: only here
 
         self._begin()
         await self._link.topic_ready(topic, self.options.max_block_ms)
@@ -172,7 +172,7 @@ class AsyncProducer:
         shares = list(split(given, count, partition, self._table_turns.first(topic, count), self._batch_size))
         self._table_turns.used(topic, len(shares), count)
         for target, _ in shares:
-            self._check_partition(topic, target, count)  # all of them before anything is queued
+            self._check_partition(topic, target, count)  # check all before anything is queued
         for target, rows in shares:
             parts.extend(await self._queue_rows(topic, target, given, rows))
         return ArrowDelivery(parts)
@@ -195,7 +195,7 @@ class AsyncProducer:
         return parts
 
     def _refuse_row(self, topic: str, partition: int, size: int) -> BatchFate:
-        """What is never queued has its fate at once."""
+        """A row that is too large fails at once and is not queued."""
         batch = Batch(topic, partition, self._clock.now_ms(), self._batch_done, count=1, done=True)
         batch.error = self._too_large(size)
         fate = self._fates[batch] = BatchFate(asyncio.get_running_loop())
@@ -219,7 +219,7 @@ class AsyncProducer:
             self._sender.flushing(False)
 
     async def close(self, *, raise_errors: bool = True) -> None:
-        """Flush and stop. raise_errors: raise the first failure that nobody looked at. Idempotent."""
+        """Flush and stop. Idempotent. raise_errors: raise the first error that the caller has not seen."""
         if self._closed:
             return
         try:
@@ -277,7 +277,7 @@ class AsyncProducer:
         self._changed.set()
 
     def _crashed(self, name: str, error: BaseException) -> None:
-        """A bug of ours: nothing may hang on it."""
+        """An internal error: fail every batch, so that no caller waits for ever."""
         failure = ClientClosed(f"the producer's {name} failed: {error!r}")
         failure.__cause__ = error
         self._failure = self._failure or failure

@@ -1,6 +1,6 @@
-"""From what a caller gives as a record to what is sent.
+"""Converts what a caller passes as a record to what is sent.
 
-What cannot be sent is told here, before it has company: a batch is made into bytes as a whole.
+Invalid parts are refused here, before the record joins a batch, because a batch is encoded as a whole.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HeadersLike = Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str
 
 
 def raw_bytes(part: Any, what: str) -> bytes | None:
-    """What is sent of a key or value. Raises TypeError."""
+    """A key or value as bytes. Raises TypeError."""
     if part is None or isinstance(part, bytes):
         return part
     if isinstance(part, str):
@@ -28,8 +28,8 @@ def raw_bytes(part: Any, what: str) -> bytes | None:
     raise TypeError(f"the {what} must be bytes, str or None, not {type(part).__name__}")
 
 
-def right_time(timestamp_ms: int) -> int:
-    """Raises RequestFailed INVALID_TIMESTAMP, TypeError for what is no whole number."""
+def checked_timestamp(timestamp_ms: int) -> int:
+    """The timestamp as an int. Raises RequestFailed INVALID_TIMESTAMP, TypeError if it is not an integer."""
     whole = operator.index(timestamp_ms)
     try:
         check_timestamps(whole, whole)
@@ -39,7 +39,7 @@ def right_time(timestamp_ms: int) -> int:
 
 
 def header_pairs(headers: HeadersLike) -> Headers:
-    """Headers as pairs of text and bytes. Raises TypeError that names the item that is neither, UnicodeEncodeError."""
+    """Headers as pairs of str and bytes. Raises TypeError that names the wrong item, UnicodeEncodeError."""
     items = headers.items() if isinstance(headers, Mapping) else headers
     pairs: list[tuple[str, bytes | None]] = []
     for place, item in enumerate(items):

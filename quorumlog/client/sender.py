@@ -1,4 +1,4 @@
-"""Carries batches to the leaders: gets the producer its identity, takes what is sendable, and sorts the answers."""
+"""Sends batches to the leaders: gets the producer's identity, takes sendable batches, handles the answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from quorumlog.nursery import Nursery
 from quorumlog.records import Codec
 from quorumlog.rpc.transport import NotDelivered, RpcError
 
-# Refusals that a leader gives before it appends; every other error of a partition may follow the append.
+# Errors that a leader returns before it appends. Any other error of a partition may follow an append.
 NOT_APPENDED = frozenset(
     {
         ErrorCode.CORRUPT_MESSAGE,
@@ -41,7 +41,7 @@ NOT_APPENDED = frozenset(
         ErrorCode.UNKNOWN_PRODUCER_ID,
     }
 )
-# Refusals of a number: of no consequence while an older batch is on its way, else a reason to number anew.
+# Refused sequence numbers. Ignored while an older batch is in flight; otherwise the batches get new numbers.
 OUT_OF_ORDER = frozenset(
     {
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -61,7 +61,7 @@ LEADERSHIP = frozenset(
 
 
 class Sender:
-    """One loop per producer; a request under way is one task."""
+    """One loop per producer, one task per request in flight."""
 
     def __init__(self, link: Link, accumulator: Accumulator, options: ProducerOptions, nursery: Nursery) -> None:
         self._link = link
@@ -84,7 +84,7 @@ class Sender:
         self._wake.set()
 
     def flushing(self, on: bool) -> None:
-        """While anybody flushes, nothing lingers."""
+        """While a flush runs, batches do not linger."""
         self._flushing += 1 if on else -1
         self._wake.set()
 
@@ -98,7 +98,7 @@ class Sender:
             await self._sleep_until(due_ms if due_ms is not None and due_ms > now_ms else None)
 
     async def _sleep_until(self, due_ms: int | None) -> None:
-        """Until something is due or `wake`. What was due in this turn and could not be sent waits for an answer."""
+        """Wait for `due_ms` or for `wake`. A batch that is due but cannot be sent now waits for an answer."""
         wait_ms = None if due_ms is None else max(0, due_ms - self._link.clock.now_ms())
         try:
             async with asyncio.timeout(wait_ms / 1000 if wait_ms is not None else None):
@@ -113,7 +113,7 @@ class Sender:
             pass
 
     def _send_some(self, now_ms: int) -> bool:
-        """At most one batch of each partition. True if any went."""
+        """Send at most one batch of each partition. True if any was sent."""
         by_node: dict[NodeId, list[TopicPartition]] = {}
         unknown: list[str] = []
         for key in self._accumulator.sendable(now_ms, flushing=self._flushing > 0):
@@ -132,7 +132,7 @@ class Sender:
         return sent
 
     def _take(self, keys: list[TopicPartition]) -> list[Batch]:
-        """Batches for one request: the first of each partition, as many as `max_request_size` allows."""
+        """Batches for one request: the first of each partition, up to `max_request_size`."""
         batches: list[Batch] = []
         size = 0
         while keys:
@@ -176,7 +176,7 @@ class Sender:
         self._refresh_soon([batch.topic for batch in batches])
 
     def _answered(self, batches: list[Batch], response: ProduceResponse | None) -> None:
-        if response is None:  # acks=0: nobody says where it went
+        if response is None:  # acks=0: there is no answer, so the offset stays unknown
             for batch in batches:
                 self._accumulator.delivered(batch, -1)
             return
@@ -187,7 +187,7 @@ class Sender:
                 answer = ProducePartitionResponse(
                     index=batch.partition,
                     error_code=response.error_code or ErrorCode.UNKNOWN_SERVER_ERROR,
-                    error_message=response.error_message or "the answer does not speak of this partition",
+                    error_message=response.error_message or "the answer does not contain this partition",
                 )
             self._sort(batch, answer, response)
 
@@ -233,7 +233,7 @@ class Sender:
             self._nursery.start(self._identify(), "producer identity")
 
     async def _identify(self) -> None:
-        """Once; the next turn asks again where it has to. A refusal for good ends what waits."""
+        """One try; the loop starts the next one if needed. A fatal refusal fails all waiting batches."""
         try:
             self._identify_attempt += 1
             if self._identify_attempt > 1:
@@ -247,7 +247,7 @@ class Sender:
             if not refusal.code.retriable:
                 self._accumulator.fail_all(lambda _: refusal)
         except (QuorumlogError, RpcError):
-            pass  # batches carry their own deadline
+            pass  # each batch has its own deadline
         finally:
             self._identifying = False
             self._wake.set()
@@ -258,25 +258,25 @@ class Sender:
             self._nursery.start(self._refresh(list(dict.fromkeys(topics))), "producer metadata")
 
     async def _refresh(self, topics: list[str]) -> None:
-        """Ask again until every leader is known, with a pause before each repetition."""
+        """One try, with back-off before each repetition; the loop repeats it until every leader is known."""
         try:
             self._refresh_attempt += 1
             if self._refresh_attempt > 1:
                 await asyncio.sleep(self._link.backoff_ms(self._refresh_attempt - 1) / 1000)
             await self._link.refresh(topics)
-            if all(self._led(topic) for topic in topics):
+            if all(self._leaders_known(topic) for topic in topics):
                 self._refresh_attempt = 0
         except (QuorumlogError, RpcError):
-            pass  # the next turn asks again; batches carry their own deadline
+            pass  # the loop asks again; each batch has its own deadline
         finally:
             self._refreshing = False
             self._wake.set()
 
-    def _led(self, topic: str) -> bool:
+    def _leaders_known(self, topic: str) -> bool:
         known = self._link.cache.topics.get(topic)
         return known is not None and all(leader.leader_id != NO_NODE for leader in known.partitions.values())
 
 
 def _open(batches: list[Batch]) -> list[Batch]:
-    """Those that have not ended: a producer that fails does not wait for answers."""
+    """Batches that have not ended. A batch in flight can end early when the producer fails."""
     return [batch for batch in batches if not batch.done]

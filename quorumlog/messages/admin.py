@@ -1,8 +1,7 @@
-"""What administrators ask for beside topics: more partitions, settings, deleted records, and how things are.
+"""Administration of everything but topics: partition counts, settings, deleted records, and state.
 
-Field by field these are Kafka's messages in our names. Requests that change the cluster's metadata are answered
-by
-the active controller; brokers hand them on.
+Field by field these are Kafka's messages under our names. The active controller answers requests that change the
+cluster's metadata; brokers forward them to it.
 
 Written by `./dev proto` from proto/quorumlog/v1/admin.proto; edit that instead.
 """
@@ -21,8 +20,9 @@ class CreatePartitionsRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class PartitionsOfTopic:
-    """count: How many partitions the topic shall have, with those that it has.
-    assignments: Replicas of each new partition, in the order of their numbers; none: the controller places them.
+    """count: Total number of partitions, including the existing ones.
+    assignments: Replicas of each new partition, in the order of partition numbers; empty: the controller places
+    them.
     """
 
     name: str
@@ -32,7 +32,7 @@ class PartitionsOfTopic:
 
 @message(frozen=True, slots=True, kw_only=True)
 class NewPartition:
-    """The first of the brokers is preferred as leader."""
+    """The first broker is the preferred leader."""
 
     broker_ids: tuple[int, ...] = ()
 
@@ -60,9 +60,8 @@ class IncrementalAlterConfigsRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class AlterConfigsResource:
-    """resource_type: 2: topic; 4: broker, of which the empty name is the default for all (Kafka's numbers).
-    replace: What is set and not named here is taken back: Kafka's AlterConfigs, beside which this one is the
-    newer.
+    """resource_type: 2: topic; 4: broker, with the empty name for the default of all brokers (Kafka's numbers).
+    replace: True: Kafka's older AlterConfigs, which removes every setting that is not named here.
     """
 
     resource_type: int
@@ -73,8 +72,8 @@ class AlterConfigsResource:
 
 @message(frozen=True, slots=True, kw_only=True)
 class AlterableConfig:
-    """operation: 0: set; 1: delete (back to the default); 2: append to and 3: subtract from a list, words separated
-    by commas.
+    """operation: 0: set; 1: delete (back to the default); 2: append to and 3: subtract from a list of
+    comma-separated words.
     """
 
     name: str
@@ -100,9 +99,9 @@ class AlterConfigsResult:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DescribeTopicPartitionsRequest:
-    """topics: None: every topic.
-    response_partition_limit: Most partitions of one answer.
-    cursor: Where to go on: a `next_cursor` that was answered.
+    """topics: Empty: every topic.
+    response_partition_limit: Largest number of partitions in one answer.
+    cursor: Where to continue: the `next_cursor` of an earlier answer.
     """
 
     topics: tuple[str, ...] = ()
@@ -112,7 +111,7 @@ class DescribeTopicPartitionsRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class PartitionCursor:
-    """The first partition that is still to be told; topics are told in the order of their names."""
+    """The first partition that is not described yet. Topics are described in the order of their names."""
 
     topic_name: str
     partition_index: int
@@ -120,7 +119,7 @@ class PartitionCursor:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DescribeTopicPartitionsResponse:
-    """next_cursor: Set where the answer ended before all was told."""
+    """next_cursor: Set if the answer is incomplete."""
 
     error_code: int = 0
     error_message: str = ""
@@ -131,7 +130,7 @@ class DescribeTopicPartitionsResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class TopicPartitionsDescription:
-    """authorized_operations: Bits of Kafka's operations; the smallest int32: not asked for."""
+    """authorized_operations: Bits of Kafka's operations; the smallest int32: not requested."""
 
     error_code: int = 0
     name: str
@@ -172,7 +171,7 @@ class DeleteRecordsTopic:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsPartition:
-    """offset: Records below it go; -1: all below the high watermark."""
+    """offset: Records below this offset are deleted; -1: all below the high watermark."""
 
     index: int
     offset: int
@@ -194,7 +193,7 @@ class DeleteRecordsTopicResult:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsPartitionResult:
-    """low_watermark: The smallest log start of all live replicas; -1 with an error."""
+    """low_watermark: The smallest log start offset of all live replicas; -1 with an error."""
 
     index: int
     error_code: int = 0
@@ -203,7 +202,7 @@ class DeleteRecordsPartitionResult:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DescribeLogDirsRequest:
-    """all_topics: True: every partition that the broker has; `topics` is ignored."""
+    """all_topics: True: every partition of the broker; `topics` is ignored."""
 
     all_topics: bool = True
     topics: tuple[LogDirsTopic, ...] = ()
@@ -225,8 +224,8 @@ class DescribeLogDirsResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class LogDirDescription:
-    """error_code: KAFKA_STORAGE_ERROR: it is offline.
-    total_bytes: Of the file system that holds it; -1: not known.
+    """error_code: KAFKA_STORAGE_ERROR: the directory is offline.
+    total_bytes: Size and free space of its file system; -1: not known.
     """
 
     error_code: int = 0
@@ -245,8 +244,8 @@ class LogDirTopic:
 
 @message(frozen=True, slots=True, kw_only=True)
 class LogDirPartition:
-    """size_bytes: Of all its segments.
-    offset_lag: How far its end is behind the high watermark, or, of a future replica, behind the current one.
+    """size_bytes: Of all its segments together.
+    offset_lag: How far its end is behind the high watermark or, for a future replica, behind the current replica.
     """
 
     index: int
@@ -257,7 +256,7 @@ class LogDirPartition:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ListGroupsRequest:
-    """Consumer groups are not there yet: the answer is empty, so that tools that list them still work."""
+    """Consumer groups are not supported yet: the answer is empty, so that tools that list them still work."""
 
     states: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
@@ -281,7 +280,7 @@ class ListedGroup:
 
 @message(frozen=True, slots=True, kw_only=True)
 class FindCoordinatorRequest:
-    """There are no coordinators yet: every key is answered with an error that clients do not try again for ever.
+    """There are no coordinators yet: every key gets an error that clients do not retry for ever.
 
     key_type: 0: group; 1: transaction.
     """

@@ -1,4 +1,4 @@
-"""What the cluster looks like, and changes of topics and configs that people ask for.
+"""The state of the cluster, and users' changes of topics and configs.
 
 Written by `./dev proto` from proto/quorumlog/v1/cluster.proto; edit that instead.
 """
@@ -22,7 +22,7 @@ class MetadataRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class TopicQuery:
-    """A topic by name or, where `topic_id` is not empty, by id."""
+    """A topic by name or, if `topic_id` is not empty, by id."""
 
     name: str = ""
     topic_id: bytes = b""
@@ -30,10 +30,10 @@ class TopicQuery:
 
 @message(frozen=True, slots=True, kw_only=True)
 class MetadataResponse:
-    """controller_id: A broker that takes topic and config changes (not the quorum's leader, which clients cannot
+    """controller_id: A broker that accepts topic and config changes (not the quorum's leader, which clients cannot
     reach); -1: none.
-    metadata_offset: Offset of the metadata image that this answer was read from, exclusive.
-    cluster_authorized_operations: Bits of Kafka's operations; the smallest int32: not asked for.
+    metadata_offset: Offset of the metadata image behind this answer, exclusive.
+    cluster_authorized_operations: Bits of Kafka's operations; the smallest int32: not requested.
     """
 
     error_code: int = 0
@@ -49,7 +49,7 @@ class MetadataResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class BrokerMetadata:
-    """host: The advertised address of the listener that the request came in by.
+    """host: The advertised address of the listener on which the request arrived.
     endpoints: Every client listener of the broker.
     """
 
@@ -62,7 +62,7 @@ class BrokerMetadata:
 
 @message(frozen=True, slots=True, kw_only=True)
 class TopicMetadata:
-    """authorized_operations: Bits of Kafka's operations; the smallest int32: not asked for."""
+    """authorized_operations: Bits of Kafka's operations; the smallest int32: not requested."""
 
     error_code: int = 0
     name: str = ""
@@ -100,7 +100,7 @@ class DescribeClusterRequest:
 @message(frozen=True, slots=True, kw_only=True)
 class DescribeClusterResponse:
     """state_hash: Hash of the metadata image at `metadata_offset`, 16 bytes (DESIGN 12).
-    cluster_authorized_operations: Bits of Kafka's operations; the smallest int32: not asked for.
+    cluster_authorized_operations: Bits of Kafka's operations; the smallest int32: not requested.
     """
 
     error_code: int = 0
@@ -135,7 +135,7 @@ class CreateTopicsRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class CreatableTopic:
-    """num_partitions: -1: `num.partitions`, or as many as `assignments` has.
+    """num_partitions: -1: `num.partitions`, or the number of `assignments`.
     replication_factor: -1: `default.replication.factor`.
     """
 
@@ -148,7 +148,7 @@ class CreatableTopic:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ReplicaAssignment:
-    """Replicas of one partition, chosen by hand; the first is preferred as leader."""
+    """Manually assigned replicas of one partition. The first is the preferred leader."""
 
     partition: int
     broker_ids: tuple[int, ...] = ()
@@ -164,7 +164,7 @@ class CreateTopicsResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class CreateTopicResult:
-    """configs: The settings that it has now, or would have."""
+    """configs: The topic's settings; with `validate_only` those that it would have."""
 
     name: str
     error_code: int = 0
@@ -236,9 +236,9 @@ class ConfigDescription:
 class DescribedConfig:
     """source: Kafka's numbers: 1 set on the topic, 2 on this broker, 3 on all brokers, 4 in the broker's file; 5
     default.
-    is_sensitive: True: the value is secret, and not told.
+    is_sensitive: True: the value is secret and left out.
     config_type: Kafka's numbers: 0 unknown, 1 boolean, 2 string, 3 int, 5 long, 6 double, 7 list, 9 password.
-    synonyms: Where the value could come from, the one that counts first.
+    synonyms: The settings that can define the value; the first one wins.
     """
 
     name: str

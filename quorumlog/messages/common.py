@@ -1,4 +1,4 @@
-"""Parts that several messages share.
+"""Messages that several files share.
 
 Written by `./dev proto` from proto/quorumlog/v1/common.proto; edit that instead.
 """
@@ -10,7 +10,7 @@ from quorumlog.messages.message import message
 
 @message(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where one listener of a node can be reached.
+    """The address of one listener of a node.
 
     name: Name of the listener, as in `listeners` (e.g. CLIENT, INTERNAL).
     """
@@ -22,7 +22,7 @@ class Endpoint:
 
 @message(frozen=True, slots=True, kw_only=True)
 class NodeEndpoint:
-    """A node and one address of it: a hint where to go on."""
+    """A node and one of its addresses: a hint where to retry."""
 
     node_id: int
     host: str
@@ -31,9 +31,9 @@ class NodeEndpoint:
 
 @message(frozen=True, slots=True, kw_only=True)
 class CurrentLeader:
-    """Who leads, as far as the answering node knows.
+    """The leader, as far as the answering node knows.
 
-    leader_id: -1: none known.
+    leader_id: -1: none is known.
     """
 
     leader_id: int
@@ -42,7 +42,7 @@ class CurrentLeader:
 
 @message(frozen=True, slots=True, kw_only=True)
 class EpochEndOffset:
-    """End of an epoch in a log: the first offset after the last record of `epoch`.
+    """End of an epoch in a log: the offset after the last record of `epoch`.
 
     end_offset: Exclusive.
     """
@@ -53,7 +53,7 @@ class EpochEndOffset:
 
 @message(frozen=True, slots=True, kw_only=True)
 class SnapshotId:
-    """Names a metadata snapshot: all records below `end_offset`, the last of which is of `epoch`."""
+    """Names a metadata snapshot: all records below `end_offset`. `epoch` is the epoch of the last one."""
 
     end_offset: int
     epoch: int
@@ -61,7 +61,7 @@ class SnapshotId:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ConfigEntry:
-    """A name and a value; an absent value means "the default"."""
+    """A name and a value. An absent value means the default."""
 
     name: str
     value: str | None = None

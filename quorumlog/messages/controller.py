@@ -1,4 +1,4 @@
-"""What brokers say to the active controller, and how a dead process is proven dead.
+"""Calls from brokers to the active controller, and the probe that proves a process dead.
 
 Written by `./dev proto` from proto/quorumlog/v1/controller.proto; edit that instead.
 """
@@ -11,7 +11,7 @@ from quorumlog.messages.message import message
 
 @message(frozen=True, slots=True, kw_only=True)
 class RegisterBrokerRequest:
-    """incarnation_id: 16 random bytes made when the process started.
+    """incarnation_id: 16 random bytes, created when the process started.
     endpoints: Client and internal listeners, each with the address that others should use.
     previous_broker_epoch: Broker epoch found in the clean-shutdown file; -1: the last stop was not clean.
     features: What the broker's software supports. A broker that tells no range of metadata.version supports level
@@ -38,7 +38,7 @@ class RegisterBrokerResponse:
 @message(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeatRequest:
     """current_metadata_offset: End offset of the metadata that the broker has applied, exclusive.
-    offline_directories: Every registered directory that is offline, again in each heartbeat.
+    offline_directories: Every registered directory that is offline; repeated in each heartbeat.
     """
 
     broker_id: int
@@ -80,7 +80,7 @@ class AlterPartition:
 
 @message(frozen=True, slots=True, kw_only=True)
 class IsrMember:
-    """A broker and the epoch under which its fetches were seen; -1 skips the check."""
+    """A broker, and the broker epoch of its fetches; -1 skips the check."""
 
     broker_id: int
     broker_epoch: int = -1
@@ -135,7 +135,7 @@ class DirectoryAssignmentResult:
 
 @message(frozen=True, slots=True, kw_only=True)
 class AllocateProducerIdsRequest:
-    """A block of producer ids, which no one else will ever get."""
+    """A block of producer ids. No other broker ever gets these ids."""
 
     broker_id: int
     broker_epoch: int
@@ -143,7 +143,7 @@ class AllocateProducerIdsRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class AllocateProducerIdsResponse:
-    """count: How many, from the first on."""
+    """count: Number of ids, starting with the first."""
 
     error_code: int = 0
     error_message: str = ""
@@ -153,7 +153,7 @@ class AllocateProducerIdsResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ProbeRequest:
-    """Which process answers at an internal listener (DESIGN 5: a dead process is proven, not waited for)."""
+    """Asks which process serves an internal listener (DESIGN 5: the death of a process is proven, not waited for)."""
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Read record batches, as a consumer or as a replica that follows; and ask a log about offsets and epochs.
+"""Reads of record batches, by consumers and following replicas; and queries about a log's offsets and epochs.
 
 Written by `./dev proto` from proto/quorumlog/v1/fetch.proto; edit that instead.
 """
@@ -12,12 +12,12 @@ from quorumlog.messages.message import message
 
 @message(frozen=True, slots=True, kw_only=True)
 class FetchRequest:
-    """max_wait_ms: How long to wait while fewer than `min_bytes` are there.
-    max_bytes: Soft limit of the whole answer: the first batch is answered even if it is larger.
-    replica: Set by a following broker only; refused on a client listener.
+    """max_wait_ms: How long to wait while fewer than `min_bytes` are available.
+    max_bytes: Soft limit of the whole answer: the first batch is sent even if it is larger.
+    replica: Set only by a following broker; refused on a client listener.
     isolation_level: 0: read uncommitted; 1: read committed.
-    session_id: Incremental fetch sessions (KIP-227): 0 and -1 ask for none.
-    forgotten: What the session no longer asks for.
+    session_id: Incremental fetch sessions (KIP-227): 0 and -1 request none.
+    forgotten: Partitions that the session no longer fetches.
     """
 
     max_wait_ms: int
@@ -34,7 +34,7 @@ class FetchRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ReplicaState:
-    """Identity of a following broker; its fetch offset acknowledges all that lies below it."""
+    """A following broker. Its fetch offset acknowledges all records below it."""
 
     replica_id: int
     broker_epoch: int
@@ -42,7 +42,7 @@ class ReplicaState:
 
 @message(frozen=True, slots=True, kw_only=True)
 class FetchTopic:
-    """topic_id: 16 bytes, or empty where the client knows only the name."""
+    """topic_id: 16 bytes, or empty if the client knows only the name."""
 
     topic_id: bytes
     name: str = ""
@@ -51,9 +51,9 @@ class FetchTopic:
 
 @message(frozen=True, slots=True, kw_only=True)
 class FetchPartition:
-    """current_leader_epoch: The leader epoch that the reader knows; -1: none.
-    last_fetched_epoch: Epoch of the reader's last record; -1: none, and no divergence check.
-    log_start_offset: The follower's log start; -1 from a consumer.
+    """current_leader_epoch: The leader epoch known to the reader; -1: none.
+    last_fetched_epoch: Epoch of the reader's last record; -1: none, then there is no divergence check.
+    log_start_offset: The follower's log start offset; -1 from a consumer.
     """
 
     index: int
@@ -66,7 +66,7 @@ class FetchPartition:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ForgottenTopic:
-    """topic_id: As in the request that named the partition first: 16 bytes, or empty and a name."""
+    """topic_id: As in the request that first named the partition: 16 bytes, or empty with a name."""
 
     topic_id: bytes
     partitions: tuple[int, ...] = ()
@@ -92,8 +92,8 @@ class FetchTopicResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class FetchPartitionResponse:
-    """high_watermark: Exclusive end of what consumers may read; -1 with an error.
-    diverging_epoch: Set where the reader's log has to be cut before it reads on.
+    """high_watermark: Exclusive end of the offsets that consumers may read; -1 with an error.
+    diverging_epoch: Set if the reader must truncate its log before it reads on.
     records: Whole batches, format v2; the first may begin below the fetch offset.
     """
 
@@ -133,7 +133,9 @@ class ListOffsetsTopic:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ListOffsetsPartition:
-    """timestamp_ms: A time in ms since 1970, or -1 latest, -2 earliest, -3 offset of the largest timestamp."""
+    """timestamp_ms: A timestamp in ms since 1970; -1: latest; -2: earliest; -3: the record with the largest
+    timestamp.
+    """
 
     index: int
     timestamp_ms: int
@@ -156,7 +158,7 @@ class ListOffsetsTopicResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ListOffsetsPartitionResponse:
-    """timestamp_ms: -1: no record at or after the time asked for."""
+    """timestamp_ms: -1: no record is at or after the requested timestamp."""
 
     index: int
     error_code: int = 0
@@ -167,7 +169,7 @@ class ListOffsetsPartitionResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpochRequest:
-    """Where does an epoch end in your log? (KIP-101, KIP-320)
+    """Asks where an epoch ends in the broker's log (KIP-101, KIP-320).
 
     replica_id: -1 from a consumer. Replicas fetch with `last_fetched_epoch` instead.
     """
@@ -184,7 +186,7 @@ class EpochTopic:
 
 @message(frozen=True, slots=True, kw_only=True)
 class EpochPartition:
-    """current_leader_epoch: The leader epoch that the asker knows; -1: none."""
+    """current_leader_epoch: The leader epoch known to the sender; -1: none."""
 
     index: int
     current_leader_epoch: int = -1
@@ -207,8 +209,8 @@ class EpochTopicResult:
 
 @message(frozen=True, slots=True, kw_only=True)
 class EpochPartitionResult:
-    """leader_epoch: The largest epoch of the log that is not above the one asked for, and its end, exclusive; -1:
-    none.
+    """leader_epoch: The largest epoch in the log that is not above the requested one, and its end offset
+    (exclusive); -1: none.
     """
 
     index: int

@@ -74,7 +74,7 @@ class PartitionRecord:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ConfigRecord:
-    """Type 4. An absent value takes the setting back.
+    """Type 4. An absent value removes the setting.
 
     resource_type: 2: topic; 4: broker (Kafka's numbers).
     """
@@ -87,7 +87,7 @@ class ConfigRecord:
 
 @message(frozen=True, slots=True, kw_only=True)
 class NodeList:
-    """A list that may be absent ("no change"), which a repeated field cannot say."""
+    """A list that may be absent ("no change"); a repeated field cannot be absent."""
 
     nodes: tuple[int, ...] = ()
 
@@ -99,7 +99,7 @@ class DirectoryList:
 
 @message(frozen=True, slots=True, kw_only=True)
 class PartitionChangeRecord:
-    """Type 5. A change of a partition: partition epoch + 1; where `leader` is set, also leader epoch + 1.
+    """Type 5. Changes a partition: the partition epoch rises by 1; if `leader` is set, so does the leader epoch.
 
     leader: Absent: no change; -1: no leader.
     """
@@ -134,7 +134,7 @@ class FeatureLevelRecord:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ProducerIdsRecord:
-    """Type 15. Producer ids below `next_producer_id` have been given out."""
+    """Type 15. All producer ids below `next_producer_id` have been allocated."""
 
     broker_id: int
     broker_epoch: int
@@ -143,7 +143,7 @@ class ProducerIdsRecord:
 
 @message(frozen=True, slots=True, kw_only=True)
 class BrokerRegistrationChangeRecord:
-    """Type 17. An absent field does not change."""
+    """Type 17. Absent fields do not change."""
 
     broker_id: int
     broker_epoch: int
@@ -154,4 +154,4 @@ class BrokerRegistrationChangeRecord:
 
 @message(frozen=True, slots=True, kw_only=True)
 class NoOpRecord:
-    """Type 20. Written when nothing else is, so that lag and the high watermark move."""
+    """Type 20. Written if no other record is, so that lag and the high watermark advance."""

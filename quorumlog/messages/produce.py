@@ -24,7 +24,7 @@ class ProduceRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ProduceTopic:
-    """topic_id: 16 bytes, or empty where the client knows only the name."""
+    """topic_id: 16 bytes, or empty if the client knows only the name."""
 
     name: str
     partitions: tuple[ProducePartition, ...] = ()
@@ -33,9 +33,7 @@ class ProduceTopic:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ProducePartition:
-    """records: Record batches, format v2, one behind the other; base offsets and leader epochs are the leader's to
-    set.
-    """
+    """records: Consecutive record batches, format v2. The leader sets base offsets and leader epochs."""
 
     index: int
     records: Buffer
@@ -43,7 +41,7 @@ class ProducePartition:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ProduceResponse:
-    """node_endpoints: Where the leaders named in `current_leader` can be reached."""
+    """node_endpoints: Addresses of the leaders named in `current_leader`."""
 
     error_code: int = 0
     error_message: str = ""
@@ -62,7 +60,7 @@ class ProduceTopicResponse:
 @message(frozen=True, slots=True, kw_only=True)
 class ProducePartitionResponse:
     """base_offset: Offset of the first record; -1 with an error.
-    log_append_time_ms: Broker's wall time where the topic uses LogAppendTime, else -1.
+    log_append_time_ms: Broker's wall-clock time if the topic uses LogAppendTime, otherwise -1.
     """
 
     index: int
@@ -76,10 +74,10 @@ class ProducePartitionResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class InitProducerIdRequest:
-    """An identity for a producer, under which partitions tell its batches from repeated ones.
+    """Requests a producer id and epoch, by which partitions recognize repeated batches.
 
-    transactional_id: Set by a transactional producer: refused, there are no transactions yet.
-    producer_id: What the producer has now; -1: nothing.
+    transactional_id: Set by a transactional producer, which is refused: there are no transactions yet.
+    producer_id: The producer's current id and epoch; -1: none.
     """
 
     transactional_id: str | None = None

@@ -1,4 +1,4 @@
-"""The metadata quorum: Raft as KRaft does it (KIP-595, KIP-996, KIP-853).
+"""The metadata quorum: Raft as in KRaft (KIP-595, KIP-996, KIP-853).
 
 There is one log, so no message names a topic or a partition. The sender's identity (cluster id, node id,
 incarnation) travels with every internal call, beside the message; a message names nodes where the protocol does.
@@ -15,7 +15,7 @@ from quorumlog.messages.message import message
 
 @message(frozen=True, slots=True, kw_only=True)
 class VoteRequest:
-    """epoch: The candidate's epoch: one above its own for a standard vote, its own for a pre-vote.
+    """epoch: The candidate's epoch: for a standard vote its own epoch plus one, for a pre-vote its own.
     voter_id: The voter that the request is for; another node answers INVALID_VOTER_KEY.
     last_epoch: Epoch of the candidate's last record, and the offset after it.
     """
@@ -59,7 +59,9 @@ class BeginQuorumEpochResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class EndQuorumEpochRequest:
-    """preferred_candidates: Voters in the order in which they should try, most caught up first."""
+    """preferred_candidates: Voters in the order in which they should become candidates; the most caught up comes
+    first.
+    """
 
     leader_id: int
     leader_epoch: int
@@ -83,9 +85,8 @@ class EndQuorumEpochResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class QuorumFetchRequest:
-    """replica_id: -1: a reader that is not to be remembered.
-    high_watermark: The high watermark that the replica has learnt; a leader with a higher one answers at once
-    (KIP-1166).
+    """replica_id: -1: a reader that the leader does not track.
+    high_watermark: The replica's high watermark; a leader with a higher one answers at once (KIP-1166).
     """
 
     replica_id: int
@@ -134,10 +135,10 @@ class DescribeQuorumResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class QuorumReplica:
-    """since_fetch_ms: How long ago it fetched, and was last known to hold all; -1: never. Durations, since no two
-    clocks agree.
-    last_fetch_wall_ms: The same as points in time (KIP-836), by the wall clock of the broker that answers a
-    client; -1: not known.
+    """since_fetch_ms: Time since its last fetch, and since it was last caught up; -1: never. Durations, because
+    clocks differ.
+    last_fetch_wall_ms: The same as timestamps (KIP-836), by the wall clock of the broker that answers a client;
+    -1: not known.
     """
 
     replica_id: int

@@ -79,7 +79,7 @@ METHODS: tuple[Method, ...] = (
         client_streaming=True,
         server_streaming=True,
         doc=(
-            "One stream per client and broker: requests are appended in their order, answers come in the same "
+            "One stream per client and broker: requests are appended in their order, and answers come in that "
             "order. A request with acks=0 has no answer."
         ),
     ),
@@ -297,7 +297,10 @@ METHODS: tuple[Method, ...] = (
         response=BrokerHeartbeatResponse,
         client_streaming=True,
         server_streaming=True,
-        doc=("One stream per broker for as long as both live; its end is the first sign that the broker is gone."),
+        doc=(
+            "One stream per broker, for as long as both processes live. Its end is the first sign that the broker "
+            "is gone."
+        ),
     ),
     Method(
         service="quorumlog.v1.Controller",

@@ -1,6 +1,6 @@
-"""Record batches: the header level that brokers touch, and the plain codec. Neither numpy nor Arrow is imported here.
+"""Record batches: the batch headers that brokers handle, and the plain codec. Imports neither numpy nor Arrow.
 
-The columnar codec is `quorumlog.records.columnar` (extra `[arrow]`), which nothing imports but who asks for columns.
+The columnar codec is `quorumlog.records.columnar` (extra `[arrow]`). Only code that needs columns imports it.
 """
 
 from __future__ import annotations

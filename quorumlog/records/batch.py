@@ -1,8 +1,8 @@
-"""Record batch v2 at header level: the 61 bytes and one checksum that a broker touches. No record is decoded here.
+"""Record batch v2 at header level: a broker handles the 61 bytes of the header and the checksum, and decodes no record.
 
-Layout: FORMATS 4.1 (Kafka's `DefaultRecordBatch`). The first 17 bytes (base offset, length, leader epoch, magic: up to
-the checksum field) lie outside the checksum, so a leader stamps a batch by writing 17 new bytes in front of a view of
-the rest: received bytes are never changed (DESIGN §6).
+Layout: FORMATS 4.1 (Kafka's `DefaultRecordBatch`). The checksum does not cover the first 17 bytes (base offset, length,
+leader epoch, magic). A leader therefore stamps a batch by writing 17 new bytes in front of a view of the rest, and the
+received bytes never change (DESIGN §6).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from quorumlog.records.buffers import Buffer
 
 MAGIC = 2
-LOG_OVERHEAD = 12  # bytes of base offset and length, which the length does not count
+LOG_OVERHEAD = 12  # bytes of base offset and length; the length field does not count them
 BATCH_OVERHEAD = 61  # bytes of a batch before its records
-STAMP_BYTES = 17  # base offset 8, length 4, leader epoch 4, magic 1: what a leader writes anew
+STAMP_BYTES = 17  # base offset 8, length 4, leader epoch 4, magic 1: rewritten by the leader
 CRC_POSITION = 17
 CRC_START = 21  # the checksum covers from the attributes to the end
 MIN_RECORD_BYTES = 7  # length, attributes, two deltas, key length, value length, header count
@@ -59,10 +59,10 @@ class Codec(IntEnum):
 
 @dataclass(slots=True)
 class BatchHeader:
-    """The thirteen fields of a batch header and the place of the batch. Field order is the order of the bytes.
+    """The thirteen fields of a batch header, in the order of the bytes, and the batch's position in the buffer.
 
-    Never changed once it was read. Not frozen all the same: one is made for every batch that passes, and a frozen
-    dataclass of so many fields takes 1.2 us to make instead of 0.2.
+    Never changed after it was read, but not declared frozen: one is made for every batch, and a frozen dataclass of so
+    many fields takes 1.2 us to make instead of 0.2.
     """
 
     base_offset: Offset
@@ -72,8 +72,8 @@ class BatchHeader:
     crc: int
     attributes: int
     last_offset_delta: int  # kept by compaction, so that next_offset is stable
-    base_timestamp: int  # ms; the delete horizon where has_delete_horizon; -1 where there are no records
-    max_timestamp: int  # ms; the append time of every record where is_log_append_time
+    base_timestamp: int  # ms; the delete horizon if has_delete_horizon; -1 without records
+    max_timestamp: int  # ms; the append time of every record if is_log_append_time
     producer_id: int
     producer_epoch: int
     base_sequence: int
@@ -97,7 +97,7 @@ class BatchHeader:
 
     @property
     def codec(self) -> int:
-        """A `Codec`, or 5 to 7 in a batch of a version that we do not know."""
+        """A `Codec`, or 5 to 7 in a batch of an unknown version."""
         return self.attributes & CODEC_MASK
 
     @property
@@ -118,17 +118,17 @@ class BatchHeader:
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record, -1 without one. Sequences wrap from 2^31 - 1 to 0."""
+        """Sequence number of the last record; -1 without sequence. Sequences wrap from 2^31 - 1 to 0."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
 
 
 def parse_header(buf: Buffer, position: int = 0) -> BatchHeader:
-    """The header at `position`; the records behind it need not be in `buf`.
+    """The header at `position`. The records after it need not be in `buf`.
 
-    Raises TruncatedRecords where fewer than BATCH_OVERHEAD bytes are left, CorruptRecords where a field is impossible
-    in any batch, stored or produced. The checksum is not looked at (`verify_crc`).
+    Raises TruncatedRecords if fewer than BATCH_OVERHEAD bytes are left, CorruptRecords if a field is impossible in any
+    stored or produced batch. Does not verify the checksum (`verify_crc` does).
     """
     assert position >= 0
     left = len(buf) - position
@@ -142,7 +142,7 @@ def parse_header(buf: Buffer, position: int = 0) -> BatchHeader:
 
 
 def _impossible(header: BatchHeader) -> str:
-    """Why no batch has such a header; empty where one may. The magic is first: it decides what the rest means."""
+    """Why no batch can have this header; "" if one can. The magic is checked first: it decides what the rest means."""
     if header.magic != MAGIC:
         return f"magic is {header.magic}, not {MAGIC}"
     if header.batch_length < BATCH_OVERHEAD - LOG_OVERHEAD:
@@ -157,8 +157,9 @@ def _impossible(header: BatchHeader) -> str:
 def iter_headers(buf: Buffer, *, partial_tail: bool = False) -> Iterator[BatchHeader]:
     """Headers of the batches that fill `buf`, in order.
 
-    partial_tail: end quietly where the buffer ends inside a batch (a fetch answer may be cut anywhere). Otherwise
-    TruncatedRecords; CorruptRecords for an impossible header in either case, after the good batches before it.
+    partial_tail: stop without an error if the buffer ends inside a batch (a fetch response may be cut anywhere);
+    otherwise this raises TruncatedRecords. An impossible header raises CorruptRecords in either case, after the good
+    batches before it.
     """
     position = 0
     while position < len(buf):
@@ -175,22 +176,22 @@ def iter_headers(buf: Buffer, *, partial_tail: bool = False) -> Iterator[BatchHe
 
 
 def headers(buf: Buffer, *, partial_tail: bool = False) -> list[BatchHeader]:
-    """`iter_headers` as a list: all of them, or the error."""
+    """`iter_headers` as a list: all headers, or the error."""
     return list(iter_headers(buf, partial_tail=partial_tail))
 
 
 def verify_crc(buf: Buffer, header: BatchHeader) -> None:
-    """Raises CorruptRecords unless the batch's bytes have the checksum that its header states."""
-    assert header.end <= len(buf), "a header of another buffer"
+    """Raises CorruptRecords unless the batch's bytes match the checksum in its header."""
+    assert header.end <= len(buf), "the header belongs to another buffer"
     got = crc32c(memoryview(buf)[header.position + CRC_START : header.end])
     if got != header.crc:
         raise CorruptRecords(header.position, f"checksum is {got:#010x}, the header says {header.crc:#010x}")
 
 
 def stamp(buf: Buffer, header: BatchHeader, base_offset: Offset, leader_epoch: Epoch) -> tuple[bytes, memoryview]:
-    """The batch as the leader stores it: 17 new bytes, and a view of the received bytes behind them.
+    """The batch as the leader stores it: 17 new bytes, and a view of the received bytes that follow.
 
-    The two, one after the other, are a valid batch at base_offset. `buf` is not changed and must outlive the view.
+    Joined, the two are a valid batch at base_offset. `buf` is not changed and must outlive the view.
     """
     assert base_offset >= 0 and leader_epoch >= NO_EPOCH
     start = STAMP.pack(base_offset, header.batch_length, leader_epoch, header.magic)
@@ -211,9 +212,9 @@ def header_bytes(
     base_sequence: int,
     count: int,
 ) -> bytes:
-    """The BATCH_OVERHEAD bytes, checksum included, that make a batch of `records` behind them.
+    """The BATCH_OVERHEAD header bytes, checksum included, that make `records` a batch.
 
-    records: as they are stored (compressed already, where they shall be).
+    records: as they are stored, that is, already compressed if `attributes` says so.
     """
     covered = COVERED.pack(
         attributes, last_offset_delta, base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count
@@ -224,12 +225,12 @@ def header_bytes(
 
 
 def seal(records: Buffer, **fields: int) -> bytes:
-    """A whole batch: `header_bytes` of the same fields, and the records behind it."""
+    """A whole batch: `header_bytes` of these fields, followed by the records."""
     return b"".join((header_bytes(records, **fields), records))
 
 
 def with_append_time(buf: Buffer, header: BatchHeader, timestamp_ms: int) -> bytes:
-    """A copy of the batch whose records all report `timestamp_ms`, for `message.timestamp.type=LogAppendTime`."""
+    """A copy of the batch in which all records have `timestamp_ms`, for `message.timestamp.type=LogAppendTime`."""
     return seal(
         memoryview(buf)[header.position + BATCH_OVERHEAD : header.end],
         base_offset=header.base_offset,

@@ -1,4 +1,4 @@
-"""The kinds of memory that record bytes arrive in: whatever a socket, a file or a builder hands over."""
+"""The buffer types in which record bytes arrive from a socket, a file or a builder."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Compression of a batch's records, in the forms that Kafka's clients write.
+"""Compression of a batch's records, in the formats that Kafka's clients write.
 
-gzip, the xerial framing of snappy (Java clients; librdkafka sends one bare snappy block), an lz4 frame, zstd. The
-codecs are libraries, imported at first use; framing and bounds are ours. Every decompressor stops *before* it holds
-more than `max_bytes`: a hundred bytes from a client must not become a gigabyte here.
+gzip; snappy in xerial framing (Java clients) or as one raw block (librdkafka); an lz4 frame; zstd. The codecs are
+libraries, imported on first use; framing and limits are ours. Every decompressor stops *before* it holds more than
+`max_bytes`, so that a hundred bytes from a client cannot become a gigabyte here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
 
 _GZIP_WINDOW = 31  # zlib's window bits for a gzip header and a window of 32 KiB
-_STEP_BYTES = 1024 * 1024  # largest piece that one call of a streaming decompressor returns
+_STEP_BYTES = 1024 * 1024  # largest output of one call to a streaming decompressor
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + Struct(">ii").pack(1, 1)  # version, oldest compatible version
 _XERIAL_BLOCK_BYTES = 32 * 1024
@@ -29,23 +29,23 @@ _BLOCK_LENGTH = Struct(">i")
 
 
 class BadCompression(ValueError):
-    """Bytes that do not decompress, or would grow over the limit. The reason is the message."""
+    """Bytes that cannot be decompressed, or would exceed the limit. The message gives the reason."""
 
 
 def compress(codec: int, data: Buffer) -> Buffer:
-    """`data` in the form that a batch of this codec stores. Raises KeyError for a number that is no Codec."""
+    """`data` as a batch of this codec stores it. Raises KeyError if `codec` is not a Codec."""
     return _COMPRESS[Codec(codec)](data)
 
 
 def decompress(codec: int, data: Buffer, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> Buffer:
-    """The inverse of `compress`, `data` itself where the codec is none. Raises BadCompression and nothing else."""
+    """The inverse of `compress`; returns `data` itself if the codec is NONE. Raises only BadCompression."""
     if codec not in _DECOMPRESS:
         raise BadCompression(f"compression type {codec} is unknown")
     return _DECOMPRESS[Codec(codec)](data, max_bytes)
 
 
 class _Pieces:
-    """Decompressed pieces so far; refuses the one that passes the limit."""
+    """The decompressed pieces so far. Refuses a piece that exceeds the limit."""
 
     def __init__(self, max_bytes: int) -> None:
         self._pieces: list[bytes] = []
@@ -53,11 +53,11 @@ class _Pieces:
         self._left = max_bytes
 
     def room(self) -> int:
-        """Most bytes to ask of a decompressor next: one more than may be kept, so that "over" is seen. Never 0."""
+        """Most bytes to request next: one more than the limit allows, so that an excess is detected. Never 0."""
         return min(_STEP_BYTES, self._left + 1)
 
     def admit(self, size: int) -> None:
-        """Raises BadCompression unless a piece of `size` bytes may be added: for codecs that know it beforehand."""
+        """Raises BadCompression unless `size` more bytes are allowed. For codecs that state the size in advance."""
         if size > self._left:
             raise BadCompression(f"decompresses to more than the limit of {self._max_bytes} bytes")
 
@@ -87,7 +87,7 @@ def _gzip(data: Buffer) -> bytes:
 def _gunzip(data: Buffer, max_bytes: int) -> bytes:
     pieces = _Pieces(max_bytes)
     rest: Buffer = data
-    while True:  # one turn per gzip member: some writers append members
+    while True:  # one round per gzip member: some writers append members
         member = zlib.decompressobj(wbits=_GZIP_WINDOW)
         while not member.eof:
             try:
@@ -97,7 +97,7 @@ def _gunzip(data: Buffer, max_bytes: int) -> bytes:
             pieces.add(piece)
             rest = member.unconsumed_tail
             if not piece and not rest and not member.eof:
-                raise BadCompression("gzip: the data is cut")
+                raise BadCompression("gzip: the data is truncated")
         rest = member.unused_data
         if not rest:
             return pieces.join()
@@ -123,10 +123,10 @@ def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
         return pieces.join()
     position = len(_XERIAL_HEADER)
     if position > len(view):
-        raise BadCompression("snappy: the data is cut")
+        raise BadCompression("snappy: the data is truncated")
     while position < len(view):
         if len(view) - position < _BLOCK_LENGTH.size:
-            raise BadCompression("snappy: the data is cut")
+            raise BadCompression("snappy: the data is truncated")
         (length,) = _BLOCK_LENGTH.unpack_from(view, position)
         position += _BLOCK_LENGTH.size
         if not 0 < length <= len(view) - position:
@@ -137,7 +137,7 @@ def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
 
 
 def _unsnappy_block(block: memoryview, pieces: _Pieces) -> None:
-    """Decompress one raw block; it states its size first, and that is what would be allocated."""
+    """Decompress one raw block. It states its size first; the limit is checked before that much is allocated."""
     import cramjam
 
     try:
@@ -166,7 +166,7 @@ def _unlz4(data: Buffer, max_bytes: int) -> bytes:
         except RuntimeError as error:
             raise BadCompression(f"lz4: {error}") from error
         if not piece and frame.needs_input and not frame.eof:
-            raise BadCompression("lz4: the data is cut")
+            raise BadCompression("lz4: the data is truncated")
         pieces.add(piece)
         rest = b""
     if frame.unused_data:
@@ -184,7 +184,7 @@ def _unzstd(data: Buffer, max_bytes: int) -> bytes:
     import zstandard
 
     pieces = _Pieces(max_bytes)
-    try:  # a cut frame ends quietly here: its records then are too few, which the reader of records sees
+    try:  # a truncated frame gives no error here; the record reader then finds too few records
         with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
             while piece := reader.read(pieces.room()):
                 pieces.add(piece)

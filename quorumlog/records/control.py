@@ -1,8 +1,8 @@
-"""Control records: what the log says about itself (FORMATS 4.2), byte for byte Kafka's.
+"""Control records (FORMATS 4.2), byte for byte as in Kafka.
 
-The key is two int16, a version and a type; the value belongs to the type. Transaction markers (ABORT, COMMIT) stand in
-partitions; the others stand in the metadata log and its snapshots. A type that we do not know is kept as it is: a newer
-node may have written it, and it is no reason to stop reading.
+The key is two int16: a version and a type. The value depends on the type. Transaction markers (ABORT, COMMIT) are
+written to partitions, the other types to the metadata log and its snapshots. A record of an unknown type is kept as it
+is, because a newer node may have written it and the log stays readable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEY_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class EndTxnMarker:
-    """The end of a transaction in one partition; which producer's, the batch header says."""
+    """The end of a transaction in one partition. The batch header names the producer."""
 
     committed: bool
     coordinator_epoch: Epoch
@@ -34,7 +34,7 @@ class EndTxnMarker:
 
 @dataclass(frozen=True, slots=True)
 class LeaderChange:
-    """First record of every epoch of the metadata log. Written in version 0, without directory ids."""
+    """First record of every epoch of the metadata log. Written in version 0, which has no directory ids."""
 
     leader_id: NodeId
     voters: tuple[NodeId, ...]
@@ -50,19 +50,19 @@ class SnapshotHeader:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFooter:
-    """Last record of a snapshot: without it the file is not whole."""
+    """Last record of a snapshot. A file without it is incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
 class KRaftVersion:
-    """Level of `kraft.version`: 0 is a static voter set, 1 a set that the log itself states."""
+    """Level of `kraft.version`. 0: static voter set; 1: the voter set is in the log."""
 
     level: int
 
 
 @dataclass(frozen=True, slots=True)
 class VoterEndpoint:
-    """Where a voter listens."""
+    """An address at which a voter listens."""
 
     name: str  # of the listener
     host: str
@@ -89,7 +89,7 @@ class Voters:
 
 @dataclass(frozen=True, slots=True)
 class UnknownControl:
-    """A control record of a type that this version does not know."""
+    """A control record of a type unknown to this version."""
 
     type: int
     key: bytes
@@ -100,7 +100,7 @@ ControlRecord = EndTxnMarker | LeaderChange | SnapshotHeader | SnapshotFooter | 
 
 
 def encode_control(record: ControlRecord) -> tuple[bytes, bytes | None]:
-    """(key, value) of the record that says `record`."""
+    """The key and value of a control record."""
     if isinstance(record, UnknownControl):
         return record.key, record.value
     key, value = Writer(), Writer()
@@ -111,9 +111,9 @@ def encode_control(record: ControlRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode_control(key: bytes | None, value: bytes | None) -> ControlRecord:
-    """What a record of a control batch says. Versions above ours are read as ours, as Kafka does.
+    """Decodes a record of a control batch. A version above ours is read as ours, as in Kafka.
 
-    Raises CorruptRecords, its position counted from the start of the key or of the value.
+    Raises CorruptRecords; its position is counted from the start of the key or of the value.
     """
     if key is None or len(key) < _KEY_BYTES:
         raise CorruptRecords(0, "a control record without version and type in its key")
@@ -136,9 +136,9 @@ def control_batch(
     producer_id: int = NO_PRODUCER,
     producer_epoch: int = -1,
 ) -> bytes:
-    """One batch of control records at consecutive offsets, never compressed, never with a sequence.
+    """One batch of control records at consecutive offsets, uncompressed and without sequence numbers.
 
-    With a producer it is the batch of a transaction marker, and transactional.
+    With a producer id the batch is a transaction marker and marked transactional.
     """
     pairs = [encode_control(record) for record in records]
     return encode_batch(
@@ -153,11 +153,11 @@ def control_batch(
 
 
 def _write_value(out: Writer, record: ControlRecord) -> int:
-    """Write what follows the version; answer the type."""
+    """Write the fields after the version. Returns the type."""
     match record:
         case EndTxnMarker():
             out.number(INT32, record.coordinator_epoch)
-            return COMMIT if record.committed else ABORT  # the only kind without tags: its form is older
+            return COMMIT if record.committed else ABORT  # an older format: the only type without tagged fields
         case LeaderChange():
             out.number(INT32, record.leader_id)
             for ids in (record.voters, record.granting_voters):

@@ -1,16 +1,16 @@
-"""What is raised when bytes are not what the record format says, with the evidence.
+"""Errors for bytes that break the record format, with the evidence.
 
-Raised by parsers, converted once at the seam: a broker answers CORRUPT_MESSAGE, recovery cuts the log there, a
-client reports the partition and the offset.
+Parsers raise them. They are converted once, at the edge: a broker answers CORRUPT_MESSAGE, recovery truncates the log
+there, and a client reports the partition and the offset.
 """
 
 from __future__ import annotations
 
 
 class CorruptRecords(Exception):
-    """Bytes that are no records.
+    """Bytes that are not valid records.
 
-    position: bytes from the start of the parsed buffer to the batch (for a control record: to the field) at fault.
+    position: bytes from the start of the parsed buffer to the faulty batch (for a control record: to the faulty field).
     """
 
     def __init__(self, position: int, reason: str) -> None:
@@ -20,7 +20,7 @@ class CorruptRecords(Exception):
 
 
 class TruncatedRecords(CorruptRecords):
-    """The buffer ends inside a batch: a torn tail, or a fetch answer that was cut. What precedes it is good.
+    """The buffer ends inside a batch: a torn tail, or a fetch response that was cut. The batches before it are good.
 
-    A damaged length looks the same; the checksum of a batch that was whole tells the two apart, nothing else can.
+    A damaged length field looks the same. Only the checksum of a batch that was whole tells the two apart.
     """

@@ -1,8 +1,8 @@
 """CRC-32C (Castagnoli), the checksum of batches, producer snapshots and quorum-state.
 
-google-crc32c where its compiled form is installed (34 GB/s here), crcmod otherwise (0.5 GB/s compiled; its pure-Python
-form is a thousand times slower and says so once). Both are asked the same few questions at import: a machine whose
-checksum instruction disagrees with the table must not write a log.
+Uses google-crc32c if its compiled form is installed (34 GB/s here), otherwise crcmod (0.5 GB/s compiled; its
+pure-Python form is a thousand times slower and warns once). Both are tested with known answers at import, because a
+machine whose checksum instruction is wrong must not write a log.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from quorumlog.records.buffers import Buffer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# google-crc32c takes bytes only. Anything else is copied through a piece that stays in the second-level cache, which
-# costs a third of the speed and no memory, where copying the whole buffer would cost both.
+# google-crc32c takes bytes only. Other buffers are copied in pieces that fit into the second-level cache. This costs a
+# third of the speed and almost no memory; copying the whole buffer at once would cost both.
 COPY_BYTES = 64 * 1024
 
 KNOWN_ANSWERS = (
@@ -40,7 +40,7 @@ def _crcmod_form() -> Callable[[int, bytes], int]:
 
 
 def _fastest_form() -> tuple[Callable[[int, bytes], int], str]:
-    """The function (checksum so far, more bytes) -> checksum, and the name of who computes it."""
+    """The function (checksum so far, more bytes) -> checksum, and the name of the implementation."""
     try:
         import google_crc32c
     except ImportError:
@@ -70,9 +70,9 @@ _check((_extend, _crcmod_form()))
 
 
 def crc32c(data: Buffer, crc: int = 0) -> int:
-    """Checksum of `data`, continuing from `crc`, the checksum of what came before it (0 at the start).
+    """Checksum of `data`, continued from `crc`, the checksum of the preceding bytes (0 at the start).
 
-    `data` of type bytes is read in place, other buffers in pieces of COPY_BYTES.
+    `bytes` are read in place, other buffers are copied in pieces of COPY_BYTES.
     """
     if isinstance(data, bytes):
         return _extend(crc, data)

@@ -1,4 +1,4 @@
-"""Fields of Kafka's flexible message versions (FORMATS, head of the page), as far as control records need them."""
+"""Fields of Kafka's flexible message versions (see the start of FORMATS), as far as control records use them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 
 class Writer:
-    """Appends fields one after the other."""
+    """Appends one field after the other."""
 
     def __init__(self) -> None:
         self._out = bytearray()
@@ -48,7 +48,7 @@ class Writer:
 
 
 class Reader:
-    """Takes fields one after the other. Every method raises CorruptRecords, with the position in `data`."""
+    """Reads one field after the other. Every method raises CorruptRecords with the position in `data`."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -71,7 +71,7 @@ class Reader:
     def _compact_length(self) -> int:
         length = self._length() - 1
         if length < 0:
-            raise CorruptRecords(self._position, "null where a value must be")
+            raise CorruptRecords(self._position, "null in a field that cannot be null")
         return length
 
     def number(self, form: Struct) -> int:
@@ -85,17 +85,17 @@ class Reader:
         try:
             return self._take(self._compact_length()).decode()
         except UnicodeDecodeError as error:
-            raise CorruptRecords(start, "text that is no UTF-8") from error
+            raise CorruptRecords(start, "text is not UTF-8") from error
 
     def array(self, read: Callable[[], Item]) -> tuple[Item, ...]:
         length = self._compact_length()
         left = len(self._data) - self._position
-        if length > left:  # no item is empty
+        if length > left:  # each item takes at least one byte
             raise CorruptRecords(self._position, f"{length} items in {left} bytes")
         return tuple(read() for _ in range(length))
 
     def skip_tags(self) -> None:
-        """Tagged fields of versions newer than ours: none is needed to understand the rest."""
+        """Skips tagged fields of newer versions; the rest can be read without them."""
         for _ in range(self._length()):
             self._length()
             self._take(self._length())

@@ -1,7 +1,7 @@
-"""Which partition a key belongs to: Kafka's default partitioner, so that every client agrees.
+"""Maps a key to its partition: Kafka's default partitioner, so that every client agrees.
 
-murmur2 is Austin Appleby's MurmurHash 2 in the 32-bit form and with the seed that Kafka fixed. A record without a key
-goes where its producer likes; that is not decided here.
+murmur2 is Austin Appleby's MurmurHash 2 in its 32-bit form, with the seed that Kafka chose. The producer itself chooses
+the partition of a record without a key.
 """
 
 from __future__ import annotations

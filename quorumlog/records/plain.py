@@ -1,4 +1,4 @@
-"""Batches from records and records from batches, one by one: small batches, and the oracle of the columnar codec."""
+"""Encodes and decodes batches record by record: for small batches, and as the oracle of the columnar codec."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def encode_batch(
 ) -> bytes:
     """One batch of `records`, whose offsets are absolute, strictly increasing and not below `base_offset`.
 
-    append_time_ms: what every record shall report (LogAppendTime), in place of its own time.
+    append_time_ms: the timestamp of every record (LogAppendTime), in place of its own.
     delete_horizon_ms: when compaction may drop the batch's tombstones and markers.
-    last_offset_delta, max_timestamp_ms: of the batch before compaction; by default those of `records`, which then must
-    not be empty. Raises ApiError INVALID_TIMESTAMP for a time below -1.
+    last_offset_delta, max_timestamp_ms: those of the batch before compaction; by default those of `records`, which then
+    must not be empty. Raises ApiError INVALID_TIMESTAMP for a timestamp below -1.
     """
-    assert records or last_offset_delta is not None, "an empty batch still states its last offset"
+    assert records or last_offset_delta is not None, "an empty batch must state its last offset"
     delta = records[-1].offset - base_offset if last_offset_delta is None else last_offset_delta
     _check_order(records, base_offset, delta)
     first_timestamp = _check_timestamps(records)
@@ -93,7 +93,7 @@ def _check_order(records: Sequence[Record], base_offset: Offset, last_offset_del
     for record in records:
         assert record.offset > previous, f"offset {record.offset} after {previous}"
         previous = record.offset
-    assert previous <= base_offset + last_offset_delta, f"offset {previous} is past the batch's last"
+    assert previous <= base_offset + last_offset_delta, f"offset {previous} is after the batch's last offset"
 
 
 def _check_timestamps(records: Sequence[Record]) -> int:
@@ -104,7 +104,7 @@ def _check_timestamps(records: Sequence[Record]) -> int:
 
 
 def check_timestamps(lowest: int, highest: int) -> None:
-    """Raises ApiError INVALID_TIMESTAMP unless all between them may be a record's."""
+    """Raises ApiError INVALID_TIMESTAMP unless every timestamp in this range (inclusive) is valid for a record."""
     if lowest < NO_TIMESTAMP or highest > MAX_TIMESTAMP_MS:
         raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"timestamps from {lowest} to {highest} ms")
 
@@ -112,9 +112,9 @@ def check_timestamps(lowest: int, highest: int) -> None:
 def records_payload(
     buf: Buffer, header: BatchHeader, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 ) -> Buffer:
-    """The batch's records, decompressed: a view of `buf` where they are stored as they are.
+    """The batch's records, decompressed; a view of `buf` if they are stored uncompressed.
 
-    Raises CorruptRecords where they do not decompress within the limit, or cannot hold as many records as stated.
+    Raises CorruptRecords if they cannot be decompressed within the limit, or are too few bytes for the stated count.
     """
     stored = memoryview(buf)[header.position + BATCH_OVERHEAD : header.end]
     limit = max(max_decompressed_bytes, len(stored)) if header.codec == Codec.NONE else max_decompressed_bytes
@@ -130,9 +130,9 @@ def records_payload(
 def decode_batch(
     buf: Buffer, header: BatchHeader, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 ) -> list[Record]:
-    """The records of one batch of `buf`, control records included (their key and value: `control.decode_control`).
+    """The records of one batch in `buf`. Control records are included (decode them with `control.decode_control`).
 
-    Total: any bytes give records or CorruptRecords. The checksum is the caller's to verify (`verify_crc`).
+    Any bytes give either records or CorruptRecords. The caller verifies the checksum (`verify_crc`).
     """
     return [Record(*fields) for fields in decode_fields(buf, header, max_decompressed_bytes=max_decompressed_bytes)]
 
@@ -140,8 +140,8 @@ def decode_batch(
 def decode_fields(
     buf: Buffer, header: BatchHeader, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 ) -> list[Fields]:
-    """`decode_batch` for who makes something else of the fields."""
-    assert header.end <= len(buf), "a header of another buffer"
+    """`decode_batch` without Record objects: the fields as tuples."""
+    assert header.end <= len(buf), "the header belongs to another buffer"
     payload = bytes(records_payload(buf, header, max_decompressed_bytes))
     try:
         found = _read_records(payload, header)

@@ -1,8 +1,7 @@
-"""What a broker demands of batches that a client produced, before it gives them offsets.
+"""Validates the batches of a producer before they get offsets.
 
-Stricter than what a log may hold: compaction leaves gaps and empty batches, the coordinator writes control batches; a
-client may do neither. Everything here is decided by the header and the checksum (Kafka's `LogValidator`, without its
-look into the records).
+Stricter than what a log may hold: only compaction leaves gaps and empty batches, and only the coordinator writes
+control batches. The header and the checksum decide (as in Kafka's `LogValidator`, which also looks into the records).
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ _Fault = tuple[ErrorCode, str]
 
 
 def validate_produced(buf: Buffer, max_message_bytes: int) -> list[BatchHeader]:
-    """Headers of the batches in `buf`, at least one, each fit to be appended.
+    """Headers of the batches in `buf`, at least one, each valid for an append.
 
     max_message_bytes: largest whole batch, header included (`max.message.bytes`). Raises ApiError: CORRUPT_MESSAGE for
-    damaged bytes, MESSAGE_TOO_LARGE, UNSUPPORTED_COMPRESSION_TYPE, INVALID_TIMESTAMP, INVALID_RECORD for the rest.
-    Kafka's Produce allows one batch per partition; whether several are welcome is the caller's to say.
+    damaged bytes, MESSAGE_TOO_LARGE, UNSUPPORTED_COMPRESSION_TYPE, INVALID_TIMESTAMP, otherwise INVALID_RECORD.
+    Kafka's Produce allows one batch per partition; the caller decides whether to accept several.
     """
     _refuse_old_magic(buf)
     try:
@@ -50,7 +49,7 @@ def validate_produced(buf: Buffer, max_message_bytes: int) -> list[BatchHeader]:
         if not found:
             raise ApiError(ErrorCode.INVALID_RECORD, "the request has no record batch")
         for header in found:
-            if header.size > max_message_bytes:  # before its bytes are read for the checksum
+            if header.size > max_message_bytes:  # checked before the checksum reads the bytes
                 text = f"{header.size} bytes, max.message.bytes is {max_message_bytes}"
                 raise _refusal(header, (ErrorCode.MESSAGE_TOO_LARGE, text))
             verify_crc(buf, header)
@@ -62,7 +61,7 @@ def validate_produced(buf: Buffer, max_message_bytes: int) -> list[BatchHeader]:
 
 
 def _refuse_old_magic(buf: Buffer) -> None:
-    """Formats 0 and 1 are valid and no longer taken: a clearer answer than "corrupt", which clients send again."""
+    """Formats 0 and 1 are valid but no longer accepted. CORRUPT_MESSAGE would make clients send them again."""
     if len(buf) > _MAGIC_POSITION and buf[_MAGIC_POSITION] < MAGIC:
         raise ApiError(ErrorCode.INVALID_RECORD, f"message format {buf[_MAGIC_POSITION]} is not accepted, only {MAGIC}")
 
@@ -75,9 +74,9 @@ def _record_fault(header: BatchHeader) -> _Fault | None:
     attributes, count = header.attributes, header.count
     codec = attributes & CODEC_MASK
     if attributes & CONTROL:
-        return ErrorCode.INVALID_RECORD, "control batches are written by brokers only"
+        return ErrorCode.INVALID_RECORD, "only brokers write control batches"
     if attributes & DELETE_HORIZON:
-        return ErrorCode.INVALID_RECORD, "a delete horizon is set by compaction only"
+        return ErrorCode.INVALID_RECORD, "only compaction sets a delete horizon"
     if codec > _LAST_CODEC:
         return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"compression type {codec} is unknown"
     if count < 1 or count != header.last_offset_delta + 1:
@@ -89,7 +88,7 @@ def _record_fault(header: BatchHeader) -> _Fault | None:
 
 def _timestamp_fault(header: BatchHeader) -> _Fault | None:
     if header.attributes & LOG_APPEND_TIME:
-        return ErrorCode.INVALID_TIMESTAMP, "the append time is the broker's to set"
+        return ErrorCode.INVALID_TIMESTAMP, "only the broker sets the append time"
     if header.base_timestamp < NO_TIMESTAMP or header.max_timestamp < header.base_timestamp:
         text = f"timestamps from {header.base_timestamp}, largest {header.max_timestamp}"
         return ErrorCode.INVALID_TIMESTAMP, text

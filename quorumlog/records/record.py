@@ -1,9 +1,9 @@
-"""One record, and its form inside a batch (FORMATS 4.1): plain Python, the oracle of the compiled codec.
+"""One record, and its encoding inside a batch (FORMATS 4.1): plain Python, the oracle of the compiled codec.
 
     length varint, attributes i8, timestamp delta varlong, offset delta varint, key, value, header count varint, headers
 
-where key and value are a varint length (-1 is null) and bytes, and a header is a name that is not null and a value that
-may be.
+Key and value are a varint length (-1 is null) and that many bytes. A header is a name, never null, and a value that may
+be null.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Record:
     """One record of a log. An empty key is not a null key; a null value is a tombstone in a compacted topic."""
 
     offset: Offset
-    timestamp_ms: int  # since 1970; -1 is none
+    timestamp_ms: int  # ms since 1970; -1: none
     key: bytes | None
     value: bytes | None
     headers: RecordHeaders = ()  # in order; a name may occur twice
@@ -48,7 +48,7 @@ def write_fields(
     headers: RecordHeaders,
 ) -> None:
     """Append a record to a batch's records."""
-    body = bytearray(1)  # attributes: none are defined
+    body = bytearray(1)  # attributes: no bit is defined
     write_varint(body, timestamp_delta)
     write_varint(body, offset_delta)
     _write_bytes(body, key)
@@ -71,7 +71,7 @@ def _write_bytes(out: bytearray, data: bytes | None) -> None:
 
 @lru_cache(maxsize=4096)
 def _length(count: int) -> bytes:
-    """The varint before so many bytes. The same few lengths come again and again: this halves the time of a record."""
+    """The varint of a length. The same few lengths occur again and again; the cache halves the time per record."""
     out = bytearray()
     write_varint(out, count)
     return bytes(out)
@@ -81,7 +81,7 @@ _NULL = _length(-1)
 
 
 def read_record(data: Buffer, position: int, base_offset: Offset, base_timestamp: int) -> tuple[Fields, int]:
-    """(fields, position after it). Raises Malformed for bytes that are no record, and never reads past its length."""
+    """(fields, position after the record). Raises Malformed for invalid bytes; never reads past the record's length."""
     length, position = read_varint(data, position, len(data))
     end = position + length
     if length < 1 or end > len(data):
@@ -110,7 +110,7 @@ def _read_bytes(data: Buffer, position: int, end: int) -> tuple[bytes | None, in
 
 def _read_headers(data: Buffer, position: int, end: int) -> tuple[RecordHeaders, int]:
     count, position = read_varint(data, position, end)
-    if not 0 <= count <= (end - position) // 2:  # a header is two bytes at least
+    if not 0 <= count <= (end - position) // 2:  # a header takes at least two bytes
         raise Malformed(f"{count} headers in {end - position} bytes")
     headers = []
     for _ in range(count):
@@ -118,6 +118,6 @@ def _read_headers(data: Buffer, position: int, end: int) -> tuple[RecordHeaders,
         if name is None:
             raise Malformed("a header without a name")
         value, position = _read_bytes(data, position, end)
-        # As Kafka reads it: a name that is no UTF-8 must not make the log unreadable behind it.
+        # As in Kafka: a name that is not UTF-8 must not make the rest of the log unreadable.
         headers.append((name.decode(errors="replace"), value))
     return tuple(headers), position

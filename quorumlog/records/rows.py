@@ -1,7 +1,7 @@
-"""Records as a producer holds them, one by one and without offsets, to the batch that it sends.
+"""Encodes a producer's records, which have no offsets yet, into a batch.
 
-The bytes are those of `encode_batch`, its oracle; without a Record of each and a look at their order it
-takes half as long (0.74 us for 100 bytes).
+The bytes are those of `encode_batch`, which is the oracle. This takes half the time (0.74 us for 100 bytes), because it
+makes no Record objects and does not check their order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Row = tuple[int, bytes | None, bytes | None, RecordHeaders]  # timestamp in ms, 
 
 
 def lay_out_rows(rows: Sequence[Row], codec: Codec = Codec.NONE) -> UnsealedBatch:
-    """One batch of all rows, at least one, in order. Raises ApiError INVALID_TIMESTAMP."""
+    """One batch of all rows (at least one), in order. Raises ApiError INVALID_TIMESTAMP."""
     timestamps = [row[0] for row in rows]
     largest = max(timestamps)
     check_timestamps(min(timestamps), largest)

@@ -1,8 +1,9 @@
-"""A batch whose records lie in place and whose header is still to come.
+"""A batch whose records are encoded already and whose header is written later.
 
-An idempotent producer learns a batch's number when it sends it, long after its columns became bytes. Sealing it then,
-in place, spares the second checksum and the copy that a new header in front of a finished batch cost: 100-byte records,
-held until they were acknowledged, took 79 ns each to encode and 55 more for their number, now 67 in all.
+An idempotent producer assigns a batch's sequence number when it sends the batch, long after it encoded the columns.
+Writing the header in place then saves the second checksum and the copy that a new header in front of a finished batch
+would need: 100-byte records, held until acknowledged, took 79 ns each to encode and 55 more for the number; now 67 in
+all.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from quorumlog.records.compression import compress
 
 @dataclass(slots=True)
 class UnsealedBatch:
-    """buffer: BATCH_OVERHEAD bytes of room, then the records as they are stored, compressed where attributes say so."""
+    """buffer: BATCH_OVERHEAD bytes for the header, then the records as stored (compressed if `attributes` says so)."""
 
     buffer: memoryview
     count: int  # of records, at least 1
@@ -28,10 +29,10 @@ class UnsealedBatch:
     def seal(
         self, producer_id: int, producer_epoch: int, base_sequence: int, leader_epoch: Epoch = NO_EPOCH
     ) -> memoryview:
-        """The batch at base offset 0, under this number.
+        """The batch at base offset 0, with this producer and sequence.
 
-        In place the first time. What was given away may still be on its way to a socket and is never changed: sealed
-        again, the batch is a copy.
+        The first call writes the header in place. A later call makes a copy, because the first batch may still be on
+        its way to a socket and must not change.
         """
         batch = memoryview(bytearray(self.buffer)) if self.given_away else self.buffer
         self.given_away = True
@@ -52,7 +53,7 @@ class UnsealedBatch:
 
 
 def compressed(codec: Codec, batch: memoryview) -> memoryview:
-    """BATCH_OVERHEAD bytes of room and the records behind them, as this codec stores them."""
+    """`batch` (BATCH_OVERHEAD bytes, then records) with its records compressed by this codec."""
     if codec == Codec.NONE:
         return batch
     return memoryview(bytearray(BATCH_OVERHEAD) + compress(codec, batch[BATCH_OVERHEAD:]))

@@ -1,6 +1,6 @@
-"""Zigzag varints of the record format, one at a time. The compiled twin is in `columnar/varints.py`.
+"""Zigzag varints of the record format, one at a time. `columnar/varints.py` has the compiled version.
 
-Stricter than Kafka in one place: bits beyond the type's width are an error, not dropped.
+Stricter than Kafka in one point: bits beyond the type's width are an error and not dropped.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from quorumlog.records.buffers import Buffer
 
-VARINT_BYTES = 5  # most bytes of an int32
-VARLONG_BYTES = 10  # most bytes of an int64
+VARINT_BYTES = 5  # longest int32
+VARLONG_BYTES = 10  # longest int64
 
 
 class Malformed(ValueError):
-    """A record that is not one. Becomes CorruptRecords, with a position, in whoever knows the batch."""
+    """A record that breaks the format. The caller that knows the batch turns it into CorruptRecords with a position."""
 
 
 def write_varint(out: bytearray, value: int) -> None:
-    """Append an int64; an int32 has the same form. What takes one byte, which most numbers of a record do, is quick."""
+    """Append an int64; an int32 has the same form. Fast for one byte, as most numbers of a record are."""
     if -64 <= value <= 63:
         out.append(value << 1 if value >= 0 else ~(value << 1))
         return
@@ -36,7 +36,7 @@ def write_uvarint(out: bytearray, value: int) -> None:
 
 
 def read_uvarint(data: Buffer, position: int, end: int, max_bytes: int = VARINT_BYTES) -> tuple[int, int]:
-    """(unsigned value, position after it), never reading at or past `end`. Raises Malformed."""
+    """(unsigned value, position after it). Never reads at or past `end`. Raises Malformed."""
     value = 0
     for index in range(max_bytes):
         if position >= end:
@@ -52,8 +52,8 @@ def read_uvarint(data: Buffer, position: int, end: int, max_bytes: int = VARINT_
 
 
 def read_varint(data: Buffer, position: int, end: int, max_bytes: int = VARINT_BYTES) -> tuple[int, int]:
-    """(signed value, position after it): an int32, or an int64 where max_bytes is VARLONG_BYTES. Raises Malformed."""
-    if position < end and (byte := data[position]) < 0x80:  # most numbers of a record: a third of the time
+    """(signed value, position after it): an int32, or an int64 if max_bytes is VARLONG_BYTES. Raises Malformed."""
+    if position < end and (byte := data[position]) < 0x80:  # one byte, as most numbers are: a third of the time
         return (byte >> 1) ^ -(byte & 1), position + 1
     value, position = read_uvarint(data, position, end, max_bytes)
     return (value >> 1) ^ -(value & 1), position

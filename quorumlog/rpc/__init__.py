@@ -1,7 +1,7 @@
-"""The wires: gRPC, and what all wires share.
+"""gRPC, and the parts that all transports share.
 
-gRPC reads GRPC_VERBOSITY once, when it is imported, which only modules of this package do. Its information about closed
-connections would land on the stderr of whoever uses a client; who wants it sets the variable.
+gRPC reads GRPC_VERBOSITY once, when it is imported, and only modules of this package import it. By default its notices
+about closed connections would appear on a client application's stderr. To see them, set the variable.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Who may make which call at which listener (DESIGN 4): pure decisions, the same for every wire.
+"""Which caller may make which call at which listener (DESIGN 4): pure decisions, the same for every transport.
 
 An internal listener serves only nodes that show the cluster's identity. A client listener serves no call of the
-quorum or the controller and no replica's fetch: a forged one must not move a high watermark (CVE-2018-1288).
+quorum or the controller and no replica's fetch: a forged fetch must not move a high watermark (CVE-2018-1288).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ INTERNAL_SERVICES = frozenset({"quorumlog.v1.Quorum", "quorumlog.v1.Controller"}
 
 
 def refuse_caller(listener: Listener, own: Identity | None, caller: Caller) -> ApiError | None:
-    """Why this caller is served nothing at this listener; None: it is welcome.
+    """Why this listener serves nothing to this caller; None: it may call.
 
-    The cluster comes first: a node of another cluster has another secret too, and its operator should read which of
-    the two is the mistake.
+    The cluster id is checked first: a node of another cluster has another secret too, and the error should name the
+    actual mistake.
     """
     if not listener.internal:
         return None
@@ -33,12 +33,12 @@ def refuse_caller(listener: Listener, own: Identity | None, caller: Caller) -> A
         reason = f"this is cluster {own.cluster_id}, not {caller.claimed.cluster_id}"
         return ApiError(ErrorCode.INCONSISTENT_CLUSTER_ID, reason)
     if not hmac.compare_digest(caller.claimed.secret, own.secret):
-        return ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "not this cluster's secret")
+        return ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "wrong cluster secret")
     return None
 
 
 def refuse_request(listener: Listener, method: Method, request: Any) -> ApiError | None:
-    """Why this request is not served at this listener, whoever makes it; None: it is."""
+    """Why this listener does not serve this request to any caller; None: it does."""
     if listener.internal:
         return None
     if method.service in INTERNAL_SERVICES:

@@ -1,4 +1,4 @@
-"""Why a server could not listen at an address: gRPC does not say, so the machine is asked once more."""
+"""Finds out why a server could not listen at an address. gRPC does not say, so this binds a plain socket once more."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ def why_not_bound(listener: Listener) -> Exception:
         return OSError(
             error.errno, f"cannot listen at {address} for {listener.name}: {error.strerror}; set another host"
         )
-    return AddressInUse(listener)  # it was in use a moment ago
+    return AddressInUse(listener)  # the plain bind worked, so the address was in use a moment ago

@@ -1,7 +1,7 @@
-"""Who makes a call, as it travels beside every request: call metadata on gRPC, and the same pairs in the simulation.
+"""The caller's identity as sent with every request: call metadata in gRPC, the same pairs in the simulation.
 
-Only a connection that asks to be internal shows an identity. What is read here is a claim; `access` decides what it
-is worth. Values of keys that end in `-bin` are bytes, which is gRPC's rule.
+Only an internal connection sends an identity. What is read here is an unverified claim; `access` checks it. Values of
+keys that end in `-bin` are bytes, as gRPC requires.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SECRET = "ql-secret-bin"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """claimed: the identity that was shown, unverified; None where none was, or a broken one."""
+    """claimed: the identity that the caller sent, unverified; None if it sent none or an invalid one."""
 
     client_id: str
     claimed: Identity | None
@@ -42,7 +42,7 @@ def to_metadata(identity: Identity | None, client_id: str) -> Metadata:
 
 
 def read_metadata(pairs: Iterable[tuple[str, str | bytes]]) -> Caller:
-    """Total: whatever a stranger sends yields a Caller."""
+    """Never raises: any metadata yields a Caller."""
     values = {key: value for key, value in pairs if key.startswith("ql-")}
     return Caller(client_id=_text(values.get(CLIENT_ID, b"")), claimed=_identity(values))
 

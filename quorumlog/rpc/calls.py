@@ -1,4 +1,4 @@
-"""Every call that the schema has, by its name on the wire and by the type of its request."""
+"""Every call of the schema, by its path and by its request type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quorumlog.rpc.convert.codec import Codec
 from quorumlog.rpc.convert.services import CODECS
 from quorumlog.rpc.transport import ORDERED
 
-NO_ACKS = 0  # of a ProduceRequest: the producer waits for nothing
+NO_ACKS = 0  # ProduceRequest.acks of a producer that waits for no answer
 
 
 class Call(NamedTuple):
@@ -20,7 +20,7 @@ class Call(NamedTuple):
 
     @property
     def ordered(self) -> bool:
-        """True where requests share one stream and are handled in the order in which they were made."""
+        """True if requests share one stream and are handled in the order in which they were made."""
         return self.method.request in ORDERED
 
 
@@ -30,5 +30,5 @@ BY_PATH: dict[str, Call] = {call.method.path: call for call in CALLS}
 
 
 def expects_answer(request: Any) -> bool:
-    """False for acks=0 only. Both sides of a stream count by this rule, so it looks at nothing but the request."""
+    """False for acks=0 only. Both ends of a stream count answers by this rule, so only the request may decide."""
     return not (isinstance(request, ProduceRequest) and request.acks == NO_ACKS)

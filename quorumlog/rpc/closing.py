@@ -1,4 +1,4 @@
-"""Something that closes once, and who wants to be told."""
+"""Callbacks for something that closes once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class Closing:
-    """Callbacks run synchronously, in the order in which they were added, each exactly once."""
+    """Runs each callback exactly once, synchronously, in the order of registration."""
 
     def __init__(self) -> None:
         self._callbacks: list[Callable[[], None]] = []
@@ -19,7 +19,7 @@ class Closing:
             self._callbacks.append(callback)
 
     def close(self) -> None:
-        """Idempotent. A callback that raises does not keep the others from being told."""
+        """Idempotent. If a callback raises, the others still run."""
         if self.closed:
             return
         self.closed = True

@@ -1,9 +1,9 @@
-"""From the bytes of a request to the bytes of its answer, the same way below every wire.
+"""From the bytes of a request to the bytes of its response, the same for every transport.
 
-What goes wrong is answered in the response type of the request (DESIGN 4): an ApiError with its own code, bytes that
-are no request with INVALID_REQUEST, anything else with UNKNOWN_SERVER_ERROR, whose story goes to `on_crash` and never
-to the peer. A request without an answer (acks=0) that fails ends its stream instead, as Kafka closes the connection:
-it is the only way to tell.
+Errors are answered in the response type of the request (DESIGN 4). An ApiError is answered with its code, bytes that
+are not a request with INVALID_REQUEST. Any other exception is answered with UNKNOWN_SERVER_ERROR; its details go to
+`on_crash` and never to the peer. If a request without a response (acks=0) fails, its stream ends, as Kafka closes the
+connection: there is no other way to report it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from quorumlog.rpc.calls import Call, expects_answer
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.transport import Handler, Identity, Listener
 
-FAILED = "the server failed; its log says why"
+FAILED = "the server failed; see its log"
 
 
 class Answer(NamedTuple):
-    """data: None: nothing is sent. last: the stream that the request came by cannot go on."""
+    """data: None: nothing is sent. last: the stream of the request must end after this answer."""
 
     data: bytes | None
     last: bool = False
@@ -39,7 +39,7 @@ class Reply(NamedTuple):
 
 
 class PeerContext(Closing):
-    """`transport.Context` for every wire: one connection, as its handlers see it."""
+    """`transport.Context` for every transport: one connection, as its handlers see it."""
 
     def __init__(self, listener: Listener, own: Identity | None, caller: Caller) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class PeerContext(Closing):
 
 
 class Dispatch:
-    """What one listener serves. `answer` raises nothing but cancellation."""
+    """Serves one listener. `answer` raises nothing but cancellation."""
 
     def __init__(self, *, listener: Listener, identity: Identity | None, handler: Handler, on_crash: OnCrash) -> None:
         assert identity is not None or not listener.internal, f"an internal listener needs an identity: {listener}"
@@ -61,14 +61,14 @@ class Dispatch:
         return PeerContext(self.listener, self._identity, caller)
 
     def close(self, context: PeerContext) -> None:
-        """The connection is gone: tell the handlers that asked to be told."""
+        """The connection is gone: run the callbacks of its handlers."""
         try:
             context.close()
         except Exception as error:
             self._on_crash("a callback of on_closed", error)
 
     async def answer(self, context: PeerContext, call: Call, data: Buffer) -> Answer:
-        """The handler is entered, and runs to its first suspension, before this first suspends."""
+        """The handler runs to its first suspension before this coroutine first suspends."""
         if context.refusal is not None:
             return _failure(call, context.refusal, last=True)
         try:
@@ -85,7 +85,7 @@ class Dispatch:
             return _failure(call, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, FAILED))
 
     async def reply(self, context: PeerContext, method: Method, request: Any) -> Reply:
-        """`answer` for a wire that has decoded the request by itself. Starts the handler as `answer` does."""
+        """`answer` for a transport that decodes requests itself. Starts the handler as `answer` does."""
         if context.refusal is not None:
             return Reply(failure(method, context.refusal), last=True)
         answered = expects_answer(request)
@@ -110,7 +110,7 @@ class Dispatch:
 
 
 def failure(method: Method, error: ApiError) -> Any:
-    """The error as a response of the method's own type."""
+    """The error as a response of the method's type."""
     return method.response(error_code=int(error.code), error_message=error.message)
 
 

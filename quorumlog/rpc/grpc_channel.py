@@ -1,7 +1,7 @@
-"""Whether a gRPC channel is connected: the proof that a call has, or has not, been handed to the network.
+"""Whether a gRPC channel is connected. This proves whether a call can have reached the network.
 
-A status such as UNAVAILABLE says nothing about where the request got to (RELIABILITY 6.4, 36). So a call is given to
-gRPC only while its channel is connected; what fails before that has certainly not been delivered.
+A status such as UNAVAILABLE does not say how far the request got (RELIABILITY 6.4, 36). So a call is given to gRPC only
+while its channel is connected; a call that fails before that has certainly not been delivered.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ def target_of(address: Address) -> str:
 
 
 async def connected(channel: grpc.aio.Channel, timeout_ms: int) -> bool:
-    """True as soon as the channel is connected, False once an attempt has failed or the time is up.
+    """True once the channel is connected; False after a failed attempt or at the timeout.
 
-    After a failed attempt gRPC waits before the next one, and during that wait the answer is False at once: callers
-    retry with a delay of their own.
+    After a failed attempt gRPC waits before the next one. During that wait this returns False at once; callers have
+    their own back-off.
     """
     try:
         async with asyncio.timeout(timeout_ms / 1000):

@@ -1,7 +1,7 @@
-"""The calling side of gRPC: one channel to one address, unary calls and ordered streams.
+"""The client side of gRPC: one channel to one address, unary calls and ordered streams.
 
-A call reaches gRPC only while the channel is connected (grpc_channel): before that a failure is NotDelivered, after
-that OutcomeUnknown, whatever status gRPC gives. gRPC's own retries are off.
+A call is given to gRPC only while the channel is connected (grpc_channel). A failure before that is NotDelivered, a
+failure after it is OutcomeUnknown, whatever status gRPC returns. gRPC's own retries are off.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from quorumlog.rpc.transport import Address, NotDelivered, OutcomeUnknown, RpcEr
 
 
 class GrpcConnection:
-    """`transport.Connection`. Made anywhere, used on one loop: that of its first call."""
+    """`transport.Connection`. It belongs to the event loop of its first call."""
 
     def __init__(self, address: Address, metadata: Metadata, options: GrpcOptions, on_crash: OnCrash) -> None:
         self.address = address
@@ -42,7 +42,7 @@ class GrpcConnection:
         if self._closed:
             return _failed(NotDelivered(f"{call.method.name}: the connection to {self.address} is closed"))
         if len(data) > self._options.max_message_bytes:
-            return _failed(NotDelivered(f"{call.method.name}: {len(data)} bytes are more than a message may have"))
+            return _failed(NotDelivered(f"{call.method.name}: {len(data)} bytes are above the limit of a message"))
         if call.ordered:
             return self._stream(call).calls.add(data, expects_answer(request), timeout_ms).wait()
         return self._unary(call, data, timeout_ms)
@@ -120,7 +120,7 @@ class GrpcConnection:
 
 
 def _wanted() -> bool:
-    """True while this task is being cancelled; gRPC also raises CancelledError for a call that was cut off."""
+    """True if this task is being cancelled. gRPC also raises CancelledError for a call that broke."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -129,7 +129,7 @@ def _decoded(call: Call, data: bytes) -> Any:
     try:
         return call.codec.decode_response(data)
     except DecodeError as error:
-        raise OutcomeUnknown(f"the answer cannot be read: {error}") from error
+        raise OutcomeUnknown(f"the response cannot be decoded: {error}") from error
 
 
 async def _failed(error: RpcError) -> Any:

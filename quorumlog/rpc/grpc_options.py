@@ -1,7 +1,7 @@
-"""How gRPC is set up on both sides (RELIABILITY 6.4, 30-39), and nothing of it left to defaults that hurt.
+"""gRPC settings of both sides (RELIABILITY 6.4, 30-39).
 
-Defaults that this replaces: 4 MiB messages, a reconnect backoff of up to 120 s, keepalive off, retries that may repeat
-a call, subchannels shared between connections that should not know of each other, ports shared by two servers.
+They replace these defaults: 4 MiB messages, a reconnect back-off of up to 120 s, no keepalive, retries that may repeat
+a call, subchannels shared between unrelated connections, ports shared by two servers.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from quorumlog.rpc.transport import CONNECT_TIMEOUT_MS_DEFAULT, MAX_MESSAGE_BYTE
 
 Arguments = list[tuple[str, int]]
 
-_FRAMING_BYTES = 1024 * 1024  # what surrounds the records of the largest message
+_FRAMING_BYTES = 1024 * 1024  # overhead around the records of the largest message
 _MAX_METADATA_BYTES = 16 * 1024
 _MAX_STREAMS_PER_CONNECTION = 4_096
-_PING_INTERVAL_ALLOWED_MS = 500  # a server accepts pings this often, so that none of our clients is cut off for them
+_PING_INTERVAL_ALLOWED_MS = 500  # a server accepts pings this often; a stricter limit would cut off our clients
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrpcOptions:
-    """keepalive_time_ms, keepalive_timeout_ms: after this silence ask whether the peer lives, and how long to wait for
-    its word. They find connections that a network has swallowed; who is alive is decided by heartbeats, not here.
-    health, reflection: also serve grpc.health.v1 and the schema, to whoever reaches the listener.
+    """keepalive_time_ms: after this silence, ping the peer. keepalive_timeout_ms: how long to wait for its answer.
+    Keepalive detects broken connections; whether a node is alive is decided by heartbeats, not here.
+    health, reflection: also serve grpc.health.v1 and the schema to every caller of the listener.
     """
 
     max_message_bytes: int = MAX_MESSAGE_BYTES_DEFAULT
@@ -41,7 +41,7 @@ class GrpcOptions:
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.enable_http_proxy", 0),
             ("grpc.initial_reconnect_backoff_ms", self.initial_backoff_ms),
-            ("grpc.min_reconnect_backoff_ms", self.connect_timeout_ms),  # gRPC's name for the time a connect may take
+            ("grpc.min_reconnect_backoff_ms", self.connect_timeout_ms),  # gRPC's name for the connect timeout
             ("grpc.max_reconnect_backoff_ms", self.max_backoff_ms),
         ]
 
@@ -64,7 +64,7 @@ class GrpcOptions:
             (
                 "grpc.http2.ping_timeout_ms",
                 self.keepalive_timeout_ms,
-            ),  # else a ping may take a minute, keepalive or not
+            ),  # otherwise a minute may pass between pings, whatever keepalive_time_ms says
             ("grpc.keepalive_permit_without_calls", 1),
             ("grpc.http2.max_pings_without_data", 0),
         ]

@@ -1,7 +1,7 @@
-"""The serving side of gRPC: one server for one listener, straight from bytes to `Dispatch`.
+"""The server side of gRPC: one server per listener, from bytes directly to `Dispatch`.
 
-gRPC knows calls, not connections; connections are told apart by the peer's address. One `PeerContext` per connection
-and caller lives as long as a call or a stream holds it, and is closed when one of its ordered streams ends.
+gRPC knows calls but not connections, so connections are told apart by the peer's address. One `PeerContext` per
+connection and caller lives while a call or a stream holds it. It is closed when one of its ordered streams ends.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class GrpcServer:
 
 
 async def serve(dispatch: Dispatch, options: GrpcOptions, on_crash: OnCrash, health_source: HealthSource) -> GrpcServer:
-    """Listen where `dispatch.listener` says. Raises AddressInUse, or OSError for any other reason."""
+    """Listen at the address of `dispatch.listener`. Raises AddressInUse, or OSError for any other reason."""
     server = grpc.aio.server(options=options.server_arguments())
     service = GrpcService(dispatch, on_crash)
     for name in SERVICES:
@@ -64,7 +64,7 @@ def _bind(server: grpc.aio.Server, listener: Listener) -> Listener:
 
 
 class GrpcService:
-    """What a gRPC server calls. Handlers of unary calls run in gRPC's own tasks, those of a stream in a nursery."""
+    """The handlers of a gRPC server. Unary handlers run in gRPC's own tasks, those of a stream in a nursery."""
 
     def __init__(self, dispatch: Dispatch, on_crash: OnCrash) -> None:
         self._dispatch, self._on_crash = dispatch, on_crash
@@ -81,7 +81,7 @@ class GrpcService:
     def _unary(self, call: Call) -> Callable[[bytes, ServicerContext], Any]:
         async def handle(data: bytes, servicer_context: ServicerContext) -> bytes:
             answer = await self._dispatch.answer(self._context(servicer_context), call, data)
-            assert answer.data is not None, "only ordered calls go without an answer"
+            assert answer.data is not None, "only ordered calls may have no answer"
             return answer.data
 
         return handle
@@ -110,7 +110,7 @@ class GrpcService:
         return context
 
     def _forget(self, context: PeerContext) -> None:
-        """What comes by this connection later gets a context that is not closed."""
+        """Later calls on this connection get a new context, which is open."""
         for key, other in list(self._contexts.items()):
             if other is context:
                 del self._contexts[key]

@@ -1,6 +1,6 @@
-"""The two services that gRPC's own tools expect: grpc.health.v1 and server reflection.
+"""The two services that gRPC's tools expect: grpc.health.v1 and server reflection.
 
-Whether a service serves is asked when somebody wants to know; a watch asks again every WATCH_POLL_S.
+The health source is asked at each check; a watch asks it again every WATCH_POLL_S.
 """
 
 from __future__ import annotations
@@ -16,24 +16,23 @@ from grpc_reflection.v1alpha import reflection
 from quorumlog.messages.services import METHODS
 from quorumlog.rpc.pb import services_pb2 as _services  # noqa: F401 - registers the schema that reflection shows
 
-HealthSource = Callable[[str], bool | None]  # by the name of a service; None: it is not here
-
-WHOLE_SERVER = ""  # the name that stands for the server as a whole
+HealthSource = Callable[[str], bool | None]  # service name -> healthy; None: unknown service
+WHOLE_SERVER = ""  # the service name for the whole server
 SERVICES = tuple(dict.fromkeys(method.service for method in METHODS))
 WATCH_POLL_S = 0.2
-MAX_WATCHES = 100  # of one listener
+MAX_WATCHES = 100  # per listener
 
 _Answer = Any  # health_pb2.HealthCheckResponse
 _ServicerContext = Any  # grpc.aio.ServicerContext
 
 
 def always_serving(service: str) -> bool | None:
-    """For a listener that has nothing to wait for."""
+    """For a listener that is always ready."""
     return True if service in (WHOLE_SERVER, *SERVICES) else None
 
 
 class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # ships no types
-    """NOT_FOUND (Check) or SERVICE_UNKNOWN (Watch) for a service that is not here, as the protocol has it."""
+    """Answers NOT_FOUND (Check) or SERVICE_UNKNOWN (Watch) for an unknown service, as the protocol requires."""
 
     def __init__(self, source: HealthSource) -> None:
         self._source = source
@@ -42,12 +41,12 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # sh
     async def Check(self, request: Any, context: _ServicerContext) -> _Answer:
         serving = self._source(request.service)
         if serving is None:
-            await context.abort(grpc.StatusCode.NOT_FOUND, f"no service {request.service!r} here")
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"unknown service {request.service!r}")
         return _answer(serving)
 
     async def Watch(self, request: Any, context: _ServicerContext) -> AsyncIterator[_Answer]:
         if self._watches >= MAX_WATCHES:
-            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{MAX_WATCHES} watches are open, the limit")
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"the limit of {MAX_WATCHES} watches is reached")
         self._watches += 1
         try:
             told: _Answer = None

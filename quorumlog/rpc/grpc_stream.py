@@ -1,7 +1,7 @@
-"""One ordered stream of a gRPC connection, from the calling side.
+"""One ordered stream of a gRPC connection, client side.
 
-Requests are written in order, answers read in order, and it breaks as a whole. Only the reader ends it, so that the
-answers that came before the end are still handed out.
+Requests are written in order, answers are read in order, and the stream fails as a whole. Only the reader ends it, so
+that answers received before the end are still delivered.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
 Rpc = Any  # grpc.aio.StreamStreamCall of bytes
 OpenRpc = Callable[[], Awaitable[Rpc | None]]  # None: there is no connection
-OnEnd = Callable[["GrpcStream", bool], None]  # whether it broke, that is: had been opened
+OnEnd = Callable[["GrpcStream", bool], None]  # bool: True if the stream had been open
 
 _BROKEN = (grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError, asyncio.InvalidStateError)
 
 
 class GrpcStream:
-    """Lives until it breaks or its connection is closed; the connection then forgets it and opens another."""
+    """Lives until it breaks or its connection is closed. The connection then drops it and opens another."""
 
     def __init__(self, call: Call, open_rpc: OpenRpc, nursery: Nursery, on_end: OnEnd) -> None:
         self.calls = OrderedCalls(call)
@@ -36,7 +36,7 @@ class GrpcStream:
         nursery.start(self._run(), f"{self.name} stream")
 
     async def _run(self) -> None:
-        reason = "it was cut off"  # what gRPC raises then is a CancelledError
+        reason = "it was cut off"  # gRPC raises CancelledError in that case
         try:
             self._rpc = await self._open_rpc()
             if self._rpc is None:
@@ -52,27 +52,27 @@ class GrpcStream:
             while not self._ended:
                 await self._write_one(rpc, await self.calls.next_to_send())
         except _BROKEN:
-            pass  # the reader finds out too
+            pass  # the reader gets the error too
 
     async def _write_one(self, rpc: Rpc, call: OrderedCall) -> None:
-        """The end of the stream is told to those that wait for an answer; to one that waits for none, here."""
+        """Ends a call without an answer here; a call with an answer ends with its answer or with the stream."""
         try:
             await rpc.write(call.data)
             if not call.answered:
                 call.succeed(None)
         finally:
             if not call.answered:
-                call.fail(OutcomeUnknown(f"{self.name}: it was cut off while it was sent"))  # if it was
+                call.fail(OutcomeUnknown(f"{self.name}: it was cut off while it was sent"))  # no effect if it succeeded
 
     async def _read(self, rpc: Rpc) -> str:
-        """Hand out answers until there are no more; gives the reason."""
+        """Deliver answers until the stream ends. Returns the reason for the end."""
         try:
             while True:
                 data = await rpc.read()
                 if data is grpc.aio.EOF:
                     return "the peer ended it"
                 if not self.calls.on_answer(data):
-                    return "the peer answered what nobody asked"
+                    return "the peer sent an answer without a request"
         except _BROKEN as error:
             return _reason(error)
 

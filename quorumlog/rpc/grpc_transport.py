@@ -25,9 +25,8 @@ def log_crash(name: str, error: BaseException) -> None:
 
 class GrpcTransport:
     """identity: this node's, for internal connections and listeners; a client has none.
-
-    on_crash: told of what should never happen: an unexpected exception of a handler or of a task of a connection.
-    health: what grpc.health.v1 says of this node, at each of its listeners.
+    on_crash: called with an unexpected exception of a handler or of a connection's task.
+    health: the source of grpc.health.v1, at each listener.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""The serving end of an ordered stream: handlers start in the order of arrival, answers leave in that order.
+"""The server end of an ordered stream: handlers start in the order of arrival, answers are sent in that order.
 
-Several handlers are at work at a time, within limits of count and bytes; a wire stops reading while there is no room,
-so that a producer that is faster than the disk is slowed by its own connection.
+Several handlers run at a time, within limits of count and bytes. The transport stops reading at the limit, so that a
+producer that is faster than the disk is slowed by its own connection.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.calls import Call
 from quorumlog.rpc.dispatch import Answer, Dispatch, PeerContext
 
-MAX_HANDLED_REQUESTS = 256  # of one stream
-MAX_HANDLED_BYTES = 64 * 1024 * 1024  # of one stream; a single larger request is still let in
+MAX_HANDLED_REQUESTS = 256  # per stream
+MAX_HANDLED_BYTES = 64 * 1024 * 1024  # per stream; a single larger request is still accepted
 
 
 class OrderedAnswers:
-    """Owned by one stream. The nursery's owner closes it, which cuts off the handlers."""
+    """Owned by one stream. Closing the nursery cancels the handlers."""
 
     def __init__(self, dispatch: Dispatch, context: PeerContext, call: Call, nursery: Nursery) -> None:
         self._dispatch, self._context, self._call, self._nursery = dispatch, context, call, nursery
@@ -48,12 +48,12 @@ class OrderedAnswers:
         self._came.set()
 
     def end(self) -> None:
-        """No request will follow; `next` gives the answers that are still due, then None."""
+        """No more requests will come. `next` returns the remaining answers, then None."""
         self._ended = True
         self._came.set()
 
     async def next(self) -> Answer | None:
-        """The answer to the oldest request, when its handler has finished; None after the last."""
+        """The answer to the oldest request, once its handler has finished; None after the last."""
         while not self._handled:
             if self._ended:
                 return None

@@ -1,7 +1,7 @@
-"""The calling end of an ordered stream: requests that wait to be sent, and calls that wait for their answers.
+"""The client end of an ordered stream: requests to be sent, and calls that wait for their answers.
 
-Answers carry no number: the first answer belongs to the oldest call that expects one. A call that has timed out keeps
-its place for that reason. A call whose time is up before it was sent is not sent at all, and says NotDelivered.
+Answers carry no number: the first answer belongs to the oldest call that expects one. So a call that has timed out
+keeps its place. A call that times out before it was sent is not sent and fails with NotDelivered.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from quorumlog.rpc.timed_call import TimedCall
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown, RpcError
 
 MAX_UNSENT_CALLS = 10_000
-MAX_UNSENT_BYTES = 256 * 1024 * 1024  # a single larger request is still let in
+MAX_UNSENT_BYTES = 256 * 1024 * 1024  # a single larger request is still accepted
 
 
 class OrderedCall(TimedCall):
-    """data: the encoded request. size_bytes: its size, also when it is forgotten."""
+    """data: the encoded request. size_bytes: its size, which stays when `data` is released."""
 
     __slots__ = ("data", "size_bytes")
 
@@ -40,10 +40,10 @@ class OrderedCalls:
         self._came = asyncio.Event()
 
     def add(self, data: bytes, answered: bool, timeout_ms: int) -> OrderedCall:
-        """Take the request in, behind all that were added before."""
+        """Queue the request after all earlier ones."""
         call = OrderedCall(self._call.method.name, data, answered, timeout_ms)
         if len(self._unsent) >= MAX_UNSENT_CALLS or self._unsent_bytes >= MAX_UNSENT_BYTES:
-            call.fail(NotDelivered(f"{self._call.method.name}: too much waits to be sent ({self._unsent_bytes} bytes)"))
+            call.fail(NotDelivered(f"{self._call.method.name}: the send queue is full ({self._unsent_bytes} bytes)"))
             return call
         self._unsent.append(call)
         self._unsent_bytes += len(data)
@@ -51,11 +51,11 @@ class OrderedCalls:
         return call
 
     def take(self) -> OrderedCall | None:
-        """The next call to send, now counted as sent; None: nothing waits."""
+        """The next call to send, now counted as sent; None if there is none."""
         while self._unsent:
             call = self._unsent.popleft()
             self._unsent_bytes -= call.size_bytes
-            if call.result.done():  # its time is up, or its caller has left
+            if call.result.done():  # it has timed out, or its caller was cancelled
                 continue
             call.sent = True
             if call.answered:
@@ -72,18 +72,18 @@ class OrderedCalls:
             await self._came.wait()
 
     def on_answer(self, data: bytes) -> bool:
-        """False: nobody has asked; the stream cannot be trusted any more."""
+        """False if no call expects an answer; the stream cannot be used any more."""
         if not self._waiting:
             return False
         call = self._waiting.popleft()
         try:
             call.succeed(self._call.codec.decode_response(data))
         except DecodeError as error:
-            call.fail(OutcomeUnknown(f"the answer cannot be read: {error}"))
+            call.fail(OutcomeUnknown(f"the response cannot be decoded: {error}"))
         return True
 
     def fail(self, error: RpcError) -> None:
-        """The stream is over: every call that still waits ends with `error`."""
+        """The stream has ended: fail every pending call with `error`."""
         calls = [*self._waiting, *self._unsent]
         self._waiting.clear()
         self._unsent.clear()

@@ -1,4 +1,4 @@
-"""The second half of a probe, the same for every wire: ask who is there, and believe only a plain answer."""
+"""The second half of a probe, the same for every transport: ask for the incarnation, and accept only a clear answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from quorumlog.rpc.transport import Answered, Connection, NoProof, RpcError
 
 
 async def ask_who(connection: Connection, timeout_ms: int) -> Answered | NoProof:
-    """Closes the connection, which must be a fresh one that shows this node's identity."""
+    """connection: a fresh one that shows this node's identity. It is closed."""
     try:
         response: ProbeResponse = await connection.call(ProbeRequest(), timeout_ms)
     except RpcError as error:
@@ -18,5 +18,5 @@ async def ask_who(connection: Connection, timeout_ms: int) -> Answered | NoProof
     if response.error_code != 0:
         return NoProof(f"answered with error {response.error_code}: {response.error_message}")
     if len(response.incarnation_id) != UUID_BYTES:
-        return NoProof("the answer names no incarnation")
+        return NoProof("the answer contains no incarnation")
     return Answered(response.node_id, response.incarnation_id)

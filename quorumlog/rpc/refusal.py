@@ -1,6 +1,6 @@
-"""The first half of the proof that a process is dead (DESIGN 5): does every address behind a name refuse?
+"""The first half of the proof that a process is dead (DESIGN 5): every address of a host name refuses the connection.
 
-Only a fresh TCP connection counts: a channel that gRPC keeps may be in its backoff and say what was true a second ago.
+Only a fresh TCP connection counts. A gRPC channel may be in its back-off and report a state that is a second old.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Resolved(NamedTuple):
 
 
 async def try_connect(address: Address) -> Refused | NoProof | None:
-    """None: somebody accepted at one of the addresses. The caller bounds the time."""
+    """None: one of the addresses accepted. The caller limits the time."""
     refused = 0
     resolved = await _resolve(address)
     failure = "" if resolved else f"{address.host} has no address"

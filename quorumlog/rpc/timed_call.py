@@ -1,4 +1,4 @@
-"""One call on its way, the same over every wire, and how it ends."""
+"""One pending call, the same over every transport, and how it ends."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
 
 class TimedCall:
-    """`result` ends exactly once: by its answer, its deadline, or the end of what it travels by.
+    """`result` ends exactly once: with the answer, at the deadline, or when the connection or stream ends.
 
-    answered: False: nothing comes back, and it ends when it is sent. sent: from then on a failure says OutcomeUnknown.
+    answered: False: no answer comes, and the call ends when it is sent. sent: from then on failures are OutcomeUnknown.
     """
 
     __slots__ = ("_timeout_ms", "_timer", "answered", "name", "result", "sent")
@@ -32,18 +32,18 @@ class TimedCall:
             self.result.set_result(response)
 
     def fail(self, error: Exception) -> None:
-        """error: an RpcError; anything else is a mistake in the request."""
+        """error: an RpcError; another type means an invalid request."""
         self._end()
         if not self.result.done():
             self.result.set_exception(error)
 
     def fail_by(self, reason: str) -> None:
-        """What is known of this call depends on whether it was sent."""
+        """Fails with OutcomeUnknown if the call was sent, otherwise with NotDelivered."""
         text = f"{self.name}: {reason}"
         self.fail(OutcomeUnknown(text) if self.sent else NotDelivered(text))
 
     def forget_request(self) -> None:
-        """A call that keeps its place after its time keeps no memory."""
+        """Release the request's memory. A call that has timed out keeps only its place."""
         raise NotImplementedError
 
     def _end(self) -> None:

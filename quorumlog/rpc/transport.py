@@ -1,18 +1,17 @@
-"""The seam between whoever speaks (handlers, clients, fetchers, the quorum) and the wire they speak by.
+"""The interface between the layers that call (handlers, clients, fetchers, the quorum) and the transports.
 
-Everyone above this seam sees the dataclasses of `quorumlog.messages` and never knows which wire is below: gRPC,
-the data lane (quorumlog/wire), or the simulated network. What the seam promises:
-
-1. `Connection.call` puts the request into the connection before its first suspension, so calls made one after the
-   other go out in that order. Requests of an *ordered* type (`ORDERED`) reach the handler in that order, and their
-   handlers are started in that order; other types may overtake each other.
-2. An answer belongs to its request. A handler that returns None sends no answer (acks=0), and `call` of such a
-   request returns None as soon as it is on its way.
-3. Every call has a deadline. `NotDelivered` means that the peer has certainly not seen the request; every other
-   failure is `OutcomeUnknown`: it may have been carried out (RELIABILITY 0.6).
+All layers above it use the dataclasses of `quorumlog.messages` and do not depend on the transport: gRPC, the data lane
+(quorumlog/wire), or the simulated network. Guarantees:
+1. `Connection.call` queues the request before its first suspension, so successive calls are sent in their order.
+   Requests of an *ordered* type (`ORDERED`) reach the peer in that order and their handlers start in that order.
+   Requests of other types may overtake each other.
+2. An answer belongs to its request. A handler that returns None sends no answer (acks=0); `call` of such a request
+   returns None as soon as it is sent.
+3. Every call has a deadline. `NotDelivered` means that the peer has certainly not seen the request. Every other
+   failure is `OutcomeUnknown`: the request may have been carried out (RELIABILITY 0.6).
 4. Record data crosses as one buffer.
-5. A peer that goes away is noticed: `Connection.on_closed` and `Context.on_closed` fire once, after an ordered stream
-   broke or the peer was closed. A silent peer is not noticed here; that is what heartbeats and deadlines are for.
+5. `Connection.on_closed` and `Context.on_closed` fire once, after an ordered stream broke or the peer was closed. A
+   silent peer is not detected here; heartbeats and deadlines detect it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ CONNECT_TIMEOUT_MS_DEFAULT = 2_000
 
 
 class RpcError(Exception):
-    """A call failed on its way; the peer's own word would have come as an answer."""
+    """A call failed in transport. An error of the peer arrives as a response instead."""
 
 
 class NotDelivered(RpcError):
@@ -40,7 +39,7 @@ class NotDelivered(RpcError):
 
 
 class OutcomeUnknown(RpcError):
-    """The request may or may not have been carried out: a time-out, a broken connection."""
+    """The request may or may not have been carried out: a timeout, or a broken connection."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,12 +53,12 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who a node is, shown with every call to an internal listener (DESIGN 4)."""
+    """A node's identity, shown with every call to an internal listener (DESIGN 4)."""
 
     cluster_id: str
     node_id: NodeId
     incarnation_id: Uuid
-    secret: bytes  # made at format, equal on all nodes of a cluster; never logged
+    secret: bytes  # created by format, the same on all nodes of a cluster; never logged
 
     def __repr__(self) -> str:
         return f"Identity(cluster_id={self.cluster_id!r}, node_id={self.node_id})"
@@ -67,16 +66,16 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """A place to serve at. Port 0 asks for a free one."""
+    """An address at which a node serves. Port 0 asks for a free port."""
 
     name: str
     address: Address
-    internal: bool  # only nodes that show the cluster's identity are served
-    lane: bool = False  # Kafka's own protocol is spoken here, gRPC elsewhere
+    internal: bool  # serves only nodes that show the cluster's identity
+    lane: bool = False  # True: Kafka's own protocol; False: gRPC
 
 
 class Context(Protocol):
-    """What a handler may know of where a request came from. One per connection."""
+    """What a handler knows of a request's origin. One per connection."""
 
     listener: Listener
     client_id: str
@@ -90,30 +89,30 @@ Handler = Callable[[Context, Any], Awaitable[Any]]  # (context, request) -> resp
 
 
 class Connection(Protocol):
-    """A way to one address, opened by the first call."""
+    """A connection to one address, opened by the first call."""
 
     address: Address
 
     def call(self, request: Any, timeout_ms: int) -> Awaitable[Any]:
-        """Send `request`, give its response. Raises NotDelivered or OutcomeUnknown."""
+        """Send `request` and return its response. Raises NotDelivered or OutcomeUnknown."""
 
     def on_closed(self, callback: Callable[[], None]) -> None:
-        """Call back once when an ordered stream of this connection broke; at once if one has."""
+        """Call back once when an ordered stream of this connection has broken; at once if one has already."""
 
     async def close(self) -> None:
         """Idempotent. Calls still waiting fail with OutcomeUnknown."""
 
 
 class Server(Protocol):
-    listener: Listener  # with the port that is really used
+    listener: Listener  # with the actual port
 
     async def close(self) -> None:
-        """Stop serving; requests being handled are cut off."""
+        """Stop serving. Requests in progress are cut off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Every address behind the name refused the connection: nothing listens there."""
+    """Every address of the host name refused the connection: nothing listens there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class NoProof:
-    """A time-out, no route, an answer that is not one: it proves nothing."""
+    """A timeout, no route, or an invalid answer: this proves nothing."""
 
     reason: str
 
@@ -134,19 +133,19 @@ ProbeResult = Refused | Answered | NoProof
 
 class Transport(Protocol):
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> Connection:
-        """internal: show this node's identity (the transport was given it); needed for an internal listener."""
+        """internal: show this node's identity, which the transport was given; an internal listener requires it."""
 
     async def listen(self, listener: Listener, handler: Handler) -> Server:
-        """Raises AddressInUse with the port and what to do."""
+        """Raises AddressInUse, which names the port and the remedy."""
 
     async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
-        """Ask an internal listener who is there, by a fresh connection (DESIGN 5)."""
+        """Ask an internal listener for its node's incarnation, over a fresh connection (DESIGN 5)."""
 
 
 class AddressInUse(Exception):
     def __init__(self, listener: Listener) -> None:
         super().__init__(
             f"cannot listen at {listener.address} for {listener.name}: the port is in use; "
-            "stop what uses it, or set another port in `listeners`"
+            "stop the program that uses it, or set another port in `listeners`"
         )
         self.listener = listener

@@ -1,13 +1,13 @@
 """The Spark connector: `spark.read.format("quorumlog")`, one task per partition, Arrow all the way.
 
-Spark finds the format by itself (`pyspark_quorumlog.py`). The way of the data, file by file: options, places (offsets
-as text), planning (pure), columns, reading (in the worker), source (what Spark calls). `java` finds a Java for Spark.
-Nothing of pyspark is imported until `DefaultSource` is used.
+Spark finds the format by itself (`pyspark_quorumlog.py`). Modules in the order of the data: options, places (offsets as
+text), planning (pure), columns, reading (in the worker), source (called by Spark). `java` finds a Java for Spark.
+pyspark is imported only when `DefaultSource` is used.
 
-Spark's own Python processes must see the package: outside an activated environment, set PYSPARK_PYTHON to
-`sys.executable` before the session starts, or Spark takes the `python3` of the PATH, which knows no format `quorumlog`.
-In a script that also uses a client of its own, start the session first: Spark forks to start Java, and gRPC's threads
-may end the child before it becomes Java.
+Spark's own Python processes must be able to import the package. Outside an activated environment, set PYSPARK_PYTHON to
+`sys.executable` before the session starts. Otherwise Spark uses the `python3` of the PATH, which has no format
+`quorumlog`. If a script also uses a client, start the session first: Spark forks to start Java, and gRPC's threads may
+kill the child before it becomes Java.
 """
 
 from __future__ import annotations

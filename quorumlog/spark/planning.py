@@ -1,8 +1,9 @@
-"""What a batch read will read: pure. Offsets are fixed here, once; every task reads a range of one partition.
+"""Plans a batch read. Pure. The offsets are fixed here, once; every task reads a range of one partition.
 
-Rules: ranges of one plan never overlap and cover what was asked for, save what is lost. Lost is what was asked for by
-number and is outside the log: below its start (retention) or beyond its end (the topic was made anew, or truncated).
-A gap between two offsets inside the log is never a loss. Sources: Spark's Kafka guide; SPARK 3.5 and 3.7.
+Rules: the ranges of a plan never overlap, and cover everything requested except lost offsets. An offset is lost if it
+was requested by number and lies outside the log: below its start (retention) or beyond its end (the topic was created
+again, or truncated). A gap between two offsets inside the log is never a loss. Sources: Spark's Kafka guide; SPARK 3.5,
+3.7.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.ids import Offset, Uuid
 from quorumlog.spark.places import Place
 
-SKIP_HINT = "set failOnDataLoss=false to read what is left"
+SKIP_HINT = "set failOnDataLoss=false to read the remaining records"
 
 
 class DataLoss(QuorumlogError):
-    """Offsets that were to be read are not in the log. start, end: the lost ones; end is exclusive."""
+    """Requested offsets are not in the log. start, end: the lost offsets; end is exclusive."""
 
     def __init__(self, topic: str, partition: int, start: Offset, end: Offset, why: str) -> None:
         super().__init__(f"{lost_text(topic, partition, start, end, why)}; {SKIP_HINT}")
@@ -32,7 +33,7 @@ def lost_text(topic: str, partition: int, start: Offset, end: Offset, why: str) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSpan:
-    """What a partition holds for readers. start: log start offset. end: high watermark, exclusive."""
+    """The readable offsets of a partition. start: log start offset. end: high watermark, exclusive."""
 
     topic: str
     topic_id: Uuid
@@ -54,14 +55,14 @@ class PartitionRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """losses: what will not be read, as texts for the user."""
+    """losses: what will not be read, as messages for the user."""
 
     ranges: tuple[PartitionRange, ...]
     losses: tuple[str, ...]
 
 
 def plan(spans: Sequence[LogSpan], starting: Place, ending: Place, *, fail_on_data_loss: bool) -> Plan:
-    """One range per partition that has anything to read, by topic and partition. Raises DataLoss, ConfigError."""
+    """One range per partition that has records to read, sorted by topic and partition. Raises DataLoss, ConfigError."""
     _check_named("startingOffsets", starting, spans)
     _check_named("endingOffsets", ending, spans)
     ranges: list[PartitionRange] = []
@@ -69,7 +70,7 @@ def plan(spans: Sequence[LogSpan], starting: Place, ending: Place, *, fail_on_da
     for span in sorted(spans, key=lambda span: (span.topic, span.partition)):
         start, end = _resolve(starting, span), _resolve(ending, span)
         if start > end and _number(starting, span) >= 0 and _number(ending, span) >= 0:
-            raise ConfigError(f"{span.topic}-{span.partition} would start at {start}, behind its end at {end}")
+            raise ConfigError(f"{span.topic}-{span.partition} would start at {start}, after its end at {end}")
         for loss in _losses(span, start, end):
             if fail_on_data_loss:
                 raise loss
@@ -93,7 +94,7 @@ def _losses(span: LogSpan, start: Offset, end: Offset) -> Iterable[DataLoss]:
 
 
 def _number(place: Place, span: LogSpan) -> int:
-    """As the user gave it: an offset, EARLIEST or LATEST."""
+    """The number that the user gave: an offset, EARLIEST or LATEST."""
     return place if isinstance(place, int) else place[span.topic, span.partition]
 
 
@@ -103,13 +104,13 @@ def _resolve(place: Place, span: LogSpan) -> Offset:
 
 
 def _check_named(option: str, place: Place, spans: Sequence[LogSpan]) -> None:
-    """Offsets by partition must name just the partitions that are read: one left out would be a silent default."""
+    """Offsets by partition must name exactly the partitions that are read, so that none gets a silent default."""
     if isinstance(place, int):
         return
-    there = sorted((span.topic, span.partition) for span in spans)
-    missing = [f"{topic}-{partition}" for topic, partition in there if (topic, partition) not in place]
-    strange = [f"{topic}-{partition}" for topic, partition in sorted(place) if (topic, partition) not in there]
+    existing = sorted((span.topic, span.partition) for span in spans)
+    missing = [f"{topic}-{partition}" for topic, partition in existing if (topic, partition) not in place]
+    unknown = [f"{topic}-{partition}" for topic, partition in sorted(place) if (topic, partition) not in existing]
     if missing:
         raise ConfigError(f"{option} leaves out {', '.join(missing)}; use -2 for earliest, -1 for latest")
-    if strange:
-        raise ConfigError(f"{option} names {', '.join(strange)}, which are not read")
+    if unknown:
+        raise ConfigError(f"{option} names {', '.join(unknown)}, which are not read")

@@ -1,7 +1,7 @@
-"""One task in a Spark worker: a range of one partition, chunk by chunk, as Arrow batches.
+"""One task in a Spark worker: reads a range of one partition, chunk by chunk, as Arrow batches.
 
-The client follows the partition's leader by itself. What it cannot do is invent records that are gone: then the task
-fails, or skips what is lost and says so once (failOnDataLoss=false). Rows are never given twice.
+The client follows the partition's leader. If records are lost, the task fails, or skips them with one warning
+(failOnDataLoss=false). No row is returned twice.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from quorumlog.spark.options import ReadOptions
 from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, lost_text
 
 POLL_MS = 1_000
-MAX_REFUSALS = 5  # of one offset that the log seems to hold
+MAX_REFUSALS = 5  # of an offset that the log should hold
 
 
 class PartitionSource(Protocol):
-    """What a task needs of the client; `ClusterSource` is the real one."""
+    """The client as a task uses it; `ClusterSource` is the real one."""
 
     def span(self) -> LogSpan:
-        """What the partition holds now."""
+        """The partition's readable offsets now."""
 
     def seek(self, start: Offset) -> None:
         """Read from `start` to the end of the range."""
 
     def next_chunk(self, timeout_ms: int) -> Chunk | None:
-        """None after `timeout_ms` without any. Raises TruncatedLog, RequestFailed OFFSET_OUT_OF_RANGE..."""
+        """None if there is none within `timeout_ms`. Raises TruncatedLog, RequestFailed OFFSET_OUT_OF_RANGE..."""
 
 
 def read_range(wanted: PartitionRange, options: ReadOptions, schema: Any) -> Iterator[Any]:
-    """RecordBatches of `schema` with the range's records in the order of their offsets. Raises QuorumlogError."""
+    """The range's records in the order of offsets, as RecordBatches of `schema`. Raises QuorumlogError."""
     from quorumlog.spark.cluster import ClusterSource
     from quorumlog.spark.columns import to_batch
 
@@ -49,8 +49,8 @@ def read_range(wanted: PartitionRange, options: ReadOptions, schema: Any) -> Ite
 
 
 def read_chunks(wanted: PartitionRange, source: PartitionSource, options: ReadOptions) -> Iterator[Chunk]:
-    """Chunks that cover the range, save what is lost. Raises DataLoss, Unavailable, RequestFailed."""
-    position = _behind_loss(_loss(wanted, wanted.start, source.span(), None), wanted.start, options)
+    """Chunks that cover the range, except lost offsets. Raises DataLoss, Unavailable, RequestFailed."""
+    position = _after_loss(_loss(wanted, wanted.start, source.span(), None), wanted.start, options)
     refusals = 0  # since the last chunk
     while position < wanted.end:
         source.seek(position)
@@ -63,7 +63,7 @@ def read_chunks(wanted: PartitionRange, source: PartitionSource, options: ReadOp
             refusals += 1
             if not _concerns_offset(error) or refusals > MAX_REFUSALS:
                 raise
-            position = _behind_loss(_loss(wanted, position, source.span(), error), position, options)
+            position = _after_loss(_loss(wanted, position, source.span(), error), position, options)
 
 
 def _wait(wanted: PartitionRange, position: Offset, source: PartitionSource, options: ReadOptions) -> Chunk:
@@ -75,7 +75,7 @@ def _wait(wanted: PartitionRange, position: Offset, source: PartitionSource, opt
     where = f"{wanted.topic}-{wanted.partition} at offset {position} of {wanted.start} to {wanted.end}"
     raise Unavailable(
         f"{where}: no records for {options.poll_timeout_ms} ms (kafkaConsumer.pollTimeoutMs); "
-        "can this worker reach the partition's leader at the address that it advertises?"
+        "can this worker reach the partition's leader at its advertised address?"
     )
 
 
@@ -84,9 +84,9 @@ def _concerns_offset(error: TruncatedLog | RequestFailed) -> bool:
 
 
 def _loss(wanted: PartitionRange, position: Offset, span: LogSpan, refused: Exception | None) -> DataLoss | None:
-    """What is lost at or behind `position`. refused: what the leader said to it.
+    """The lost offsets at or after `position`, or None. refused: the leader's error for this position.
 
-    An end below the range's end proves nothing by itself: a new leader learns its high watermark from its followers.
+    An end below the range's end alone proves no loss: a new leader learns its high watermark from its followers.
     """
     name = (wanted.topic, wanted.partition)
     if span.topic_id != wanted.topic_id:
@@ -95,15 +95,15 @@ def _loss(wanted: PartitionRange, position: Offset, span: LogSpan, refused: Exce
         why = f"the log starts at {span.start} now, older records were deleted"
         return DataLoss(*name, position, min(span.start, wanted.end), why)
     if isinstance(refused, TruncatedLog):
-        why = f"the log was cut back to {refused.offset} after they were read, by an unclean election"
+        why = f"the log was truncated to {refused.offset} by an unclean election after they were read"
         return DataLoss(*name, min(refused.offset, position), position, why)
     if refused is not None and position > span.end:
         return DataLoss(*name, position, wanted.end, f"the log ends at {span.end} now, after an unclean election")
     return None
 
 
-def _behind_loss(loss: DataLoss | None, position: Offset, options: ReadOptions) -> Offset:
-    """Where to go on. Raises the loss, unless it is to be skipped."""
+def _after_loss(loss: DataLoss | None, position: Offset, options: ReadOptions) -> Offset:
+    """The offset to continue at. Raises the loss unless the options say to skip it."""
     if loss is None:
         return position
     if options.fail_on_data_loss:

@@ -1,6 +1,6 @@
-"""What Spark calls: the format `quorumlog`, read in batch with one task per partition.
+"""The classes that Spark calls: the format `quorumlog`, a batch read with one task per partition.
 
-Every method runs in another process than the script: `schema` and `partitions` in Spark's planner, `read` in a worker.
+No method runs in the script's process: Spark's planner calls `schema` and `partitions`, a worker calls `read`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from quorumlog.spark.reading import read_range
 
 
 class DefaultSource(DataSource):
-    """Spark looks for this name in modules that are called pyspark_*."""
+    """Spark looks for this class name in modules named pyspark_*."""
 
     @classmethod
     def name(cls) -> str:
@@ -31,29 +31,29 @@ class DefaultSource(DataSource):
         return kafka_schema(include_headers=parse_read_options(self.options).include_headers)
 
     def reader(self, schema: StructType) -> BatchReader:
-        """schema: the user's, a projection, or the one above."""
+        """schema: the user's, a projection, or the result of `schema`."""
         check_schema(schema)
         return BatchReader(parse_read_options(self.options), schema)
 
     def streamReader(self, schema: StructType) -> Any:
-        raise ConfigError("format quorumlog reads in batch: spark.read; streams are not there yet")
+        raise ConfigError("format quorumlog supports batch reads (spark.read) only; streams are not supported yet")
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
-        raise ConfigError("format quorumlog reads; writing is not there yet")
+        raise ConfigError("format quorumlog is read-only; writing is not supported yet")
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
-        raise ConfigError("format quorumlog reads; writing is not there yet")
+        raise ConfigError("format quorumlog is read-only; writing is not supported yet")
 
 
 class BatchReader(DataSourceReader):
-    """Travels from the planner to the workers, so it holds nothing but values."""
+    """Pickled from the planner to the workers, so it holds only values."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
         self._schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        """Offsets are fixed here. Raises what planning.py raises."""
+        """Fixes the offsets. Raises the errors of planning.py."""
         options = self._options
         with make_admin(options) as admin:
             spans = read_spans(admin, options.subscription)
@@ -65,6 +65,6 @@ class BatchReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         wanted = partition.value
         if wanted is None:
-            return iter(())  # Spark's stand-in for an empty plan
-        assert isinstance(wanted, PartitionRange), f"a partition that we did not plan: {wanted!r}"
+            return iter(())  # Spark's placeholder for an empty plan
+        assert isinstance(wanted, PartitionRange), f"not a partition of our plan: {wanted!r}"
         return read_range(wanted, self._options, arrow_schema(self._schema))

@@ -1,6 +1,7 @@
-"""Real clusters for tests: `LocalCluster`, and pytest fixtures that come with the package (`plugin.py`).
+"""Real clusters for tests: `LocalCluster`, and the pytest fixtures of the package (`plugin.py`).
 
-Nothing heavy is imported until a name is used: pytest loads the plugin in every project that has quorumlog installed.
+Nothing heavy is imported before a name is used, because pytest loads the plugin in every project that has quorumlog
+installed.
 """
 
 from __future__ import annotations

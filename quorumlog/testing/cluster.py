@@ -1,4 +1,4 @@
-"""A cluster of real processes for a test: it is healthy when the `with` begins, and gone when it ends.
+"""A cluster of real processes for a test. It is healthy when the `with` block begins and removed when it ends.
 
 with LocalCluster(tmp_path / "cluster") as cluster, cluster.topic("orders", partitions=3) as topic:
     my_application(cluster.bootstrap_servers)
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from quorumlog.testing.topic import LocalTopic
 
 HEALTHY_TIMEOUT_S = 30.0
-ASK_TIMEOUT_MS = 2_000  # one question of a health check; the check itself asks again
+ASK_TIMEOUT_MS = 2_000  # for one request of a health check; the check repeats it
 
 
 class LocalCluster:
-    """root: made by the cluster, and removed at the end unless keep_data. config: Kafka's key names, for every node."""
+    """root: created by the cluster; removed at the end unless keep_data. config: Kafka's key names, for every node."""
 
     def __init__(
         self, root: Path | str, *, nodes: int = 3, config: Mapping[str, str] | None = None, keep_data: bool = False
@@ -47,20 +47,20 @@ class LocalCluster:
         self._topic_numbers = count(1)
 
     def start(self, timeout_s: float = HEALTHY_TIMEOUT_S) -> LocalCluster:
-        """Make and start the nodes, wait until they serve. Raises LayoutError, NodeEnded, TimedOut."""
+        """Create and start the nodes and wait until they serve. Raises LayoutError, NodeEnded, TimedOut."""
         assert self._nodes is None, "started already"
         self._nodes = LocalNodes.create(self._root, self._count, self._config, self._picker)
         try:
             self.nodes.start()
             self.nodes.wait_ready(timeout_s=timeout_s)
         except BaseException:
-            self._keep_data = True  # its logs say why
+            self._keep_data = True  # the logs show the reason
             self.close()
             raise
         return self
 
     def close(self) -> None:
-        """Stop every node; remove the data unless it is kept. Idempotent."""
+        """Stop every node; remove the data unless keep_data. Idempotent."""
         if self._client is not None:
             self._client.close()
             self._client = None
@@ -90,12 +90,12 @@ class LocalCluster:
         return self.nodes.layout.bootstrap_servers
 
     def get_bootstrap_server(self) -> str:
-        """`bootstrap_servers` under the name that testcontainers users know."""
+        """`bootstrap_servers` under the name that testcontainers uses."""
         return self.bootstrap_servers
 
     @property
     def client(self) -> Cluster:
-        """Blocking clients of this cluster, made at the first need and closed with it."""
+        """Blocking clients of this cluster, created on first use and closed with the cluster."""
         if self._client is None:
             from quorumlog.client.blocking import Cluster
 
@@ -105,7 +105,7 @@ class LocalCluster:
     # --- faults ---
 
     def kill(self, node_id: NodeId) -> None:
-        """As by `kill -9`."""
+        """Like `kill -9`."""
         self.nodes.kill(node_id)
 
     def pause(self, node_id: NodeId) -> None:
@@ -115,18 +115,18 @@ class LocalCluster:
         self.nodes.resume(node_id)
 
     def stop(self, node_id: NodeId) -> None:
-        """In order: leadership is handed over first."""
+        """Clean shutdown: the node hands over its leaderships first."""
         self.nodes.stop([node_id])
 
     def restart(self, node_id: NodeId, timeout_s: float = HEALTHY_TIMEOUT_S) -> None:
-        """Stop it in order if it runs, start it, wait until it serves."""
+        """Shut the node down cleanly if it runs, start it, and wait until it serves."""
         self.nodes.restart(node_id)
         self.nodes.wait_ready([node_id], timeout_s)
 
     # --- state ---
 
     def leader_of(self, topic: LocalTopic | str, partition: int) -> NodeId:
-        """Waits while there is none. Raises TimedOut."""
+        """Waits until there is a leader. Raises TimedOut."""
         name = topic if isinstance(topic, str) else topic.name
 
         def leader() -> tuple[NodeId] | None:
@@ -137,17 +137,18 @@ class LocalCluster:
         return node_id
 
     def wait_healthy(self, timeout_s: float = HEALTHY_TIMEOUT_S) -> None:
-        """Until every running node serves, the quorum's leader runs and so does every partition's. Raises TimedOut."""
-        ailments: list[str] = ["not asked yet"]
+        """Wait until every running node serves and the leaders of the quorum and of all partitions run. Raises
+        TimedOut."""
+        problems: list[str] = ["not asked yet"]
 
         def healthy() -> bool:
-            ailments[:] = self._ailments()
-            return not ailments
+            problems[:] = self._problems()
+            return not problems
 
-        wait_until(healthy, timeout_s, "the cluster to be healthy", lambda: "; ".join(ailments[:5]))
+        wait_until(healthy, timeout_s, "the cluster to be healthy", lambda: "; ".join(problems[:5]))
 
     def wait_in_sync(self, topic: LocalTopic | str, timeout_s: float = HEALTHY_TIMEOUT_S) -> None:
-        """Until every replica of the topic is in sync, wherever its name is known already. Raises TimedOut."""
+        """Wait until every replica of the topic is in sync, also if the topic is not known yet. Raises TimedOut."""
         from quorumlog.client.errors import RequestFailed
 
         name = topic if isinstance(topic, str) else topic.name
@@ -164,7 +165,7 @@ class LocalCluster:
         wait_until(lambda: not behind(), timeout_s, f"all replicas of {name} to be in sync", lambda: str(behind()))
 
     def wait_known(self, topic: str, timeout_s: float = HEALTHY_TIMEOUT_S) -> None:
-        """Until every running node shows the topic: brokers learn of it one after the other. Raises TimedOut."""
+        """Wait until every running node's metadata has the topic; brokers learn of it one by one. Raises TimedOut."""
         wait_until(
             lambda: not self._unaware(topic),
             timeout_s,
@@ -189,7 +190,7 @@ class LocalCluster:
 
     @contextmanager
     def topic(self, name: str = "topic", partitions: int = 1, replication: int = -1) -> Iterator[LocalTopic]:
-        """A new topic whose real name is unique in this cluster; dropped at the end of the block."""
+        """A new topic, deleted at the end of the block. Its name is `name` and a number unique in this cluster."""
         from quorumlog.testing.topic import LocalTopic
 
         real = f"{name}-{next(self._topic_numbers)}"
@@ -201,7 +202,7 @@ class LocalCluster:
         finally:
             self.client.admin.delete_topic(real)
 
-    def _ailments(self) -> list[str]:
+    def _problems(self) -> list[str]:
         running = self.nodes.in_state(NodeState.RUNNING)
         unready = [(node_id, self.nodes.readiness(node_id)) for node_id in running]
         found = [f"node {node_id}: {readiness.reason}" for node_id, readiness in unready if not readiness.ready]

@@ -1,12 +1,12 @@
-"""Where a local cluster keeps its things, and the file that says so.
+"""The files of a local cluster, and the marker file that lists its nodes.
 
-    <root>/cluster.json            the marker: written last, so a root without it holds an interrupted start
-    <root>/n1/server.properties    what the node is started with
+    <root>/cluster.json            the marker, written last: a root without it holds an interrupted start
+    <root>/n1/server.properties    the node's configuration
     <root>/n1/data/                its log directory
-    <root>/n1/node.log             what it said
+    <root>/n1/node.log             its output
     <root>/n1/node.pid             its process: pid and start time
 
-Everything here is stated by the marker or by a name; nothing is guessed from what happens to lie about.
+Everything is found by the marker or by a fixed name, never by guessing from other files.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from quorumlog.ids import NodeId
 from quorumlog.testing.ports import HOST, NodePorts
 
 MARKER = "cluster.json"
-LAYOUT_VERSION = 2  # 1 had no ports of gRPC and replication
+LAYOUT_VERSION = 2  # version 1 had no ports for gRPC and replication
 
 
 class LayoutError(Exception):
-    """A root that cannot be used as it is; the text says why and what to do."""
+    """A root that cannot be used. The message says why and what to do."""
 
 
 class NotThere(LayoutError):
-    """No such cluster, or no such node in it."""
+    """The cluster, or the node in it, does not exist."""
 
 
 class PortTaken(LayoutError):
-    """A port of a node belongs to another program now."""
+    """Another program uses a node's port."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFiles:
-    """One node's place."""
+    """The files and ports of one node."""
 
     node_id: NodeId
     folder: Path
@@ -62,7 +62,7 @@ class NodeFiles:
 
     @property
     def client_address(self) -> str:
-        """Kafka's protocol is spoken there; clients of our own find the rest by themselves."""
+        """The listener for Kafka's protocol; our own clients learn the others from it."""
         return f"{HOST}:{self.ports.client}"
 
     @property
@@ -83,12 +83,12 @@ class Layout:
         return ",".join(node.client_address for node in self.nodes)
 
     def node(self, node_id: NodeId) -> NodeFiles:
-        """Raises NotThere for an id that the cluster does not have."""
+        """Raises NotThere if the cluster has no such node."""
         for node in self.nodes:
             if node.node_id == node_id:
                 return node
         ids = ", ".join(str(node.node_id) for node in self.nodes)
-        raise NotThere(f"there is no node {node_id} in {self.root}; there are {ids}")
+        raise NotThere(f"{self.root} has no node {node_id}; it has {ids}")
 
     def write_marker(self) -> None:
         nodes = [{"node_id": node.node_id, **asdict(node.ports)} for node in self.nodes]
@@ -112,7 +112,7 @@ def read_layout(root: Path) -> Layout:
         content = json.loads((root / MARKER).read_text())
         return _from_content(root, content)
     except FileNotFoundError:
-        raise NotThere(f"there is no local cluster in {root}; start one with: quorumlog up") from None
+        raise NotThere(f"{root} holds no local cluster; start one with: quorumlog up") from None
     except (ValueError, KeyError, TypeError) as error:
         raise LayoutError(
             f"{root / MARKER} cannot be read ({error}); remove {root} if its data is not needed"
@@ -120,9 +120,9 @@ def read_layout(root: Path) -> Layout:
 
 
 def check_unused(root: Path) -> None:
-    """A new cluster may be made in `root`: it is not there, or it is empty. Raises LayoutError."""
+    """Raises LayoutError unless a new cluster may be created in `root`: it must not exist, or be empty."""
     if any(character in str(root) for character in ",\\\n"):
-        raise LayoutError(f"{str(root)!r} cannot be a data directory: no comma, backslash or line break in its path")
+        raise LayoutError(f"{str(root)!r} cannot be a data directory: its path has a comma, backslash or line break")
     if not root.exists():
         return
     if not root.is_dir():
@@ -130,24 +130,25 @@ def check_unused(root: Path) -> None:
     found = sorted(path.name for path in root.iterdir())
     if found:
         raise LayoutError(
-            f"{root} holds {', '.join(found[:5])} but no {MARKER}: an interrupted start, or something else's files. "
-            "Nothing in it was touched; remove it yourself, or choose another with --data"
+            f"{root} holds {', '.join(found[:5])} but no {MARKER}: an interrupted start, or files of another program. "
+            "Nothing in it was changed; remove it yourself, or choose another with --data"
         )
 
 
 def check_whole(layout: Layout) -> None:
-    """Every node's directory is there. A lost one is never formatted anew: it may have held acknowledged writes."""
+    """Raises LayoutError unless every node's directory exists. A missing one may have held acknowledged writes, so it
+    is never formatted again."""
     for node in layout.nodes:
         if not (node.data / "meta.properties").is_file():
             raise LayoutError(
-                f"{node.data} of node {node.node_id} is missing or not formatted; bring it back, "
-                f"or give up the cluster's data with: quorumlog purge --data {layout.root}"
+                f"{node.data} of node {node.node_id} is missing or not formatted; restore it, "
+                f"or delete the cluster's data with: quorumlog purge --data {layout.root}"
             )
 
 
 def _from_content(root: Path, content: Mapping[str, Any]) -> Layout:
     if content["version"] != LAYOUT_VERSION:
-        raise ValueError(f"version {content['version']}, known is {LAYOUT_VERSION}")
+        raise ValueError(f"version {content['version']}, supported is {LAYOUT_VERSION}")
     nodes = tuple(
         NodeFiles(
             int(node["node_id"]),

@@ -1,4 +1,4 @@
-"""The configuration of a local cluster's nodes: a plain `server.properties`, as a person would write it."""
+"""The configuration of a local cluster's nodes: an ordinary `server.properties`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SESSION_TIMEOUT_MS = 3_000
 
 
 def properties_of(node: NodeFiles, nodes: Sequence[NodeFiles], changes: Mapping[str, str]) -> str:
-    """The file of one node among `nodes`. changes: Kafka's key names, which win over ours."""
+    """The file of one node among `nodes`. changes: Kafka's key names; they override the defaults."""
     replication = min(MAX_REPLICATION, len(nodes))
     voters = ",".join(f"{peer.node_id}@{HOST}:{peer.ports.internal}" for peer in nodes)
     values = {

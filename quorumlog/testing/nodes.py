@@ -1,7 +1,7 @@
-"""The nodes of a cluster on this machine: real processes, each `python -P -m cli.server -c FILE` and nothing else.
+"""The nodes of a cluster on this machine: real processes, each started by `python -P -m cli.server -c FILE` alone.
 
-Used by `quorumlog up` and its sisters and by the test kit. Everything that must be known later is in files (layout.py),
-so that one process may start a cluster and another stop it.
+Used by `quorumlog up` and related commands and by the test kit. All state is in files (layout.py), so that one process
+can start a cluster and another can stop it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KILL_TIMEOUT_S = 10.0
 FORMAT_TIMEOUT_S = 60.0
 LOG_TAIL_BYTES = 4_000
 LOG_TAIL_LINES = 5
-_NODE_KEYS = ("QUORUMLOG_", "KAFKA_")  # of the environment: would change every node's configuration alike
+_NODE_KEYS = ("QUORUMLOG_", "KAFKA_")  # left out of the environment: they would change every node's configuration
 
 
 class NodeState(Enum):
@@ -50,7 +50,7 @@ class NodeState(Enum):
 
 
 class NodeEnded(Exception):
-    """A node's process ended where it should have started. tail: the end of what it said."""
+    """A node's process ended during its start. tail: the end of its log."""
 
     def __init__(self, node_id: NodeId, tail: str) -> None:
         super().__init__(f"node {node_id} ended: {tail}")
@@ -58,12 +58,12 @@ class NodeEnded(Exception):
 
 
 class LocalNodes:
-    """Processes by node id. `create` makes a new cluster, `open` finds one again; neither starts anything."""
+    """Processes by node id. `create` makes a new cluster, `open` opens an existing one; neither starts a process."""
 
     def __init__(self, layout: Layout, picker: PortPicker) -> None:
         self.layout = layout
         self._picker = picker
-        self._children: dict[NodeId, subprocess.Popen[bytes]] = {}  # those that this process started
+        self._children: dict[NodeId, subprocess.Popen[bytes]] = {}  # started by this process
 
     @classmethod
     def create(
@@ -74,10 +74,10 @@ class LocalNodes:
         picker: PortPicker,
         format_all: Callable[[Layout], None] | None = None,
     ) -> LocalNodes:
-        """A new cluster in `root`, which is not there or is empty: only directories made here are ever formatted.
+        """A new cluster in `root`, which must not exist or be empty: only directories created here are ever formatted.
 
-        changes: Kafka's key names for every node. format_all: by default the command that production uses; raises
-        LayoutError. Raises LayoutError, NoFreePorts; `root` is as before then.
+        changes: Kafka's key names, for every node. format_all: by default the command that production uses; raises
+        LayoutError. Raises LayoutError, NoFreePorts; `root` is then as before.
         """
         assert 1 <= count <= MAX_NODES, f"{count} nodes"
         root = root.absolute()
@@ -102,7 +102,7 @@ class LocalNodes:
 
     @classmethod
     def open(cls, root: Path, picker: PortPicker | None = None) -> LocalNodes:
-        """The cluster in `root`. Raises NotThere, LayoutError."""
+        """The existing cluster in `root`. Raises NotThere, LayoutError."""
         return cls(read_layout(root.absolute()), picker or PortPicker())
 
     @property
@@ -110,10 +110,10 @@ class LocalNodes:
         return [node.node_id for node in self.layout.nodes]
 
     def process(self, node_id: NodeId) -> ProcessId | None:
-        """The node's process if it lives."""
+        """The node's process, if it is alive."""
         child = self._children.get(node_id)
         if child is not None:
-            child.poll()  # collects it if it has ended
+            child.poll()  # reaps it if it has ended
         found = read_pid_file(self.layout.node(node_id).pid_file)
         return found if found is not None and found.alive else None
 
@@ -133,9 +133,9 @@ class LocalNodes:
         return ask_ready(self.layout.node(node_id).ports.admin, process.pid)
 
     def start(self, node_ids: Iterable[NodeId] | None = None) -> list[NodeId]:
-        """Start those that do not run, all of them by default. Returns which. Does not wait.
+        """Start those of these nodes (default: all) that do not run, and return them. Does not wait.
 
-        Raises LayoutError, PortTaken; nothing was started then.
+        Raises LayoutError, PortTaken; then nothing was started.
         """
         check_whole(self.layout)
         wanted = self.ids if node_ids is None else list(node_ids)
@@ -147,7 +147,7 @@ class LocalNodes:
         return stopped
 
     def wait_ready(self, node_ids: Sequence[NodeId] | None = None, timeout_s: float = READY_TIMEOUT_S) -> None:
-        """Until these nodes serve. Raises NodeEnded as soon as one has ended, TimedOut."""
+        """Wait until these nodes serve. Raises NodeEnded as soon as one has ended, TimedOut."""
         wanted = self.ids if node_ids is None else list(node_ids)
 
         def all_ready() -> bool:
@@ -162,7 +162,7 @@ class LocalNodes:
         wait_until(all_ready, timeout_s, f"nodes {', '.join(map(str, wanted))} to be ready", evidence)
 
     def stop(self, node_ids: Iterable[NodeId] | None = None, timeout_s: float = STOP_TIMEOUT_S) -> list[NodeId]:
-        """Ask nodes to leave in order, and kill those that take longer than `timeout_s`. Returns those killed."""
+        """Shut nodes down cleanly; kill those that need longer than `timeout_s`. Returns the killed ones."""
         stopping: dict[NodeId, ProcessId] = {}
         for node_id in self.ids if node_ids is None else list(node_ids):
             process = self.process(node_id)
@@ -178,7 +178,7 @@ class LocalNodes:
         return left
 
     def kill(self, node_id: NodeId) -> bool:
-        """As by `kill -9`. False if it did not run. Returns once it has ended."""
+        """Like `kill -9`. Returns once it has ended; False if it did not run."""
         process = self.process(node_id)
         if process is None:
             return False
@@ -188,22 +188,22 @@ class LocalNodes:
         return True
 
     def pause(self, node_id: NodeId) -> bool:
-        """As by SIGSTOP: silent, but not dead. False if it did not run."""
+        """SIGSTOP: the node is silent, but not dead. False if it did not run."""
         process = self.process(node_id)
         return process is not None and process.send(signal.SIGSTOP)
 
     def resume(self, node_id: NodeId) -> bool:
-        """Let a paused node go on. False if it was not paused."""
+        """SIGCONT to a paused node. False if it was not paused."""
         process = self.process(node_id)
         return process is not None and process.paused and process.send(signal.SIGCONT)
 
     def restart(self, node_id: NodeId) -> None:
-        """Stop it in order if it runs, and start it. Does not wait until it serves."""
+        """Shut the node down cleanly if it runs, and start it. Does not wait until it serves."""
         self.stop([node_id])
         self.start([node_id])
 
     def log_tail(self, node_id: NodeId) -> str:
-        """The end of what a node said."""
+        """The end of a node's log."""
         try:
             with self.layout.node(node_id).log.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
@@ -228,7 +228,7 @@ class LocalNodes:
 
 
 def _wait_ended(processes: Mapping[NodeId, ProcessId], timeout_s: float) -> list[NodeId]:
-    """Those that still live after `timeout_s`."""
+    """The processes that are still alive after `timeout_s`."""
 
     def living() -> list[NodeId]:
         return [node_id for node_id, process in processes.items() if process.alive]
@@ -244,13 +244,13 @@ def _check_ports(nodes: Sequence[NodeFiles]) -> None:
     for node in nodes:
         if taken := taken_ports(node.ports):
             raise PortTaken(
-                f"port {taken[0]} of node {node.node_id} is in use by another program, maybe another local cluster; "
-                "stop that first"
+                f"port {taken[0]} of node {node.node_id} is in use by another program, perhaps another local cluster; "
+                "stop it first"
             )
 
 
 def _new_cluster_id() -> str:
-    """Random, never with a leading '-', as Kafka's."""
+    """Random, never with a leading '-', as in Kafka."""
     while (text := format_uuid(secrets.token_bytes(16))).startswith("-"):
         pass
     return text
@@ -263,7 +263,7 @@ def _write_configs(nodes: Sequence[NodeFiles], changes: Mapping[str, str]) -> No
 
 
 def _format(layout: Layout) -> None:
-    """By the command that production uses; one call for all nodes, since they share a secret."""
+    """Runs the command that production uses, once for all nodes, because they share a secret."""
     command = [sys.executable, "-P", "-m", "cli.main", "storage", "format", "-t", layout.cluster_id]
     for node in layout.nodes:
         command += ["-c", str(node.config)]

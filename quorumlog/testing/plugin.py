@@ -1,7 +1,7 @@
-"""Fixtures for an application's own tests, found by pytest by itself (entry point `pytest11`).
+"""Fixtures for an application's tests. pytest finds them by the entry point `pytest11`.
 
-`quorumlog_cluster` is a cluster of real processes for the whole session; `quorumlog_topic` a fresh topic in it, dropped
-after the test. The cluster starts with the first test that asks for it, one per worker under xdist.
+`quorumlog_cluster` is a cluster of real processes for the whole session. `quorumlog_topic` is a new topic in it,
+deleted after the test. The cluster starts with the first test that uses it, one per worker under xdist.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from quorumlog.testing.cluster import LocalCluster
     from quorumlog.testing.topic import LocalTopic
 
-KEPT = pytest.StashKey[Path]()  # where the data of the session's cluster stays
+KEPT = pytest.StashKey[Path]()  # the root of the session's cluster, if its data is kept
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,16 +24,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--quorumlog-nodes", type=int, default=3, metavar="N", help="nodes of the quorumlog_cluster fixture (3)"
     )
-    group.addoption(
-        "--quorumlog-keep-data", action="store_true", help="leave the nodes' directories and logs for a look"
-    )
+    group.addoption("--quorumlog-keep-data", action="store_true", help="keep the nodes' directories and logs")
 
 
 @pytest.fixture(scope="session")
 def quorumlog_cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LocalCluster]:
-    """A healthy cluster of real processes; its nodes are stopped, and its data removed, after the last test."""
+    """A healthy cluster of real processes. After the last test its nodes are stopped and its data is removed."""
     from quorumlog.testing.cluster import LocalCluster
 
     keep = request.config.getoption("--quorumlog-keep-data")

@@ -1,8 +1,8 @@
-"""Ports for the nodes of a local cluster: five in a row per node, 9092 and up where they are free.
+"""Ports for the nodes of a local cluster: five consecutive ports per node, from 9092 up, where they are free.
 
-They lie below the range from which the kernel takes the ports of outgoing connections, so that a node that is started
-again finds its own. A lock file per row keeps other clusters from picking it while a node is down: whoever picked it
-holds the lock, and every node inherits all locks of its cluster, so that they last for as long as one node lives.
+They lie below the kernel's range for outgoing connections, so that a restarted node finds its ports free. A lock file
+per row of ports keeps other clusters from picking it while a node is down. The process that picks a row holds its lock,
+and every node inherits all locks of its cluster, so the locks last as long as one node lives.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 HOST = "127.0.0.1"
 FIRST = 9_092
 ROW = 5  # ports of one node
-STEP = 100  # nodes stand at 9092, 9192, 9292 ...
-LAST = 32_000  # Linux takes outgoing ports from 32768 on
+STEP = 100  # first ports are 9092, 9192, 9292 ...
+LAST = 32_000  # Linux uses ports from 32768 on for outgoing connections
 
 
 class NoFreePorts(Exception):
@@ -28,10 +28,10 @@ class NoFreePorts(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodePorts:
-    """Where a node is reached.
+    """The ports of a node.
 
-    client: by applications, in Kafka's protocol. internal: by the nodes, replication: for their replica fetches.
-    admin: /readyz and /metrics. grpc: by applications, in gRPC.
+    client: for applications, in Kafka's protocol. internal: for the other nodes; replication: for their fetches.
+    admin: /readyz and /metrics. grpc: for applications, in gRPC.
     """
 
     client: int
@@ -50,10 +50,10 @@ class NodePorts:
 
 
 class PortPicker:
-    """Keeps what it picked until it is closed or the process ends."""
+    """Holds the picked rows until it is closed or the process ends."""
 
     def __init__(self) -> None:
-        self._locks: dict[int, int] = {}  # by the row's first port: descriptor
+        self._locks: dict[int, int] = {}  # a row's first port -> file descriptor
 
     @property
     def locks(self) -> tuple[int, ...]:
@@ -67,7 +67,7 @@ class PortPicker:
             return [next(rows) for _ in range(count)]
         except StopIteration:
             raise NoFreePorts(
-                f"no {count} free rows of ports between {FIRST} and {LAST}; stop other clusters"
+                f"there are no {count} free rows of ports between {FIRST} and {LAST}; stop other clusters"
             ) from None
 
     def close(self) -> None:
@@ -76,12 +76,12 @@ class PortPicker:
         self._locks.clear()
 
     def hold(self, rows: Iterable[NodePorts]) -> None:
-        """Lock rows that were picked before, where nobody holds them."""
+        """Lock rows that were picked earlier, unless another process holds them."""
         for ports in rows:
             self._lock(ports.client)
 
     def _free_rows(self) -> Iterator[NodePorts]:
-        for shift in range(0, STEP, ROW):  # 9092, 9192, ... first, then what lies between them
+        for shift in range(0, STEP, ROW):  # 9092, 9192, ... first, then the rows between them
             for base in range(FIRST + shift, LAST, STEP):
                 ports = NodePorts.row(base)
                 if _is_free(ports) and self._lock(base):
@@ -107,7 +107,7 @@ def _is_free(ports: NodePorts) -> bool:
 
 
 def taken_ports(ports: NodePorts) -> list[int]:
-    """Those at which somebody listens already."""
+    """The ports at which a program listens already."""
     return [port for port in ports.all if not _can_bind(port)]
 
 

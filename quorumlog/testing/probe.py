@@ -1,7 +1,7 @@
-"""Asking a node how it is, over its admin port.
+"""Asks a node for its state over its admin port.
 
-A port is not a node: another cluster may sit at it. So a node counts as ready only where the answer comes from the
-process that was started for it.
+Another cluster may use the same port. So a node counts as ready only if the answer comes from the process that was
+started for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ TIMEOUT_S = 1.0
 @dataclass(frozen=True, slots=True)
 class Readiness:
     """ready: unfenced and caught up. reason: why not, in the node's words or ours.
-    leader_id, leader_epoch: of the quorum, as a node that is ready knows it; -1: it does not say.
+
+    leader_id, leader_epoch: the quorum's, as a ready node knows them; -1: unknown.
     """
 
     ready: bool
@@ -30,7 +31,7 @@ class Readiness:
 
 
 def ask_ready(admin_port: int, pid: int) -> Readiness:
-    """What /readyz says; a node that does not answer, or is another process than `pid`, is not ready."""
+    """The node's /readyz. A node that does not answer, or is another process than `pid`, is not ready."""
     try:
         status, text = _get(admin_port, "/readyz")
         if status != http.client.OK:
@@ -54,7 +55,7 @@ def _get(port: int, path: str) -> tuple[int, str]:
 
 
 def _parse(text: str) -> dict[str, Any]:
-    """Empty for what no node of ours says."""
+    """Empty if the text is not a node's answer."""
     try:
         content = json.loads(text)
     except ValueError:

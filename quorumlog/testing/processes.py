@@ -1,7 +1,7 @@
-"""Processes that outlive whoever started them: found again by pid and start time, signalled as a group.
+"""Processes that outlive the process that started them: found by pid and start time, signalled as a group.
 
-A pid alone is not a process: after a reboot, or a day, it is somebody else's. Its start time, as the kernel states it,
-tells them apart, so that nothing here ever signals a stranger.
+The kernel reuses pids, for example after a reboot. The start time, as the kernel reports it, tells two processes with
+the same pid apart, so that no other program is ever signalled.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _SIGNALLABLE_STATES = "RSDTtIW"  # of /proc/<pid>/stat; Z and X have ended
 
 @dataclass(frozen=True, slots=True)
 class ProcessId:
-    """started: the kernel's start time, as text to compare and no more."""
+    """started: the kernel's start time, as text, only for comparison."""
 
     pid: int
     started: str
 
     @property
     def alive(self) -> bool:
-        """True unless it has ended; a zombie that nobody has collected yet has."""
+        """False once it has ended, also while it is a zombie."""
         found = _look_up(self.pid)
         return found is not None and found[0] == self.started and found[1] in _SIGNALLABLE_STATES
 
@@ -36,7 +36,7 @@ class ProcessId:
         return found is not None and found[0] == self.started and found[1] in "Tt"
 
     def send(self, number: signal.Signals) -> bool:
-        """Signal the whole group that it leads. False if it has ended."""
+        """Signal the process group that it leads. False if it has ended."""
         if not self.alive:
             return False
         try:
@@ -49,9 +49,9 @@ class ProcessId:
 def start(
     command: list[str], log: Path, environment: dict[str, str], inherited: Sequence[int] = ()
 ) -> tuple[subprocess.Popen[bytes], ProcessId]:
-    """Start `command` as the leader of its own session, which the terminal's Ctrl-C passes by; output goes to `log`.
+    """Start `command` as the leader of its own session, out of reach of the terminal's Ctrl-C. Output goes to `log`.
 
-    inherited: descriptors that it keeps open.
+    inherited: file descriptors that it keeps open.
     """
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -68,14 +68,14 @@ def start(
 
 
 def write_pid_file(path: Path, process: ProcessId) -> None:
-    """Atomically: a reader sees the old process or the new one."""
+    """Atomic: a reader sees either the old process or the new one."""
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(asdict(process)))
     temporary.replace(path)
 
 
 def read_pid_file(path: Path) -> ProcessId | None:
-    """None where there is no such file, or none that can be read."""
+    """None if the file does not exist or cannot be read."""
     try:
         content = json.loads(path.read_text())
         return ProcessId(int(content["pid"]), str(content["started"]))
@@ -94,12 +94,12 @@ def _from_proc(pid: int) -> tuple[str, str] | None:
             content = file.read().decode("ascii", "replace")
     except OSError:
         return None
-    fields = content.rpartition(")")[2].split()  # the name before may hold anything, parentheses too
+    fields = content.rpartition(")")[2].split()  # the program name before it may contain parentheses
     return fields[19], fields[0]
 
 
 def _from_ps(pid: int) -> tuple[str, str] | None:
-    """macOS. Two columns of one call, so that they are of one process."""
+    """macOS. One call for both columns, so that both belong to the same process."""
     answer = subprocess.run(
         ["ps", "-o", "state=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False, timeout=10
     ).stdout.split(maxsplit=1)

@@ -1,4 +1,4 @@
-"""One topic, with what tests do to it."""
+"""One topic, with the operations that tests need."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMEOUT_S = 30.0
 
 
 class LocalTopic:
-    """name: the real one."""
+    """name: the real one, with its number."""
 
     def __init__(self, client: Cluster, name: str) -> None:
         self.name = name
@@ -25,14 +25,14 @@ class LocalTopic:
         return self.name
 
     def produce(self, values: Iterable[bytes | str], *, key: bytes | str | None = None) -> None:
-        """Send the values and wait until all are acknowledged. Raises what failed first."""
+        """Send the values and wait until all are acknowledged. Raises the first failure."""
         with self._client.producer() as producer:
             for value in values:
                 producer.send(self.name, value, key=key)
             producer.flush(TIMEOUT_S)
 
     def records(self) -> list[ConsumedRecord]:
-        """All that is readable now, partition by partition in the order of offsets."""
+        """All readable records, partition by partition in the order of offsets."""
         consumer = self._client.consumer(self.name, start="earliest", stop="latest")
         try:
             return sorted(consumer, key=lambda record: (record.partition, record.offset))
@@ -40,7 +40,7 @@ class LocalTopic:
             consumer.close()
 
     def read_all(self, at_least: int = 0, timeout_s: float = TIMEOUT_S) -> list[bytes | None]:
-        """The values, once there are at least so many. Raises TimedOut."""
+        """The values, once there are at least this many. Raises TimedOut."""
 
         def enough() -> tuple[list[ConsumedRecord]] | None:
             records = self.records()

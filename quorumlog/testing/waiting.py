@@ -1,4 +1,4 @@
-"""Waiting for a condition, never for an amount of time: every wait has a deadline and says what it waited for."""
+"""Waits for a condition, never for a fixed time. Every wait has a deadline and names its condition."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 
 class TimedOut(Exception):
-    """A condition that did not come true in time. The text says which, and what was there instead."""
+    """A condition did not become true in time. The message names it and the last evidence."""
 
 
 def wait_until(condition: Callable[[], T | None], timeout_s: float, what: str, evidence: Callable[[], str] = str) -> T:
-    """The first true value that `condition` gives. Raises TimedOut.
+    """The first true value that `condition` returns. Raises TimedOut.
 
-    what: completes "waited 5.0 s for ..."; evidence: asked at the end, to say what was there instead.
+    what: completes "waited 5.0 s for ..."; evidence: called at the deadline, says what was found instead.
     """
     deadline = time.monotonic() + timeout_s
     while True:

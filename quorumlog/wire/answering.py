@@ -1,8 +1,8 @@
-"""The requests of one connection that are at work, oldest first, and the order in which their answers leave.
+"""The requests of one connection that are being handled, oldest first, and the order in which their answers are sent.
 
-Kafka's promise is that answers come in the order of the requests. Requests of an ordered type (Produce) are at work
-together, since their handlers take their places in the log before they wait; any other request is begun when nothing
-is before it, so that one connection makes one large answer at a time.
+Kafka promises that answers come in the order of the requests. Requests of an ordered type (Produce) are handled
+together, since their handlers take their places in the log before they wait. Any other request begins when no other is
+being handled, so that a connection produces one large answer at a time.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from quorumlog.wire.limits import WireLimits
 
 
 class Running(Protocol):
-    """A handler at work: a task, or `Steps`."""
+    """A running handler: a task, or `Steps`."""
 
     def cancel(self) -> object: ...
 
 
 @dataclass(slots=True)
 class Slot:
-    """One request. answer: None until it is there; empty: nothing is sent. last: the connection ends behind it.
+    """One request. answer: None until it is ready; empty: nothing is sent. last: the connection ends after this answer.
 
-    granted_bytes: what a fetch may answer, until it has.
+    granted_bytes: how much a fetch may answer with; 0 once it has answered.
     """
 
     size_bytes: int
@@ -47,7 +47,7 @@ class Answering:
         return len(self._slots)
 
     def has_room(self, ordered: bool) -> bool:
-        """May a request be begun now?"""
+        """A request (ordered: of an ordered type) may begin now."""
         if not self._slots:
             return True
         if not ordered or not self._slots[-1].ordered:
@@ -64,8 +64,8 @@ class Answering:
         return slot
 
     def take(self) -> tuple[list[Buffer], int, bool]:
-        """What may leave now: the buffers of all answers up to the first that is missing, the bytes of their requests,
-        and whether the connection ends behind them."""
+        """Remove what may be sent now: the buffers of all answers before the first that is missing, the bytes of their
+        requests, and whether the connection ends after them."""
         buffers: list[Buffer] = []
         done_bytes = 0
         while self._slots and self._slots[0].answer is not None:
@@ -79,17 +79,17 @@ class Answering:
 
     @property
     def is_due(self) -> bool:
-        """Something may leave."""
+        """An answer may be sent."""
         return bool(self._slots) and self._slots[0].answer is not None
 
     def stop(self) -> None:
-        """Cut off the handlers."""
+        """Cancel the handlers."""
         for slot in list(self._slots):
             if slot.running is not None:
                 slot.running.cancel()
 
     def cancel(self) -> list[Slot]:
-        """Cut off the handlers; gives their slots, which are over."""
+        """Cancel the handlers, and forget their slots, which are returned."""
         self.stop()
         slots = list(self._slots)
         self._slots.clear()

@@ -1,7 +1,7 @@
-"""Every API of the lane: Kafka's number and versions, our messages, and what stands between.
+"""Every API of the lane: Kafka's key and versions, our message types, and the conversion between them.
 
-A row more is an API more. What Kafka's form has in common with ours is mirrored (convert/mirror); rows name only what
-differs. Versions are those of Kafka 4.x (KIP-896 took the older ones away), as far as kio has them.
+Each API is one row. Fields that Kafka's message and ours have in common are copied (convert/mirror); a row names only
+the functions for what differs. Versions are those of Kafka 4.x (KIP-896 removed older ones), as far as kio has them.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ METHOD_OF: dict[type, Method] = {method.request: method for method in METHODS}
 class Api:
     """oldest, newest: versions that are served, inclusive. schema: kio's name.
 
-    announced_from: what ApiVersions tells as the oldest version; None: the API is served but not announced.
-    version_for: the newest version, not above the one given, in which this request can be said.
-    plain: the short cut for what is said often.
+    announced_from: the oldest version that ApiVersions announces; None: the API is served but not announced.
+    version_for: the newest version, not above the given one, that can express this request.
+    plain: the fast path for messages without rare fields.
     """
 
     key: int
@@ -78,14 +78,14 @@ def _api(
 ) -> Api:
     method = METHOD_OF[request]
     oldest, newest = versions
-    told_from = oldest if announced_from is None else announced_from
+    announced_oldest = oldest if announced_from is None else announced_from
     return Api(
         key=key,
         schema=schema,
         method=method,
         oldest=oldest,
         newest=newest,
-        announced_from=told_from if announced else None,
+        announced_from=announced_oldest if announced else None,
         read_request=read or (lambda values, _version: from_values(request, values)),
         write_request=write or (lambda message, _version: to_values(message)),
         read_response=read_answer or (lambda values, _request, _version: from_values(method.response, values)),
@@ -130,8 +130,8 @@ def _rows() -> Iterator[Api]:
         read=to_cluster.read_metadata_request,
         write=to_cluster.write_metadata_request,
     )
-    # Of groups only (version 0 knows no other kind): a client that may not ask for a coordinator waits in silence,
-    # where one that may not join a group, or not ask for the coordinator of a transaction, says so.
+    # Only version 0, which knows no coordinators but those of groups: without FindCoordinator a client waits silently,
+    # but without JoinGroup, or without a coordinator for transactions, it reports an error.
     yield _api(
         10,
         "find_coordinator",
@@ -155,7 +155,7 @@ def _rows() -> Iterator[Api]:
     yield _api(22, "init_producer_id", produce.InitProducerIdRequest, (0, 6))
     yield _api(23, "offset_for_leader_epoch", fetch.OffsetForLeaderEpochRequest, (2, 4))
     yield _api(32, "describe_configs", cluster.DescribeConfigsRequest, (1, 4))
-    # The older of two ways to one message; `BY_REQUEST` has the newer one, which follows.
+    # The older of two APIs for one message; `BY_REQUEST` holds the newer one, which follows.
     yield _api(
         33,
         "alter_configs",
@@ -203,11 +203,11 @@ ALWAYS_USED = ("produce", "fetch", "list_offsets", "metadata", "init_producer_id
 
 
 def load_newest() -> None:
-    """Load what the newest versions of the APIs that every client uses are made of, before anybody waits for it.
+    """Load the schemas of the newest versions of the APIs that every client uses, before a client waits for them.
 
-    The schemas load when a version is first used. On a node's loop that is 0.2 s of imports at its first Kafka client,
-    0.25 to 1 s on a busy machine, in which no heartbeat and no vote goes out. Other APIs and versions still load when
-    they are used: a few ms each, for what they share is there then.
+    A schema loads when its version is first used. On a node's loop these imports take 0.2 s at its first Kafka client,
+    0.25 to 1 s on a busy machine, and no heartbeat and no vote is sent meanwhile. Other APIs and versions still load at
+    their first use; a few ms each, since what they have in common is loaded by then.
     """
     for api in APIS:
         if api.schema in ALWAYS_USED:

@@ -1,8 +1,8 @@
 """The calling side of the lane: one connection to one address, over as many sockets as its calls need.
 
-A socket answers in order, so that a slow request would hold up all behind it. Ordered types (Produce) share one socket,
-where that order is what they want; every other call has a socket to itself while it is under way, from a small pool.
-A call that is given up before its answer takes its socket with it.
+A socket answers in order, so a slow request delays all requests behind it. Ordered types (Produce) share one socket,
+because they need that order. Every other call uses a socket of a small pool alone until it is answered. A call that is
+given up before its answer closes its socket.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from quorumlog.wire.socket_calls import Caller, SocketCalls
 
 
 @dataclass(frozen=True, slots=True)
-class Knock:
-    """reached: somebody is there. is_lane: and speaks Kafka's protocol. reason: why not."""
+class Negotiated:
+    """What the peer answered to ApiVersions. reached: there is a peer. is_lane: it speaks Kafka's protocol.
+
+    grpc_address: where it serves gRPC, if it said so. reason: why it was not reached, or does not speak the protocol.
+    """
 
     reached: bool
     is_lane: bool
@@ -31,7 +34,7 @@ class Knock:
     reason: str
 
 
-MAX_POOLED_SOCKETS = 16  # of one connection; above that calls queue behind others
+MAX_POOLED_SOCKETS = 16  # of one connection; further calls queue behind others
 
 
 class WireConnection:
@@ -79,16 +82,16 @@ class WireConnection:
         await self._nursery.close()
 
     def ordered_socket(self) -> SocketCalls:
-        """The one of the ordered calls; opened if there is none."""
+        """The socket of the ordered calls; opened if there is none."""
         if self._ordered is None:
             self._ordered = self._open()
         return self._ordered
 
-    async def knock(self, *, ordered: bool) -> Knock:
-        """Find out who is there; the socket stays open for the calls that follow. ordered: Produce will."""
+    async def negotiate(self, *, ordered: bool) -> Negotiated:
+        """Ask the peer what it speaks. The socket stays open for later calls; ordered: for the ordered ones."""
         socket = self.ordered_socket() if ordered else self._free_socket()
         await socket.introduced.wait()
-        return Knock(socket.reached, socket.ready, socket.grpc_address, socket.end_reason)
+        return Negotiated(socket.reached, socket.ready, socket.grpc_address, socket.end_reason)
 
     async def _alone(self, socket: SocketCalls, call: PendingCall) -> Any:
         try:
@@ -101,7 +104,7 @@ class WireConnection:
             raise
 
     def _give_up(self, socket: SocketCalls, call: PendingCall) -> None:
-        """An answer that may still come must not stand before the next call's."""
+        """Close the socket of a sent call, so that its answer cannot be taken for the next call's."""
         if call.sent and len(socket) <= 1:
             socket.end("the call was given up")
 

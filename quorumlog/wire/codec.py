@@ -1,6 +1,7 @@
 """Whole frames from and to messages, for both ends of a connection. Everything is decoded or refused here.
 
-Where an API has a short cut for plain messages, that is tried first; whatever it does not take goes the schema's way.
+If an API has a fast path for plain messages, that is tried first; a message that it does not take is read or written by
+the schema.
 """
 
 from __future__ import annotations
@@ -26,52 +27,54 @@ from quorumlog.wire.schema import Shape, Values
 Frame = list[Buffer]
 
 
-class Asked(NamedTuple):
-    """A request as it came: what is needed to answer it."""
+class WireRequest(NamedTuple):
+    """A request with its API and header: what is needed to write, or to read, its response."""
 
     api: Api
     header: RequestHeader
     request: Any
 
 
-def decode_request(api: Api, cursor: Cursor, fixed: RequestHeader) -> Asked:
-    """The rest of a request behind the fixed part of its header. Raises Malformed.
+def decode_request(api: Api, cursor: Cursor, fixed: RequestHeader) -> WireRequest:
+    """Read a request after the fixed part of its header. Raises Malformed.
 
-    Bytes behind it are passed over, as Kafka does: librdkafka 2.16 leaves three of them when it asks for all topics.
+    Bytes after the request are ignored, as Kafka does: librdkafka 2.16 sends three of them when it asks for all topics.
     """
     shape = api.request_shape(fixed.version)
     header = read_rest(cursor, fixed, shape.flexible)
     if api.plain is not None and fixed.version >= api.plain.oldest:
         try:
-            return Asked(api, header, api.plain.read_request(cursor.data, cursor.position, fixed.version))
+            return WireRequest(api, header, api.plain.read_request(cursor.data, cursor.position, fixed.version))
         except NOT_PLAIN:
-            pass  # and only the request's way by the schema says what is wrong with it, if anything is
+            pass  # the schema decides whether anything is wrong with it
     values = shape.read(cursor)
-    return Asked(api, header, api.read_request(values, fixed.version))
+    return WireRequest(api, header, api.read_request(values, fixed.version))
 
 
 def read_whole(cursor: Cursor, shape: Shape) -> Values:
-    """A message that has to end where its frame ends."""
+    """Read a message that must end where its frame ends. Raises Malformed."""
     values = shape.read(cursor)
     if cursor.left:
-        raise Malformed(f"{cursor.left} bytes behind {shape.name}")
+        raise Malformed(f"{cursor.left} bytes after the end of {shape.name}")
     return values
 
 
-def encode_response(asked: Asked, response: Any) -> Frame:
-    api, version = asked.api, asked.header.version
+def encode_response(wire_request: WireRequest, response: Any) -> Frame:
+    api, version = wire_request.api, wire_request.header.version
     shape = api.response_shape(version)
     if api.plain is not None and version >= api.plain.oldest:
         try:
             parts = Parts()
-            write_response_header(parts, asked.header, shape.flexible)
+            write_response_header(parts, wire_request.header, shape.flexible)
             api.plain.write_response(parts, response, version)
             return parts.frame()
         except NOT_PLAIN:
             pass
-    if response.error_code and not shape.has("error_code") and type(asked.request) in REFUSALS:
-        response = REFUSALS[type(asked.request)](asked.request, response.error_code, response.error_message)
-    return encode_values(asked.header, shape, api.write_response(response, asked.request, version))
+    if response.error_code and not shape.has("error_code") and type(wire_request.request) in REFUSALS:
+        response = REFUSALS[type(wire_request.request)](
+            wire_request.request, response.error_code, response.error_message
+        )
+    return encode_values(wire_request.header, shape, api.write_response(response, wire_request.request, version))
 
 
 def encode_values(header: RequestHeader, shape: Shape, values: Values) -> Frame:
@@ -101,18 +104,18 @@ def encode_request_values(header: RequestHeader, shape: Shape, values: Values) -
     return parts.frame()
 
 
-def decode_response(asked: Asked, frame: memoryview) -> Any:
-    """Raises Malformed; the correlation id has been looked at before."""
-    api, version = asked.api, asked.header.version
+def decode_response(wire_request: WireRequest, frame: memoryview) -> Any:
+    """Raises Malformed. The caller has checked the correlation id."""
+    api, version = wire_request.api, wire_request.header.version
     if api.plain is not None and version >= api.plain.oldest:
         try:
             cursor = Cursor(frame)
             read_response_header(cursor, api.key, flexible=True)
-            return api.plain.read_response(frame, cursor.position, asked.request, version)
+            return api.plain.read_response(frame, cursor.position, wire_request.request, version)
         except NOT_PLAIN:
             pass
-    values = decode_response_values(asked.header, api.response_shape(version), frame)
-    return api.read_response(values, asked.request, version)
+    values = decode_response_values(wire_request.header, api.response_shape(version), frame)
+    return api.read_response(values, wire_request.request, version)
 
 
 def decode_response_values(header: RequestHeader, shape: Shape, frame: memoryview) -> Values:

@@ -1,8 +1,8 @@
-"""Reading Kafka's primitives out of one frame. Total: any bytes give a value or Malformed.
+"""Reading Kafka's primitives from one frame. Any bytes give a value or raise Malformed, nothing else.
 
-Nothing is allocated because a count says so: a count is first held against the bytes that are left, and all elements
-of one message together against MAX_ELEMENTS, since an element of one byte becomes an object of a hundred.
-Source: the protocol guide's "Protocol primitive types", KIP-482 for the compact forms and tags.
+A count alone never causes an allocation: it is first checked against the bytes that are left, and the elements of a
+message together against MAX_ELEMENTS, since an element of one byte becomes an object of a hundred bytes.
+Source: the protocol guide's "Protocol primitive types"; KIP-482 for compact forms and tags.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _I32 = struct.Struct(">i")
 
 
 class Cursor:
-    """A position in `data`. Views that are handed out keep all of the frame alive."""
+    """A position in `data`, which is one frame. A view that it returns keeps the whole frame alive."""
 
     __slots__ = ("data", "elements_left", "end", "position")
 
@@ -33,10 +33,10 @@ class Cursor:
         return self.end - self.position
 
     def skip(self, size: int) -> int:
-        """Go on by `size` bytes; gives the position before them."""
+        """Advance by `size` bytes; returns the position before them. Raises Malformed."""
         start = self.position
         if size < 0 or size > self.end - start:
-            raise Malformed(f"{size} bytes wanted at byte {start}, {self.end - start} are left")
+            raise Malformed(f"{size} bytes wanted at byte {start}, but {self.end - start} are left")
         self.position = start + size
         return start
 
@@ -49,7 +49,7 @@ class Cursor:
         return value
 
     def uvarint(self) -> int:
-        """At most 32 bits."""
+        """An unsigned varint of at most 32 bits. Raises Malformed."""
         data, start = self.data, self.position
         value = shift = 0
         for position in range(start, min(start + UVARINT_MAX_BYTES, self.end)):
@@ -64,7 +64,7 @@ class Cursor:
         raise Malformed(f"no unsigned varint of 32 bits at byte {start}")
 
     def count(self, size: int, element_bytes: int) -> int:
-        """Check a count of elements, of at least `element_bytes` each."""
+        """Check a count of elements that take at least `element_bytes` each; returns it. Raises Malformed."""
         if size < 0 or size * element_bytes > self.left:
             raise Malformed(f"{size} elements at byte {self.position}, but {self.left} bytes are left")
         self.elements_left -= size

@@ -1,4 +1,4 @@
-"""Kafka's schemas as kio has them, loaded when a version is first used: nobody pays for versions that nobody speaks."""
+"""Kafka's schemas from kio, each loaded when its version is first used, since most versions never are."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """From reads of any size to whole frames, sans I/O: four bytes of length, then that many bytes.
 
-Small frames are cut out of a scratch buffer that all connections of a loop share; a frame that does not fit into what
-has been read gets a buffer of its own, into which the socket then reads directly. That buffer grows with what has
-come, not with what was announced: a length costs its sender as much memory as it costs us.
+Small frames are copied out of a scratch buffer that all connections of a loop share. A frame that is larger than what
+was read gets a buffer of its own, into which the socket then reads directly. This buffer grows with the bytes received,
+not with the length announced: a peer cannot make us allocate more than it sends.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.parts import LENGTH_BYTES
 
 SCRATCH_BYTES = 64 * 1024
-_FIRST_BYTES = 64 * 1024  # of a large frame's buffer; then four times as much, and
-_GROWTH_BYTES = 4 * 1024 * 1024  # never more than so much at once
+_FIRST_BYTES = 64 * 1024  # first size of a large frame's buffer; it then grows fourfold,
+_GROWTH_BYTES = 4 * 1024 * 1024  # but at most by so much at once
 _ZEROS = memoryview(bytes(_GROWTH_BYTES))
 _LENGTH = struct.Struct(">i")
 
@@ -31,10 +31,10 @@ _LOOKS_LIKE = (
 
 
 class FrameReader:
-    """`buffer` says where to read to, `received` how much came; whole frames go to `deliver`, without their length.
+    """Read into `buffer`, then call `received`; whole frames go to `deliver`, without their length.
 
-    scratch: shared by all readers of one loop; nothing of it is in use between `received` and the next `buffer`.
-    trusted: a large frame gets its whole buffer at once. For answers of nodes that we have chosen to ask.
+    scratch: shared by all readers of one loop; it is not in use between `received` and the next `buffer`.
+    trusted: a large frame gets its whole buffer at once. For responses from nodes that this process has asked.
     """
 
     __slots__ = ("_deliver", "_filled", "_first_bytes", "_frame", "_head", "_max_frame_bytes", "_scratch", "_size")
@@ -49,13 +49,13 @@ class FrameReader:
     ) -> None:
         self._first_bytes = max_frame_bytes if trusted else _FIRST_BYTES
         self._max_frame_bytes, self._scratch, self._deliver = max_frame_bytes, scratch, deliver
-        self._head = b""  # a length of which less than four bytes have come
+        self._head = b""  # the first one to three bytes of a length
         self._frame: bytearray | None = None  # being filled
         self._filled = self._size = 0
 
     @property
     def in_frame(self) -> bool:
-        """Some of a frame has come, and not all."""
+        """A part of a frame was received, but not all of it."""
         return bool(self._head) or self._frame is not None
 
     def buffer(self) -> memoryview:
@@ -69,7 +69,7 @@ class FrameReader:
         return memoryview(frame)[self._filled :]
 
     def received(self, count: int) -> None:
-        """Raises Malformed for a length that cannot be one; the connection is over then."""
+        """Raises Malformed for a length that is not allowed; the connection is to be closed then."""
         if self._frame is None:
             self._cut(bytes(self._head) + bytes(self._scratch[:count]) if self._head else self._scratch[:count])
             return
@@ -101,9 +101,9 @@ class FrameReader:
         size: int = _LENGTH.unpack(four)[0]
         if 0 < size <= self._max_frame_bytes:
             return size
-        raise Malformed(looks_like(bytes(four)) or f"a frame of {size} bytes; allowed are 1 to {self._max_frame_bytes}")
+        raise Malformed(looks_like(bytes(four)) or f"a frame of {size} bytes; 1 to {self._max_frame_bytes} are allowed")
 
 
 def looks_like(start: bytes) -> str | None:
-    """What a stranger seems to speak, by the first four bytes; None: nothing known."""
+    """The protocol that the first four bytes belong to; None: unknown."""
     return next((f"it looks like {what}" for first, what in _LOOKS_LIKE if start.startswith(first)), None)

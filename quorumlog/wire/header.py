@@ -1,7 +1,8 @@
-"""What stands before every message: versions 0 to 2 of the request's header, 0 and 1 of the response's.
+"""The headers of messages: versions 1 and 2 of the request header, 0 and 1 of the response header.
 
-A flexible message has tags in its header too (request 2, response 1). The client id keeps its older form in version 2,
-and the answer to ApiVersions has header 0 always, so that a client can read it before it knows anything (KIP-511).
+A flexible message has tags in its header, too (request header 2, response header 1). The client id is not compact even
+in version 2. The response to ApiVersions always has header 0, so that a client can read it before it knows the
+broker's versions (KIP-511).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class RequestHeader(NamedTuple):
 
 
 def read_fixed(cursor: Cursor) -> RequestHeader:
-    """What is the same in all versions; the rest depends on the API."""
+    """The part that is the same in all versions; what follows depends on the API. Raises Malformed."""
     return RequestHeader(*FIXED.unpack_from(cursor.data, cursor.skip(FIXED.size)))
 
 
@@ -45,7 +46,7 @@ def write_request_header(parts: Parts, header: RequestHeader, flexible: bool) ->
 
 
 def read_response_header(cursor: Cursor, api_key: int, flexible: bool) -> int:
-    """The correlation id."""
+    """Returns the correlation id. Raises Malformed."""
     correlation_id = cursor.i32()
     if flexible and api_key != API_VERSIONS_KEY:
         cursor.skip_tags()

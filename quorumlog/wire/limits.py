@@ -1,4 +1,4 @@
-"""What one connection and one node may hold, and how long a silent peer is kept. Every limit of the lane has a name."""
+"""How much one connection and one node may hold, and how long a silent peer is kept: all limits of the lane."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from quorumlog.rpc.transport import CONNECT_TIMEOUT_MS_DEFAULT, MAX_MESSAGE_BYTES_DEFAULT
 
-GRANTED_PART = 4  # the part of the free bytes that one fetch is allowed: one in so many
+GRANTED_PART = 4  # one fetch is granted at most one in so many of the free bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,11 +15,11 @@ class WireLimits:
     """Sizes in bytes.
 
     max_frame_bytes: socket.request.max.bytes. max_connections: of one listener. max_idle_ms: connections.max.idle.ms.
-    max_handled_requests, max_handled_bytes: of one connection, handled at a time; one larger request is still let in.
+    max_handled_requests, max_handled_bytes: of one connection, handled at a time; one larger request is still begun.
     max_node_bytes: of all connections of a transport: requests being handled and answers not yet taken by the peer.
-    min_grant_bytes: what a fetch is allowed however many others wait, so that it goes on; the first batch always is.
-    max_unsent_bytes: of one connection's answers; above that none of its requests is begun.
-    max_stalled_ms: how long a peer may leave its answers lying, before it is cut off.
+    min_grant_bytes: what a fetch is granted in any case, so that it makes progress; its first batch may be larger.
+    max_unsent_bytes: of one connection's answers; above that none of its requests begins.
+    max_stalled_ms: a peer that takes no answers for so long is cut off.
     max_unsent_calls: of a calling connection.
     """
 
@@ -37,16 +37,16 @@ class WireLimits:
 
 
 class NodeBytes:
-    """What all connections hold together. Who finds no room waits its turn, and is called when there is some.
+    """The bytes that all connections hold together. A connection that finds no room waits, and is called back in turn.
 
-    A fetch may wait for long and then answer at once with all that it was allowed, as may a thousand others. So each
-    is allowed a part of what nobody holds and nobody else was allowed, and no more than it asked for.
+    A thousand fetches may wait for long and then all answer at once, each with as much as it was granted. So each is
+    granted a part of the bytes that are neither used nor granted to others, and no more than it asks for.
     """
 
     def __init__(self, limit_bytes: int, min_grant_bytes: int) -> None:
         self._limit_bytes, self._min_grant_bytes = limit_bytes, min_grant_bytes
         self.used_bytes = 0
-        self.granted_bytes = 0  # to fetches at work
+        self.granted_bytes = 0  # to fetches that have not answered
         self._waiting: dict[Callable[[], None], None] = {}
         self._is_resuming = False
 
@@ -60,7 +60,7 @@ class NodeBytes:
     def give_back(self, count: int) -> None:
         self.used_bytes -= count
         assert self.used_bytes >= 0
-        if not self._is_resuming:  # else one that was resumed is done already: the next shall not stand on its stack
+        if not self._is_resuming:  # else a resumed connection gives back at once; the next must not run on its stack
             self._is_resuming = True
             try:
                 self._resume()
@@ -74,7 +74,7 @@ class NodeBytes:
             resume()
 
     def grant(self, asked_bytes: int) -> int:
-        """How much one fetch may answer; to be given back by `ungrant`."""
+        """How many bytes one fetch may answer with; the caller gives them back by `ungrant`."""
         free_bytes = self._limit_bytes - self.used_bytes - self.granted_bytes
         granted = min(asked_bytes, max(self._min_grant_bytes, free_bytes // GRANTED_PART))
         self.granted_bytes += max(0, granted)
@@ -85,7 +85,7 @@ class NodeBytes:
         assert self.granted_bytes >= 0
 
     def wait(self, resume: Callable[[], None]) -> None:
-        """Call `resume` once when there is room."""
+        """Call `resume` once, when there is room."""
         self._waiting[resume] = None
 
     def forget(self, resume: Callable[[], None]) -> None:

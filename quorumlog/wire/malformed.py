@@ -1,10 +1,10 @@
-"""What every parser of the lane raises for bytes that are no such thing; nothing else escapes a parser."""
+"""The errors that the lane's parsers raise for bytes that they cannot accept; they raise no others."""
 
 from __future__ import annotations
 
 
 class Malformed(Exception):
-    """The peer's bytes are not what they should be; its connection cannot be trusted any more."""
+    """The peer's bytes violate the protocol; its connection cannot be used any more."""
 
 
 class Unsupported(Exception):

@@ -1,4 +1,4 @@
-"""Writing one frame as a list of buffers, in which large byte fields are the caller's own, uncopied."""
+"""Writing one frame as a list of buffers. Large byte fields are the caller's own buffers, not copies."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import struct
 
 from quorumlog.messages.buffer import Buffer, Pieces
 
-COPY_BELOW_BYTES = 4_096  # a copy of so little costs less than one more buffer in the list
+COPY_BELOW_BYTES = 4_096  # copying less than this costs less than one more buffer in the list
 LENGTH_BYTES = 4
 _LENGTH = struct.Struct(">i")
 
 
 class Parts:
-    """`tail` takes what is written next; `attach` puts a buffer behind it. `frame` ends it."""
+    """Write to `tail`; `attach` adds a buffer after what was written; `frame` returns the whole."""
 
     __slots__ = ("_done", "_done_bytes", "tail")
 
     def __init__(self) -> None:
         self._done: list[Buffer] = []
         self._done_bytes = 0
-        self.tail = bytearray(LENGTH_BYTES)  # the frame's length goes there at the end
+        self.tail = bytearray(LENGTH_BYTES)  # the first four bytes become the frame's length
 
     def attach(self, data: Buffer | Pieces) -> None:
         if isinstance(data, Pieces):
@@ -37,7 +37,7 @@ class Parts:
         self.tail = bytearray()
 
     def frame(self) -> list[Buffer]:
-        """All of it with the length set. Nothing may be written afterwards."""
+        """The whole frame, with its length set. Nothing may be written afterwards."""
         parts = [*self._done, self.tail] if self.tail else self._done
         first = parts[0]
         assert isinstance(first, bytearray)

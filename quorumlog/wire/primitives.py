@@ -1,4 +1,4 @@
-"""How each of Kafka's variable-length types is read and written: in the older form, and in the compact one."""
+"""How Kafka's types of variable length are read and written, in the older form and in the compact one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.parts import Parts, write_uvarint
 
-# struct's letter for every type of fixed width. Times are milliseconds; a uuid is its 16 bytes.
+# Letter of `struct` for each type of fixed width. Times are in milliseconds; a uuid is its 16 bytes.
 FIXED = {
     "bool": "?",
     "int8": "b",
@@ -28,10 +28,10 @@ FIXED = {
 
 
 class Lengths(NamedTuple):
-    """How lengths and counts are written. read: gives -1 for null."""
+    """How lengths and counts are read and written; -1 is null."""
 
     read: Callable[[Cursor], int]
-    write: Callable[[bytearray, int], None]  # -1: null
+    write: Callable[[bytearray, int], None]
     least_bytes: int
 
 
@@ -83,7 +83,7 @@ def text(lengths: Lengths, nullable: bool) -> tuple[Callable[[Cursor], Any], Cal
 def blob(
     lengths: Lengths, nullable: bool, as_view: bool
 ) -> tuple[Callable[[Cursor], Any], Callable[[Parts, Any], None]]:
-    """as_view: what is read stays a view of its frame (records)."""
+    """as_view: the value is a view of its frame (records), not a copy."""
 
     def read(cursor: Cursor) -> Any:
         length = lengths.read(cursor)
@@ -103,6 +103,6 @@ def blob(
 
 
 def _null(cursor: Cursor, nullable: bool) -> Any:
-    """None, where null is allowed."""
+    """None if the field may be null. Raises Malformed."""
     if not nullable:
-        raise Malformed(f"null before byte {cursor.position}, where a value has to be")
+        raise Malformed(f"null before byte {cursor.position}, in a field that must have a value")

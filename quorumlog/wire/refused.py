@@ -1,7 +1,7 @@
-"""JoinGroup, announced only to be refused: consumer groups are not there yet.
+"""JoinGroup, announced only to be refused: there are no consumer groups yet.
 
-A client that may not ask does not fail: aiokafka tries for ever, librdkafka says that a feature is missing. One that
-is refused hands the error to its application, in all clients that the matrix knows. (docs/kafka-clients.md)
+If JoinGroup is not announced, some clients do not fail: aiokafka retries for ever, librdkafka logs a missing feature.
+If it is refused, every client of the matrix in docs/kafka-clients.md reports the error to its application.
 """
 
 from __future__ import annotations

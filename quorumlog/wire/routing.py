@@ -1,9 +1,9 @@
-"""Both wires behind one `transport.Transport`: each request goes by the lane where the peer offers it, else by gRPC.
+"""Both wires behind one `transport.Transport`: a request goes by the lane if the peer serves it, else by gRPC.
 
-A listener says which wire it speaks (`Listener.lane`). A caller finds out: the first call of a connection knocks as
-the lane does; the answer also names the node's gRPC address, for what the lane does not carry or carries with less
-(quorumlog's own answers say more than Kafka's). A peer that does not answer so is one that speaks gRPC. On internal
-connections only replica fetches knock: everything else is gRPC, and a vote has no time for questions.
+A listener is configured to speak one wire (`Listener.lane`). A caller finds out which: the first call of a connection
+sends ApiVersions, as the lane does. The answer also names the node's gRPC address, for requests that the lane does not
+carry, or whose answers hold less in Kafka's form than in ours. A peer that does not answer ApiVersions speaks gRPC. On
+internal connections only replica fetches do this: all other requests use gRPC, since a vote has no time for it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ BY_LANE: frozenset[type] = frozenset(
         FetchRequest,
         ListOffsetsRequest,
         OffsetForLeaderEpochRequest,
-        MetadataRequest,  # so that the addresses that it tells are the lane's
+        MetadataRequest,  # the addresses in its response are those of the wire by which it came
         InitProducerIdRequest,
     }
 )
@@ -51,9 +51,9 @@ MAX_UNDECIDED_CALLS = 10_000
 
 
 class RoutingTransport:
-    """grpc: made with the same identity, where its defaults do not do; in the simulation another wire altogether.
-    by_lane: what callers of clients send by the lane if they can; empty: nothing.
-    advertised: how callers are told to reach listeners, by name; port 0: the one that is really used."""
+    """grpc: replaces the default gRPC transport, with the same identity; the simulation passes a wire of its own.
+    by_lane: request types that calls to client listeners send by the lane if possible; empty: none.
+    advertised: the addresses that callers are told, by listener name; port 0: the port that is bound."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class RoutingTransport:
     ) -> None:
         self._on_crash, self._by_lane = on_crash, by_lane
         self._advertised = advertised or {}
-        self._grpc_addresses: dict[bool, Address] = {}  # of this node, by the listener's being internal
+        self._grpc_addresses: dict[bool, Address] = {}  # of this node; True: of its internal listener
         self._grpc = grpc or GrpcTransport(identity, on_crash=on_crash)
         self._lane = WireTransport(
             identity, on_crash=on_crash, limits=limits, serves=serves, grpc_address=self._grpc_addresses.get
@@ -88,8 +88,9 @@ class RoutingTransport:
         if listener.lane:
             return await self._lane.listen(listener, handler)
         server = await self._grpc.listen(listener, handler)
-        told = self._advertised.get(listener.name, listener.address)
-        self._grpc_addresses[listener.internal] = Address(told.host, told.port or server.listener.address.port)
+        announced = self._advertised.get(listener.name, listener.address)
+        port = announced.port or server.listener.address.port
+        self._grpc_addresses[listener.internal] = Address(announced.host, port)
         return server
 
     async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
@@ -97,7 +98,7 @@ class RoutingTransport:
 
 
 class _Undecided:
-    """A call that waits until it is known which wires the peer has."""
+    """A call that waits until it is known which wires the peer serves."""
 
     def __init__(self, request: Any, timeout_ms: int) -> None:
         loop = asyncio.get_running_loop()
@@ -106,7 +107,7 @@ class _Undecided:
 
 
 class RoutingConnection:
-    """`transport.Connection`. Calls made before the wires are known go out in their order as soon as they are."""
+    """`transport.Connection`. Calls made before the peer's wires are known are sent in their order once they are."""
 
     def __init__(
         self,
@@ -121,7 +122,7 @@ class RoutingConnection:
         self.address = address
         self._lane, self._connect_grpc = lane, connect_grpc
         self._by_lane, self._internal = by_lane, internal
-        self._has_lane: bool | None = None  # None: not known
+        self._has_lane: bool | None = None  # None: not known yet
         self._grpc_address: Address | None = address if internal else None
         self._grpc: Connection | None = None
         self._undecided: deque[_Undecided] = deque()
@@ -158,11 +159,13 @@ class RoutingConnection:
         if type(request) in self._by_lane or (carried and self._grpc_address is None):
             return self._lane.call(request, timeout_ms)
         if self._grpc_address is None:
-            return _failed(NotDelivered(f"{self.address} offers no wire for {type(request).__name__}"))
+            return _failed(
+                NotDelivered(f"{self.address} serves {type(request).__name__} neither by the lane nor by gRPC")
+            )
         return self._by_grpc(self._grpc_address).call(request, timeout_ms)
 
     async def _watched(self, call: Awaitable[Any]) -> Any:
-        """Who is taken for a gRPC peer and cannot be reached is asked anew the next time."""
+        """If a peer without a lane cannot be reached by gRPC, the next call finds out its wires anew."""
         try:
             return await call
         except NotDelivered:
@@ -180,7 +183,7 @@ class RoutingConnection:
     def _later(self, request: Any, timeout_ms: int) -> Awaitable[Any]:
         call = _Undecided(request, timeout_ms)
         if len(self._undecided) >= MAX_UNDECIDED_CALLS:
-            return _failed(NotDelivered(f"{self.address}: {MAX_UNDECIDED_CALLS} calls wait for a connection"))
+            return _failed(NotDelivered(f"{self.address}: {MAX_UNDECIDED_CALLS} calls wait for a connection already"))
         self._undecided.append(call)
         if len(self._undecided) == 1:
             self._nursery.start(self._decide(), f"wires of {self.address}")
@@ -195,15 +198,15 @@ class RoutingConnection:
         return await answer
 
     async def _decide(self) -> None:
-        """Knock, then let go on who waits."""
+        """Find out the peer's wires, then route the calls that wait."""
         if self._has_lane is None:
-            knock = await self._lane.knock(ordered=not self._internal)
-            if not knock.reached:
-                self._fail_undecided(knock.reason)
+            negotiated = await self._lane.negotiate(ordered=not self._internal)
+            if not negotiated.reached:
+                self._fail_undecided(negotiated.reason)
                 return
-            self._has_lane = knock.is_lane
+            self._has_lane = negotiated.is_lane
             if not self._internal:
-                self._grpc_address = knock.grpc_address
+                self._grpc_address = negotiated.grpc_address
         while self._undecided:
             call = self._undecided.popleft()
             left_ms = int((call.deadline_s - asyncio.get_running_loop().time()) * 1000)

@@ -1,8 +1,8 @@
-"""How a node shows the cluster's identity on the lane: Kafka's SASL exchange with one mechanism, on internal listeners.
+"""How a node proves its identity on internal listeners of the lane: Kafka's SASL exchange, with one mechanism.
 
-The bytes are those of PLAIN (RFC 4616): authorisation id (none), name, secret, with NUL between them; the name is
-`cluster id/node id/incarnation`. What was shown is judged where every wire judges it (rpc/access), and a caller that
-is not welcome reads why in the answer to its next request.
+The bytes are those of PLAIN (RFC 4616): authorisation id (empty), name, secret, separated by NUL; the name is
+`cluster id/node id/incarnation`. The claim is checked where both wires check it (rpc/access). A caller that is refused
+reads the reason in the response to its next request.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ HANDSHAKE_KEY, AUTHENTICATE_KEY = 17, 36
 SASL_VERSIONS = {HANDSHAKE_KEY: (0, 1), AUTHENTICATE_KEY: (0, 2)}
 MECHANISM = "PLAIN"
 _SCHEMAS = {HANDSHAKE_KEY: "sasl_handshake", AUTHENTICATE_KEY: "sasl_authenticate"}
-_SPOKEN = 1  # by ourselves
+_OUR_VERSION = 1  # of both APIs, in our own requests
 
 
 def read_request(cursor: Cursor, fixed: RequestHeader) -> Values:
-    """Of either API. Raises Malformed."""
+    """A request of either API, after the fixed part of its header. Raises Malformed."""
     shape = request_shape(_SCHEMAS[fixed.api_key], fixed.version)
     read_rest(cursor, fixed, shape.flexible)
     return read_whole(cursor, shape)
 
 
 def answer_handshake(fixed: RequestHeader, mechanism: str, internal: bool) -> Frame:
-    """A client listener has nothing to authenticate."""
+    """On a client listener there is nothing to authenticate: ILLEGAL_SASL_STATE."""
     if not internal:
         code = ErrorCode.ILLEGAL_SASL_STATE
     else:
@@ -57,7 +57,9 @@ def ask_authenticate(correlation_id: int, identity: Identity) -> Frame:
 
 def read_answer(key: int, frame: memoryview) -> Values:
     """Raises Malformed."""
-    return decode_response_values(RequestHeader(key, _SPOKEN, 0), response_shape(_SCHEMAS[key], _SPOKEN), frame)
+    return decode_response_values(
+        RequestHeader(key, _OUR_VERSION, 0), response_shape(_SCHEMAS[key], _OUR_VERSION), frame
+    )
 
 
 def to_bytes(identity: Identity) -> bytes:
@@ -66,7 +68,7 @@ def to_bytes(identity: Identity) -> bytes:
 
 
 def from_bytes(shown: bytes) -> Identity | None:
-    """What a caller claims to be; None: the bytes are no identity."""
+    """The identity that a caller claims; None: the bytes are not an identity."""
     parts = shown.split(b"\0", 2)
     if len(parts) != 3:
         return None
@@ -82,7 +84,7 @@ def from_bytes(shown: bytes) -> Identity | None:
 
 def _ask(key: int, correlation_id: int, values: dict[str, Any]) -> Frame:
     return encode_request_values(
-        RequestHeader(key, _SPOKEN, correlation_id), request_shape(_SCHEMAS[key], _SPOKEN), values
+        RequestHeader(key, _OUR_VERSION, correlation_id), request_shape(_SCHEMAS[key], _OUR_VERSION), values
     )
 
 

@@ -1,10 +1,10 @@
 """Kafka's messages from and to bytes, by the field lists that kio generates from Kafka's own schemas.
 
-A message is a plain dict by kio's field names: of one version, so a field that the version lacks is not in it when
-read, and is ignored when written. Numbers are ints, times milliseconds, uuids 16 bytes, records views of the frame.
+A message is a dict of kio's field names, in one version: a field that the version does not have is missing after
+reading, and is ignored when writing. Numbers are ints, times milliseconds, uuids 16 bytes, records views of the frame.
 
-Why not kio's own reader: it allocates what a count asks for before it looks at the bytes, and a count in the billions
-aborts the process (kio 0.6.5); and its records are copies. Neighbouring fields of fixed width become one `struct`.
+Why not kio's own reader: it allocates as much as a count says before it looks at the bytes, so that a count in the
+billions aborts the process (kio 0.6.5), and it copies records. Adjacent fields of fixed width become one `struct`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Write = Callable[[Parts, Any], None]
 
 
 class Step(NamedTuple):
-    """One field of variable length, or one tagged field. default: what is written where there is no value."""
+    """One field of variable length, or one tagged field. default: written if there is no value."""
 
     name: str
     read: Read
@@ -37,7 +37,7 @@ class Step(NamedTuple):
 
 
 class Run:
-    """Fields of fixed width, one behind the other."""
+    """Adjacent fields of fixed width."""
 
     __slots__ = ("defaults", "letters", "names", "packed")
 
@@ -55,7 +55,7 @@ class Run:
 
 
 class Shape:
-    """One struct of one message of one version."""
+    """One struct of one message, in one version."""
 
     __slots__ = ("flexible", "least_bytes", "name", "steps", "tags")
 
@@ -97,7 +97,7 @@ class Shape:
             self._write_tags(parts, values)
 
     def has(self, name: str) -> bool:
-        """Is there a field of this name, outside of tags?"""
+        """There is a field of this name that is not tagged."""
         return any(name in step.names if isinstance(step, Run) else name == step.name for step in self.steps)
 
     def _add(self, field: Field[Any]) -> None:
@@ -121,10 +121,10 @@ class Shape:
             cursor.position = end - size
             values[step.name] = step.read(cursor)
             if cursor.position != end:
-                raise Malformed(f"tag {tag} of {self.name} has {size} bytes, but its value has not")
+                raise Malformed(f"tag {tag} of {self.name} has {size} bytes, but its value has another size")
 
     def _write_tags(self, parts: Parts, values: Mapping[str, Any]) -> None:
-        present = [(tag, step) for tag, step in self.tags.items() if _is_said(values.get(step.name), step.default)]
+        present = [(tag, step) for tag, step in self.tags.items() if _is_written(values.get(step.name), step.default)]
         write_uvarint(parts.tail, len(present))
         for tag, step in present:
             inner = Parts()
@@ -150,7 +150,7 @@ def _chosen(run: Run, values: Mapping[str, Any]) -> list[Any]:
 
 
 def _step(field: Field[Any], flexible: bool, tagged: bool) -> Step:
-    """tagged: a tagged field is never null: it is there, or it is not."""
+    """tagged: the field is never null, since it is left out instead."""
     element, nullable = _element(field)
     nullable = nullable and not tagged
     if _is_array(field):
@@ -169,8 +169,8 @@ def _step(field: Field[Any], flexible: bool, tagged: bool) -> Step:
     return Step(field.name, read, write, default, lengths.least_bytes)
 
 
-def _is_said(value: Any, default: Any) -> bool:
-    """A tagged field that is as it would be without it is left out."""
+def _is_written(value: Any, default: Any) -> bool:
+    """A tagged field with its default value is left out."""
     return value is not None and value != default and not (default == () and len(value) == 0)
 
 
@@ -188,7 +188,7 @@ def _single(field: Field[Any], letter: str) -> Step:
 
 
 def _struct(name: str, shape: Shape, nullable: bool) -> Step:
-    """A nullable struct has a byte before it: -1 null, 1 present (KIP-893)."""
+    """A nullable struct begins with one byte: -1 null, 1 present (KIP-893)."""
     if not nullable:
         return Step(name, shape.read, shape.write, {}, shape.least_bytes)
 
@@ -258,9 +258,9 @@ def _numbers(letter: str, lengths: Lengths, nullable: bool) -> tuple[Read, Write
 
 
 def _null(nullable: bool) -> Any:
-    """None, where null is allowed."""
+    """None if the array may be null. Raises Malformed."""
     if not nullable:
-        raise Malformed("a null array, where one has to be")
+        raise Malformed("a null array, in a field that must have one")
 
 
 def _is_array(field: Field[Any]) -> bool:

@@ -1,12 +1,13 @@
-"""Handing a frame to the socket: one system call where the socket takes it, and no copy.
+"""Giving a frame to the socket: one system call and no copy, if the socket takes all of it.
 
-asyncio joins the buffers of `writelines` before Python 3.12, which copies every answer with records once. So the first
-try is ours, while the transport holds nothing back; what the socket does not take is the transport's.
+Before Python 3.12 asyncio joins the buffers of `writelines`, which copies every answer with records. So if the
+transport holds nothing back, this module writes to the socket itself first; the transport gets what the socket did not
+take.
 
-It holds buffers as they are since 3.12: one unread byte of a view kept the frame beneath it, with all that others had
-sent in it, and a connection is charged for the byte alone. And it adds up their sizes at each write: the 20,000 of one
-large answer, handed over one by one, would have held the loop for seconds. So what has to wait is copied, in pieces
-(3.11 does that by itself): a reader that is slow holds what it is charged for, and one piece.
+Since 3.12 the transport keeps the buffers as they are. One unsent byte of a view would then keep the whole frame below
+it alive, though the connection is charged for the one byte. And the transport sums up the sizes of its buffers at each
+write: the 20,000 buffers of a large answer, given one by one, would block the loop for seconds. So what has to wait is
+copied in pieces (3.11 copies by itself): a slow reader holds what it is charged for, and one piece.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PIECE_BYTES = 64 * 1024
 
 
 def send(transport: asyncio.Transport, frame: Frame) -> None:
-    """A transport that is closing drops it, as asyncio does. One without a socket gets the frame in one piece."""
+    """A closing transport drops the frame, as asyncio does. One without a socket gets it by `writelines`."""
     socket = transport.get_extra_info("socket")
     if socket is None:
         transport.writelines(frame)
@@ -36,7 +37,7 @@ def send(transport: asyncio.Transport, frame: Frame) -> None:
 
 
 def copied(frame: Frame) -> Iterator[bytearray]:
-    """The same bytes in pieces of PIECE_BYTES, the last of them less, that are nobody else's."""
+    """Copies of the bytes, in pieces of PIECE_BYTES; the last one may be smaller."""
     piece = bytearray()
     for buffer in frame:
         view = memoryview(buffer)
@@ -52,7 +53,7 @@ def copied(frame: Frame) -> Iterator[bytearray]:
 
 
 def _write_now(descriptor: int, frame: Frame) -> int:
-    """Bytes that the socket took. An error is left for the transport to meet: it tells the protocol."""
+    """How many bytes the socket took. An error counts as 0: the transport meets it too, and tells the protocol."""
     try:
         return os.writev(descriptor, frame[:_IOV_MAX])
     except OSError:

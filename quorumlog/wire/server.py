@@ -1,4 +1,4 @@
-"""The serving side of the lane: one listener, its connections, and the sweep that ends silent ones."""
+"""The serving side of the lane: one listener, its connections, and the sweep that closes idle and stalled ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BACKLOG = 512
 class Serving:
     """What the connections of one listener share.
 
-    serves: types of requests that have a handler; None: all. grpc_address: where this node serves the rest, if it does.
+    serves: types of requests that have a handler; None: all. grpc_address: where this node serves the other APIs.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Serving:
         self.closed = False
 
     def admit(self, connection: ServedConnection) -> bool:
-        """False: there are too many."""
+        """False: there are too many connections."""
         if len(self._connections) >= self.limits.max_connections:
             return False
         self._connections[connection] = None
@@ -59,13 +59,13 @@ class Serving:
         self._connections.pop(connection, None)
 
     def cut_all(self) -> None:
-        """For good: one that was accepted and is not known yet is cut when it is."""
+        """The listener closes. A connection that is being accepted is cut when it is made."""
         self.closed = True
         for connection in list(self._connections):
             connection.cut()
 
     async def sweep(self) -> None:
-        """End connections that nobody has used for long, and peers that leave their answers lying."""
+        """Close connections that were idle for too long, and those whose peers take no answers."""
         shortest_ms = min(self.limits.max_idle_ms, self.limits.max_stalled_ms)
         while True:
             await asyncio.sleep(min(_SWEEP_MAX_S, shortest_ms / 1000 / _SWEEPS_PER_LIMIT))
@@ -96,7 +96,7 @@ class WireServer:
 
 
 async def serve(serving: Serving) -> WireServer:
-    """Listen where the dispatch says. Raises AddressInUse, or OSError for any other reason."""
+    """Listen at the address of the dispatch's listener. Raises AddressInUse, or OSError for any other reason."""
     listener = serving.dispatch.listener
     try:
         server = await serving.loop.create_server(

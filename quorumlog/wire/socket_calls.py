@@ -1,7 +1,8 @@
-"""One socket of the calling side: opened, introduced (versions, identity), then requests out and answers in, in order.
+"""One socket of the calling side: it is opened, introduces itself (versions, identity), then sends requests and
+receives their responses in order.
 
-Shell. Until the introduction is over calls wait; after that a call is written before it first suspends. The socket
-breaks as a whole: what was sent has an unknown outcome then, what was not is not delivered.
+Shell. Calls wait until the introduction is over; after that a call is written before it first suspends. When the socket
+breaks, calls that were sent have an unknown outcome, and all others were not delivered.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import cast
 from quorumlog.rpc.transport import Address, Identity, NotDelivered, OutcomeUnknown
 from quorumlog.wire import sasl, versions
 from quorumlog.wire.apis import BY_REQUEST
-from quorumlog.wire.codec import Asked, Frame, decode_response, encode_request
+from quorumlog.wire.codec import Frame, WireRequest, decode_response, encode_request
 from quorumlog.wire.framing import FrameReader
 from quorumlog.wire.header import RequestHeader
 from quorumlog.wire.limits import WireLimits
@@ -24,7 +25,7 @@ from quorumlog.wire.parts import LENGTH_BYTES
 from quorumlog.wire.pending import PendingCall
 from quorumlog.wire.sending import send
 
-_INTRODUCTION_ID = 0  # correlation ids of calls begin above
+_INTRODUCTION_ID = 0  # correlation id; those of calls begin at 1
 _MAX_ID = 2**31 - 1
 
 
@@ -38,7 +39,10 @@ class Caller:
 
 
 class SocketCalls(asyncio.BufferedProtocol):
-    """on_end: called once, with whether it had been ready. `run` has to be started once."""
+    """The owner starts `run` once. on_end: called once, with whether the socket was ready for calls.
+
+    reached: a peer accepted the connection, and then answered or closed it. introduced: set when `ready` or `ended`.
+    """
 
     def __init__(
         self, caller: Caller, limits: WireLimits, scratch: memoryview, on_end: Callable[[SocketCalls, bool], None]
@@ -50,30 +54,30 @@ class SocketCalls(asyncio.BufferedProtocol):
         self._waiting: deque[PendingCall] = deque()
         self._introduction: asyncio.Future[memoryview] | None = None
         self._next_id = _INTRODUCTION_ID
-        self._full = False  # the transport holds enough
+        self._full = False  # the transport takes no more now
         self.ready = self.ended = False
-        self.reached = False  # somebody accepted, and did not keep silent
+        self.reached = False
         self.end_reason = ""
-        self.introduced = asyncio.Event()  # or ended
+        self.introduced = asyncio.Event()
         self.versions: versions.Versions = {}
         self.grpc_address: Address | None = None
 
     def __len__(self) -> int:
-        """Calls that have not ended, and answers that are still to come."""
+        """Calls that were not sent yet, and calls that wait for their responses."""
         return len(self._unsent) + len(self._waiting)
 
     def add(self, call: PendingCall) -> None:
-        """Take the call in behind all that were added before, and send it if that can be done now."""
+        """Queue the call behind those that were added before, and send it if that is possible now."""
         if self.ended:
             call.fail_by("the connection is closed")
         elif len(self._unsent) >= self._limits.max_unsent_calls:
-            call.fail_by(f"{len(self._unsent)} calls wait to be sent")
+            call.fail_by(f"{len(self._unsent)} calls wait to be sent already")
         else:
             self._unsent.append(call)
             self._send()
 
     async def run(self) -> None:
-        """Open the socket and introduce ourselves. What goes wrong ends it; a call may wait no longer than its time."""
+        """Open the socket and introduce this node. Any failure ends the socket; its calls keep their own deadlines."""
         loop = asyncio.get_running_loop()
         address = self._caller.address
         try:
@@ -89,7 +93,7 @@ class SocketCalls(asyncio.BufferedProtocol):
             self.end(f"no connection to {address}: {error.strerror or error}")
 
     def end(self, reason: str) -> None:
-        """Idempotent. Every call that has not ended fails."""
+        """Fail every call that has not ended, and close the socket. May be called again."""
         if self.ended:
             return
         self.ended, self.end_reason = True, reason
@@ -122,13 +126,13 @@ class SocketCalls(asyncio.BufferedProtocol):
         try:
             self._reader.received(nbytes)
         except Malformed as error:
-            self._distrust(str(error))
+            self._protocol_error(str(error))
 
     def eof_received(self) -> bool:
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.reached = self.reached or not self.ended  # and hung up: perhaps it speaks something else
+        self.reached = self.reached or not self.ended  # it hung up; it may speak another protocol
         self.end("the peer closed the connection" if exc is None else f"the connection broke: {exc}")
 
     def pause_writing(self) -> None:
@@ -141,7 +145,7 @@ class SocketCalls(asyncio.BufferedProtocol):
     # --- introduction
 
     async def _introduce(self) -> None:
-        """Raises Malformed where the peer answers what no lane answers."""
+        """Raises Malformed if the peer's answers are not those of a lane."""
         self.versions, self.grpc_address = versions.read_answer(
             await self._exchange(versions.ask(_INTRODUCTION_ID, self._caller.client_id))
         )
@@ -149,7 +153,7 @@ class SocketCalls(asyncio.BufferedProtocol):
         if identity is not None and sasl.HANDSHAKE_KEY in self.versions:
             sasl.read_answer(sasl.HANDSHAKE_KEY, await self._exchange(sasl.ask_handshake(_INTRODUCTION_ID)))
             shown = await self._exchange(sasl.ask_authenticate(_INTRODUCTION_ID, identity))
-            sasl.read_answer(sasl.AUTHENTICATE_KEY, shown)  # whether it is believed, the next answer tells
+            sasl.read_answer(sasl.AUTHENTICATE_KEY, shown)  # a refusal comes with the next response
         if not self.ended:
             self.ready = self.reached = True
             self.introduced.set()
@@ -171,7 +175,7 @@ class SocketCalls(asyncio.BufferedProtocol):
     def _send(self) -> None:
         while self._unsent and self.ready and not self._full and not self.ended:
             call = self._unsent.popleft()
-            if not call.result.done():  # else its time is up, or its caller has left
+            if not call.result.done():  # else it has timed out, or was cancelled
                 self._send_one(call)
 
     def _send_one(self, call: PendingCall) -> None:
@@ -179,20 +183,22 @@ class SocketCalls(asyncio.BufferedProtocol):
         oldest, newest = self.versions.get(api.key, (0, -1))
         version = api.version_for(call.request, min(api.newest, newest))
         if version < max(api.oldest, oldest):
-            call.fail(NotDelivered(f"{self._caller.address} does not offer {api.method.name} by this wire"))
+            text = f"{self._caller.address} serves no version of {api.method.name} by the lane that is known here"
+            call.fail(NotDelivered(text))
             return
         header = RequestHeader(api.key, version, self._new_id(), self._caller.client_id)
         try:
             frame = encode_request(api, header, call.request)
-        except Exception as mistake:  # the caller's, who is told; this socket serves others, too
+        except Exception as mistake:  # of the caller, who gets it; other callers' calls go on
             call.fail(mistake)
             return
         size_bytes = sum(map(len, frame)) - LENGTH_BYTES
         if size_bytes > self._limits.max_frame_bytes:
-            call.fail(NotDelivered(f"{api.method.name}: {size_bytes} bytes are more than a message may have"))
+            text = f"{api.method.name}: {size_bytes} bytes; a message may have {self._limits.max_frame_bytes}"
+            call.fail(NotDelivered(text))
             return
         call.sent, call.correlation_id = True, header.correlation_id
-        call.asked = Asked(api, header, call.request)
+        call.wire_request = WireRequest(api, header, call.request)
         assert self._transport is not None
         if call.answered:
             self._waiting.append(call)
@@ -207,28 +213,28 @@ class SocketCalls(asyncio.BufferedProtocol):
     def _on_frame(self, frame: memoryview) -> None:
         if not self.ready:
             if self._introduction is None or self._introduction.done():
-                self._distrust("it answered what nobody asked")
+                self._protocol_error("it sent a response without a request")
             else:
                 self._introduction.set_result(frame)
             return
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
         if not self._waiting:
-            self._distrust("it answered what nobody asked")
+            self._protocol_error("it sent a response without a request")
             return
         call = self._waiting.popleft()
         if correlation_id != call.correlation_id:
-            call.fail(OutcomeUnknown(f"the answer is to call {correlation_id}"))
-            self._distrust("its answers are out of order")
+            call.fail(OutcomeUnknown(f"the response is to call {correlation_id}, not {call.correlation_id}"))
+            self._protocol_error("its responses are out of order")
             return
         if call.result.done():
-            return  # nobody waits for it any more
-        assert call.asked is not None
+            return  # it has timed out, or was cancelled
+        assert call.wire_request is not None
         try:
-            call.succeed(decode_response(call.asked, frame))
+            call.succeed(decode_response(call.wire_request, frame))
         except Malformed as error:
-            call.fail(OutcomeUnknown(f"the answer cannot be read: {error}"))
+            call.fail(OutcomeUnknown(f"the response cannot be read: {error}"))
 
-    def _distrust(self, reason: str) -> None:
+    def _protocol_error(self, reason: str) -> None:
         introduction = self._introduction
         if introduction is not None and not introduction.done():
             introduction.set_exception(Malformed(reason))

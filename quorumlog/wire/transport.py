@@ -23,10 +23,10 @@ def log_crash(name: str, error: BaseException) -> None:
 
 
 class WireTransport:
-    """identity: this node's; a client has none. Used on one loop.
+    """Used on one loop. identity: this node's; a client has none.
 
-    serves: types of requests that have a handler; None: all. grpc_address: of the listener, by its being internal or
-    not, where this node serves by gRPC; told to callers of our own.
+    serves: types of requests that have a handler; None: all. grpc_address: where this node serves gRPC to internal
+    (True) or to client callers; announced to quorumlog's own callers.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class WireTransport:
         return await serve(serving)
 
     async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
-        """The lane can prove that nobody listens; who listens, it cannot ask."""
+        """The lane can prove that no process listens, but it cannot ask a listening process which node it is."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 refused = await try_connect(address)
         except TimeoutError:
             return NoProof(f"no connection within {timeout_ms} ms")
-        return refused if refused is not None else NoProof("somebody listens; the lane does not say who")
+        return refused if refused is not None else NoProof("a process listens; the lane cannot tell which node it is")

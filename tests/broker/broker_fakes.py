@@ -11,9 +11,10 @@ from typing import Any, cast
 
 from broker.api.producer_ids import ProducerIds
 from broker.api.services import HandlerLimits, Services
-from broker.fetch.fetch_path import FetchPath, FetchTarget
+from broker.fetch.context import FetchContext
+from broker.fetch.fetch_path import FetchParams, FetchPath
 from broker.fetch.offset_queries import OffsetQueries
-from broker.fetch.sessions import FetchSessions, FetchTurn
+from broker.fetch.sessions import FetchSessions
 from broker.lifecycle.controller_channel import ControllerChannel
 from broker.produce.delete_records import DeletePath
 from broker.produce.produce_path import AppendResult, ProducePath
@@ -30,10 +31,10 @@ from quorumlog.messages.fetch import (
     EpochPartitionResult,
     FetchPartitionResponse,
     ListOffsetsPartitionResponse,
-    ReplicaState,
 )
 from quorumlog.messages.metadata_records import PartitionRecord, RegisterBrokerRecord, TopicRecord
 from quorumlog.rpc.transport import Address, Identity, Listener
+from storage.isolation import Isolation
 
 CLIENT = Listener(name="CLIENT", address=Address("127.0.0.1", 9092), internal=False)
 OUTSIDE = Listener(name="OUTSIDE", address=Address("127.0.0.1", 9192), internal=False)
@@ -150,7 +151,7 @@ class FakeReplicas:
     appended: list[Appended] = field(default_factory=list)
     refuse: dict[int, ApiError] = field(default_factory=dict)
     fail: dict[int, ApiError] = field(default_factory=dict)
-    fetched: list[dict[str, Any]] = field(default_factory=list)
+    fetched: list[FetchParams] = field(default_factory=list)
     deleted: list[tuple[Any, int, int, int]] = field(default_factory=list)
 
     def append(
@@ -168,32 +169,17 @@ class FakeReplicas:
         return AppendResult(base_offset=100 + position, log_start_offset=0)
 
     async def fetch(
-        self,
-        targets: Sequence[FetchTarget],
-        *,
-        replica: ReplicaState | None,
-        max_wait_ms: int,
-        min_bytes: int,
-        max_bytes: int,
-        ended: object = None,
-    ) -> list[FetchPartitionResponse]:
-        self.fetched.append({"replica": replica, "max_wait_ms": max_wait_ms, "max_bytes": max_bytes})
-        return [
-            FetchPartitionResponse(index=target.partition.index, records=f"{target.topic!r}".encode())
-            for target in targets
-        ]
-
-    async def fetch_changed(
-        self, turn: FetchTurn, *, max_wait_ms: int, min_bytes: int, max_bytes: int
+        self, context: FetchContext, params: FetchParams
     ) -> tuple[list[FetchPartitionResponse], list[bool]]:
-        targets = [FetchTarget(topic, partition) for topic, partition in turn.wanted]
-        answers = await self.fetch(
-            targets, replica=turn.replica, max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=max_bytes
-        )
-        return answers, [True] * len(answers)
+        self.fetched.append(params)
+        responses = [
+            FetchPartitionResponse(index=target.partition.index, records=f"{target.topic!r}".encode())
+            for target in context.targets
+        ]
+        return responses, [True] * len(responses)
 
     async def list_offset(
-        self, topic: Any, index: int, timestamp_ms: int, *, current_leader_epoch: int = -1, replica_id: int = -1
+        self, topic: Any, index: int, timestamp_ms: int, *, current_leader_epoch: int, isolation: Isolation
     ) -> ListOffsetsPartitionResponse:
         return ListOffsetsPartitionResponse(index=index, offset=index * 10)
 

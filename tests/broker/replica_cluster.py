@@ -11,8 +11,10 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from broker.data_plane import DataPlane
-from broker.fetch.fetch_path import FetchTarget
+from broker.fetch.context import FetchContext
+from broker.fetch.fetch_path import FetchParams
 from broker.fetch.sessions import FetchSessions
+from broker.fetch.targets import FetchTarget
 from broker.logdirs.log_directory import LogDirectory
 from broker.partition.key import PartitionKey
 from broker.replicas.config import ReplicationConfig
@@ -169,24 +171,20 @@ class Node:
         """As the handler of Fetch does it; every offset that acknowledges is checked, also those of the session."""
         clock = SimClock(self.cluster.scheduler)
         try:
-            turn = self.sessions.begin(request, clock.now_ms())
-            targets = [FetchTarget(topic, partition) for topic, partition in turn.wanted]
+            context = self.sessions.begin(request, clock.now_ms())
             self.requests.append(sum(len(topic.partitions) for topic in request.topics))
             if request.replica is not None:
-                for target in targets:
+                for target in context.targets:
                     self.cluster.check_acknowledgement(request.replica.replica_id, target)
-            limits = {name: getattr(request, name) for name in ("max_wait_ms", "min_bytes", "max_bytes")}
-            behind = None
-            if turn.incremental is not None:
-                answers, behind = await self.fetch_path.fetch_changed(turn, **limits)
-            else:
-                answers = await self.fetch_path.fetch(targets, replica=request.replica, ended=turn.ended, **limits)
-            session_id, told = self.sessions.end(turn, answers, clock.now_ms(), behind)
+            params = FetchParams(request.max_wait_ms, request.min_bytes, request.max_bytes)
+            responses, has_more = await self.fetch_path.fetch(context, params)
+            session_id, sent = self.sessions.end(context, responses, has_more, clock.now_ms())
+            self.sessions.check_invariants()
         except ApiError as error:
             return FetchResponse(error_code=error.code)
         topics = tuple(
             FetchTopicResponse(topic_id=topic, partitions=(answer,))
-            for topic, answer in told
+            for topic, answer in sent
             if isinstance(topic, bytes)
         )
         return FetchResponse(topics=topics, session_id=session_id)
@@ -399,9 +397,10 @@ class ReplicaCluster:
             current_leader_epoch=options.pop("current_leader_epoch", -1),
         )
         target = FetchTarget(options.pop("topic", TOPIC_ID), partition)
-        wanted = {"replica": None, "max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **options}
-        answers = node.run(node.fetch_path.fetch([target], **wanted))
-        return answers[0]
+        context = FetchContext((target,), options.pop("replica", None))
+        params = FetchParams(**{"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **options})
+        responses, _ = node.run(node.fetch_path.fetch(context, params))
+        return responses[0]
 
     def wait_led(self, node_id: NodeId, index: int = 0) -> None:
         """Until the node has taken up the leadership that the image gives it."""

@@ -1,4 +1,4 @@
-"""The command's door: quick help, errors in the form asked for, exit codes."""
+"""The command line's entry: quick help, errors in the requested format, exit codes."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ HEAVY = (
 
 @pytest.fixture(autouse=True)
 def _own_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the person who runs the tests."""
+    """Keeps out the configuration of the person who runs the tests."""
     monkeypatch.setenv("QUORUMLOG_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
 
 
 def test_help_loads_nothing_heavy() -> None:
-    """The time is printed, not judged: a busy machine is no finding."""
+    """The time is printed but not checked, because a busy machine is not an error."""
     program = (
         "import sys\nfrom cli.main import main\ncode = main(['--help'])\n"
         f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)\nsys.exit(code)"
@@ -66,7 +66,7 @@ OF_A_NODE = ("grpc", "google.protobuf", "kio", "asyncio", "broker", "quorum", "c
     ],
     ids=lambda arguments: " ".join(arguments[:3]),
 )
-def test_what_touches_files_only_loads_nothing_of_a_node(arguments: list[str], tmp_path: Path) -> None:
+def test_commands_on_files_load_no_part_of_a_node(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "server.properties").write_text(
         "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:9093\n"
         "listeners=CLIENT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093\nlog.dirs=data\n"
@@ -82,7 +82,7 @@ def test_what_touches_files_only_loads_nothing_of_a_node(arguments: list[str], t
 
 
 def test_no_command_loads_a_test_library() -> None:
-    """kio would, once a client speaks to a node: 0.15 s of each command on a developer's machine."""
+    """Otherwise kio would load hypothesis once a client talks to a node: 0.15 s per command on one machine."""
     program = (
         "import sys\nsys.argv = ['quorumlog', '--version']\nfrom cli.main import main\nassert main() == 0\n"
         "from quorumlog.wire.apis import load_newest\nload_newest()\nprint(sys.modules['hypothesis'])"
@@ -92,7 +92,7 @@ def test_no_command_loads_a_test_library() -> None:
 
 
 def test_up_loads_no_client() -> None:
-    """It starts processes and asks them how they are; half a second of imports later would be no sooner."""
+    """It starts processes and asks for their state; importing a client would add half a second."""
     program = f"import sys, cli.commands.up\nprint([name for name in {OF_A_NODE} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
@@ -122,7 +122,7 @@ EXITS = [
     ("not authorised", RequestFailed(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ""), Exit.NOT_AUTHORISED),
     ("too few replicas", RequestFailed(ErrorCode.NOT_ENOUGH_REPLICAS, ""), Exit.UNHEALTHY),
     ("an api error", ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, ""), Exit.USAGE),
-    ("a code nobody listed", RequestFailed(ErrorCode.UNKNOWN_SERVER_ERROR, ""), Exit.FAILED),
+    ("an unlisted code", RequestFailed(ErrorCode.UNKNOWN_SERVER_ERROR, ""), Exit.FAILED),
     ("unavailable", Unavailable("x"), Exit.UNREACHABLE),
     ("reached, but silent", caused(Unavailable("x"), OutcomeUnknown("y")), Exit.TIMED_OUT),
     ("not delivered", NotDelivered("x"), Exit.UNREACHABLE),
@@ -174,12 +174,12 @@ def test_an_error_is_one_json_object_on_stderr(
     assert error["message"]
 
 
-def test_an_error_for_people_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_for_people_names_the_remedy(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topic", "list", "-b", "127.0.0.1:1"]) == Exit.UNREACHABLE
     assert "quorumlog up" in capsys.readouterr().err
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     command = f"{sys.executable} -m cli.main storage random-uuid | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout.strip(), done.stderr) == ("0", "")

@@ -1,4 +1,4 @@
-"""`config set`: a value, or words put into a list and taken out of it."""
+"""`config set`: a value, or words added to and removed from a list."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CASES: list[tuple[str, str, ConfigChange]] = [
     ("k+=v", "k", Append("v")),
     ("k -= v,w", "k", Subtract("v,w")),
     ("k=a+=b", "k", "a+=b"),
-    ("k+-=v", "k+", Subtract("v")),  # no setting has such a name: the controller says so
+    ("k+-=v", "k+", Subtract("v")),  # no setting has this name; the controller refuses it
 ]
 
 
 @pytest.mark.parametrize(("text", "key", "change"), CASES, ids=[text for text, _, _ in CASES])
-def test_what_is_asked_of_a_setting(text: str, key: str, change: ConfigChange) -> None:
+def test_the_change_of_a_setting(text: str, key: str, change: ConfigChange) -> None:
     assert _changes(keys_and_values([text])) == {key: change}
 
 

@@ -49,7 +49,7 @@ def layout_in(root: Path, count: int = 3) -> Layout:
 # --- files ---
 
 
-def test_the_marker_says_all(tmp_path: Path) -> None:
+def test_the_marker_holds_the_whole_layout(tmp_path: Path) -> None:
     layout = layout_in(tmp_path)
     layout.write_marker()
     assert read_layout(tmp_path) == layout
@@ -78,12 +78,12 @@ def test_a_half_made_root_is_never_formatted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a,b", "a\\b"])
-def test_a_root_that_a_properties_file_cannot_name_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_root_that_a_properties_file_cannot_hold_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(LayoutError, match="cannot be a data directory"):
         check_unused(tmp_path / name)
 
 
-def test_a_lost_directory_is_never_formatted_anew(tmp_path: Path) -> None:
+def test_a_lost_directory_is_never_formatted_again(tmp_path: Path) -> None:
     layout = layout_in(tmp_path)
     for node in layout.nodes[:2]:
         node.data.mkdir(parents=True)
@@ -110,7 +110,7 @@ def test_a_failed_format_leaves_nothing(tmp_path: Path, format_: Callable[[Layou
 def test_a_new_cluster_is_formatted_with_one_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: Callable[[Layout], None] | None
 ) -> None:
-    monkeypatch.setenv("QUORUMLOG_LOG_DIRS", str(tmp_path / "elsewhere"))  # would be every node's
+    monkeypatch.setenv("QUORUMLOG_LOG_DIRS", str(tmp_path / "elsewhere"))  # would apply to every node
     picker = PortPicker()
     try:
         layout = LocalNodes.create(tmp_path / "c", 2, {}, picker, format_).layout
@@ -124,7 +124,7 @@ def test_a_new_cluster_is_formatted_with_one_secret(
     assert [line for meta in metas for line in meta if line.startswith("node.id")] == ["node.id=1", "node.id=2"]
 
 
-def test_a_created_cluster_has_its_decisions(tmp_path: Path) -> None:
+def test_a_created_cluster_has_the_decided_defaults(tmp_path: Path) -> None:
     """DESIGN 12: three replicas, two in sync, auto-creation, a session of 3 s, loopback only."""
     nodes = layout_in(tmp_path).nodes
     config = load("server.properties", properties_of(nodes[0], nodes, {"num.partitions": "4"}), {})
@@ -161,7 +161,7 @@ def test_storage_format_shares_one_secret(tmp_path: Path, capsys: pytest.Capture
     assert main([*arguments, "--ignore-formatted"]) == Exit.DONE
 
 
-# --- finding it ---
+# --- finding a cluster ---
 
 
 def test_a_cluster_is_found_from_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_two_pickers_never_pick_the_same() -> None:
         second.close()
 
 
-def test_a_port_in_use_is_passed_over() -> None:
+def test_a_port_in_use_is_skipped() -> None:
     picker = PortPicker()
     try:
         (ports,) = picker.pick(1)
@@ -218,15 +218,15 @@ def test_a_node_whose_port_was_taken_is_not_started(tmp_path: Path) -> None:
 # --- processes ---
 
 
-def test_a_process_is_told_from_a_later_one_with_its_pid(tmp_path: Path) -> None:
+def test_a_process_differs_from_a_later_one_with_its_pid(tmp_path: Path) -> None:
     child, process = start([sys.executable, "-c", "input()"], tmp_path / "log", dict(os.environ))
-    child.wait()  # no standard input: it ends by itself
+    child.wait()  # no standard input: it ends itself
     assert not process.alive
     itself = ProcessId(os.getpid(), "some other time")
     assert not itself.alive and not itself.send(signal.SIGKILL)
 
 
-def test_pause_and_end_are_seen(tmp_path: Path) -> None:
+def test_pause_and_end_are_detected(tmp_path: Path) -> None:
     child, process = start([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path / "log", dict(os.environ))
     try:
         write_pid_file(tmp_path / "pid", process)
@@ -243,12 +243,12 @@ def test_pause_and_end_are_seen(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "1", "{}", '{"pid": "x", "started": ""}'])
-def test_a_pid_file_that_says_nothing_is_no_process(tmp_path: Path, content: str) -> None:
+def test_an_invalid_pid_file_means_no_process(tmp_path: Path, content: str) -> None:
     (tmp_path / "pid").write_text(content)
     assert read_pid_file(tmp_path / "pid") is None
 
 
-def test_a_wait_says_what_it_waited_for() -> None:
+def test_a_failed_wait_names_its_condition() -> None:
     with pytest.raises(TimedOut, match=r"waited 0 s for rain; the sky is blue"):
         wait_until(lambda: False, 0, "rain", lambda: "the sky is blue")
 
@@ -265,7 +265,7 @@ def test_log_lines_for_people() -> None:
     assert parse_line(2, "READY {}").render() == "2 |                      READY {}"
 
 
-def test_a_follower_gives_whole_lines_once(tmp_path: Path) -> None:
+def test_a_follower_returns_each_complete_line_once(tmp_path: Path) -> None:
     path = tmp_path / "node.log"
     follower = LogFollower(1, path, from_end=False)
     assert list(follower.read_new()) == []
@@ -284,7 +284,7 @@ def test_the_plugin_is_found_and_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_row_is_held_for_as_long_as_a_process_that_inherited_it_lives(tmp_path: Path) -> None:
+def test_a_row_of_ports_is_held_while_an_inheriting_process_lives(tmp_path: Path) -> None:
     first, second, third = PortPicker(), PortPicker(), PortPicker()
     try:
         (ports,) = first.pick(1)
@@ -304,7 +304,7 @@ def test_a_row_is_held_for_as_long_as_a_process_that_inherited_it_lives(tmp_path
 # --- up ---
 
 
-def test_nodes_that_know_no_leader_do_not_outlive_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_without_a_leader_are_stopped_when_up_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = LocalNodes(layout_in(tmp_path), PortPicker())
     stopped: list[list[int]] = []
 

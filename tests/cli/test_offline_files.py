@@ -1,4 +1,4 @@
-"""Reading segments, indexes and the metadata log from files: what is there, what is damaged, and exit code 4."""
+"""Reading segments, indexes and the metadata log from files: their content, their damage, and exit code 4."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_dump_prints_kafkas_lines(segment: Path, capsys: pytest.CaptureFixture[s
     assert printed[-1].endswith(r"payload: c\xff")
 
 
-def test_dump_as_json_is_a_line_each(segment: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dump_as_json_prints_one_line_each(segment: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["log", "dump", str(segment), "--print-data-log", "-o", "json"]) == Exit.DONE
     documents = lines(capsys)
     assert [document["kind"] for document in documents] == ["batch", "record", "record", "batch", "record"]
@@ -96,7 +96,7 @@ def test_a_batch_with_a_wrong_checksum_does_not_hide_the_next(segment: Path) -> 
     assert [found.crc_ok for found in read_batches(segment) if isinstance(found, FoundBatch)] == [False, True]
 
 
-def test_every_cut_is_found_where_it_is(segment: Path) -> None:
+def test_every_truncation_is_found_at_its_position(segment: Path) -> None:
     whole = segment.read_bytes()
     for size in range(len(whole)):
         segment.write_bytes(whole[:size])
@@ -115,7 +115,7 @@ def test_an_index_is_checked_against_its_log(segment: Path, capsys: pytest.Captu
     assert main(["log", "dump", str(path)]) == Exit.DONE
     assert f"offset: 2 position: {len(FIRST)}" in capsys.readouterr().out
     segment.write_bytes(SECOND)
-    assert [entry.problem for entry in read_index(path)] == ["no batch begins there"]
+    assert [entry.problem for entry in read_index(path)] == ["no batch begins at that position"]
     assert main(["log", "dump", str(path), "--index-sanity-check"]) == Exit.DATA_INVALID
 
 
@@ -158,7 +158,7 @@ def test_a_record_of_newer_software_is_named_by_the_dump_and_ends_the_image(
     assert exit_code(UnsupportedMetadata("a", "b")) == Exit.PRECONDITION
 
 
-def test_a_torn_end_of_the_metadata_log_was_not_there_yet(metadata_log: Path) -> None:
+def test_a_torn_batch_at_the_end_of_the_metadata_log_is_ignored(metadata_log: Path) -> None:
     path = metadata_log / f"{0:020d}.log"
     path.write_bytes(path.read_bytes()[:-1])
     assert read_image(metadata_log).offset == 1

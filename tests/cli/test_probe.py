@@ -1,4 +1,4 @@
-"""What a local node is taken for, by what its admin port answers."""
+"""The readiness of a local node, by the answers of its admin port."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from quorumlog.testing.probe import Readiness, ask_ready
 NODE = {"node_id": 1, "pid": 77, "leader_id": 2, "leader_epoch": 5}
 CASES = [
     ("ready", 200, "ready", json.dumps(NODE), Readiness(True, "ready", 2, 5)),
-    ("does not say who leads", 200, "ready", '{"pid": 77}', Readiness(True, "ready", -1, -1)),
+    ("names no leader", 200, "ready", '{"pid": 77}', Readiness(True, "ready", -1, -1)),
     ("not ready", 503, "fenced", json.dumps(NODE), Readiness(False, "fenced")),
     ("another process", 200, "ready", '{"pid": 78}', Readiness(False, "belongs to another process (78)")),
-    ("no node of ours", 200, "ready", "<html>", Readiness(False, "belongs to another process (None)")),
+    ("not a node", 200, "ready", "<html>", Readiness(False, "belongs to another process (None)")),
     ("no object", 200, "ready", "[]", Readiness(False, "belongs to another process (None)")),
 ]
 
@@ -55,7 +55,7 @@ def test_readiness(status: int, ready: str, node: str, want: Readiness) -> None:
     assert want.reason in found.reason
 
 
-def test_a_port_that_nobody_has_is_not_ready() -> None:
+def test_an_unused_port_is_not_ready() -> None:
     with admin_port(200, "ready", "{}") as port:
         pass
     assert not ask_ready(port, 77).ready

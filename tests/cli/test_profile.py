@@ -1,4 +1,4 @@
-"""Which cluster a command talks to: the order of precedence as a table, and files that keep their comments."""
+"""Which cluster a command uses: the order of precedence as a table, and files that keep their comments."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def test_servers_from_a_flag_are_not_the_profiles_local_cluster() -> None:
     assert resolve(Asked(bootstrap_servers="f:1"), {}, NONE, user).data_dir is None
 
 
-def test_the_origin_is_told() -> None:
+def test_the_origin_is_reported() -> None:
     assert resolve(Asked(), {}, NONE, USER).origin == "profile 'home'"
     assert resolve(Asked(bootstrap_servers="f:1"), {}, NONE, USER).origin == "--bootstrap-servers"
 
 
-def test_a_profile_that_is_not_there_names_those_that_are() -> None:
+def test_an_unknown_profile_error_lists_the_known_ones() -> None:
     with pytest.raises(CliError, match="home, other, proj") as caught:
         resolve(Asked(profile="x"), {}, PROJECT, USER)
     assert caught.value.code is Exit.NOT_FOUND
@@ -62,7 +62,7 @@ def test_options_take_kafkas_names() -> None:
 
 
 @pytest.mark.parametrize("text", ["profiles = 3", "[profiles]\nlocal = 1", "current ="])
-def test_a_file_that_cannot_be_meant_is_refused(text: str) -> None:
+def test_an_invalid_file_is_refused(text: str) -> None:
     with pytest.raises(CliError):
         parse_profiles("config.toml", text)
 
@@ -91,13 +91,13 @@ def test_an_edited_file_keeps_its_comments_and_other_profiles() -> None:
     assert "# mine" in text and "# an old one" in text
 
 
-def test_a_profile_made_twice_is_there_once() -> None:
+def test_a_profile_created_twice_exists_once() -> None:
     once = with_profile("", "a", {"bootstrap_servers": "x:1"})
     assert with_profile(once, "a", {"bootstrap_servers": "x:1"}) == once
     assert parse_profiles("x", without_profile(once, "a")).by_name == {}
 
 
-def test_write_refuses_what_it_could_not_read(tmp_path: Path) -> None:
+def test_write_refuses_a_text_that_cannot_be_read_back(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "config.toml"
     write_text(path, COMMENTED)
     with pytest.raises(CliError):

@@ -1,4 +1,4 @@
-"""Records as text, there and back, and where reading starts."""
+"""Records as text, in both directions, and positions where reading starts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_format(text: str, want: bytes, want_empty: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", ["%q", "a%", "b\\", r"\q"])
-def test_a_format_that_means_nothing_is_refused(text: str) -> None:
+def test_an_unknown_format_is_refused(text: str) -> None:
     with pytest.raises(BadFormat):
         compile_format(text)
 
@@ -51,12 +51,12 @@ def test_a_json_line_carries_every_record_back(
     assert from_json_line(line) == {"key": key, "value": value, "headers": headers, "timestamp_ms": 5}
 
 
-def test_a_json_value_that_is_no_text_is_its_json() -> None:
+def test_a_json_value_that_is_not_a_string_is_stored_as_json() -> None:
     assert from_json_line(b'{"value": {"a": [1]}}')["value"] == json.dumps({"a": [1]}).encode()
 
 
 @pytest.mark.parametrize("line", [b"", b"hi", b"[1]", b'{"value_base64": "%%"}', b'{"headers": [{}]}'])
-def test_a_line_that_is_no_record_is_refused(line: bytes) -> None:
+def test_a_line_that_is_not_a_record_is_refused(line: bytes) -> None:
     with pytest.raises(BadLine):
         from_json_line(line)
 
@@ -83,6 +83,6 @@ def test_places(texts: list[str], to_end: bool, want: Range) -> None:
 
 
 @pytest.mark.parametrize("text", ["sideways", "@noon", "e@", "@", "1.5"])
-def test_a_place_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_position_is_refused(text: str) -> None:
     with pytest.raises(CliError):
         parse_places([text], to_end=False, now_ms=NOW)

@@ -1,4 +1,4 @@
-"""An in-memory cluster behind the Transport seam: enough of a broker to test clients against, with scripted faults."""
+"""An in-memory cluster behind the Transport interface: enough of a broker to test clients, with scripted faults."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class FakeLog:
     producers: ProducerStates = field(default_factory=ProducerStates)
 
     def append(self, records: bytes) -> int:
-        """Returns the base offset, also of a repeated batch. Raises ApiError where its sequence is out of order."""
+        """Returns the base offset, also of a repeated batch. Raises ApiError if its sequence is out of order."""
         base = self.end
         for header in headers(records):
             if header.producer_id != NO_PRODUCER:
@@ -99,8 +99,8 @@ Fault = Callable[[Any], Exception | Any | None]
 class FakeCluster:
     """Brokers 1..n at host b<n>.
 
-    `faults`: each request first asks the oldest; an Exception is raised, an answer is given, None lets it through.
-    `after`: the same once the request was carried out, in place of its answer.
+    `faults`: each request takes the oldest one. An Exception is raised, an answer is returned, None lets it through.
+    `after`: the same after the request was carried out, in place of its answer.
     """
 
     def __init__(self, *, brokers: int = 3, partitions: int = 3, topic: str = "t") -> None:
@@ -109,8 +109,8 @@ class FakeCluster:
         self.faults: dict[type, deque[Fault]] = {}
         self.after: dict[type, deque[Fault]] = {}
         self.requests: list[tuple[int, Any]] = []
-        self.gate: asyncio.Event | None = None  # produces wait for it, if there is one
-        self.delay_s: Callable[[], float] | None = None  # of each produce before it is carried out: they may overtake
+        self.gate: asyncio.Event | None = None  # if set, produce requests wait for it
+        self.delay_s: Callable[[], float] | None = None  # delay before each produce; requests may overtake
         self.created: list[str] = []
         self.next_producer_id = 1_000
 
@@ -149,7 +149,7 @@ class FakeCluster:
             if result is not None:
                 return result
         if node == 0:
-            raise NotDelivered("nobody there")
+            raise NotDelivered("nothing listens there")
         answer = await getattr(self, f"_{type(request).__name__}")(node, request)
         late = self.after.get(type(request))
         if late:

@@ -1,4 +1,4 @@
-"""The accumulator: order, joining, limits, exactly one end, against a plain model."""
+"""The accumulator: order, batching, limits and exactly one end per batch, against a plain model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_batch_is_never_larger_than_its_records_were_counted(rows: list[Row]) 
 
 
 def test_a_record_of_nothing_but_long_counts_is_within_its_bound() -> None:
-    """2**62 ms after the first of its batch: the delta takes nine bytes."""
+    """The timestamp is 2**62 ms after the first of its batch, so the delta takes nine bytes."""
     rows: list[Row] = [(0, None, None, ()), (2**62, None, None, ())]
     assert len(lay_out_rows(rows).buffer) - len(lay_out_rows(rows[:1]).buffer) <= record_bytes(None, None, ())
 
@@ -50,7 +50,7 @@ def test_records_join_until_the_batch_is_full() -> None:
     assert [batches.index(batch) for batch in batches] == [0, 0, 2, 2, 4]
 
 
-def test_a_batch_under_way_takes_no_more_and_holds_back_the_next() -> None:
+def test_a_batch_in_flight_takes_no_records_and_holds_back_the_next() -> None:
     accumulator = make()
     first = add(accumulator, b"a")
     assert list(accumulator.sendable(0)) == [("t", 0)]
@@ -61,7 +61,7 @@ def test_a_batch_under_way_takes_no_more_and_holds_back_the_next() -> None:
     assert accumulator.take(("t", 0)) is second
 
 
-def test_a_retry_goes_before_what_came_later_and_waits_for_its_time() -> None:
+def test_a_retry_goes_before_later_batches_and_waits_for_its_backoff() -> None:
     accumulator = make()
     first = add(accumulator, b"a")
     accumulator.take(("t", 0))
@@ -83,7 +83,7 @@ def test_a_retried_batch_is_sent_as_it_was() -> None:
     assert (batch.records, batch.count) == ([], 1), "held once"
 
 
-def test_what_is_too_old_is_given_up_once() -> None:
+def test_an_expired_batch_is_given_up_once() -> None:
     accumulator = make(delivery_timeout_ms=100)
     ended: list[Batch] = []
     add(accumulator, b"a", ended=ended)
@@ -95,8 +95,8 @@ def test_what_is_too_old_is_given_up_once() -> None:
     assert accumulator.buffered_bytes == 0 and accumulator.unfinished == 0
 
 
-def test_who_has_waited_longest_is_sent_first_whoever_was_used_first() -> None:
-    """In the order of first use, the first partitions of many would fill every request of a busy producer."""
+def test_the_partition_that_waited_longest_is_sent_first() -> None:
+    """In the order of first use, the first of many partitions would fill every request of a busy producer."""
     accumulator = make(batch_size=BATCH_OVERHEAD + record_bytes(None, b"a", ()))
     for partition in (0, 1, 2, 0):
         add(accumulator, b"a", partition=partition)
@@ -106,8 +106,8 @@ def test_who_has_waited_longest_is_sent_first_whoever_was_used_first() -> None:
     assert list(accumulator.sendable(0)) == [("t", 1), ("t", 2), ("t", 0)]
 
 
-def test_partitions_in_which_nothing_waits_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A producer to 1,000 partitions looked at all of them before each request."""
+def test_partitions_without_waiting_batches_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: a producer with 1,000 partitions looked at all of them before each request."""
     accumulator, looks = make(), 0
     for partition in range(1_000):
         accumulator.delivered(take_new(accumulator, partition), 0)
@@ -126,8 +126,8 @@ def test_partitions_in_which_nothing_waits_are_not_looked_at(monkeypatch: pytest
 
 @settings(max_examples=60)
 @given(st.integers(0, 1 << 32))
-def test_who_waits_is_who_has_something_that_waits_whatever_happened(seed: int) -> None:
-    """Beside a look at every partition that was ever used."""
+def test_the_waiting_partitions_are_those_with_a_waiting_batch(seed: int) -> None:
+    """Compared with a look at every partition that was ever used."""
     rng, accumulator, now_ms = random.Random(seed), make(delivery_timeout_ms=50), 0
     under_way: list[Batch] = []
     for _ in range(150):
@@ -153,7 +153,7 @@ def take_new(accumulator: Accumulator, partition: int) -> Batch:
     return accumulator.take(("t", partition))
 
 
-def test_linger_waits_for_company_unless_somebody_flushes() -> None:
+def test_linger_delays_a_batch_unless_a_flush_runs() -> None:
     accumulator = make(linger_ms=50)
     add(accumulator, b"a")
     assert list(accumulator.sendable(49)) == []
@@ -164,16 +164,14 @@ def test_linger_waits_for_company_unless_somebody_flushes() -> None:
 @pytest.mark.parametrize(
     ("unknown", "failed", "duplicated"), [(0, False, False), (1, False, True), (1, True, False), (2, True, True)]
 )
-def test_a_duplicate_needs_an_unknown_try_beside_the_one_that_counts(
-    unknown: int, failed: bool, duplicated: bool
-) -> None:
+def test_a_duplicate_needs_an_unknown_try_besides_the_final_one(unknown: int, failed: bool, duplicated: bool) -> None:
     batch = Batch("t", 0, 0, lambda _: None, unknown_outcomes=unknown, error=RuntimeError() if failed else None)
     assert batch.may_be_duplicated is duplicated
 
 
 @given(st.lists(st.tuples(st.sampled_from("atdrf"), st.integers(0, 2), st.binary(max_size=200)), max_size=60))
 def test_every_record_ends_once_and_in_order(steps: list[tuple[str, int, bytes]]) -> None:
-    """Against a model: per partition, what was appended, delivered in the order of appending, whatever is retried."""
+    """Against a model: each partition delivers its records in the order of appending, in spite of retries."""
     accumulator = make(buffer_memory=10**9, delivery_timeout_ms=10**9)
     appended: dict[int, list[bytes]] = {0: [], 1: [], 2: []}
     logged: dict[int, list[bytes]] = {0: [], 1: [], 2: []}

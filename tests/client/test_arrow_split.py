@@ -1,4 +1,4 @@
-"""Rows to partitions: each row once, in order, where its key, its column or its turn says."""
+"""Rows to partitions: each row once, in order, by its key, its partition column or its turn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def columns_of(rows: int, **more: list[Any]) -> ArrowColumns:
 
 
 def placed(columns: ArrowColumns, partitions: int, fixed: int | None, turn: int) -> dict[int, list[int]]:
-    """The row numbers of each partition as its batches hold them; `places` have to say the same."""
+    """The row numbers of each partition, from its batches; `places` must agree."""
     found: dict[int, list[int]] = {}
     for partition, rows in split(columns, partitions, fixed, turn, BATCH_BYTES):
         for unsealed, places in columns.encode(rows, BATCH_BYTES, "none"):
@@ -62,8 +62,8 @@ def test_a_topic_of_many_partitions_gets_batches_not_single_rows(rows: int, firs
 
 @pytest.mark.parametrize("partitions", [2, 6, 1_000])
 @pytest.mark.parametrize("record_bytes", [1, 100, 1_024, 15_000])
-def test_what_a_partition_gets_at_once_fits_one_batch(record_bytes: int, partitions: int) -> None:
-    """One row more than fits made a batch of a few rows behind each full one."""
+def test_a_share_of_a_partition_fits_one_batch(record_bytes: int, partitions: int) -> None:
+    """Regression: one row more than fits made a tiny batch after each full one."""
     batch_bytes = 64 << 10
     columns = ArrowColumns.of(pa.table({"value": [bytes(record_bytes)] * (3_000_000 // record_bytes)}), **NOW)
     shares = list(split(columns, partitions, None, 0, batch_bytes))
@@ -75,7 +75,7 @@ def test_what_a_partition_gets_at_once_fits_one_batch(record_bytes: int, partiti
 @pytest.mark.parametrize("partitions", [6, 250])
 @pytest.mark.parametrize("sizes", [(1,), (7,), (100,), (100, 2_000), (3, 40, 1_000)], ids=str)
 def test_over_many_tables_all_partitions_get_equal_shares(sizes: tuple[int, ...], partitions: int) -> None:
-    """Turns of as many partitions as this table fills left out most of them: single rows went to an eighth."""
+    """Regression: the turn advanced by the partitions that a table filled, which left out most of them."""
     tables = [columns_of(rows) for rows in sizes]
     turns, got = TableTurns(random.Random(1)), [0] * partitions
     for number in range(3_000):

@@ -1,4 +1,4 @@
-"""Records cross from callers' threads to the loop: each once, in its thread's order, however little room there is."""
+"""Records move from callers' threads to the loop: each once, in its thread's order, with any queue limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quorumlog.client import blocking, edge
 
 
 class Acknowledged:
-    """What `send` gives: awaited, how many there were by then."""
+    """The delivery of a record; awaiting it gives the number of records so far."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -24,7 +24,7 @@ class Acknowledged:
 
 
 class Sent:
-    """What an asynchronous producer got. Every value of b"bad" is refused."""
+    """A stand-in for the asynchronous producer. It refuses every value b"bad"."""
 
     def __init__(self) -> None:
         self.values: list[bytes] = []
@@ -37,7 +37,7 @@ class Sent:
         return Acknowledged(len(self.values))
 
     async def flush(self) -> None:
-        """Nothing waits here."""
+        """Nothing is pending here."""
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -81,11 +81,11 @@ def test_a_refused_record_fails_alone(sent: Sent) -> None:
     assert first == 1
     with pytest.raises(ValueError, match="bad"):
         futures[1].result(30)
-    producer.close()  # the failure was looked at
+    producer.close()  # the failure has been seen
     assert sent.values == [b"1", b"2"]
 
 
-def test_close_raises_a_failure_that_nobody_looked_at(sent: Sent) -> None:
+def test_close_raises_an_unseen_failure(sent: Sent) -> None:
     producer = blocking.Producer()
     producer.send("t", b"bad")
     with pytest.raises(ValueError, match="bad"):
@@ -93,8 +93,8 @@ def test_close_raises_a_failure_that_nobody_looked_at(sent: Sent) -> None:
     assert sent.values == []
 
 
-def test_who_waits_for_its_own_records_does_not_wait_for_those_of_others(sent: Sent) -> None:
-    """Another thread sends without an end."""
+def test_a_wait_for_ones_own_records_ends_while_another_thread_sends(sent: Sent) -> None:
+    """The other thread sends without end."""
     producer, stop, begun = blocking.Producer(), threading.Event(), threading.Event()
 
     def send() -> None:

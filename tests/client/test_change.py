@@ -1,4 +1,4 @@
-"""A change whose answer was lost: what its own first try has done is success, anything else is what it was."""
+"""Changes with a lost answer: finding the work of the first try is success; any other error stays an error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def asked(cluster: FakeCluster, ask: Ask) -> Any:
 
 
 @pytest.mark.parametrize("lost", [row[1] for row in LOST], ids=[row[0] for row in LOST])
-def test_a_topic_that_the_first_try_made_is_made(lost: Any) -> None:
+def test_a_topic_created_by_a_lost_first_try_counts_as_created(lost: Any) -> None:
     cluster = FakeCluster()
     cluster.fault_after(CreateTopicsRequest, lambda _: lost)
     assert asked(cluster, lambda admin: admin.create_topic("new", 2)).error_code == 0
@@ -46,7 +46,7 @@ def test_a_topic_that_the_first_try_made_is_made(lost: Any) -> None:
 
 
 @pytest.mark.parametrize("lost", [row[1] for row in LOST], ids=[row[0] for row in LOST])
-def test_a_topic_that_the_first_try_deleted_is_deleted(lost: Any) -> None:
+def test_a_topic_deleted_by_a_lost_first_try_counts_as_deleted(lost: Any) -> None:
     cluster = FakeCluster()
     cluster.fault_after(DeleteTopicsRequest, lambda _: lost)
     asked(cluster, lambda admin: admin.delete_topic("t"))
@@ -55,7 +55,7 @@ def test_a_topic_that_the_first_try_deleted_is_deleted(lost: Any) -> None:
 
 NO_DOUBT: list[tuple[str, Any]] = [
     ("at once", None),
-    ("never sent", NotDelivered("nobody there")),
+    ("never sent", NotDelivered("nothing listens there")),
     ("no controller", CreateTopicsResponse(error_code=ErrorCode.NOT_CONTROLLER)),
 ]
 
@@ -69,7 +69,7 @@ NO_DOUBT: list[tuple[str, Any]] = [
     ],
     ids=["create", "delete"],
 )
-def test_without_doubt_an_error_is_an_error(first: Any, ask: Ask, kind: type, code: ErrorCode) -> None:
+def test_an_error_without_a_lost_try_stays_an_error(first: Any, ask: Ask, kind: type, code: ErrorCode) -> None:
     cluster = FakeCluster()
     cluster.fault(kind, lambda _: first)
     with pytest.raises(RequestFailed) as caught:
@@ -77,7 +77,7 @@ def test_without_doubt_an_error_is_an_error(first: Any, ask: Ask, kind: type, co
     assert caught.value.code is code
 
 
-def test_a_change_that_is_only_tried_is_never_taken_for_done() -> None:
+def test_an_existing_topic_stays_an_error_with_validate_only() -> None:
     cluster = FakeCluster()
     cluster.fault(CreateTopicsRequest, lambda _: OutcomeUnknown("broke"))
     with pytest.raises(RequestFailed, match="TOPIC_ALREADY_EXISTS"):

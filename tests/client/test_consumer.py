@@ -1,4 +1,4 @@
-"""The consumer against brokers in memory: every record once and in order, over leader moves and lost offsets."""
+"""The consumer against brokers in memory: every record once and in order, over leader changes and lost offsets."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def read_all(consumer: AsyncConsumer) -> dict[int, list[int]]:
 
 
 @pytest.mark.parametrize("fetch_bytes", [1, 500, 10**6])
-def test_everything_once_and_in_order_up_to_the_stop(fetch_bytes: int) -> None:
+def test_reads_everything_once_and_in_order_up_to_the_stop(fetch_bytes: int) -> None:
     async def scenario() -> None:
         async with make(filled(), max_partition_fetch_bytes=fetch_bytes) as consumer:
             await consumer.assign_topic("t", stop="latest")
@@ -81,7 +81,7 @@ def test_start_and_stop_inside_batches() -> None:
 
 
 @pytest.mark.parametrize("fault", [NotDelivered("refused"), OutcomeUnknown("broken")])
-def test_lost_fetches_are_asked_again(fault: Exception) -> None:
+def test_failed_fetches_are_retried(fault: Exception) -> None:
     cluster = filled()
     cluster.fault(FetchRequest, *[lambda _: fault, lambda _: None] * 4)
 
@@ -108,7 +108,7 @@ def test_a_moved_leader_is_followed() -> None:
     run(scenario())
 
 
-def test_a_lost_offset_starts_over_or_is_told() -> None:
+def test_a_lost_offset_resets_the_position_or_raises() -> None:
     cluster = filled()
     cluster.topics["t"][0].start = 50
     cluster.topics["t"][0].batches = [batch for batch in cluster.topics["t"][0].batches if batch[1] > 50]
@@ -126,7 +126,7 @@ def test_a_lost_offset_starts_over_or_is_told() -> None:
     run(scenario())
 
 
-def test_a_log_that_was_cut_back_is_told() -> None:
+def test_a_truncated_log_raises() -> None:
     cluster = filled(partitions=1)
 
     def diverging(request: FetchRequest) -> FetchResponse:
@@ -158,7 +158,7 @@ def test_prefetching_is_bounded() -> None:
     run(scenario())
 
 
-def test_corrupt_batches_are_told_and_not_passed_on() -> None:
+def test_corrupt_batches_raise_and_are_not_returned() -> None:
     cluster = filled(partitions=1)
     base, end, data = cluster.topics["t"][0].batches[0]
     cluster.topics["t"][0].batches[0] = (base, end, data[:-1] + bytes([data[-1] ^ 1]))
@@ -176,7 +176,7 @@ def test_corrupt_batches_are_told_and_not_passed_on() -> None:
 def test_a_bad_start_is_named(start: Any) -> None:
     async def scenario() -> None:
         async with make(filled()) as consumer:
-            with pytest.raises(ConfigError, match="place to start"):
+            with pytest.raises(ConfigError, match="not a start position"):
                 await consumer.assign([("t", 0, start)])
 
     run(scenario())

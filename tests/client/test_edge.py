@@ -1,4 +1,4 @@
-"""Clients on the real edges take every option either way, `transport` too."""
+"""Clients on the real edges take every option in both forms, also `transport`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quorumlog.client.errors import ConfigError
 
 
 @pytest.mark.parametrize("make", [edge.producer, edge.consumer, edge.admin])
-def test_the_wire_is_chosen_by_keyword_or_in_the_config(make: Any) -> None:
+def test_the_transport_is_chosen_by_keyword_or_in_the_config(make: Any) -> None:
     async def chosen(*config: dict[str, Any], **options: Any) -> str:
         client = make({"bootstrap.servers": "localhost:1", **(config[0] if config else {})}, **options)
         await client.close()

@@ -1,4 +1,4 @@
-"""The idempotent producer against brokers that check sequences as ours do: one copy, in order, whatever goes wrong."""
+"""The idempotent producer against brokers that check sequences as ours do: one copy, in order, under any fault."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ AFTER = {
 
 
 @pytest.mark.parametrize("after", ["lost", "late", "few"])
-def test_an_answer_lost_after_the_append_does_not_double_the_record(after: str) -> None:
+def test_an_answer_lost_after_the_append_does_not_duplicate_the_record(after: str) -> None:
     cluster = FakeCluster()
     cluster.fault_after(ProduceRequest, AFTER[after], AFTER[after])
 
@@ -103,8 +103,8 @@ def test_an_answer_lost_after_the_append_does_not_double_the_record(after: str) 
 @pytest.mark.parametrize("arrow", [False, True])
 @settings(max_examples=60)
 @given(st.integers(0, 1 << 32))
-def test_every_record_is_there_once_and_in_order(arrow: bool, seed: int) -> None:
-    """Requests overtake one another, fail before and after the append; leaders move. In virtual time."""
+def test_every_record_is_stored_once_and_in_order(arrow: bool, seed: int) -> None:
+    """Requests overtake each other and fail before or after the append; leaders move. On virtual time."""
     cluster, rng = FakeCluster(partitions=2), random.Random(seed)
     before = [rng.choice(sorted(FAULTS)) for _ in range(rng.randrange(10))]
     late = [rng.choice(sorted(AFTER)) for _ in range(rng.randrange(25))]
@@ -132,7 +132,7 @@ def test_every_record_is_there_once_and_in_order(arrow: bool, seed: int) -> None
         assert {header.producer_epoch for header in stored(cluster, partition)} == {0}
 
 
-def test_full_batches_are_pipelined_once_the_first_was_taken() -> None:
+def test_full_batches_are_pipelined_after_the_first_acknowledgement() -> None:
     cluster = FakeCluster(partitions=1)
     under_way: list[int] = []
 
@@ -161,8 +161,8 @@ def _produces(cluster: FakeCluster) -> int:
     return sum(isinstance(request, ProduceRequest) for _, request in cluster.requests)
 
 
-def test_a_batch_that_was_given_up_does_not_hold_back_what_follows() -> None:
-    """Its number may or may not be taken: what comes later goes under a new epoch, which fences the straggler."""
+def test_an_expired_batch_does_not_hold_back_later_ones() -> None:
+    """The outcome of its number is unknown, so later batches use a new epoch, which fences the old one."""
     cluster = FakeCluster(partitions=1)
     cluster.fault(ProduceRequest, passed, *[lost] * 200)
 
@@ -181,7 +181,7 @@ def test_a_batch_that_was_given_up_does_not_hold_back_what_follows() -> None:
     assert [(header.producer_epoch, header.base_sequence) for header in stored(cluster)] == [(0, 0), (1, 0), (1, 1)]
 
 
-def test_a_refused_batch_leaves_no_hole_for_those_behind_it() -> None:
+def test_a_refused_batch_leaves_no_gap_for_later_ones() -> None:
     cluster = FakeCluster(partitions=1)
     cluster.fault(ProduceRequest, passed, refusal(ErrorCode.INVALID_RECORD), *[passed] * 50)
 
@@ -196,7 +196,7 @@ def test_a_refused_batch_leaves_no_hole_for_those_behind_it() -> None:
                 except RequestFailed as error:
                     assert error.code is ErrorCode.INVALID_RECORD
                     failed += 1
-            assert failed == deliveries.index(deliveries[failed])  # only the refused batch: a prefix
+            assert failed == deliveries.index(deliveries[failed])  # only the refused batch, so the rest is a prefix
 
     run(scenario())
     values = [int(value or b"") for value in cluster.values("t", 0)[1:]]
@@ -204,8 +204,8 @@ def test_a_refused_batch_leaves_no_hole_for_those_behind_it() -> None:
     assert {header.producer_epoch for header in stored(cluster)} == {0, 1}
 
 
-def test_a_leader_that_lost_what_it_had_acknowledged_gets_the_rest() -> None:
-    """An unclean election: the lost records stay lost, but the producer is not stuck, and doubles nothing."""
+def test_a_leader_that_lost_acknowledged_records_gets_the_rest() -> None:
+    """An unclean election: the lost records stay lost, but the producer goes on and duplicates nothing."""
     cluster = FakeCluster(partitions=1)
     log = cluster.topics["t"][0]
 
@@ -225,7 +225,7 @@ def test_a_leader_that_lost_what_it_had_acknowledged_gets_the_rest() -> None:
     assert [header.producer_epoch for header in stored(cluster)] == [0, 1, 1]
 
 
-def test_when_the_epochs_are_used_up_another_identity_is_asked_for() -> None:
+def test_a_new_producer_id_is_requested_when_the_epochs_are_used_up() -> None:
     cluster = FakeCluster(partitions=1)
     last = InitProducerIdResponse(producer_id=7, producer_epoch=MAX_PRODUCER_EPOCH)
     cluster.fault(InitProducerIdRequest, lambda _: last, passed)
@@ -245,7 +245,7 @@ def test_when_the_epochs_are_used_up_another_identity_is_asked_for() -> None:
     ]
 
 
-def test_an_identity_is_asked_for_until_there_is_one() -> None:
+def test_the_producer_id_is_requested_until_it_is_granted() -> None:
     cluster = FakeCluster()
     later = InitProducerIdResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     cluster.fault(InitProducerIdRequest, lambda _: later, lambda _: NotDelivered("down"), lambda _: later, passed)
@@ -258,7 +258,7 @@ def test_an_identity_is_asked_for_until_there_is_one() -> None:
     assert cluster.values("t", 0) == [b"v"]
 
 
-def test_a_refused_identity_fails_what_waits() -> None:
+def test_a_refused_producer_id_fails_the_waiting_records() -> None:
     cluster = FakeCluster()
     no = InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     cluster.fault(InitProducerIdRequest, lambda _: no)

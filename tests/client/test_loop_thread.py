@@ -1,4 +1,4 @@
-"""What a process that closes nothing leaves behind on its stderr: nothing. Real processes, no cluster."""
+"""What a process that closes no client prints to stderr at its end: nothing. Real processes, no cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def wait(): await asyncio.Event().wait()
 async def begin(): return asyncio.ensure_future(wait())
 task = loop_thread().run(begin())
 """
-DOES_NOT_LET_GO = """
+IGNORES_CANCELLATION = """
 import asyncio
 from quorumlog.client import loop_thread
 loop_thread.END_TIMEOUT_S = 0.1
@@ -44,17 +44,17 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("code", [WAITS_FOR_EVER, FORKS], ids=["waits for ever", "forks"])
-def test_nothing_is_said_at_the_end(code: str) -> None:
+def test_nothing_is_printed_at_the_end(code: str) -> None:
     done = run(code)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_task_that_does_not_let_go_holds_nobody_up() -> None:
-    assert run(DOES_NOT_LET_GO).returncode == 0
+def test_a_task_that_ignores_cancellation_does_not_block_the_end() -> None:
+    assert run(IGNORES_CANCELLATION).returncode == 0
 
 
 @pytest.mark.parametrize(("given", "used"), [(None, "ERROR"), ("DEBUG", "DEBUG")])
-def test_grpc_is_quiet_unless_its_user_wants_to_hear_it(given: str | None, used: str) -> None:
+def test_grpc_is_quiet_unless_its_user_sets_the_variable(given: str | None, used: str) -> None:
     environment = {key: value for key, value in os.environ.items() if key != "GRPC_VERBOSITY"}
     if given is not None:
         environment["GRPC_VERBOSITY"] = given

@@ -1,6 +1,6 @@
-"""The accumulator with numbers, against the worst network: requests overtake, get lost, and arrive after all.
+"""The accumulator with sequence numbers, against the worst network: requests overtake, get lost, and arrive late.
 
-The broker is the rule that ours and Kafka's follow (storage/producer_state.py) in front of a list.
+The broker is the sequence check of ours and Kafka's (storage/producer_state.py) in front of a list.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Broker:
     states: ProducerStates = field(default_factory=ProducerStates)
 
     def take(self, data: Buffer) -> int:
-        """The base offset. Raises ApiError."""
+        """Returns the base offset. Raises ApiError."""
         (header,) = headers(data)
         repeated = check(self.states.entries.get(header.producer_id), header)
         if repeated is not None:
@@ -68,7 +68,7 @@ class World:
             self.under_way.append((batch, batch.encode(Codec.NONE)))
 
     def arrive(self) -> None:
-        """Any request, in any order."""
+        """Any request in flight, in any order."""
         if not self.under_way:
             return
         batch, data = self.under_way.pop(self.rng.randrange(len(self.under_way)))
@@ -139,7 +139,7 @@ def take_all(accumulator: Accumulator) -> list[Batch]:
     return taken
 
 
-def test_the_first_of_an_epoch_goes_alone() -> None:
+def test_the_first_batch_of_an_epoch_goes_alone() -> None:
     accumulator = make()
     fill(accumulator, 8)
     (first,) = take_all(accumulator)
@@ -147,8 +147,8 @@ def test_the_first_of_an_epoch_goes_alone() -> None:
     assert [batch.number.base_sequence for batch in take_all(accumulator)] == [2, 4, 6, 8, 10]
 
 
-def test_the_window_is_counted_from_the_oldest_that_has_no_answer() -> None:
-    """A broker remembers five: were a sixth let go, a repetition of the oldest would not be known."""
+def test_the_window_starts_at_the_oldest_unanswered_batch() -> None:
+    """A broker remembers five batches. With a sixth, it would not recognize a retry of the oldest."""
     accumulator = make()
     fill(accumulator, 9)
     accumulator.delivered(take_all(accumulator)[0], 0)
@@ -160,7 +160,7 @@ def test_the_window_is_counted_from_the_oldest_that_has_no_answer() -> None:
     assert take_all(accumulator)[0] is oldest
 
 
-def test_a_batch_that_still_grows_does_not_follow_one_that_is_under_way() -> None:
+def test_a_batch_that_is_not_full_does_not_follow_one_in_flight() -> None:
     accumulator = make()
     fill(accumulator, 3)
     accumulator.delivered(take_all(accumulator)[0], 0)
@@ -173,7 +173,7 @@ def test_a_batch_that_still_grows_does_not_follow_one_that_is_under_way() -> Non
     assert [batch.count for batch in take_all(accumulator)] == [1]
 
 
-def test_retries_keep_their_numbers_and_go_one_by_one() -> None:
+def test_retries_keep_their_numbers_and_go_one_at_a_time() -> None:
     accumulator = make()
     fill(accumulator, 6)
     accumulator.delivered(take_all(accumulator)[0], 0)
@@ -187,7 +187,7 @@ def test_retries_keep_their_numbers_and_go_one_by_one() -> None:
         accumulator.delivered(want, 0)
 
 
-def test_an_old_batch_that_ends_badly_leaves_the_rest_to_be_cleared_up_first() -> None:
+def test_a_failed_old_batch_holds_back_new_numbers_until_the_others_are_settled() -> None:
     accumulator = make(delivery_timeout_ms=100)
     fill(accumulator, 4)
     accumulator.delivered(take_all(accumulator)[0], 0)
@@ -202,7 +202,7 @@ def test_an_old_batch_that_ends_badly_leaves_the_rest_to_be_cleared_up_first() -
     assert [batch.number for batch in take_all(accumulator)] == [Number(7, 1, 0)]
 
 
-def test_what_the_log_has_lost_is_numbered_anew_once_nothing_is_under_way() -> None:
+def test_batches_lost_by_the_log_get_new_numbers_once_nothing_is_in_flight() -> None:
     accumulator = make()
     fill(accumulator, 4)
     accumulator.delivered(take_all(accumulator)[0], 0)
@@ -217,15 +217,15 @@ def test_what_the_log_has_lost_is_numbered_anew_once_nothing_is_under_way() -> N
     (header,) = headers(first.encode(Codec.NONE))
     assert (header.producer_epoch, header.base_sequence) == (1, 0)
     accumulator.delivered(first, 0)
-    assert [batch.number.base_sequence for batch in take_all(accumulator)] == [2]  # a retry goes one by one
+    assert [batch.number.base_sequence for batch in take_all(accumulator)] == [2]  # retries go one at a time
 
 
-def test_without_an_identity_nothing_goes() -> None:
+def test_nothing_is_sent_without_an_identity() -> None:
     accumulator = make()
     accumulator.identity = None
     fill(accumulator, 1)
     assert accumulator.needs_identity and take_all(accumulator) == []
-    assert accumulator.next_due_ms() == 500  # when it is given up
+    assert accumulator.next_due_ms() == 500  # the delivery timeout
 
 
 WRAPS = [("at the end", 2**31 - 2, 2, 0), ("over the end", 2**31 - 1, 2, 1), ("before it", 5, 3, 8)]

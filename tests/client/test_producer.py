@@ -1,4 +1,4 @@
-"""The producer against brokers in memory: delivery, order, retries, limits, and an honest word on duplicates."""
+"""The producer against brokers in memory: delivery, order, retries, limits, and correct reports of duplicates."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_records_arrive_where_their_keys_say_and_in_order() -> None:
         (refusal(ErrorCode.REQUEST_TIMED_OUT), 1),
     ],
 )
-def test_a_retry_says_whether_it_may_have_doubled(fault: Any, duplicates: int) -> None:
+def test_a_retry_reports_whether_it_may_have_duplicated(fault: Any, duplicates: int) -> None:
     cluster = FakeCluster()
     cluster.fault(ProduceRequest, fault)
 
@@ -101,7 +101,7 @@ def test_a_retry_says_whether_it_may_have_doubled(fault: Any, duplicates: int) -
     assert cluster.values("t", 0) == [b"v"]
 
 
-def test_an_answer_lost_after_the_append_doubles_the_record_and_is_owned_up_to() -> None:
+def test_an_answer_lost_after_the_append_duplicates_the_record_and_is_reported() -> None:
     cluster = FakeCluster()
     cluster.fault_after(ProduceRequest, lambda _: OutcomeUnknown("answer lost"))
 
@@ -157,7 +157,7 @@ def test_a_final_refusal_is_raised_and_not_retried(code: ErrorCode) -> None:
     run(scenario())
 
 
-def test_a_failure_nobody_looked_at_is_raised_by_close() -> None:
+def test_close_raises_an_unseen_failure() -> None:
     cluster = FakeCluster()
     cluster.fault(ProduceRequest, refusal(ErrorCode.INVALID_RECORD))
 
@@ -170,7 +170,7 @@ def test_a_failure_nobody_looked_at_is_raised_by_close() -> None:
     run(scenario())
 
 
-def test_delivery_is_given_up_in_time_and_says_that_it_may_have_happened() -> None:
+def test_an_expired_delivery_reports_an_unknown_outcome() -> None:
     cluster = FakeCluster()
     cluster.fault(ProduceRequest, *[lambda _: OutcomeUnknown("broken")] * 1000)
 
@@ -235,7 +235,7 @@ def test_bad_sends_are_refused_and_store_nothing() -> None:
     ],
     ids=str,
 )
-def test_a_record_that_cannot_be_written_harms_no_other(wrong: dict[str, Any], error: type[Exception]) -> None:
+def test_an_invalid_record_does_not_affect_others(wrong: dict[str, Any], error: type[Exception]) -> None:
     cluster = FakeCluster()
 
     async def scenario() -> None:
@@ -249,7 +249,7 @@ def test_a_record_that_cannot_be_written_harms_no_other(wrong: dict[str, Any], e
     run(scenario())
 
 
-def test_bytes_that_change_after_send_are_sent_as_they_were() -> None:
+def test_a_value_changed_after_send_is_sent_unchanged() -> None:
     cluster = FakeCluster()
 
     async def scenario() -> None:
@@ -263,10 +263,10 @@ def test_bytes_that_change_after_send_are_sent_as_they_were() -> None:
 
 
 @pytest.mark.parametrize("looked_at", [True, False])
-def test_after_a_bug_of_ours_nothing_hangs_and_somebody_is_told(
+def test_after_an_internal_error_nothing_hangs_and_it_is_raised(
     monkeypatch: pytest.MonkeyPatch, looked_at: bool
 ) -> None:
-    """One batch is on its way, one cannot be made into bytes."""
+    """One batch is in flight, another cannot be encoded."""
     cluster, encode = FakeCluster(), Batch.encode
 
     def encode_or_fail(batch: Batch, codec: Codec) -> Any:
@@ -305,7 +305,7 @@ def test_after_a_bug_of_ours_nothing_hangs_and_somebody_is_told(
     run(scenario())
 
 
-def test_without_acks_nobody_says_where() -> None:
+def test_without_acks_the_offset_is_unknown() -> None:
     cluster = FakeCluster()
 
     async def scenario() -> None:
@@ -320,7 +320,7 @@ def test_headers_as_a_mapping_or_as_pairs() -> None:
 
 
 @pytest.mark.parametrize("keyed", [True, False])
-def test_arrow_rows_arrive_once_each_and_are_accounted_for(keyed: bool) -> None:
+def test_arrow_rows_are_stored_once_each_and_reported(keyed: bool) -> None:
     cluster = FakeCluster()
     rows = 5000
     columns = {"value": pa.array([str(i) for i in range(rows)])}
@@ -341,8 +341,8 @@ def test_arrow_rows_arrive_once_each_and_are_accounted_for(keyed: bool) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"partition": [0, 3]}, {"partition": [0, 1], "timestamp": [1, -2]}], ids=str)
-def test_of_a_table_that_is_refused_nothing_is_stored(wrong: dict[str, list[int]]) -> None:
-    """The first row has nothing wrong."""
+def test_nothing_of_a_refused_table_is_stored(wrong: dict[str, list[int]]) -> None:
+    """Its first row is valid."""
     cluster = FakeCluster()
 
     async def scenario() -> None:
@@ -355,7 +355,7 @@ def test_of_a_table_that_is_refused_nothing_is_stored(wrong: dict[str, list[int]
 
 
 @pytest.mark.parametrize("compression", ["none", "zstd"])
-def test_an_arrow_row_that_no_request_may_hold_fails_alone_and_is_not_sent(compression: str) -> None:
+def test_an_arrow_row_above_the_request_size_fails_alone(compression: str) -> None:
     cluster = FakeCluster()
     rows = [b"a", random.Random(1).randbytes(5000), b"b", bytes(3000)]
 
@@ -371,8 +371,8 @@ def test_an_arrow_row_that_no_request_may_hold_fails_alone_and_is_not_sent(compr
 
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd", "lz4", "snappy"])
-def test_rows_that_compression_makes_larger_are_no_row_too_large(compression: str) -> None:
-    """Two that fill a batch to the byte, of bytes that nothing makes smaller."""
+def test_rows_that_grow_under_compression_are_not_too_large(compression: str) -> None:
+    """Two rows of incompressible bytes that fill a batch exactly."""
     cluster = FakeCluster()
     rows = [random.Random(number).randbytes(960) for number in range(2)]
 
@@ -385,7 +385,7 @@ def test_rows_that_compression_makes_larger_are_no_row_too_large(compression: st
     assert cluster.values("t", 0) == rows and len(data) > 2000
 
 
-def test_an_arrow_row_too_large_that_nobody_hears_of_is_told_by_close() -> None:
+def test_close_raises_an_unseen_failure_of_an_arrow_row() -> None:
     async def scenario() -> None:
         producer = make(FakeCluster(), max_request_size=1000)
         await producer.send_arrow("t", pa.table({"value": [bytes(2000)]}))
@@ -396,7 +396,7 @@ def test_an_arrow_row_too_large_that_nobody_hears_of_is_told_by_close() -> None:
 
 
 @pytest.mark.parametrize("arrow", [True, False])
-def test_a_batch_is_no_larger_than_a_request_may_be(arrow: bool) -> None:
+def test_a_batch_is_not_larger_than_the_request_size(arrow: bool) -> None:
     cluster = FakeCluster()
 
     async def scenario() -> None:
@@ -412,7 +412,7 @@ def test_a_batch_is_no_larger_than_a_request_may_be(arrow: bool) -> None:
     assert len(cluster.values("t", 0)) == 50 and max(sizes) <= 2000
 
 
-def test_close_tells_no_failure_that_was_looked_at() -> None:
+def test_close_raises_no_failure_that_was_seen() -> None:
     cluster = FakeCluster()
     cluster.fault(ProduceRequest, *[refusal(ErrorCode.INVALID_RECORD)] * 2)
 

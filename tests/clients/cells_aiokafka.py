@@ -22,7 +22,7 @@ TOPIC_ALREADY_EXISTS = 36
 
 
 def cell(work: Callable[[Place], Awaitable[None]]) -> Cell:
-    """In a loop of its own, which must be left in time."""
+    """Runs in its own event loop, with a time limit."""
 
     async def within(place: Place) -> None:
         async with asyncio.timeout(2 * TIMEOUT_S):
@@ -108,7 +108,7 @@ async def describe_configs(place: Place) -> None:
 
 
 async def replace_configs(place: Place) -> None:
-    """What the second request does not name is taken back."""
+    """The second request removes the setting that it does not name."""
     async with admin(place) as client:
         for key, value in (("retention.ms", "3600007"), ("segment.ms", "3600009")):
             await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, place.topic, {key: value})])
@@ -116,7 +116,7 @@ async def replace_configs(place: Place) -> None:
 
 
 async def _until_told(client: Any, place: Place, value: str) -> None:
-    """Of the two values this one alone; the broker that is asked follows."""
+    """Waits until only this one of the two values is shown; the asked broker may lag."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         found = str(await client.describe_configs([ConfigResource(ConfigResourceType.TOPIC, place.topic)]))
@@ -188,7 +188,7 @@ async def seek(place: Place) -> None:
 
 
 async def ends(place: Place) -> None:
-    await produce(place, [b"0", b"1"], acks="all")  # its default is 1, where the end is told before all have it
+    await produce(place, [b"0", b"1"], acks="all")  # with acks=1 the high watermark could lag behind the append
     partition = TopicPartition(place.topic, 0)
     async with consumer(place) as made:
         assert await made.beginning_offsets([partition]) == {partition: 0}
@@ -205,7 +205,7 @@ async def by_time(place: Place) -> None:
 
 
 async def delete_records(place: Place) -> None:
-    await produce(place, [b"0", b"1", b"2"], acks="all")  # only what all replicas have can be deleted
+    await produce(place, [b"0", b"1", b"2"], acks="all")  # only records on all replicas can be deleted
     partition = TopicPartition(place.topic, 0)
     async with admin(place) as client:
         assert await client.delete_records({partition: RecordsToDelete(2)}) == {partition: 2}

@@ -19,18 +19,18 @@ START_MS = 1_700_000_000_000
 
 
 def admin(place: Place) -> Any:
-    """To be kept until its answers are there: a client that nobody holds takes its calls with it."""
+    """Keep the client until its answers arrive: when it is collected, its calls are lost."""
     return AdminClient({"bootstrap.servers": place.servers})
 
 
 def done(futures: Any) -> Any:
-    """The one answer of a call about one thing."""
+    """The result of a call about a single thing."""
     (future,) = futures.values()
     return future.result(TIMEOUT_S)
 
 
 def produce(place: Place, values: list[bytes], settings: dict[str, Any] | None = None) -> list[int]:
-    """Offsets, in the order of the values."""
+    """The records' offsets, in the order of the values."""
     offsets: list[int] = []
 
     def delivered(error: Any, message: Any) -> None:
@@ -111,13 +111,13 @@ def describe_configs(place: Place) -> None:
 
 
 def replace_configs(place: Place) -> None:
-    """By AlterConfigs, which is deprecated. What the second request does not name is taken back."""
+    """AlterConfigs, which is deprecated. The second request removes the setting that it does not name."""
     client = admin(place)
     for key in ("retention.ms", "segment.ms"):
         done(client.alter_configs([topic_resource(place, set_config={key: "3600007"})]))
         deadline = time.monotonic() + TIMEOUT_S
         while [name for name, told in settings(place).items() if told.value == "3600007"] != [key]:
-            assert time.monotonic() < deadline  # the broker that is asked follows
+            assert time.monotonic() < deadline  # the asked broker may lag
 
 
 def alter_configs(place: Place) -> None:
@@ -125,7 +125,7 @@ def alter_configs(place: Place) -> None:
     client = admin(place)
     done(client.incremental_alter_configs([topic_resource(place, incremental_configs=[entry])]))
     deadline = time.monotonic() + TIMEOUT_S
-    while settings(place)["retention.ms"].value != "3600000":  # the broker that is asked follows
+    while settings(place)["retention.ms"].value != "3600000":  # the asked broker may lag
         assert time.monotonic() < deadline
 
 

@@ -16,7 +16,7 @@ from bench.kafka_tools import Kafka, ToolFailed, Unavailable, get_kafka
 
 @functools.cache
 def missing() -> str:
-    """Why the tools cannot run here. That Maven fails is no reason in CI."""
+    """Why the tools cannot run here; "" if they can. In CI a failure of Maven is an error."""
     if kafka.missing():
         return NO_JAVA
     try:
@@ -112,7 +112,7 @@ def cluster(place: Place) -> None:
 
 
 def group(place: Place) -> None:
-    """A subscribed console consumer ends with the error by itself."""
+    """A subscribed console consumer ends with the error."""
     refused(kafka.CONSOLE_CONSUMER, place, "--topic", place.topic, "--timeout-ms", "9000")
 
 

@@ -104,7 +104,7 @@ def describe_configs(place: Place) -> None:
 
 
 def replace_configs(place: Place) -> None:
-    """The client itself fills in what was set before; so nothing is taken back."""
+    """The client itself fills in the earlier settings, so nothing is removed."""
     with admin(place) as client:
         resource = ConfigResource(ConfigResourceType.TOPIC, place.topic, {"retention.ms": "3600007"})
         client.alter_configs([resource], incremental=False)

@@ -1,4 +1,4 @@
-"""kcat, where there is the program."""
+"""kcat, if the program is installed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def program() -> str:
 def version() -> str:
     said = subprocess.run([program(), "-V"], capture_output=True, text=True, timeout=TIMEOUT_S, check=False).stdout
     words = said.split()
-    return words[words.index("Version") + 1]  # behind a line of copyright with years in it
+    return words[words.index("Version") + 1]  # the copyright line before it contains years
 
 
 def metadata(place: Place) -> None:

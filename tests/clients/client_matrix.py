@@ -1,8 +1,8 @@
-"""The matrix of clients and features: what a cell is, who may be missing, and the page that tells it.
+"""The matrix of clients and features: its cells, permitted skips, and the page with the results.
 
-A cell is a function that does one thing with one client against a running cluster, and raises where it does not work.
-A feature for which a client has no cell is one that the client does not offer. A skip is a client that cannot run on
-this machine, for one of LISTED_SKIPS; any other reason fails the run.
+A cell is a function that does one thing with one client against a running cluster, and raises if it does not work. A
+feature without a cell is one that the client does not offer. A client that cannot run on this machine is skipped, for
+one of LISTED_SKIPS; any other reason fails the run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "kafka-clients.md"
-REFUSAL_S = 10.0  # within which a client must have its error
+REFUSAL_S = 10.0  # a client must get its error within this time
 
 METADATA = "brokers, controller, topics"
 CREATE_TOPIC = "create and delete topics"
@@ -42,18 +42,18 @@ FEATURES = (
     NO_ACKS, GZIP, SNAPPY, LZ4, ZSTD, WHOLE_RECORD, LARGE, CONSUME, SEEK, ENDS, BY_TIME, DELETE_RECORDS, LOG_DIRS,
     QUORUM, LIST_GROUPS, GROUP, TRANSACTION,
 )  # fmt: skip
-REFUSED = (GROUP, TRANSACTION)  # not there yet: their cells prove a clear error in time, and an end
+REFUSED = (GROUP, TRANSACTION)  # not supported yet: their cells check for a timely, clear error and a clean end
 
 NO_KCAT = "there is no kcat on this machine"
 NO_JAVA = "there is no Java of 17 or newer, or no mvn, on this machine"
-NO_ARTIFACTS = "Maven could not fetch Kafka here"  # never in CI, where it is a failure
+NO_ARTIFACTS = "Maven could not fetch Kafka here"  # not accepted in CI
 VERSION_NUMBER = re.compile(r"\d+(\.\d+)+")
 LISTED_SKIPS = (NO_KCAT, NO_JAVA, NO_ARTIFACTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a cell works: a cluster, and a topic of one partition that nobody else knows."""
+    """Where a cell works: a cluster, and its own topic of one partition."""
 
     servers: str
     topic: str
@@ -64,7 +64,7 @@ Cell = Callable[[Place], None]
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """missing: why it cannot run here, one of LISTED_SKIPS; empty if it can. version: asked only if it can."""
+    """missing: why it cannot run here (one of LISTED_SKIPS), or "". version: called only if it can run."""
 
     name: str
     version: Callable[[], str]
@@ -74,14 +74,14 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One of Kafka's own command-line tools. does: what the test asked of it."""
+    """One of Kafka's command-line tools. does: what the test does with it."""
 
     name: str
     does: str
     cell: Cell
 
 
-Ran = dict[tuple[str, str], str]  # (client or tool, feature) -> version, of the cells that passed
+Ran = dict[tuple[str, str], str]  # (client or tool, feature) -> version; only cells that passed
 
 
 def page(clients: Mapping[str, Client], tools: Mapping[str, Tool], ran: Ran) -> str:
@@ -123,9 +123,9 @@ def _told(client: Client, feature: str, ran: Ran) -> str:
 
 
 def stale(text: str, fresh: str) -> list[str]:
-    """Lines that differ in what works; a cell that this run could not fill agrees with what a better one has found.
+    """Lines that differ. A cell that this run could not fill agrees with any result on the page.
 
-    Another version of a client is no difference: a release of somebody else's must not break a build.
+    A different version of a client is not a difference, so that a new release does not break the build.
     """
     old, new = (VERSION_NUMBER.sub("N", found).splitlines() for found in (text, fresh))
     if len(old) != len(new):

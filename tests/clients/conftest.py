@@ -1,4 +1,4 @@
-"""One cluster with its default settings for all cells, and what they found."""
+"""One cluster with default settings for all cells, and the cells' results."""
 
 from __future__ import annotations
 

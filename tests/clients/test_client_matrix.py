@@ -1,4 +1,4 @@
-"""Every cell of the matrix, then the page that holds it. Written anew with QUORUMLOG_WRITE_MATRIX=1."""
+"""Every cell of the matrix, then the page with the results. QUORUMLOG_WRITE_MATRIX=1 rewrites the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CELLS = [
     for feature in FEATURES
     if feature in client.cells
 ]
-WRITE = "QUORUMLOG_WRITE_MATRIX"  # in the environment: the page is written instead of checked
+WRITE = "QUORUMLOG_WRITE_MATRIX"  # environment variable: write the page instead of checking it
 
 
 @pytest.mark.parametrize(("client", "feature"), CELLS)
@@ -42,17 +42,17 @@ def test_tool(tool: Tool, cluster: LocalCluster, ran: Ran) -> None:
     ran[(tool.name, "")] = VERSION
 
 
-def test_the_page_says_what_ran(ran: Ran, request: pytest.FixtureRequest) -> None:
-    """Last of its module. A run of some cells only does not judge the page."""
+def test_the_page_shows_what_ran(ran: Ran, request: pytest.FixtureRequest) -> None:
+    """Runs last in its module. Does nothing if only some cells ran."""
     if not ran or request.session.testscollected < len(CELLS) + len(TOOLS):
         return
     fresh = page(CLIENTS, TOOLS, ran)
     if WRITE in os.environ:
         PAGE.write_text(fresh)
-    assert stale(PAGE.read_text(), fresh) == [], f"write it anew with {WRITE}=1"
+    assert stale(PAGE.read_text(), fresh) == [], f"rewrite it with {WRITE}=1"
 
 
-def test_a_cell_that_could_not_run_agrees_and_any_other_difference_counts() -> None:
+def test_a_cell_that_did_not_run_agrees_and_any_other_difference_counts() -> None:
     old, new = page(CLIENTS, TOOLS, {("kcat", FEATURES[0]): "1.7"}), page(CLIENTS, TOOLS, {})
     assert stale(old, new) == []
     assert len(stale(new, old)) == 1

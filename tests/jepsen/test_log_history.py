@@ -1,4 +1,4 @@
-"""The checkers find each anomaly in a history made to hold it, and nothing in a good one."""
+"""The checkers find each anomaly in a history that contains it, and nothing in a good one."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_each_anomaly_is_found(spoil: Callable[[History], None], finding: str) -
     assert finding in names(history)
 
 
-def test_a_numbered_record_is_there_once_whatever_became_of_it() -> None:
+def test_an_idempotent_record_is_stored_once_whatever_its_outcome() -> None:
     history = good()
     unknown = send("e", -1, status=Status.INFO)
     history.sends.append(unknown)
@@ -122,7 +122,7 @@ def test_a_numbered_record_is_there_once_whatever_became_of_it() -> None:
     assert names(history) == ["duplicate"]
 
 
-def test_numbered_records_stand_as_they_were_sent_whatever_became_of_them() -> None:
+def test_idempotent_records_are_in_send_order_whatever_their_outcome() -> None:
     history = good()
     unknown, told = send("e", -1, status=Status.INFO), send("f", 3)
     history.sends += [unknown, told]
@@ -150,7 +150,7 @@ def tolerate_an_unknown_outcome(history: History) -> None:
 @pytest.mark.parametrize(
     "change", [tolerate_a_retried_copy, tolerate_a_lost_write_of_one_ack, tolerate_an_unknown_outcome]
 )
-def test_what_is_allowed_is_not_found(change: Callable[[History], None]) -> None:
+def test_allowed_histories_have_no_findings(change: Callable[[History], None]) -> None:
     history = good()
     change(history)
     assert names(history) == []

@@ -1,4 +1,4 @@
-"""The mirror of a log on a simulated disk: it sees what is written, what is durable, and what truly differs."""
+"""The mirror of a log on a simulated disk: written bytes, durable bytes, and real differences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATH = "/d/t-0"
 
 
 class World:
-    """One disk with one log, watched as the cluster does it."""
+    """One disk with one log, observed as in the cluster."""
 
     def __init__(self) -> None:
         self.disk = SimDisk()
@@ -41,7 +41,7 @@ def batch_of(value: bytes, offset: int, epoch: int) -> list[StoredBatch]:
     return list(stamped_batches(data, headers(data), offset, epoch))
 
 
-def test_durable_is_what_was_synced() -> None:
+def test_durable_means_synced() -> None:
     world = World()
     world.append(b"a")
     world.append(b"b")
@@ -52,7 +52,7 @@ def test_durable_is_what_was_synced() -> None:
     assert world.mirror.contains(1, b"b") and not world.mirror.contains(1, b"c")
 
 
-def test_a_power_cut_leaves_at_least_what_was_durable() -> None:
+def test_a_power_cut_leaves_at_least_the_durable_part() -> None:
     for seed in range(20):
         world = World()
         world.append(b"a" * 2_000)
@@ -64,7 +64,7 @@ def test_a_power_cut_leaves_at_least_what_was_durable() -> None:
         assert world.mirror.end >= durable and world.mirror.chain_at(1) == chain
 
 
-def test_equal_prefixes_have_equal_chains_and_others_have_not() -> None:
+def test_only_equal_prefixes_have_equal_chains() -> None:
     one, other = World(), World()
     for world, last in ((one, b"x"), (other, b"y")):
         world.append(b"a")

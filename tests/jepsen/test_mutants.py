@@ -1,4 +1,4 @@
-"""The mutants are whole: none is lost, each applies, each names what should catch it."""
+"""The mutants are complete: none is missing, each diff applies, each names what should catch it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jepsen.sim.plan import PROFILES
 MUTANTS = all_mutants()
 
 
-def test_none_is_lost() -> None:
+def test_none_is_missing() -> None:
     assert len(MUTANTS) == 11
 
 
@@ -23,7 +23,7 @@ def test_the_diff_applies(mutant: Mutant, tmp_path: Path) -> None:
     assert mutant.expect and mutant.profile in ("swarm", *PROFILES)
 
 
-def test_a_diff_that_does_not_apply_is_told(tmp_path: Path) -> None:
+def test_a_diff_that_does_not_apply_is_reported(tmp_path: Path) -> None:
     copy_tree(tmp_path)
     assert apply(MUTANTS[0], tmp_path) == ""
     assert "no longer applies" in apply(MUTANTS[0], tmp_path)

@@ -1,4 +1,4 @@
-"""What a message shares with a frozen dataclass, written beside one: value, text, and the tools of `dataclasses`."""
+"""Messages compared with a frozen dataclass: equality, hash, repr, and the tools of `dataclasses`."""
 
 from __future__ import annotations
 

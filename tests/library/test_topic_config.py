@@ -1,4 +1,4 @@
-"""Topic settings and names: what is refused, with which words, and what is parsed."""
+"""Topic settings and names: which are refused, with which messages, and how values are parsed."""
 
 from __future__ import annotations
 

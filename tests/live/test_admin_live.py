@@ -1,4 +1,4 @@
-"""Administration on three real processes, over gRPC: partitions, settings, deleted records, and what is only asked."""
+"""Administration on three real processes, over gRPC: partitions, settings, deleted records, and queries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fill(client: Cluster, topic: str, values: int, partitions: int = 1) -> None:
 
 
 def ask(nodes: LocalCluster, node_id: int, *requests: Any) -> list[Any]:
-    """Raw requests to one broker, one after the other."""
+    """Sends requests to one broker, one after the other, and returns the responses."""
     with Cluster(nodes.bootstrap_servers) as client:
         (broker,) = [one for one in client.admin.describe_cluster().brokers if one.node_id == node_id]
     by_name = {endpoint.name: endpoint for endpoint in broker.endpoints}
@@ -75,7 +75,7 @@ def test_a_topic_grows_and_every_partition_takes_records(nodes: LocalCluster) ->
 
 
 def _partitions(client: Cluster, topic: str, count: int) -> tuple[Any, ...]:
-    """No leader at all until there are `count`."""
+    """A placeholder without a leader until there are `count` partitions."""
     found = client.admin.describe_topic(topic).partitions
     assert len(found) <= count
     return found if len(found) == count else (type("Missing", (), {"leader_id": -1}),)
@@ -118,7 +118,7 @@ def test_deleted_records_stay_deleted(nodes: LocalCluster) -> None:
         assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_directories_tell_sizes_and_room(nodes: LocalCluster) -> None:
+def test_log_directories_report_sizes_and_free_space(nodes: LocalCluster) -> None:
     with Cluster(nodes.bootstrap_servers) as client:
         fill(client, "sizes", 4)
         found = client.admin.describe_log_dirs()
@@ -128,14 +128,14 @@ def test_directories_tell_sizes_and_room(nodes: LocalCluster) -> None:
             assert sizes["sizes"][0].size_bytes > 4 * 61 and 0 < directory.usable_bytes <= directory.total_bytes
 
 
-def test_producer_ids_are_nobody_elses(nodes: LocalCluster) -> None:
+def test_producer_ids_are_unique(nodes: LocalCluster) -> None:
     taken = [ask(nodes, node_id, *[InitProducerIdRequest()] * 3) for node_id in nodes.nodes.ids]
     ids = [response.producer_id for of_node in taken for response in of_node]
     assert all(response.error_code == 0 for of_node in taken for response in of_node)
     assert len(set(ids)) == 9 and min(ids) >= 0
 
 
-def test_a_session_on_the_wire(nodes: LocalCluster) -> None:
+def test_a_fetch_session(nodes: LocalCluster) -> None:
     with Cluster(nodes.bootstrap_servers) as client:
         fill(client, "session", 1)
     leader = nodes.leader_of("session", 0)
@@ -153,7 +153,7 @@ def test_a_session_on_the_wire(nodes: LocalCluster) -> None:
     assert replayed.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
 
 
-def test_what_is_only_asked(nodes: LocalCluster) -> None:
+def test_queries(nodes: LocalCluster) -> None:
     with Cluster(nodes.bootstrap_servers) as client:
         fill(client, "asked", 3)
     leader = nodes.leader_of("asked", 0)

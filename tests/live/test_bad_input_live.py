@@ -1,8 +1,8 @@
-"""Bad requests to a real cluster of three, by each wire: each gets its own error, stores nothing, and harms nobody.
+"""Bad requests to a real cluster of three: each gets its own error, stores nothing, and affects no other client.
 
-What cannot be said by the lane (a vote, a call of a service that nobody has) is tried by gRPC alone; bytes that are no
-frames, by the lane alone. After every refusal the same connection, or the next one where it was closed, appends one
-good record: its offset proves that nothing was stored, its acknowledgement that the node serves on.
+Requests that the lane does not carry (a vote, an unknown service) are sent over gRPC only; bytes that are not frames,
+over the lane only. After every refusal a good record is appended on the same connection, or on a new one if it was
+closed. Its offset proves that nothing was stored, its acknowledgement that the node still serves.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ GOOD = encode_batch([Record(number, 1_700_000_000_000, None, b"value", ()) for n
 
 
 def sealed(**changes: int) -> bytes:
-    """GOOD with other header fields and the checksum that belongs to them."""
+    """GOOD with other header fields and a matching checksum."""
     header = headers(GOOD)[0]
     fields = {field.name: getattr(header, field.name) for field in dataclasses.fields(header)}
     for name in ("batch_length", "magic", "crc", "position", "size"):
@@ -75,7 +75,7 @@ def with_byte(position: int, value: int) -> bytes:
 
 @dataclass(frozen=True)
 class Target:
-    """One topic of one partition, its leader's addresses, and where its log ends."""
+    """One topic of one partition, its leader's addresses, and its log end offset."""
 
     name: str
     topic_id: bytes
@@ -97,11 +97,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 @pytest.fixture(scope="module")
 def target(cluster: LocalCluster) -> Iterator[list[Target]]:
-    """A list of one: tests put the newest state back."""
+    """A list of one target, which the tests replace after each append."""
     admin = cluster.client.admin
     admin.create_topic("bad-input", 1, 3, {"max.message.bytes": str(MAX_MESSAGE_BYTES)})
     with cluster.client.producer() as producer:
-        producer.send("bad-input", b"first").result(30)  # every part of the topic is there, once this is acknowledged
+        producer.send("bad-input", b"first").result(30)  # once acknowledged, the topic is usable everywhere
     leader = cluster.leader_of("bad-input", 0)
     ports = cluster.nodes.layout.node(leader).ports
     topic = admin.describe_topic("bad-input")
@@ -156,7 +156,7 @@ def create(name: str = "never-made", partitions: int = 1, replication: int = 3, 
 
 
 def ask_for(name: str) -> Any:
-    """Metadata with leave to make the topic, as producers ask."""
+    """A metadata request that may create the topic, as producers send it."""
     return lambda _target: MetadataRequest(
         all_topics=False, topics=(TopicQuery(name=name),), allow_auto_topic_creation=True
     )
@@ -208,7 +208,7 @@ ROWS: list[tuple[str, Callable[[Target], Any], ErrorCode, str]] = [
     ("offsets: unknown topic", offsets(topic="nope"), E.UNKNOWN_TOPIC_OR_PARTITION, ""),
     ("offsets: unknown partition", offsets(index=7), E.UNKNOWN_TOPIC_OR_PARTITION, ""),
     ("offsets: an epoch to come", offsets(epoch=99), E.UNKNOWN_LEADER_EPOCH, ""),
-    ("name: ..", create(".."), E.INVALID_TOPIC_EXCEPTION, "directory's own name"),
+    ("name: ..", create(".."), E.INVALID_TOPIC_EXCEPTION, "reserved for directories"),
     ("name: a/b", create("a/b"), E.INVALID_TOPIC_EXCEPTION, "only ASCII letters"),
     ("name: 250 characters", create(LONG), E.INVALID_TOPIC_EXCEPTION, "250 characters, limit 249"),
     ("name: a line break", create("a\nb"), E.INVALID_TOPIC_EXCEPTION, r"a\nb"),
@@ -228,7 +228,7 @@ ROWS: list[tuple[str, Callable[[Target], Any], ErrorCode, str]] = [
 
 
 def refusal(response: Any) -> tuple[int, str]:
-    """The first error in an answer: its own, a topic's, a partition's."""
+    """The first error of a response: top-level, of a topic, or of a partition."""
     of_topics = getattr(response, "topics", ())
     of_partitions = [partition for topic in of_topics for partition in getattr(topic, "partitions", ())]
     for part in (response, *of_topics, *of_partitions):
@@ -244,7 +244,7 @@ async def topics_of(connection: Connection) -> list[tuple[str, bytes, int]]:
 
 
 async def append_one(connection: Connection, target: Target) -> Target:
-    """The end offset afterwards; the record lay where the log ended before."""
+    """Appends a record and returns the target with the new end offset. The record must be at the old end."""
     request = produce(encode_batch([Record(0, 1_700_000_000_000, None, b"good", ())]))(target)
     (answer,) = (await connection.call(request, CALL_MS)).topics[0].partitions
     assert (answer.error_code, answer.base_offset) == (0, target.end_offset), answer.error_message
@@ -255,7 +255,7 @@ NOBODY = Target("bad-input", NO_ID, Address(HOST, 1), Address(HOST, 1), 0)
 
 
 def by_wires() -> Iterator[Any]:
-    """Every row by gRPC, and by the lane where Kafka has such a request."""
+    """Every row over gRPC, and over the lane if it has such a request."""
     for name, request_of, code, says in ROWS:
         yield pytest.param("grpc", request_of, code, says, id=f"grpc-{name}")
         if type(request_of(NOBODY)) in BY_REQUEST:
@@ -278,19 +278,19 @@ def test_a_bad_request(
             await connection.close()
 
     found, text = asyncio.run(scenario())
-    wordless = wire == "lane" and not text  # Kafka's answers have a text here and there
+    wordless = wire == "lane" and not text  # only some of Kafka's responses have an error text
     assert (ErrorCode(found), wordless or says.lower() in text.lower()) == (code, True), text
 
 
 RAW = [
-    ("bytes that are no request", "quorumlog.v1.Broker/Fetch", b"\xff" * 40, "INVALID_REQUEST"),
-    ("a call that nobody has", "quorumlog.v1.Broker/Brew", b"", "UNIMPLEMENTED"),
-    ("a service that nobody has", "quorumlog.v1.Kettle/Brew", b"", "UNIMPLEMENTED"),
+    ("bytes that are not a request", "quorumlog.v1.Broker/Fetch", b"\xff" * 40, "INVALID_REQUEST"),
+    ("an unknown call", "quorumlog.v1.Broker/Brew", b"", "UNIMPLEMENTED"),
+    ("an unknown service", "quorumlog.v1.Kettle/Brew", b"", "UNIMPLEMENTED"),
 ]
 
 
 @pytest.mark.parametrize(("path", "data", "want"), [row[1:] for row in RAW], ids=[row[0] for row in RAW])
-def test_bytes_that_are_no_call(target: list[Target], path: str, data: bytes, want: str) -> None:
+def test_bytes_that_are_not_a_call(target: list[Target], path: str, data: bytes, want: str) -> None:
     async def raw_call() -> str:
         async with grpc.aio.insecure_channel(str(target[0].address)) as channel:
             call: Any = channel.unary_unary(f"/{path}")
@@ -310,7 +310,7 @@ def test_bytes_that_are_no_call(target: list[Target], path: str, data: bytes, wa
     assert asyncio.run(scenario()) == want
 
 
-# --- bytes that are no frames, or frames that hold nothing that can be meant
+# --- bytes that are not frames, or frames without a valid request
 
 
 def frame_of(body: bytes) -> bytes:
@@ -332,7 +332,7 @@ CLOSED = "closed the connection of"
 
 
 @pytest.mark.parametrize("data", [row[1] for row in FRAMES], ids=[row[0] for row in FRAMES])
-def test_a_frame_that_cannot_be_read_ends_its_connection_with_one_line(
+def test_an_unreadable_frame_closes_its_connection_with_one_log_line(
     cluster: LocalCluster, target: list[Target], data: bytes
 ) -> None:
     log = log_of(cluster, target[0])
@@ -350,10 +350,8 @@ SENT_BYTES = 1_000
 ALLOWED_GROWTH_BYTES = 32 << 20
 
 
-def test_clients_that_stop_in_the_middle_of_a_giant_frame_hold_no_memory(
-    cluster: LocalCluster, target: list[Target]
-) -> None:
-    """Each announces a frame that is allowed, and sends next to nothing of it."""
+def test_clients_that_stop_inside_a_giant_frame_hold_no_memory(cluster: LocalCluster, target: list[Target]) -> None:
+    """Each announces a frame of allowed size and sends almost nothing of it."""
     node_id = cluster.leader_of("bad-input", 0)
     found = cluster.nodes.process(node_id)
     assert found is not None
@@ -392,8 +390,8 @@ def log_of(cluster: LocalCluster, target: Target) -> Path:
     return next(node.log for node in cluster.nodes.layout.nodes if node.ports.client == target.lane.port)
 
 
-def test_nobody_has_crashed(cluster: LocalCluster, target: list[Target]) -> None:
-    """The last of this file: every node is the process that it was, and said nothing of a failure."""
+def test_no_node_has_crashed(cluster: LocalCluster, target: list[Target]) -> None:
+    """The last test of this file: every node is still the same process and has logged no failure."""
     cluster.wait_healthy(30)
     for node_id in cluster.nodes.ids:
         log = cluster.nodes.layout.node(node_id).log.read_text()

@@ -41,7 +41,7 @@ def run(*command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
 
 LONG = "x" * 250
 COMMANDS: list[tuple[str, list[str], int, str]] = [
-    ("name: ..", ["topic", "create", ".."], 2, "directory's own name"),
+    ("name: ..", ["topic", "create", ".."], 2, "reserved for directories"),
     ("name: a/b", ["topic", "create", "a/b"], 2, "only ASCII letters"),
     ("name: 250 characters", ["topic", "create", LONG], 2, "250 characters, limit 249"),
     ("name: a line break", ["topic", "create", "a\nb"], 2, "only ASCII letters"),

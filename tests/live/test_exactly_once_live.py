@@ -1,4 +1,4 @@
-"""Real processes, killed in a loop under a producer with its defaults: each record is there once, and in order."""
+"""Real processes, killed repeatedly under a default producer: each record is stored once, and in order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quorumlog.testing.topic import LocalTopic
 KILLS = 5
 PARTITIONS = 3
 RECORDS_BETWEEN = 600
-UNDER_WAY = 200  # records that may wait for their acknowledgement, so that a kill finds some
+UNDER_WAY = 200  # unacknowledged records, so that a kill hits some
 SEND_TIMEOUT_S = 60.0
 
 
@@ -44,7 +44,7 @@ def test_five_kills_leave_one_copy_of_each_record_in_order(tmp_path: Path) -> No
 
 
 def send_some(producer: Producer, topic: LocalTopic, sent: list[SendFuture]) -> None:
-    """Numbers go on where they ended; number n goes to partition n modulo their count."""
+    """Sends further numbers; number n goes to partition n modulo the partition count."""
     for _ in range(RECORDS_BETWEEN):
         number = len(sent)
         sent.append(producer.send(topic.name, str(number), partition=number % PARTITIONS))

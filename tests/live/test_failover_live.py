@@ -1,4 +1,4 @@
-"""Real nodes and a client that asks who leads the moment its leader is killed: it is not told the dead one."""
+"""Real nodes and a client that asks for the leader right after a kill: it must not get the dead one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CALL_MS = 10_000
 
 
 @pytest.mark.timeout(120)
-def test_who_asks_right_behind_a_kill_is_told_the_next_leader_and_still_the_address_of_the_last(tmp_path: Path) -> None:
+def test_metadata_right_after_a_kill_names_the_next_leader_and_keeps_the_old_address(tmp_path: Path) -> None:
     with LocalCluster(tmp_path / "cluster") as cluster, cluster.topic("orders", partitions=3) as topic:
         topic.produce([str(number) for number in range(30)])  # all replicas have fetched from their leaders
         controller = cluster.client.admin.describe_quorum().leader_id
@@ -35,7 +35,7 @@ def test_who_asks_right_behind_a_kill_is_told_the_next_leader_and_still_the_addr
 async def ask_behind_the_kill(
     cluster: LocalCluster, victim: NodeId, asked: NodeId, topic: str
 ) -> tuple[MetadataResponse, float]:
-    """By a connection that was there before. Returns the answer, and how long it took in ms."""
+    """Asks over a connection that was open before. Returns the response and its duration in ms."""
     host, _, port = cluster.nodes.layout.nodes[asked - 1].client_address.rpartition(":")
     connection = WireTransport().connect(Address(host, int(port)), internal=False)
     request = MetadataRequest(all_topics=False, topics=(TopicQuery(name=topic),))

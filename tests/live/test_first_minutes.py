@@ -1,6 +1,6 @@
-"""A person's first minutes: the commands of the README, in their order, against real processes, from a fresh folder.
+"""A user's first minutes: the commands of the README, in order, against real processes, from an empty folder.
 
-Nothing but the command line is used, so that what is promised to people is what is tested.
+Uses only the command line, so that what the README promises is what is tested.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COMMAND_S = 60.0
 
 
 class Person:
-    """Types commands in a folder of their own."""
+    """Runs commands in a folder of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class Person:
         return [sys.executable, "-m", "cli.main", *arguments]
 
     def types(self, *arguments: str, stdin: str = "", want: int = 0) -> str:
-        """What stdout says; the exit code must be `want`."""
+        """Returns stdout; the exit code must be `want`."""
         done = subprocess.run(
             self.command(*arguments),
             input=stdin,
@@ -55,7 +55,7 @@ class Person:
         return json.loads(self.types(*arguments, "-o", "json", want=want))
 
     def healthy(self) -> bool:
-        """`status` exits with 0."""
+        """True if `status` exits with 0."""
         return (
             subprocess.run(
                 self.command("status"),
@@ -117,7 +117,7 @@ def test_the_first_minutes(person: Person) -> None:
     assert after["leader"] != before["leader"] and after["epoch"] > before["epoch"]
 
     person.types("restart", victim)
-    wait_until(person.healthy, COMMAND_S, "the cluster to be whole again")
+    wait_until(person.healthy, COMMAND_S, "the cluster to be healthy again")
     assert "READY" in person.types("logs", victim)
 
     processes += person.processes()
@@ -129,7 +129,7 @@ def test_the_first_minutes(person: Person) -> None:
 
 def test_data_stays_when_a_cluster_comes_back(person: Person) -> None:
     person.types("up", "-d", "-n", "1")
-    person.types("produce", "auto", stdin="kept\n")  # the topic makes itself, as Kafka's do
+    person.types("produce", "auto", stdin="kept\n")  # the topic is created automatically, as in Kafka
     person.types("down")
     person.types("up", "-d", "-n", "3", want=6)
     person.types("up", "-d")

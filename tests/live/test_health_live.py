@@ -1,4 +1,4 @@
-"""grpc.health.v1 and /readyz of a real process: one truth, while it serves and while it cannot."""
+"""grpc.health.v1 and /readyz of a real process agree, while it serves and while it cannot."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ports() -> Iterator[list[NodePorts]]:
 
 @contextmanager
 def running(folder: Path, ports: NodePorts, voters: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
-    """The process and its listeners by name; what it says next is READY."""
+    """The process and its listeners by name; its next line will be READY."""
     config = folder / "server.properties"
     config.write_text(
         f"node.id=1\nlog.dirs={folder}/a\nmetrics.port=0\ncontroller.quorum.voters={voters}\n"
@@ -89,4 +89,4 @@ def test_a_node_whose_quorum_has_no_majority(tmp_path: Path, ports: list[NodePor
     voters = f"1@127.0.0.1:{ports[0].internal},2@127.0.0.1:{ports[1].internal}"
     with running(tmp_path, ports[0], voters) as (_, listeners):
         assert health_at(listeners["GRPC"]) == [health_pb2.HealthCheckResponse.NOT_SERVING] * 3
-        assert ready_at(listeners["metrics"]) == (503, "no leader of the quorum is known\n")
+        assert ready_at(listeners["metrics"]) == (503, "the leader of the quorum is unknown\n")

@@ -1,4 +1,4 @@
-"""The lane on real nodes: a Kafka client that knows nothing of us, our own on either wire, and a forged replica."""
+"""The lane on real nodes: a plain Kafka client, our clients on either transport, and a forged replica."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_kafka_client_writes_and_reads(cluster: LocalCluster, compression: str
 
 
 @pytest.mark.parametrize("wire", ["auto", "grpc"])
-def test_our_own_clients_work_by_either_wire(cluster: LocalCluster, wire: str) -> None:
+def test_our_own_clients_work_over_either_transport(cluster: LocalCluster, wire: str) -> None:
     with cluster.topic("own", partitions=2) as topic, Cluster(servers(cluster), transport=wire) as client:
         with client.producer() as producer:
             for number in range(100):
@@ -65,7 +65,7 @@ def test_our_own_clients_work_by_either_wire(cluster: LocalCluster, wire: str) -
         assert client.admin.describe_cluster().state_hash
 
 
-def test_a_forged_replica_on_the_client_port_moves_nothing(cluster: LocalCluster) -> None:
+def test_a_forged_replica_at_the_client_port_changes_nothing(cluster: LocalCluster) -> None:
     async def scenario(name: str) -> tuple[Any, list[Any]]:
         transport = WireTransport()
         address = address_of(servers(cluster).split(",")[0])
@@ -103,7 +103,7 @@ STRANGERS = [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"GET / HTTP/1.1\r
 
 
 @pytest.mark.parametrize("data", STRANGERS, ids=["TLS", "HTTP", "negative"])
-def test_a_stranger_at_the_port_is_closed_and_named(cluster: LocalCluster, data: bytes) -> None:
+def test_a_stranger_at_the_port_is_disconnected_and_logged(cluster: LocalCluster, data: bytes) -> None:
     files = cluster.nodes.layout.nodes[0]
     before = files.log.read_text().count("closed the connection of")
     address = address_of(files.client_address)

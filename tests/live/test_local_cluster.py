@@ -1,4 +1,4 @@
-"""The test kit on its own cluster: what an application's tests will do with it."""
+"""The test kit on its own cluster, used as an application's tests use it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 
 def test_the_plugins_fixtures_in_an_application(tmp_path: Path) -> None:
-    """Named by -p in place of the entry point, so that it does not matter how the package came here."""
+    """Loaded with -p instead of the entry point, so that it works however the package is installed."""
     (tmp_path / "test_application.py").write_text(AN_APPLICATIONS_TEST)
     options = [
         "-q",
@@ -55,7 +55,7 @@ def test_the_plugins_fixtures_in_an_application(tmp_path: Path) -> None:
     assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
-def test_what_was_acknowledged_outlives_its_leader(cluster: LocalCluster) -> None:
+def test_acknowledged_records_survive_their_leader(cluster: LocalCluster) -> None:
     with cluster.topic("orders", partitions=2) as topic:
         topic.produce([f"before {n}" for n in range(100)], key="k")
         leader = cluster.leader_of(topic, 0)

@@ -1,4 +1,4 @@
-"""A node's process from outside: what it refuses to start with, what it says, how it ends. Real processes."""
+"""A node's process from outside: what it refuses to start with, its output, and how it ends. Real processes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def command(config: Path, *options: str) -> list[str]:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Iterator[Path]:
-    """One node of both roles, not formatted; its ports are free and stay so for the test."""
+    """One node with both roles, not formatted, with ports reserved for the test."""
     picker = PortPicker()
     (ports,) = picker.pick(1)
     path = tmp_path / "server.properties"
@@ -70,7 +70,7 @@ def running(config: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def next_line(process: subprocess.Popen[str], word: str) -> dict[str, object]:
-    """The JSON behind the first word of the next line, which must be `word`. The node says it or ends."""
+    """The JSON after the first word of the next line, which must be `word`. Waits until the node prints it or ends."""
     assert process.stdout is not None
     line = process.stdout.readline()
     assert line.startswith(f"{word} "), f"instead of {word}: {line!r}"
@@ -86,7 +86,7 @@ def get(address: str, path: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def test_one_node_says_where_it_is_serves_and_leaves_in_order(config: Path) -> None:
+def test_one_node_prints_its_addresses_serves_and_stops_cleanly(config: Path) -> None:
     with running(formatted(config)) as process:
         listeners = next_line(process, "LISTENING")["listeners"]
         assert isinstance(listeners, dict)
@@ -103,7 +103,7 @@ def test_one_node_says_where_it_is_serves_and_leaves_in_order(config: Path) -> N
     assert (config.parent / "b" / CLEAN_SHUTDOWN).exists()
 
 
-def test_the_secret_is_its_owners_alone(config: Path) -> None:
+def test_only_the_owner_can_read_the_secret(config: Path) -> None:
     formatted(config)
     assert (config.parent / "a" / "cluster.secret").stat().st_mode & 0o777 == 0o600
 
@@ -122,7 +122,7 @@ def test_a_killed_node_starts_again_and_a_directory_has_one_user(config: Path) -
         next_line(again, "READY")
 
 
-def test_a_port_has_one_user_and_who_comes_second_leaves_his_directories_in_order(config: Path) -> None:
+def test_a_port_has_one_user_and_the_second_one_stops_cleanly(config: Path) -> None:
     other = config.with_name("other.properties")
     other.write_text(config.read_text().replace("/a,", "/c,").replace("/b\n", "/d\n"))
     with running(formatted(config)) as first:
@@ -143,7 +143,7 @@ REFUSALS = [
 @pytest.mark.parametrize(
     ("options", "more", "code", "said"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS]
 )
-def test_what_it_does_not_start_with(config: Path, options: tuple[str, ...], more: str, code: int, said: str) -> None:
+def test_refused_starts(config: Path, options: tuple[str, ...], more: str, code: int, said: str) -> None:
     config.write_text(config.read_text() + more)
     done = subprocess.run(command(config, *options), capture_output=True, text=True, timeout=WAIT_S, check=False)
     assert (done.returncode, done.stdout) == (code, "")

@@ -1,4 +1,4 @@
-"""Three real processes, from unformatted directories to a fail-over: what every part must do for the whole to work."""
+"""Three real processes, from unformatted directories to a fail-over."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TOPIC = "orders"
 
 @dataclass
 class Nodes:
-    """client: where node `id` serves clients."""
+    """client: the client address of each node."""
 
     root: Path
     client: dict[NodeId, Address]
@@ -63,7 +63,7 @@ class Nodes:
         self.processes[node_id].wait()
 
     def stop_all(self) -> dict[NodeId, int]:
-        """In order, by SIGTERM. Exit codes by node."""
+        """Clean shutdown by SIGTERM. Returns exit codes by node."""
         for process in self.processes.values():
             process.send_signal(signal.SIGTERM)
         return {node_id: process.wait(timeout=30) for node_id, process in self.processes.items()}
@@ -113,7 +113,7 @@ def make_nodes(root: Path, picker: PortPicker) -> Nodes:
 
 
 class Client:
-    """Asks the nodes until one gives the answer that is waited for."""
+    """Asks the nodes until one gives the expected answer."""
 
     def __init__(self, nodes: Nodes) -> None:
         self.nodes = nodes
@@ -135,7 +135,7 @@ class Client:
                             return result
                     except RpcError:
                         pass
-                    await asyncio.sleep(0.05)  # between two questions; what is waited for is the answer
+                    await asyncio.sleep(0.05)  # pause between two requests; the awaited condition is the answer
         except TimeoutError:
             pytest.fail(f"no {what} within {timeout_s} s\n{self.nodes.logs()}")
 
@@ -145,7 +145,7 @@ class Client:
         return response.topics[0] if response.error_code == 0 and response.topics[0].error_code == 0 else None
 
     async def leader(self, alive: list[NodeId], isr_size: int) -> PartitionMetadata | None:
-        """The partition once every node in `alive` tells the same live leader and an ISR of at least `isr_size`."""
+        """The partition, once every node in `alive` reports the same live leader and an ISR of at least `isr_size`."""
         seen = [await self.topic(node_id) for node_id in alive]
         partitions = [topic.partitions[0] for topic in seen if topic is not None]
         agreed = len(partitions) == len(alive) and len({part.leader_id for part in partitions}) == 1

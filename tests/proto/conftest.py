@@ -1,4 +1,4 @@
-"""Makes the generator importable: `proto/` holds scripts, not a package."""
+"""Makes the generator importable: `proto/` contains scripts and is not a package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every generated message of quorumlog: its dataclass, its two functions, and a strategy for its values."""
+"""Every generated message: its dataclass, its encoder and decoder, and a strategy for its values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_DEPTH = 3  # of messages inside messages of their own kind
 
 
 class Generated(NamedTuple):
-    """kind: the dataclass. descriptor: what protoc knows of the same message."""
+    """kind: the dataclass. descriptor: protoc's description of the same message."""
 
     kind: Any
     descriptor: Descriptor
@@ -37,7 +37,7 @@ class Generated(NamedTuple):
 
 
 def generated_messages() -> list[Generated]:
-    """All messages of all schema files, nested ones included, in the order of the files."""
+    """All messages of all schema files, including nested ones, in the order of the files."""
     found = []
     for path in sorted(Path(pb_package.__file__).parent.glob("*_pb2.py")):
         stem = path.stem.removesuffix("_pb2")
@@ -61,7 +61,7 @@ def _generated(
 
 
 def values(kind: Any, descriptor: Descriptor, depth: int = 0) -> st.SearchStrategy[Any]:
-    """Instances of a generated dataclass. Types come from its annotations, ranges of integers from protoc."""
+    """Instances of a generated dataclass. Types come from its annotations, integer ranges from protoc."""
     hints = typing.get_type_hints(kind)
     fields = {f.name: _field(hints[f.name], descriptor.fields_by_name[f.name], depth) for f in dataclasses.fields(kind)}
     return st.builds(kind, **fields).map(_one_of_each_oneof(descriptor))

@@ -1,4 +1,4 @@
-"""Every message of the schema: it survives its bytes, has protoc's fields, and no bytes break its decoder."""
+"""Every message of the schema: it survives encoding, has protoc's fields, and no bytes crash its decoder."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_damaged_bytes_are_a_message_or_a_decode_error(message: Generated, data:
 
 
 def decode_or_refuse(message: Generated, data: bytes) -> None:
-    """What decodes must also encode again, to bytes that mean the same."""
+    """A decoded value must also encode again, to bytes with the same meaning."""
     try:
         value = message.decode(data)
     except DecodeError:

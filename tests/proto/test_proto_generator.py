@@ -1,4 +1,4 @@
-"""The generator on a schema of its own, `samplelog`: types, defaults, presence, refusals, freshness."""
+"""The generator on a schema of its own, `samplelog`: types, defaults, presence, errors, stale files."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace
 
 
 def whole(sample: SimpleNamespace, **changes: Any) -> Any:
-    """An Everything in which every field is set (of the oneof, the first member)."""
+    """An Everything with every field set (of the oneof, the first member)."""
     m, endpoint = sample.messages_sample, sample.messages_base.Endpoint(host="h", port=9092)
     levels = sample.messages_base.IsolationLevel
     fields: dict[str, Any] = {
@@ -204,7 +204,7 @@ def test_two_members_of_a_oneof_are_our_mistake(sample: SimpleNamespace) -> None
 
 
 def nested(levels: int) -> bytes:
-    """An Everything inside an Everything, field 21, and so on."""
+    """An Everything inside an Everything (field 21), nested `levels` deep."""
     data = b"\x62\x00"
     for _ in range(levels):
         size = bytes([len(data) & 0x7F | 0x80, len(data) >> 7])
@@ -319,12 +319,12 @@ REFUSED = [
     ("a map", "message M { map<string, int32> m = 1; }", "maps are not supported"),
     ("a keyword", "message M { int32 from = 1; }", "M.from"),
     ("a field named like its type", "message M { int64 bytes = 1; }", "M.bytes"),
-    ("default of another type", "message M {\n  int32 a = 1; // default: b\"\"\n}", "is no int"),
+    ("default of another type", "message M {\n  int32 a = 1; // default: b\"\"\n}", "is not of type int"),
     ("default of a list", "message M {\n  repeated int32 a = 1; // default: 1\n}", "only a single scalar"),
     ("required scalar", "message M {\n  int32 a = 1; // required\n}", "only a single message"),
     ("buffer that is text", "message M {\n  string a = 1; // buffer\n}", "only a single bytes"),
     ("one request, two methods", "message M {}\nservice S { rpc A(M) returns (M); rpc B(M) returns (M); }", "both"),
-    ("foreign type", 'import "google/protobuf/empty.proto";\nmessage M { google.protobuf.Empty e = 1; }', "our own"),
+    ("foreign", 'import "google/protobuf/empty.proto";\nmessage M { google.protobuf.Empty e = 1; }', "of this schema"),
     ("protoc's own refusals", "message M { int32 a = 1; int32 b = 1; }", "already been used"),
 ]  # fmt: skip
 

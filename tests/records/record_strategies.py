@@ -1,4 +1,4 @@
-"""What the tests of records draw: records, batches of every codec and flag, and damage."""
+"""Strategies for the tests of records: records, batches of every codec and flag, and damage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ header_lists: st.SearchStrategy[RecordHeaders] = st.lists(st.tuples(st.text(max_
 
 @st.composite
 def records(draw: st.DrawFn, min_size: int = 1, max_size: int = 12, gaps: bool = True) -> list[Record]:
-    """Records at rising offsets from `base` on: without gaps 0, 1, 2 ... as a producer numbers them."""
+    """Records at rising offsets. Without gaps they are 0, 1, 2 ... as a producer numbers them."""
     drawn = []
     offset = draw(st.integers(0, 2**40)) if gaps else 0
     for _ in range(draw(st.integers(min_size, max_size))):
@@ -41,7 +41,7 @@ def batches(draw: st.DrawFn) -> tuple[list[Record], bytes]:
 
 @st.composite
 def damaged(draw: st.DrawFn, data: bytes, first: int = 0) -> bytes:
-    """`data` with some bytes from `first` on changed, and perhaps cut or longer."""
+    """`data` with some bytes from `first` on changed, and perhaps truncated or extended."""
     out = bytearray(data)
     for _ in range(draw(st.integers(1, 4))):
         if len(out) > first:

@@ -1,4 +1,4 @@
-"""The header level: what is a batch, where it ends, what a stamp changes."""
+"""The header level: valid batches, their ends, and the effect of a stamp."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_good_batches_come_before_the_error() -> None:
     assert next(found) == headers(ONE)[0]
 
 
-def test_every_flipped_bit_under_the_checksum_is_seen() -> None:
+def test_every_flipped_bit_under_the_checksum_is_detected() -> None:
     (header,) = headers(ONE)
     for position in range(17, len(ONE)):
         data = bytearray(ONE)

@@ -1,4 +1,4 @@
-"""The columnar codec against its oracle, the plain one: the same bytes out, the same records or the same refusal in."""
+"""The columnar codec against the plain one: equal bytes when encoding, equal records or refusals when decoding."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def sealed(
     *columns: Any, producer_id: int = NO_PRODUCER, producer_epoch: int = -1, base_sequence: int = NO_SEQUENCE,
     **options: Any,
 ) -> list[Sealed]:  # fmt: skip
-    """As a producer sends them: numbers count on from batch to batch and wrap at 2^31. columns, options: lay_out's."""
+    """Batches as a producer sends them: sequences continue and wrap. columns, options: those of lay_out."""
     found: list[Sealed] = []
     for batch in lay_out(*columns, **options):
         data = batch.seal(producer_id, producer_epoch, base_sequence)
@@ -211,7 +211,7 @@ def test_bounds_cut_inside_a_batch(rows: list[Record], data: st.DataObject) -> N
 
 
 def same_answer(buf: bytes) -> None:
-    """Both readers give the same records, or both refuse. The checksum is left out: it would hide all else."""
+    """Both readers give the same records, or both refuse. Checksums are off, because they would hide other damage."""
     chosen = [header for header in headers(buf, partial_tail=True) if not header.is_control]
     try:
         want: list[Record] | None = [
@@ -238,7 +238,7 @@ def test_damaged_batches_get_the_same_answer(data: st.DataObject) -> None:
     try:
         same_answer(data.draw(damaged(batch, first=17)))
     except CorruptRecords:
-        return  # the header itself: neither reader is asked
+        return  # the header is damaged: neither reader is called
 
 
 @settings(max_examples=300)
@@ -254,7 +254,7 @@ def test_damaged_records_get_the_same_answer(data: st.DataObject) -> None:
 @pytest.mark.parametrize(("payload", "count"), [c[1:] for c in BAD_PAYLOADS], ids=[c[0] for c in BAD_PAYLOADS])
 def test_bad_records_are_refused(payload: str, count: int) -> None:
     data = with_payload(bytes.fromhex(payload), count)
-    if count == 0:  # is not read at all
+    if count == 0:  # the records are not read
         assert decode_columns(data, **EVERYTHING).num_rows == 0
         return
     with pytest.raises(CorruptRecords):
@@ -270,7 +270,7 @@ def test_a_flipped_bit_is_found_by_the_checksum() -> None:
     assert decode_columns(buf, **EVERYTHING, check_crc=False).num_rows == 1
 
 
-def test_batches_that_are_left_out_are_not_read() -> None:
+def test_batches_left_out_are_not_read() -> None:
     first = encode_batch([Record(0, NOW_MS, b"k", b"aborted")])
     second = encode_batch([Record(1, NOW_MS, b"k", b"kept")], base_offset=1)
     buf = first + second
@@ -278,7 +278,7 @@ def test_batches_that_are_left_out_are_not_read() -> None:
     assert read["value"].to_pylist() == [b"kept"]
 
 
-def test_a_header_name_that_is_no_utf8_is_repaired_as_the_plain_reader_does() -> None:
+def test_a_header_name_that_is_not_utf8_is_repaired_as_by_the_plain_reader() -> None:
     good = encode_batch([Record(0, NOW_MS, None, None, (("a", None), ("b", b"x")))])
     at = good.index(b"\x02a") + 1
     same_answer(good[:at] + b"\xff" + good[at + 1 :])

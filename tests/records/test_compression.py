@@ -1,4 +1,4 @@
-"""Codecs: what Kafka's clients write, and what must not grow."""
+"""Codecs: the formats of Kafka's clients, and the limits on decompressed size."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_limit_is_inclusive(codec: Codec) -> None:
 
 
 def bomb(codec: Codec, size: int) -> bytes:
-    """Little data that decompresses to `size` zeroes, written without holding them."""
+    """Little data that decompresses to `size` zeroes, created without holding them."""
     block = bytes(1 << 20)
     if codec == Codec.GZIP:
         squeeze = zlib.compressobj(wbits=31)
@@ -66,7 +66,7 @@ def test_a_bomb_is_refused_before_it_is_held(codec: Codec, monkeypatch: pytest.M
     assert peak_bytes < 16 << 20
 
 
-def test_a_snappy_block_that_lies_about_its_size_is_not_allocated() -> None:
+def test_a_snappy_block_with_a_false_size_is_not_allocated() -> None:
     claims_4_gib = b"\xff\xff\xff\xff\x0f" + b"\x00"
     for data in (claims_4_gib, b"\x82SNAPPY\x00" + pack(">iii", 1, 1, len(claims_4_gib)) + claims_4_gib):
         with pytest.raises(BadCompression, match="limit"):
@@ -98,7 +98,7 @@ def test_java_reads_lz4_of_independent_blocks_only() -> None:
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
-def test_cut_data(codec: Codec) -> None:
+def test_truncated_data(codec: Codec) -> None:
     packed = bytes(compress(codec, bytes(range(256)) * 10))
     for cut in range(1, len(packed)):
         if codec == Codec.SNAPPY and cut == 16:
@@ -107,7 +107,7 @@ def test_cut_data(codec: Codec) -> None:
             decompress(codec, packed[:cut])
 
 
-def test_a_cut_zstd_frame_is_a_corrupt_batch() -> None:
+def test_a_truncated_zstd_frame_is_a_corrupt_batch() -> None:
     data = encode_batch([Record(0, 0, None, bytes(range(256)))], codec=Codec.ZSTD)
     header = headers(data)[0]
     fields = {name: getattr(header, name) for name in (

@@ -1,4 +1,4 @@
-"""A node's memory and start-up depend on what it does not import (DESIGN §10)."""
+"""A node's memory and start time depend on modules that it must not import (DESIGN §10)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEAVY = ("numpy", "pyarrow", "numba", "pandas", "lz4", "zstandard", "cramjam", "
 
 
 @pytest.mark.parametrize("module", ["quorumlog.records", "quorumlog.records.control"])
-def test_nothing_heavy_comes_along(module: str) -> None:
+def test_no_heavy_module_is_imported(module: str) -> None:
     script = f"import sys, {module}; print([name for name in {HEAVY!r} if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

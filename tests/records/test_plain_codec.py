@@ -1,4 +1,4 @@
-"""Records to batches and back, one by one: golden bytes, round trips, and any bytes at all."""
+"""Records to batches and back, record by record: golden bytes, round trips, and arbitrary bytes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_delete_horizon_leaves_times_as_they_were(written: list[Record], horiz
 
 @given(records(gaps=False))
 def test_the_same_bytes_as_aiokafka(drawn: list[Record]) -> None:
-    # aiokafka takes a first timestamp of -1 for "not set yet" and counts from the second record's.
+    # aiokafka takes a first timestamp of -1 for "not set" and counts from the second record's.
     written = [Record(r.offset, max(r.timestamp_ms, 0), r.key, r.value, r.headers) for r in drawn]
     builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, 2**30)
     for r in written:
@@ -118,13 +118,13 @@ def test_a_time_beyond_64_bits() -> None:
         decode_batch(data, headers(data)[0])
 
 
-def test_a_header_name_that_is_no_utf8_does_not_hide_the_log_behind_it() -> None:
+def test_a_header_name_that_is_not_utf8_does_not_hide_later_records() -> None:
     data = with_payload(bytes.fromhex("1200000001010202ff01"), 1)
     assert decode_batch(data, headers(data)[0])[0].headers == (("\N{REPLACEMENT CHARACTER}", None),)
 
 
 @pytest.mark.parametrize("time_ms", [-2, 2**63 - 1])
-def test_times_that_no_batch_holds_are_refused(time_ms: int) -> None:
+def test_impossible_timestamps_are_refused(time_ms: int) -> None:
     with pytest.raises(ApiError, match="INVALID_TIMESTAMP"):
         encode_batch([Record(0, time_ms, None, None)])
 

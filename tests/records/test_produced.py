@@ -1,4 +1,4 @@
-"""What a broker accepts from a client, and the code it answers otherwise."""
+"""What a broker accepts from a client, and the error code for everything else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIMIT = 1_048_588
 
 
 def sealed(**changes: int) -> bytes:
-    """GOOD with other header fields and the checksum that belongs to them."""
+    """GOOD with other header fields and a matching checksum."""
     header = headers(GOOD)[0]
     fields = {field.name: getattr(header, field.name) for field in dataclasses.fields(header)}
     for name in ("batch_length", "magic", "crc", "position", "size"):
@@ -84,7 +84,7 @@ def test_the_limit_is_inclusive_and_is_checked_before_the_checksum() -> None:
 @settings(max_examples=300)
 @given(st.data())
 def test_damage_is_refused_or_harmless(data: st.DataObject) -> None:
-    """The offset, length, epoch and magic lie outside the checksum; everything else must be as it was sealed."""
+    """Offset, length, epoch and magic are not covered by the checksum; everything else must be unchanged."""
     broken = data.draw(damaged(GOOD))
     try:
         validate_produced(broken, LIMIT)

@@ -1,4 +1,4 @@
-"""Sealing late: the same bytes as sealing at once, and nothing that was given away ever changes."""
+"""Sealing late gives the same bytes as sealing at once, and a batch that was handed out never changes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_rows_sealed_are_the_batch_of_their_records(
 
 
 @given(st.lists(numbers, min_size=2, max_size=4))
-def test_what_was_given_away_does_not_change(given_numbers: list[tuple[int, int, int]]) -> None:
+def test_a_batch_that_was_handed_out_does_not_change(given_numbers: list[tuple[int, int, int]]) -> None:
     (batch,) = laid_out([b"a", b"b"])
     sealed = [batch.seal(*number) for number in given_numbers]
     for number, data in zip(given_numbers, sealed, strict=True):
@@ -60,7 +60,7 @@ def test_what_was_given_away_does_not_change(given_numbers: list[tuple[int, int,
         assert (header.producer_id, header.producer_epoch, header.base_sequence) == number
 
 
-def test_the_first_sealing_copies_nothing() -> None:
+def test_the_first_seal_copies_nothing() -> None:
     (batch,) = laid_out([b"a"])
     assert batch.seal(1, 0, 0) is batch.buffer
     assert batch.seal(1, 1, 0) is not batch.buffer

@@ -1,4 +1,4 @@
-"""A process that beats once and then waits to be killed: `beating_client.py PORT`."""
+"""A process that sends one heartbeat and then waits to be killed: `beating_client.py PORT`."""
 
 from __future__ import annotations
 

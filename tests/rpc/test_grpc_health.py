@@ -1,4 +1,4 @@
-"""grpc.health.v1 over a real listener: its answers follow the source that the transport was given."""
+"""grpc.health.v1 over a real listener: its answers follow the transport's health source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNKNOWN, SERVING, NOT_SERVING, SERVICE_UNKNOWN = range(4)
 @asynccontextmanager
 async def health_of(source: HealthSource) -> AsyncIterator[Any]:
     async def no_handler(_context: Any, _request: Any) -> Any:
-        raise AssertionError("nobody calls it")
+        raise AssertionError("no request is expected")
 
     listener = Listener(name="CLIENT", address=Address("127.0.0.1", 0), internal=False)
     server = await GrpcTransport(health=source).listen(listener, no_handler)
@@ -37,7 +37,7 @@ def asked(service: str) -> Any:
     return health_pb2.HealthCheckRequest(service=service)
 
 
-def test_a_check_says_what_the_source_says_now() -> None:
+def test_a_check_returns_the_current_health() -> None:
     state: dict[str, bool] = {"": False, "quorumlog.Broker": False}
 
     async def scenario() -> list[int]:
@@ -49,7 +49,7 @@ def test_a_check_says_what_the_source_says_now() -> None:
     assert asyncio.run(scenario()) == [NOT_SERVING, NOT_SERVING, NOT_SERVING, SERVING]
 
 
-def test_a_check_of_a_service_that_is_not_here() -> None:
+def test_a_check_of_an_unknown_service() -> None:
     async def scenario() -> grpc.StatusCode:
         async with health_of(always_serving) as health:
             assert (await health.Check(asked("quorumlog.v1.Broker"))).status == SERVING
@@ -60,7 +60,7 @@ def test_a_check_of_a_service_that_is_not_here() -> None:
     assert asyncio.run(scenario()) is grpc.StatusCode.NOT_FOUND
 
 
-def test_a_watch_is_told_at_once_and_at_every_change() -> None:
+def test_a_watch_reports_at_once_and_at_every_change() -> None:
     state: dict[str, bool] = {}
 
     async def scenario() -> list[int]:
@@ -88,7 +88,7 @@ def test_watches_are_limited_and_end_with_their_caller(monkeypatch: pytest.Monke
                 await health.Watch(asked("")).read()
             first.cancel()
             async with asyncio.timeout(10):
-                while True:  # the server learns of the end a moment later
+                while True:  # the server learns of the end a little later
                     try:
                         assert (await health.Watch(asked("")).read()).status == SERVING
                         return caught.value.code()

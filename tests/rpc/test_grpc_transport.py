@@ -1,4 +1,4 @@
-"""What only real sockets and real processes can show of the gRPC transport."""
+"""Properties of the gRPC transport that need real sockets and real processes."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def test_garbage_is_an_invalid_request_and_ends_a_stream() -> None:
     asyncio.run(scenario())
 
 
-def test_a_call_without_an_answer_is_told_when_its_stream_ends_under_it() -> None:
-    """It waited for its deadline: nobody counted it among the calls that the end of the stream concerns."""
+def test_a_call_without_an_answer_ends_when_its_stream_ends() -> None:
+    """Regression: it waited for its deadline, because the end of the stream did not fail it."""
 
     async def refuse(context: Context, request: Any) -> Any:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "which ends a stream where no answer is due")
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "ends a stream if no answer is due")
 
     async def scenario() -> None:
         async with served(refuse) as address:
@@ -86,7 +86,7 @@ def test_a_call_without_an_answer_is_told_when_its_stream_ends_under_it() -> Non
                         pass
             await connection.close()
 
-    asyncio.run(scenario())  # `served` bounds the time
+    asyncio.run(scenario())  # `served` limits the time
 
 
 def test_a_half_closed_stream_still_gets_its_answers() -> None:
@@ -108,7 +108,7 @@ def test_a_half_closed_stream_still_gets_its_answers() -> None:
     asyncio.run(scenario())
 
 
-def test_a_stream_is_read_no_further_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_is_not_read_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ordered_answers, "MAX_HANDLED_REQUESTS", 3)
 
     async def scenario() -> None:
@@ -180,7 +180,7 @@ def beating_client(address: Address) -> subprocess.Popen[bytes]:
 
 
 async def ended_by(closed: asyncio.Event, act: Any) -> float:
-    """Seconds from the act to the notice."""
+    """Seconds from the act to the notification."""
     loop = asyncio.get_running_loop()
     started = loop.time()
     act()
@@ -211,7 +211,7 @@ def test_a_killed_process_is_noticed_at_once(kill: signal.Signals) -> None:
     asyncio.run(scenario())
 
 
-def test_a_stopped_process_is_given_up_by_keepalive() -> None:
+def test_a_stopped_process_is_detected_by_keepalive() -> None:
     async def scenario() -> None:
         closed, beaten = asyncio.Event(), asyncio.Event()
 
@@ -237,14 +237,14 @@ def test_a_stopped_process_is_given_up_by_keepalive() -> None:
 
 @asynccontextmanager
 async def mute_socket(backlog: int = 8) -> AsyncIterator[Address]:
-    """The kernel accepts; nobody ever answers: what a stopped process looks like."""
+    """The kernel accepts, but no process answers, as with a stopped process."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         sock.listen(backlog)
         yield Address("127.0.0.1", sock.getsockname()[1])
 
 
-def test_a_mute_peer_is_no_proof_and_gets_no_request() -> None:
+def test_a_silent_peer_is_no_proof_and_gets_no_request() -> None:
     async def scenario() -> None:
         async with mute_socket() as address:
             transport = GrpcTransport(identity(2))
@@ -259,7 +259,7 @@ def test_a_mute_peer_is_no_proof_and_gets_no_request() -> None:
     asyncio.run(scenario())
 
 
-def test_a_name_is_refused_only_when_each_of_its_addresses_is() -> None:
+def test_a_name_is_refused_only_if_all_its_addresses_refuse() -> None:
     async def scenario() -> None:
         transport = GrpcTransport(identity(2))
         async with mute_socket() as address:
@@ -271,7 +271,7 @@ def test_a_name_is_refused_only_when_each_of_its_addresses_is() -> None:
     asyncio.run(scenario())
 
 
-def test_a_server_that_speaks_gibberish_leaves_no_false_certainty() -> None:
+def test_a_server_that_is_not_grpc_leaves_the_outcome_unknown() -> None:
     async def gibberish(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         await writer.drain()
@@ -291,7 +291,7 @@ def test_a_server_that_speaks_gibberish_leaves_no_false_certainty() -> None:
     asyncio.run(scenario())
 
 
-def test_a_probe_answered_with_half_an_identity_proves_nothing() -> None:
+def test_a_probe_answered_with_an_invalid_identity_proves_nothing() -> None:
     async def half(context: Context, request: Any) -> Any:
         return ProbeResponse(node_id=1, incarnation_id=b"short")
 

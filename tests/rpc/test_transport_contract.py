@@ -1,6 +1,7 @@
-"""What `quorumlog.rpc.transport` promises, told by every wire: gRPC and the lane on real sockets, the simulation.
+"""The guarantees of `quorumlog.rpc.transport`, tested on every transport: gRPC and lane on real sockets, simulation.
 
-The lane carries fewer requests, and its answers have an error of the whole only where Kafka's have one (`error_of`).
+The lane carries fewer request types, and only those of its responses that Kafka defines so have a top-level error
+(`error_of`).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from quorumlog.rpc.transport import (
     Server,
 )
 
-LONG_MS = 10_000  # no test waits so long
+LONG_MS = 10_000  # longer than any test waits
 SHORT_MS = 300
 
 
@@ -60,7 +61,7 @@ def world(request: pytest.FixtureRequest) -> World:
 async def served(
     world: World, handler: Handler, *, internal: bool = False, shown: Identity | None = None
 ) -> AsyncIterator[tuple[Server, Connection]]:
-    """A server with `handler`, and a connection that shows `shown` (None on an internal listener: nothing)."""
+    """A server with `handler`, and a connection that shows `shown` (None on an internal listener: no identity)."""
     server = await world.server(identity(1)).listen(world.listener(internal=internal), handler)
     connection = world.client(shown).connect(server.listener.address, internal=shown is not None, client_id="tester")
     try:
@@ -95,7 +96,7 @@ def fetch(replica: Replica | None = None) -> FetchRequest:
 
 
 class Recorder:
-    """A handler that notes what reached it, and answers with empty responses."""
+    """A handler that records requests and answers with empty responses."""
 
     def __init__(self) -> None:
         self.requests: list[Any] = []
@@ -112,14 +113,14 @@ class Recorder:
 
 
 def error_of(answer: Any) -> int:
-    """The code of the whole, or of the first partition."""
+    """The top-level error code, or that of the first partition."""
     if answer.error_code or not answer.topics:
         return int(answer.error_code)
     return int(answer.topics[0].partitions[0].error_code)
 
 
 def carried(**requests: Any) -> pytest.MarkDecorator:
-    """`world` and `request_`, by their names: each request over every wire that knows it."""
+    """Parametrizes `world` and `request_`: each request over every transport that carries it."""
     rows = [
         pytest.param(world, request, id=f"{wire}-{name}")
         for wire, world in WORLDS.items()
@@ -137,7 +138,7 @@ def closed_event(on_closed: Callable[[Callable[[], None]], None]) -> asyncio.Eve
     event = asyncio.Event()
 
     def fire() -> None:
-        assert not event.is_set(), "told twice"
+        assert not event.is_set(), "called twice"
         event.set()
 
     on_closed(fire)
@@ -147,7 +148,7 @@ def closed_event(on_closed: Callable[[Callable[[], None]], None]) -> asyncio.Eve
 # ---- 1: order
 
 
-def test_ordered_calls_arrive_and_are_answered_in_order_though_handlers_finish_out_of_order(world: World) -> None:
+def test_ordered_calls_arrive_and_are_answered_in_order_even_if_handlers_finish_out_of_order(world: World) -> None:
     count = 1000
     arrived: list[int] = []
 
@@ -166,7 +167,7 @@ def test_ordered_calls_arrive_and_are_answered_in_order_though_handlers_finish_o
     world.run(scenario())
 
 
-def test_handlers_of_one_stream_work_at_the_same_time(world: World) -> None:
+def test_handlers_of_one_stream_run_concurrently(world: World) -> None:
     async def scenario() -> None:
         both = asyncio.Event()
         started: list[int] = []
@@ -185,7 +186,7 @@ def test_handlers_of_one_stream_work_at_the_same_time(world: World) -> None:
     world.run(scenario())
 
 
-def test_a_slow_ordered_call_does_not_hold_up_another_type(world: World) -> None:
+def test_a_slow_ordered_call_does_not_delay_another_type(world: World) -> None:
     async def handler(context: Context, request: Any) -> Any:
         if isinstance(request, ProduceRequest):
             await asyncio.Event().wait()
@@ -204,7 +205,7 @@ def test_a_slow_ordered_call_does_not_hold_up_another_type(world: World) -> None
 # ---- 2: answers
 
 
-def test_requests_without_acks_have_no_answer_and_shift_no_other(world: World) -> None:
+def test_requests_without_acks_have_no_answer_and_shift_no_other_answer(world: World) -> None:
     recorder = Recorder()
 
     async def scenario() -> None:
@@ -220,7 +221,7 @@ def test_requests_without_acks_have_no_answer_and_shift_no_other(world: World) -
 @pytest.mark.parametrize("ready", [False, True], ids=["while it opens", "once it is open"])
 @carried(unary=fetch(), ordered=produce(1))
 def test_a_request_that_cannot_be_encoded_fails_at_once_and_alone(world: World, request_: Any, ready: bool) -> None:
-    """It waited for its deadline, and where it was written when the socket became ready it took that down."""
+    """Regression: it waited for its deadline, or broke the connection when it was written as the socket opened."""
     wrong = replace(request_, **{"max_wait_ms" if isinstance(request_, FetchRequest) else "timeout_ms": 2**40})
 
     async def scenario() -> None:
@@ -229,7 +230,7 @@ def test_a_request_that_cannot_be_encoded_fails_at_once_and_alone(world: World, 
                 await connection.call(request_, LONG_MS)
             with pytest.raises(Exception) as caught:
                 await connection.call(wrong, LONG_MS)
-            assert not isinstance(caught.value, RpcError), "nobody shall try it again"
+            assert not isinstance(caught.value, RpcError), "an RpcError would be retried"
             await connection.call(request_, LONG_MS)
 
     world.run(scenario())
@@ -272,7 +273,7 @@ def test_an_api_error_is_answered_in_the_response_type(world: World, request_: A
 
 
 @pytest.mark.parametrize("request_", [fetch(), produce(1)], ids=["unary", "ordered"])
-def test_an_unexpected_exception_is_told_to_the_node_and_not_to_the_peer(world: World, request_: Any) -> None:
+def test_an_unexpected_exception_is_reported_to_the_node_and_not_to_the_peer(world: World, request_: Any) -> None:
     async def handler(context: Context, request: Any) -> Any:
         raise KeyError("the password")
 
@@ -286,7 +287,7 @@ def test_an_unexpected_exception_is_told_to_the_node_and_not_to_the_peer(world: 
     assert [type(error) for _, error in world.crashes] == [KeyError]
 
 
-def test_a_wrong_response_type_is_our_own_mistake(world: World) -> None:
+def test_a_wrong_response_type_is_a_server_error(world: World) -> None:
     async def handler(context: Context, request: Any) -> Any:
         return None
 
@@ -299,7 +300,7 @@ def test_a_wrong_response_type_is_our_own_mistake(world: World) -> None:
     assert [type(error) for _, error in world.crashes] == [AssertionError]
 
 
-def test_an_error_without_an_answer_ends_the_stream(world: World) -> None:
+def test_an_error_of_a_call_without_an_answer_ends_the_stream(world: World) -> None:
     async def handler(context: Context, request: Any) -> Any:
         raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "not here")
 
@@ -359,7 +360,7 @@ def test_a_cancelled_call_leaves_the_connection_usable(world: World) -> None:
 
 
 @pytest.mark.parametrize("request_", [fetch(), produce(1)], ids=["unary", "ordered"])
-def test_closing_the_connection_fails_what_waits(world: World, request_: Any) -> None:
+def test_closing_the_connection_fails_pending_calls(world: World, request_: Any) -> None:
     async def scenario() -> None:
         reached = asyncio.Event()
 
@@ -407,7 +408,7 @@ def test_a_large_buffer_arrives_intact_both_ways(world: World) -> None:
 # ---- 5: a peer that goes away
 
 
-def test_a_server_that_closes_is_noticed_and_a_new_one_is_found(world: World) -> None:
+def test_a_closed_server_is_detected_and_its_successor_is_reached(world: World) -> None:
     async def scenario() -> None:
         reached = asyncio.Event()
 
@@ -440,7 +441,7 @@ def test_a_server_that_closes_is_noticed_and_a_new_one_is_found(world: World) ->
 
 
 async def until_connected(connection: Connection, request: Any) -> Any:
-    """The answer, once the connection's backoff after a refusal is over."""
+    """The answer, once the connection's back-off after a refusal is over."""
     while True:
         try:
             return await connection.call(request, LONG_MS)
@@ -449,7 +450,7 @@ async def until_connected(connection: Connection, request: Any) -> Any:
 
 
 @carried(heartbeat=heartbeat(1), produce=produce(1))
-def test_a_client_that_leaves_is_noticed_by_the_handlers_context(world: World, request_: Any) -> None:
+def test_a_client_that_leaves_is_detected_by_the_handlers_context(world: World, request_: Any) -> None:
     recorder = Recorder()
 
     async def scenario() -> None:
@@ -480,7 +481,7 @@ def test_a_context_knows_its_caller(world: World) -> None:
     world.run(scenario())
 
 
-def test_a_client_listener_believes_no_identity(world: World) -> None:
+def test_a_client_listener_ignores_a_shown_identity(world: World) -> None:
     recorder = Recorder()
 
     async def scenario() -> None:
@@ -491,7 +492,7 @@ def test_a_client_listener_believes_no_identity(world: World) -> None:
     world.run(scenario())
 
 
-# ---- who may call what, where
+# ---- access: which caller may call what at which listener
 
 STRANGERS: list[tuple[str, Identity | None, ErrorCode]] = [
     ("no identity", None, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
@@ -551,7 +552,7 @@ def test_nodes_fetch_and_beat_at_an_internal_listener(world: World, request_: An
 # ---- listening and probing
 
 
-def test_a_port_in_use_is_said_plainly(world: World) -> None:
+def test_a_port_in_use_is_named(world: World) -> None:
     async def scenario() -> None:
         async with served(world, Recorder()) as (server, _):
             with pytest.raises(AddressInUse, match=str(server.listener.address.port)):
@@ -566,7 +567,7 @@ async def who_am_i(context: Context, request: Any) -> Any:
 
 
 @carried(probe=ProbeRequest())
-def test_a_probe_finds_who_is_there(world: World, request_: Any) -> None:
+def test_a_probe_returns_the_incarnation(world: World, request_: Any) -> None:
     async def scenario() -> None:
         async with served(world, who_am_i, internal=True) as (server, _):
             found = await world.client(identity(2)).probe(server.listener.address, LONG_MS)
@@ -603,5 +604,5 @@ def test_a_probe_without_an_answer_proves_nothing(world: World) -> None:
     world.run(scenario())
 
 
-def test_an_address_prints_as_people_write_it() -> None:
+def test_an_address_is_printed_in_the_usual_form() -> None:
     assert [str(Address("h", 1)), str(Address("::1", 2))] == ["h:1", "[::1]:2"]

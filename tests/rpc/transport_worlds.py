@@ -1,4 +1,4 @@
-"""The worlds in which the transport contract has to hold, each with one loop for both ends of the wire."""
+"""The worlds in which the transport contract is tested, each with one loop for both ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def identity(node_id: NodeId, *, cluster_id: str = "c1", secret: bytes = b"s" * 
 
 
 class World(Protocol):
-    crashes: list[tuple[str, BaseException]]  # what handlers did that they should not
+    crashes: list[tuple[str, BaseException]]  # unexpected exceptions of handlers
 
     def run(self, scenario: Coroutine[Any, Any, None]) -> None: ...
 
@@ -36,14 +36,14 @@ class World(Protocol):
     def client(self, own: Identity | None) -> Transport: ...
 
     def listener(self, *, internal: bool) -> Listener:
-        """At a free port of the server's host."""
+        """A listener at a free port of the server's host."""
 
     def dead_address(self) -> Address:
-        """At the server's host, where nothing listens."""
+        """An address of the server's host at which nothing listens."""
 
     @staticmethod
     def carries(request: Any) -> bool:
-        """Does this wire know requests of this type?"""
+        """Whether this transport carries requests of this type."""
 
 
 class GrpcWorld:
@@ -121,7 +121,7 @@ class SimWorld:
 
 
 class _SimLane(WireTransport):
-    """The lane alone gives no proofs: it would look for them on the real network."""
+    """The lane without its own probe, which would use the real network."""
 
     def __init__(self, own: Identity | None, on_crash: OnCrash, prover: SimTransport) -> None:
         super().__init__(own, on_crash=on_crash)
@@ -132,7 +132,7 @@ class _SimLane(WireTransport):
 
 
 class SimLaneWorld(SimWorld):
-    """The lane as it stands, on simulated sockets of one host."""
+    """The production lane on simulated sockets of one host."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""Requests as a client makes them, about one topic and one partition of it, for scenarios that go through whole nodes.
+"""Requests of a client about one topic and one of its partitions, for scenarios with whole nodes.
 
-Each API has its one builder here; a table says what is asked of whom. timeout_ms: how long the node itself may take.
+Each API has one builder here; tables in the tests choose the arguments. timeout_ms: how long the node may take.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def offsets(topic: str, timestamp_ms: int = LATEST, *, index: int = 0, epoch: in
 
 
 def epoch_end(topic: str, *, index: int = 0, epoch: int = -1) -> OffsetForLeaderEpochRequest:
-    """Where epoch 0 ends. epoch: in which the asker believes to be."""
+    """Asks where epoch 0 ends. epoch: the sender's current leader epoch."""
     asked = EpochPartition(index=index, leader_epoch=0, current_leader_epoch=epoch)
     return OffsetForLeaderEpochRequest(topics=(EpochTopic(name=topic, partitions=(asked,)),))
 
@@ -93,7 +93,7 @@ def delete_records(topic: str, offset: int, *, index: int = 0, timeout_ms: int =
 
 
 def metadata(topic: str, topic_id: bytes = b"", *, may_create: bool = False) -> MetadataRequest:
-    """By its id, if that is given."""
+    """By id if one is given, otherwise by name."""
     query = TopicQuery(topic_id=topic_id) if topic_id else TopicQuery(name=topic)
     return MetadataRequest(all_topics=False, topics=(query,), allow_auto_topic_creation=may_create)
 

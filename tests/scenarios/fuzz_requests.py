@@ -1,7 +1,7 @@
-"""What a fuzz of a whole node damages: requests that mean something there, of every API and version.
+"""Valid requests for a fuzz test of a whole node to damage, of every API and version.
 
-Reads of what is there; changes of it that are refused however they are damaged, for they name what is not there, or
-ask again for what is; and changes of a topic on which nothing depends.
+They read existing data; or make changes that are refused even when damaged, because they name things that do not exist
+or already exist; or change a topic on which nothing depends.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from tests.wire.places import Body
 TOPIC, SCRATCH, NOT_THERE = "fuzz", "scratch", "nope"
 BRIEFLY_MS = 5
 CRC = slice(CRC_POSITION, CRC_START)
-DAMAGED = BATCH[: CRC.start] + bytes(byte ^ 0x5A for byte in BATCH[CRC]) + BATCH[CRC.stop :]  # no chance will mend that
+DAMAGED = BATCH[: CRC.start] + bytes(byte ^ 0x5A for byte in BATCH[CRC]) + BATCH[CRC.stop :]  # chance cannot repair it
 OF_A_PRODUCER = encode_batch(RECORDS, producer_id=7, producer_epoch=0, base_sequence=0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ids:
-    """Of the two topics, 16 bytes each."""
+    """Ids of the two topics, 16 bytes each."""
 
     topic: bytes
     scratch: bytes
 
 
 def bodies_of(ids: Ids) -> Bodies:
-    """Bodies to be damaged, of every API and version: almost empty ones, full ones, and ones that mean something."""
+    """Bodies to damage, of every API and version: almost empty, full, and meaningful ones."""
     found = {key: list(bodies) for key, bodies in SEEDS.items()}
     for request in requests(ids):
         for api in (api for api in APIS if api.method.request is type(request)):
@@ -93,5 +93,5 @@ def _changes(ids: Ids) -> list[Any]:
 
 
 def _produce(name: str, topic_id: bytes, records: bytes) -> list[ProduceRequest]:
-    """By name, and by both."""
+    """By name, and by name and id."""
     return [asking.produce(name, records, topic_id=found, timeout_ms=BRIEFLY_MS) for found in (b"", topic_id)]

@@ -1,4 +1,4 @@
-"""Any bytes at the door of gRPC: at `Dispatch.answer`, where gRPC hands over the bytes of one message."""
+"""Arbitrary bytes for gRPC, passed to `Dispatch.answer`, where gRPC delivers a message's bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.wire.tally import Tally
 
 
 class GrpcDoor:
-    """requests: what is damaged. patience_s: how long an answer is waited for."""
+    """requests: to be damaged. patience_s: how long to wait for an answer."""
 
     def __init__(
         self, handler: Handler, on_crash: OnCrash, tally: Tally, requests: list[Any], patience_s: float
@@ -47,7 +47,7 @@ class GrpcDoor:
             async with asyncio.timeout(self._patience_s):
                 await self._dispatch.answer(context, call, bytes(data))
         except TimeoutError:
-            pass  # as by a caller who gives up
+            pass  # the caller gives up
         finally:
             self._dispatch.close(context)
 

@@ -1,4 +1,4 @@
-"""How much memory this process holds, and has held at most since it was last asked to forget."""
+"""This process's memory now, and its peak since the last reset."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FORGET_PEAK = "5"  # proc(5)
 
 
 def forget_peak() -> int:
-    """Gives what is held now, in bytes. Elsewhere than on Linux nothing is forgotten: less is noticed."""
+    """Resets the peak and returns the current memory in bytes. No reset outside Linux, where less is detected."""
     if CLEAR_REFS.exists():
         CLEAR_REFS.write_text(FORGET_PEAK)
     return peak_bytes()

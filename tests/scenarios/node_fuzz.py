@@ -1,10 +1,10 @@
-"""Any bytes at a whole node: `./dev fuzz`; 20,000 inputs in the suite.
+"""Arbitrary bytes against a whole node: `./dev fuzz`; 20,000 inputs in the test suite.
 
-Inputs go to the lane (tests/wire/fuzz.py), some to the door of gRPC, some over a socket of the node's own listener;
-they are made of requests that name topics which are there, so that they come as far as the handlers, the log, and the
-controller behind it. What has to hold besides: no handler fails unexpectedly (that would end the process), what is
-stored and set for a topic that no input may change stays as it is, the node answers and takes records on another
-connection, its memory does not grow, and it starts again with what it has stored. Each input is made of its seed.
+Most inputs go to the lane (tests/wire/fuzz.py), some to gRPC, some through a socket of the node's own listener. They
+are made from requests that name existing topics, so that they reach the handlers, the log and the controller. These
+must hold: no handler fails unexpectedly (which would end the process), data and settings of the protected topic do
+not change, the node answers and accepts records on another connection, its memory does not grow, and it starts again
+with its stored data. Each input is determined by its seed.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from tests.scenarios.one_node import CALL_MS, LANE, NO_TOPICS_BY_ACCIDENT, READY
 from tests.wire.fuzz import Fuzz, quiet
 
 PATIENCE_S = 0.02
-AT_ONCE = 100  # inputs, each on a connection of its own
+AT_ONCE = 100  # inputs at a time, each on its own connection
 GRPC_PART, SOCKET_PART = 0.1, 0.005  # of the inputs
-LOOKED_AT_EVERY = 1_000  # inputs: how far a finding that needs several may lie before where it shows
-WARM_INPUTS = 5_000  # until everything that is loaded once has been
-MAX_GROWTH_BYTES = 128 * 1024 * 1024  # since then
+LOOKED_AT_EVERY = 1_000  # inputs between two checks of the node's state
+WARM_INPUTS = 5_000  # after these, everything that is loaded once is loaded
+MAX_GROWTH_BYTES = 128 * 1024 * 1024  # after the warm-up
 MAX_GROWTH_AT_ONCE_BYTES = 64 * 1024 * 1024
 PROGRESS_S = 10.0
 INPUTS = 1_000_000
 
 
 class NodeFuzz:
-    """One node with two topics of one partition: what no input may change, and what any may."""
+    """One node with two topics of one partition: one that no input may change, and one that any input may."""
 
     def __init__(self, folder: Path) -> None:
         self.at = RealNode(folder, NO_TOPICS_BY_ACCIDENT)
@@ -57,7 +57,7 @@ class NodeFuzz:
         self._warm_bytes: int | None = None
 
     def run(self, count: int, first_seed: int, progress: Callable[[], None] = lambda: None) -> None:
-        """Raises AssertionError, which says how to repeat it."""
+        """Raises AssertionError, with a note how to repeat the failure."""
         with quiet():
             for begin in range(first_seed, first_seed + count, LOOKED_AT_EVERY):
                 end = min(begin + LOOKED_AT_EVERY, first_seed + count)
@@ -70,7 +70,7 @@ class NodeFuzz:
                 progress()
 
     def restart(self) -> None:
-        """Start again with what all those inputs have left. Raises AssertionError."""
+        """Start the node again with everything that the inputs have left. Raises AssertionError."""
         self.at.do(self._connection.close())
         self.at.restart()
         self._connection = self.at.connect(LANE)
@@ -106,7 +106,7 @@ class NodeFuzz:
             assert grown <= MAX_GROWTH_AT_ONCE_BYTES, f"{name}: {grown} bytes"
 
     async def _one(self, seed: int) -> None:
-        rng = random.Random(-1 - seed)  # other numbers than those of which the input is made
+        rng = random.Random(-1 - seed)  # independent of the numbers that make the input
         if rng.random() < GRPC_PART:
             await self._grpc.one(rng)
             return
@@ -134,7 +134,7 @@ class NodeFuzz:
                 await asyncio.sleep(0.02)
 
     def _look(self) -> None:
-        """Is the node as it was, and well?"""
+        """Checks that the node is unchanged and healthy."""
         assert self.at.crashes == [], self.at.crashes[0]
         assert self.at.node.ready and self.at.node.fatal is None
         after = self.at.do(_state(self._connection))
@@ -153,7 +153,7 @@ async def _made(make: Callable[[], Fuzz]) -> Fuzz:
 
 
 async def _state(connection: Connection) -> dict[str, Any]:
-    """What no bad input may change of TOPIC: its partitions, its settings, and where its log begins and ends."""
+    """The state of TOPIC that no bad input may change: partitions, settings, log start and log end."""
     asked = MetadataRequest(all_topics=False, topics=(TopicQuery(name=TOPIC),), allow_auto_topic_creation=False)
     (topic,) = (await connection.call(asked, CALL_MS)).topics
     (described,) = (await connection.call(asking.configs(TOPIC), CALL_MS)).results
@@ -166,7 +166,7 @@ async def _state(connection: Connection) -> dict[str, Any]:
 
 
 class Progress:
-    """A line now and then: inputs done, how fast, what was covered."""
+    """Prints a line from time to time: number of inputs, rate, coverage."""
 
     def __init__(self, fuzzing: NodeFuzz, count: int) -> None:
         self._fuzzing, self._count = fuzzing, count
@@ -187,8 +187,8 @@ class Progress:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="./dev fuzz", description="Bad input of every kind at one whole node.")
-    parser.add_argument("--inputs", type=int, default=INPUTS, help="how many (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="of the first one; each has its own (default: %(default)s)")
+    parser.add_argument("--inputs", type=int, default=INPUTS, help="number of inputs (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first input (default: %(default)s)")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         fuzzing = NodeFuzz(Path(folder))
@@ -202,7 +202,7 @@ def main() -> None:
     short = fuzzing.tally.shortfalls()
     if short:
         sys.exit("not enough of: " + "; ".join(short))
-    print(f"none did harm; the node started again with what they left; {progress.took_s:.0f} s")
+    print(f"no input did harm; the node started again with its data; {progress.took_s:.0f} s")
 
 
 if __name__ == "__main__":

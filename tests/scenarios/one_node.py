@@ -1,7 +1,7 @@
-"""One production node of both roles, alone in its cluster, in this process; a client reaches it by any wire.
+"""One production node with both roles, alone in its cluster, in this process, reachable over either transport.
 
-`RealNode`: real files and sockets on a loop of its own. `SimNode`: a simulated machine and network. Neither ends the
-process when a handler fails unexpectedly: it says so in `crashes`.
+`RealNode`: real files and sockets on its own loop. `SimNode`: a simulated machine and network. An unexpected failure
+of a handler does not end the process; it is recorded in `crashes`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class RealNode:
         return transport.connect(self.node.addresses[wire], internal=False, client_id="tester")
 
     def restart(self) -> None:
-        """In order, with what lies on its disk."""
+        """Clean restart with the data on its disk."""
         self.do(self.node.stop())
         self.node = self.do(self._start())
 
@@ -108,13 +108,13 @@ class RealNode:
         node = build_node(self.config, edges)
         await node.start()
         async with asyncio.timeout(READY_LIMIT_S):
-            while not node.ready:  # noqa: ASYNC110 - readiness is a question
+            while not node.ready:  # noqa: ASYNC110 - readiness has no event
                 await asyncio.sleep(0.02)
         return node
 
 
 class SimNode:
-    """The client is another host. Its gRPC is the simulated wire; its lane is production's on simulated sockets."""
+    """The client is another host. gRPC is the simulated transport; the lane is production's on simulated sockets."""
 
     def __init__(self, seed: int = 4711) -> None:
         self.crashes: list[str] = []
@@ -164,7 +164,7 @@ class SimNode:
 
 
 def _config(log_dir: str, host: str, ports: tuple[int, int, int], more: dict[str, str]) -> NodeConfig:
-    """ports: of the lane, of gRPC, of the node's own cluster."""
+    """ports: of the lane, of gRPC, and internal."""
     lane, grpc, internal = ports
     return from_values(
         {
@@ -177,11 +177,11 @@ def _config(log_dir: str, host: str, ports: tuple[int, int, int], more: dict[str
     )
 
 
-# --- what a client asks before it can begin ---
+# --- preparations of a client ---
 
 
 async def make_topic(connection: Connection, name: str, partitions: int = 1, **configs: str) -> bytes:
-    """Its id, once every partition acknowledges. Each then holds one batch of three records."""
+    """The topic's id, once every partition has acknowledged. Each then holds one batch of three records."""
     entries = tuple(ConfigEntry(name=key.replace("_", "."), value=value) for key, value in configs.items())
     topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=entries)
     response = await connection.call(CreateTopicsRequest(topics=(topic,), timeout_ms=CALL_MS), CALL_MS)
@@ -199,7 +199,7 @@ async def make_topic(connection: Connection, name: str, partitions: int = 1, **c
 
 
 async def append(connection: Connection, name: str, index: int = 0, records: bytes = BATCH) -> int:
-    """The error code."""
+    """Returns the error code."""
     topic = ProduceTopic(name=name, partitions=(ProducePartition(index=index, records=records),))
     response = await connection.call(ProduceRequest(acks=-1, timeout_ms=CALL_MS, topics=(topic,)), CALL_MS)
     return int(response.topics[0].partitions[0].error_code)

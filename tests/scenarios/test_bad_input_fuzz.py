@@ -1,7 +1,7 @@
-"""No request that anybody can send makes a node fail: an unexpected exception of a handler ends the process.
+"""No request makes a node fail; an unexpected exception of a handler would end the process.
 
-One real node (both roles, real files, real gRPC) in this process, whose fail-stop is a list. Requests of every type
-that a client may send, built from values near the edges of what is legal; each gets an answer of its own type.
+One real node (both roles, real files, real gRPC) runs in this process and records crashes in a list. Requests of every
+type that a client may send are built from values near the limits of what is legal. Each gets a response of its type.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ METHOD_OF = {method.request: method for method in METHODS if method.service not 
 
 
 class World:
-    """The node and a client's connection to it by gRPC, which carries every type."""
+    """The node and a client's gRPC connection to it, which carries every type."""
 
     def __init__(self, folder: Path) -> None:
         self.at = RealNode(folder)
@@ -37,7 +37,7 @@ class World:
         self.topic_id = self.at.do(make_topic(self.connection, TOPIC))
 
     async def call(self, request: Any) -> Any:
-        """The answer; None where the stream was ended, as after a failed acks=0, or no answer is due."""
+        """The response; None if the stream ended, as after a failed acks=0, or if no answer is due."""
         try:
             return await self.connection.call(request, CALL_MS)
         except OutcomeUnknown:
@@ -117,7 +117,7 @@ def test_every_request_gets_an_answer_and_none_makes_the_node_fail(
     assert not crashes, f"{request}\n{crashes[0]}"
 
 
-def test_the_node_is_well_after_all_of_it(world: World) -> None:
+def test_the_node_is_healthy_afterwards(world: World) -> None:
     if world.at.do(world.call(MetadataRequest(all_topics=True))) is None:
         pytest.fail("no answer")
     assert world.at.node.ready and world.at.node.fatal is None

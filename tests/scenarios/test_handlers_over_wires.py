@@ -1,7 +1,7 @@
-"""A broker's own handlers, reached by each wire of a whole node: gRPC and the lane, on real sockets and simulated ones.
+"""A broker's handlers, reached over each transport of a whole node: gRPC and lane, on real and simulated sockets.
 
-Every API of the lane succeeds; what concerns a topic, a partition or an epoch that is not there says so; a forged
-replica moves nothing; acks=0 has no answer; pipelined produces lie in the log in their order.
+Every API of the lane succeeds; an unknown topic, partition or epoch is reported; a forged replica changes nothing;
+acks=0 has no answer; pipelined produce requests are in the log in their order.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ E = ErrorCode
 
 @dataclass
 class Wire:
-    """topic: of one partition; what else a test needs it makes."""
+    """topic: has one partition; a test creates anything else that it needs."""
 
     at: OneNode
     name: str
@@ -120,7 +120,7 @@ def alter(name: str, value: str = "1234567") -> IncrementalAlterConfigsRequest:
 
 
 def errors_in(message: Any) -> list[ErrorCode]:
-    """Every error code of an answer that is none, wherever it stands."""
+    """Every error code other than NONE in a response, at any depth."""
     if isinstance(message, tuple):
         return [code for one in message for code in errors_in(one)]
     if not dataclasses.is_dataclass(message):
@@ -130,7 +130,7 @@ def errors_in(message: Any) -> list[ErrorCode]:
     return own + [code for field in dataclasses.fields(message) for code in errors_in(getattr(message, field.name))]
 
 
-# --- what succeeds
+# --- requests that succeed
 
 Ask = Callable[[Wire], Any]
 SUCCEEDS: dict[type, Ask] = {
@@ -141,7 +141,7 @@ SUCCEEDS: dict[type, Ask] = {
     FindCoordinatorRequest: lambda _: FindCoordinatorRequest(keys=("group",)),
     ListGroupsRequest: lambda _: ListGroupsRequest(),
     CreateTopicsRequest: lambda wire: asking.create(f"made-{wire.topic}"),
-    DeleteTopicsRequest: lambda wire: asking.delete(f"made-{wire.topic}"),  # the row before has made it
+    DeleteTopicsRequest: lambda wire: asking.delete(f"made-{wire.topic}"),  # created by the row before
     DeleteRecordsRequest: delete_records,
     InitProducerIdRequest: lambda _: InitProducerIdRequest(),
     OffsetForLeaderEpochRequest: epoch_end,
@@ -160,14 +160,14 @@ def test_every_api_of_the_lane_is_tried() -> None:
 
 
 @pytest.mark.parametrize("ask", SUCCEEDS.values(), ids=[kind.__name__ for kind in SUCCEEDS])
-def test_what_is_right_succeeds(wire: Wire, ask: Ask) -> None:
+def test_valid_requests_succeed(wire: Wire, ask: Ask) -> None:
     request = ask(wire)
     response = wire.call(request)
     assert type(response) is BY_REQUEST[type(request)].method.response
     assert errors_in(response) == []
 
 
-def test_what_a_change_has_made_is_there_when_it_is_answered(wire: Wire) -> None:
+def test_a_change_is_visible_when_it_is_answered(wire: Wire) -> None:
     name = f"at-once-{wire.topic}"
     for change, counts in [(asking.create(name), 1), (asking.grow(name, 3), 3)]:
         assert errors_in(wire.call(change)) == []
@@ -177,18 +177,18 @@ def test_what_a_change_has_made_is_there_when_it_is_answered(wire: Wire) -> None
     assert errors_in(wire.call(metadata(wire, topic=name))) == [E.UNKNOWN_TOPIC_OR_PARTITION]
 
 
-def test_what_was_written_is_what_is_read(wire: Wire) -> None:
+def test_written_records_are_read_back(wire: Wire) -> None:
     (answer,) = wire.call(produce(wire)).topics[0].partitions
     (found,) = wire.call(fetch(wire, offset=answer.base_offset)).topics[0].partitions
     assert bytes(found.records)[BATCH_OVERHEAD:] == BATCH[BATCH_OVERHEAD:]
     assert found.high_watermark == answer.base_offset + 3 == wire.end_offset()
 
 
-# --- what is refused, and stores nothing
+# --- requests that are refused and store nothing
 
 
 def sealed(**changes: int) -> bytes:
-    """BATCH with other header fields and the checksum that belongs to them."""
+    """BATCH with other header fields and a matching checksum."""
     header = headers(BATCH)[0]
     fields = {field.name: getattr(header, field.name) for field in dataclasses.fields(header)}
     for name in ("batch_length", "magic", "crc", "position", "size"):
@@ -254,7 +254,7 @@ REFUSED: list[tuple[str, Ask, ErrorCode]] = [
 
 
 @pytest.mark.parametrize(("ask", "code"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_what_is_wrong_says_so_and_stores_nothing(wire: Wire, ask: Ask, code: ErrorCode) -> None:
+def test_invalid_requests_are_refused_and_store_nothing(wire: Wire, ask: Ask, code: ErrorCode) -> None:
     before = wire.end_offset()
     assert errors_in(wire.call(ask(wire))) == [code]
     assert wire.end_offset() == before
@@ -276,19 +276,19 @@ def test_acks_0_has_no_answer_and_is_stored(wire: Wire) -> None:
     assert errors_in(last) == [] and last.topics[0].partitions[0].base_offset == before + 6
 
 
-def test_an_error_without_acks_ends_the_stream_and_the_next_call_finds_another(wire: Wire) -> None:
+def test_an_error_without_acks_ends_the_stream_and_the_next_call_opens_another(wire: Wire) -> None:
     async def scenario() -> Any:
         assert await wire.connection.call(produce(wire, topic="nope", acks=0), CALL_MS) is None
         while True:
             try:
                 return await wire.connection.call(produce(wire), CALL_MS)
             except OutcomeUnknown:
-                await asyncio.sleep(0.01)  # it was sent before the end was known here
+                await asyncio.sleep(0.01)  # the call was sent before this side knew of the end
 
     assert errors_in(wire.at.do(scenario())) == []
 
 
-def test_pipelined_produces_lie_in_the_log_in_their_order(wire: Wire) -> None:
+def test_pipelined_produces_are_in_the_log_in_order(wire: Wire) -> None:
     count = 200
     before = wire.end_offset()
 
@@ -305,7 +305,7 @@ def test_pipelined_produces_lie_in_the_log_in_their_order(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)
-def test_a_batch_is_stored_as_it_was_sent_whatever_its_compression(wire: Wire, codec: Codec) -> None:
+def test_a_batch_is_stored_as_sent_with_any_compression(wire: Wire, codec: Codec) -> None:
     records = [Record(n, 1_700_000_000_000 + n, b"key", b"value " * 50, (("h", b"v"),)) for n in range(20)]
     sent = encode_batch(records, codec=codec)
     (answer,) = wire.call(produce(wire, sent)).topics[0].partitions

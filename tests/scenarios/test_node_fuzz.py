@@ -1,4 +1,4 @@
-"""20,000 inputs at a whole node; `./dev fuzz` takes as many as one likes."""
+"""20,000 inputs against a whole node; `./dev fuzz` takes any number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.scenarios.node_fuzz import NodeFuzz
 COUNT = 20_000
 
 
-def test_any_bytes_harm_no_node(tmp_path: Path) -> None:
+def test_arbitrary_bytes_do_not_harm_a_node(tmp_path: Path) -> None:
     fuzzing = NodeFuzz(tmp_path)
     try:
         fuzzing.run(COUNT, first_seed=1)

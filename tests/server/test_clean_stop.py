@@ -1,4 +1,4 @@
-"""When a stop leaves a clean-shutdown marker: whole nodes in the simulation, stopped at awkward moments."""
+"""When a stop leaves a clean-shutdown marker: whole simulated nodes, stopped at awkward moments."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def stopped(cluster: SimCluster, machine: Machine) -> bool:
 
 
 def marker(machine: Machine) -> int | None:
-    """The broker epoch that the last stop left; None: it left no marker."""
+    """The broker epoch in the last stop's marker; None if there is no marker."""
     if not machine.disk.exists(MARKER):
         return None
     return int(json.loads(machine.disk.read_bytes(MARKER))["brokerEpoch"])
 
 
 @pytest.mark.parametrize("host", ["b1", "c1"])
-def test_a_stop_in_order_leaves_it_and_the_quorums_recovery_point(cluster: SimCluster, host: str) -> None:
+def test_a_clean_stop_leaves_a_marker_and_the_quorums_recovery_point(cluster: SimCluster, host: str) -> None:
     machine = cluster.machines[host]
     assert machine.node is not None
     broker, driver = machine.node.broker, machine.node.driver
@@ -74,7 +74,7 @@ def opening(machine: Machine) -> bool:
 
 
 def test_no_marker_if_logs_were_left_unrecovered(cluster: SimCluster) -> None:
-    """A stop right after an unclean start: what was not looked at yet may be torn."""
+    """A stop right after an unclean start: logs that were not opened yet may be torn."""
     machine = cluster.machines["b1"]
     machine.power_cut()
     machine.start()
@@ -85,7 +85,7 @@ def test_no_marker_if_logs_were_left_unrecovered(cluster: SimCluster) -> None:
     assert marker(machine) is None
 
 
-def test_the_marker_stays_if_nothing_came_of_a_start_after_a_clean_stop(cluster: SimCluster) -> None:
+def test_the_marker_stays_if_the_start_after_a_clean_stop_is_aborted(cluster: SimCluster) -> None:
     machine = cluster.machines["b1"]
     assert stopped(cluster, machine)
     epoch = marker(machine)

@@ -1,4 +1,4 @@
-"""The quorum's worker beside the partitions' one: two queues, two files of recovery points, one fate."""
+"""The quorum's worker beside that of the partitions: two queues, two recovery-point files, one shared state."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ def appending(log: Log) -> AppendJob:
     return AppendJob(log, stamped_batches(data, headers(data), log.end_offset, 1))
 
 
-def test_the_quorum_has_a_writer_of_its_own_and_a_controller_no_other() -> None:
+def test_the_quorum_has_its_own_writer_and_a_controller_has_no_other() -> None:
     assert World().made == [METADATA, DATA, OTHER]
     assert World("controller").made == [METADATA]
 
 
-def test_what_partitions_wait_for_the_quorum_does_not() -> None:
+def test_the_quorum_does_not_wait_for_partitions() -> None:
     world = World()
     told: list[str] = []
     logs = [world.log(f"{DATA}/t-{index}") for index in range(50)]
@@ -147,7 +147,7 @@ def test_a_failure_of_either_takes_both_offline_and_no_other_directory(kind: str
     assert told[-1].value == 1 and not world.workers.close()
 
 
-def test_what_is_between_its_write_and_its_sync_when_the_other_fails_is_not_told_as_durable() -> None:
+def test_an_unsynced_write_is_not_reported_durable_when_the_other_worker_fails() -> None:
     world = World()
     quorum, partition = world.log(METADATA), world.log(f"{DATA}/t-0")
     world.disk.faults = lambda operation: (
@@ -168,8 +168,8 @@ def test_what_is_between_its_write_and_its_sync_when_the_other_fails_is_not_told
     assert partition.synced_end == 0
 
 
-def test_the_line_that_an_earlier_release_kept_among_the_partitions_goes() -> None:
-    """It would stay as it is while the log is truncated: too high for the release that reads it again."""
+def test_the_recovery_point_that_an_earlier_release_kept_among_the_partitions_is_removed() -> None:
+    """It would not change while the log is truncated, so it would be too high for an earlier release."""
     world = World(points={("t", 0): 7, METADATA_PARTITION: 90})
     assert OffsetFile(world.disk, f"{DATA}/{RECOVERY_POINTS}").offsets == {("t", 0): 7}
     assert world.workers.quorum_points.get(METADATA_PARTITION) == 0, "the log is read from its start once, if unclean"
@@ -179,8 +179,8 @@ def test_the_line_that_an_earlier_release_kept_among_the_partitions_goes() -> No
     assert OffsetFile(world.disk, f"{DATA}/{RECOVERY_POINTS}").offsets == {("t", 0): 7}
 
 
-def test_a_directory_whose_recovery_points_cannot_be_read_is_offline_and_no_other() -> None:
-    """Taken for none they would never be lowered, and be there again when the disk has recovered."""
+def test_a_directory_with_unreadable_recovery_points_is_offline_alone() -> None:
+    """If they were ignored, they would never be lowered, and would return when the disk has recovered."""
     world = World()
     OffsetFile(world.disk, f"{OTHER}/{RECOVERY_POINTS}").update({("t", 0): 5})
     world.disk.faults = lambda operation: Fail() if operation.path == f"{OTHER}/{RECOVERY_POINTS}" else None
@@ -193,5 +193,5 @@ def test_a_directory_whose_recovery_points_cannot_be_read_is_offline_and_no_othe
     assert world.lives[DATA].failure is None and world.lives[OTHER].failure is not None
 
 
-def test_in_order_is_what_no_failure_came_up_to_the_end_of() -> None:
+def test_close_is_clean_only_without_a_failure() -> None:
     assert World().workers.close()

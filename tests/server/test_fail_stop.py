@@ -1,4 +1,4 @@
-"""Which of the event loop's complaints end a node, and how a real node's process ends by one."""
+"""Which errors of the event loop end a node, and how a real node's process ends by one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CASES: list[tuple[str, dict[str, Any], bool]] = [
     ("an assertion in a task that nobody awaits", {"future": object(), "exception": AssertionError()}, True),
     ("an empty socket of gRPC's", {"handle": object(), "exception": BlockingIOError()}, False),
     ("a connection that broke", {"transport": object(), "exception": ConnectionResetError()}, False),
-    ("a call that nobody waits for any more", {"future": object(), "exception": OSError()}, False),
+    ("a call without a waiter", {"future": object(), "exception": OSError()}, False),
     ("no exception at all", {"message": "Task was destroyed"}, False),
 ]
 
@@ -36,7 +36,7 @@ def test_is_fatal(context: dict[str, Any], fatal: bool) -> None:
     assert is_fatal(context) is fatal
 
 
-def test_a_callback_that_raises_reaches_the_node_and_a_complaint_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_raising_callback_reaches_the_node_and_other_reports_the_log(caplog: pytest.LogCaptureFixture) -> None:
     crashes: list[BaseException] = []
 
     def fail() -> None:
@@ -45,7 +45,7 @@ def test_a_callback_that_raises_reaches_the_node_and_a_complaint_the_log(caplog:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
         stop_on_loop_errors(loop, lambda _, error: crashes.append(error))
-        loop.call_soon_threadsafe(fail)  # the way that a worker's answers come
+        loop.call_soon_threadsafe(fail)  # as a worker's answers arrive
         loop.call_exception_handler({"message": "Task was destroyed but it is pending!"})
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -74,7 +74,7 @@ sys.exit(main(["-c", sys.argv[1]]))
 """
 
 
-def test_a_node_whose_callback_fails_ends_with_1_and_says_why_last(tmp_path: Path) -> None:
+def test_a_node_with_a_failing_callback_exits_with_1_and_logs_the_reason_last(tmp_path: Path) -> None:
     picker = PortPicker()
     (ports,) = picker.pick(1)
     config = tmp_path / "server.properties"

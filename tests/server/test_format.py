@@ -1,4 +1,4 @@
-"""Formatting a node's directories and opening them again: on the simulated disk, which has no other users."""
+"""Formatting a node's directories and opening them again, on the simulated disk."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_metadata_directory_of_its_own_is_formatted_too() -> None:
     assert open_directories(disk, config).metadata.path == "/meta"
 
 
-def test_what_is_formatted_is_refused_or_left_as_it_is() -> None:
+def test_formatted_directories_are_refused_or_left_as_they_are() -> None:
     disk = make_disk()
     before = format_(disk, make_config(log_dirs="/data/a"))
     both = make_config()
@@ -91,7 +91,7 @@ def test_a_directory_is_opened_once_at_a_time_and_a_failed_open_locks_nothing() 
     open_directories(disk, config)
 
 
-def test_an_unformatted_directory_says_what_to_do() -> None:
+def test_an_unformatted_directory_error_names_the_remedy() -> None:
     with pytest.raises(DirectoryProblem, match=r"no meta\.properties; format it"):
         open_directories(make_disk(), make_config())
 
@@ -100,7 +100,7 @@ EPOCHS = [("clean", [7, 7], 7), ("one is not", [7, None], -1), ("they differ", [
 
 
 @pytest.mark.parametrize(("markers", "want"), [case[1:] for case in EPOCHS], ids=[case[0] for case in EPOCHS])
-def test_the_last_stop_was_clean_only_if_every_directory_says_so(markers: list[int | None], want: int) -> None:
+def test_the_last_stop_was_clean_only_if_every_directory_agrees(markers: list[int | None], want: int) -> None:
     disk, config = make_disk(), make_config()
     format_(disk, config)
     for entry, epoch in zip(open_directories(disk, config).opened, markers, strict=True):
@@ -121,7 +121,7 @@ def test_a_node_without_the_secret_does_not_start() -> None:
         open_directories(disk, config)
 
 
-def test_random_ids_are_no_reserved_ones_and_print_without_a_dash_in_front() -> None:
+def test_random_ids_are_not_reserved_and_have_no_leading_dash() -> None:
     ids = [random_uuid() for _ in range(2_000)]
     assert len(set(ids)) == len(ids)
     assert not any(format_uuid(value).startswith("-") for value in ids)

@@ -1,4 +1,4 @@
-"""grpc.health.v1 and /readyz tell one truth about a node, whatever its roles and whatever happens to it."""
+"""grpc.health.v1 and /readyz agree about a node, in every role and state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BROKER, CONTROLLER = "quorumlog.Broker", "quorumlog.Controller"
 
 
 def node_of(roles: str, *, leader_known: bool, broker_serving: bool | None) -> Any:
-    """broker_serving: None: the broker has not been made yet."""
+    """broker_serving: None if the broker does not exist yet."""
     is_broker = "broker" in roles
     broker = None if broker_serving is None else SimpleNamespace(serving=broker_serving)
     return SimpleNamespace(
@@ -50,7 +50,7 @@ def test_is_serving(
 
 
 @pytest.mark.parametrize(("leader", "want"), [(SimpleNamespace(node_id=2, epoch=5), (2, 5)), (None, (-1, -1))])
-def test_a_node_says_who_leads(leader: Any, want: tuple[int, int]) -> None:
+def test_a_node_reports_the_leader(leader: Any, want: tuple[int, int]) -> None:
     node: Any = SimpleNamespace(config=SimpleNamespace(node_id=3), loader=SimpleNamespace(active_controller=leader))
     said = who(node)
     assert (said["node_id"], said["leader_id"], said["leader_epoch"]) == (3, *want)

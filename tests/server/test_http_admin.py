@@ -14,7 +14,7 @@ CASES = [
     ("with a query", b"GET /hello?a=b HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 200 OK", b"hello"),
     ("not ready", b"GET /busy HTTP/1.0\r\n\r\n", b"HTTP/1.1 503", b"later"),
     ("a page that takes a while", b"GET /slow HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK", b"at last"),
-    ("no page", b"GET /nope HTTP/1.1\r\n\r\n", b"HTTP/1.1 404", b"there are /hello, /busy, /slow"),
+    ("no page", b"GET /nope HTTP/1.1\r\n\r\n", b"HTTP/1.1 404", b"known paths: /hello, /busy, /slow"),
     ("not a GET", b"POST /hello HTTP/1.1\r\n\r\n", b"HTTP/1.1 405", b""),
     ("not HTTP", b"hello\r\n\r\n", b"HTTP/1.1 400", b""),
     ("too long", b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n", b"", b""),
@@ -50,8 +50,8 @@ def test_pages(sent: bytes, status: bytes, body: bytes) -> None:
     assert bool(answer) == bool(status)
 
 
-def test_who_is_being_answered_when_the_node_stops_does_not_make_it_fail() -> None:
-    """A cancelled handler is no error, though asyncio's streams take it for one before Python 3.13."""
+def test_a_request_in_progress_when_the_node_stops_is_not_a_failure() -> None:
+    """A cancelled handler is not an error, although asyncio's streams report one before Python 3.13."""
     crashes: list[BaseException] = []
 
     async def scenario() -> None:

@@ -1,4 +1,4 @@
-"""Where each request on the internal listener goes."""
+"""Which part answers which request on the internal listener."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ def ask(request: Any, controller: bool = True, broker: bool = True) -> Any:
 
 
 def blank(kind: type) -> Any:
-    """A request that only its type is looked at."""
+    """A request of which only the type is used."""
     return object.__new__(kind)
 
 
-def test_each_request_has_its_place() -> None:
+def test_each_request_is_routed() -> None:
     assert [ask(blank(kind)) for kind in TO_QUORUM] == ["quorum"] * len(TO_QUORUM)
     assert [ask(blank(kind)) for kind in RULES] == ["controller"] * len(RULES)
     assert ask(blank(FetchRequest)) == "broker"
 
 
-def test_every_internal_method_has_a_place_that_is_not_the_broker() -> None:
+def test_every_internal_method_is_routed_to_the_quorum_or_controller() -> None:
     internal = {method.request for method in METHODS if method.service in INTERNAL_SERVICES}
     assert internal - {ProbeRequest} <= {*TO_QUORUM, *RULES}
 
 
-def test_a_probe_tells_who_lives_here() -> None:
+def test_a_probe_returns_the_incarnation() -> None:
     answer = ask(ProbeRequest())
     assert (answer.node_id, answer.incarnation_id) == (7, b"i" * 16)
 
@@ -63,7 +63,7 @@ def test_a_probe_tells_who_lives_here() -> None:
 @pytest.mark.parametrize(
     ("kind", "code"), [(RegisterBrokerRequest, ErrorCode.NOT_CONTROLLER), (FetchRequest, ErrorCode.INVALID_REQUEST)]
 )
-def test_a_role_that_a_node_has_not(kind: type, code: ErrorCode) -> None:
+def test_a_missing_role_is_refused(kind: type, code: ErrorCode) -> None:
     with pytest.raises(ApiError) as caught:
         ask(blank(kind), controller=False, broker=False)
     assert caught.value.code is code

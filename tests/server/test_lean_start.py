@@ -1,4 +1,4 @@
-"""What a node's process has loaded once it could serve: counted, since the time of it is of the machine."""
+"""The modules that a node's process loads before it serves: counted, because load time depends on the machine."""
 
 from __future__ import annotations
 
@@ -26,13 +26,17 @@ NEVER = (
     # nothing that only the first scrape needs
     "prometheus_client", "http.server", "wsgiref", "cli.server.metrics",
 )  # fmt: skip
-MOST_MODULES = 700  # 655 when this was written, on Python 3.11; 900 before a node was told what not to load
+OWN = ("quorumlog", "storage", "quorum", "broker", "cli")
+MOST_MODULES = 360  # of libraries: 336 at the time of writing, on Python 3.11; 580 before modules were left out
+MOST_OWN_MODULES = 420  # 369 at the time of writing; a hundred small files of ours load in some 50 ms
 
 
-def test_a_node_loads_what_it_needs_and_no_more() -> None:
+def test_a_node_loads_only_the_modules_that_it_needs() -> None:
     done = subprocess.run([sys.executable, "-P", "-c", START], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     loaded = json.loads(done.stdout)
     assert "kio.schema.fetch.v18.request" in loaded and "broker.node" in loaded
     assert [name for name in NEVER if name in loaded] == []
-    assert len(loaded) <= MOST_MODULES
+    own = sum(name.partition(".")[0] in OWN for name in loaded)
+    assert len(loaded) - own <= MOST_MODULES
+    assert own <= MOST_OWN_MODULES

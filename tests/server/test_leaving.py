@@ -1,4 +1,4 @@
-"""A stop has a deadline and a second signal is heard, also while the main thread hangs. Real processes."""
+"""A stop has a deadline, and a second signal works, also while the main thread hangs. Real processes."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ thread.join()
 )
 
 
-def test_who_hangs_is_ended_and_says_where_it_hung() -> None:
+def test_a_hanging_process_is_ended_and_prints_where_it_hangs() -> None:
     done = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 1
     assert "in wait" in done.stderr
-    assert "not stopped within 0.2 s; leaving at once" in done.stderr.splitlines()[-1]
+    assert "not stopped within 0.2 s; ending at once" in done.stderr.splitlines()[-1]
 
 
-def test_who_is_in_time_is_left_alone() -> None:
+def test_a_process_that_stops_in_time_is_not_ended() -> None:
     done = subprocess.run([sys.executable, "-c", IN_TIME], capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_is_heard_while_the_main_thread_waits(number: signal.Signals) -> None:
+def test_a_signal_works_while_the_main_thread_waits(number: signal.Signals) -> None:
     process = subprocess.Popen([sys.executable, "-c", IS_SIGNALLED], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"now\n"
@@ -52,11 +52,11 @@ def test_a_signal_is_heard_while_the_main_thread_waits(number: signal.Signals) -
     assert f"second signal ({number.name})" in said.decode()
 
 
-def test_a_deadline_that_was_met_is_forgotten() -> None:
+def test_a_met_deadline_has_no_effect() -> None:
     with deadline(3_600):
         pass
 
 
-def test_the_deadline_leaves_room_for_what_follows_handing_over() -> None:
+def test_the_deadline_leaves_time_after_the_handover() -> None:
     assert stop_timeout_s(0) == stop_timeout_s(20_000) == STOP_TIMEOUT_S
     assert stop_timeout_s(60_000) == 60 + CLOSE_RESERVE_S

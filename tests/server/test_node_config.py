@@ -1,4 +1,4 @@
-"""A node's configuration: three forms that mean the same, and typing errors that are named."""
+"""A node's configuration: three equivalent forms, and errors that name the mistake."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_properties_and_toml_are_the_same_tree() -> None:
     assert dataclasses.replace(node, given={}) == dataclasses.replace(load("server.toml", TOML, {}), given={})
     assert [(voter.node_id, voter.address.host) for voter in node.voters] == [(1, "127.0.0.1"), (2, "::1")]
     assert node.topic_defaults == {"segment.bytes": "1048576", "retention.ms": "7200000"}
-    assert node.warnings == ("without effect here: num.io.threads",)
+    assert node.warnings == ("no effect here: num.io.threads",)
 
 
 def test_the_environment_wins_and_ours_wins_over_kafkas() -> None:
@@ -93,15 +93,15 @@ ERRORS = [
     ("listener form", {"listeners": "127.0.0.1:9092"}, "is not NAME://HOST:PORT"),
     ("listener port", {"listeners": "CLIENT://127.0.0.1,INTERNAL://127.0.0.1:1"}, "has no port"),
     ("port range", {"listeners": "CLIENT://127.0.0.1:70000,INTERNAL://127.0.0.1:1"}, "has no port"),
-    ("no internal", {"listeners": "CLIENT://127.0.0.1:9092"}, "none is called INTERNAL"),
+    ("no internal", {"listeners": "CLIENT://127.0.0.1:9092"}, "there is no INTERNAL"),
     ("no client", {"listeners": "INTERNAL://127.0.0.1:9093"}, "no client listener"),
     ("internal port 0", {"listeners": "CLIENT://127.0.0.1:1,INTERNAL://127.0.0.1:0"}, "has port 0"),
     ("same port", {"listeners": "CLIENT://127.0.0.1:1,INTERNAL://127.0.0.1:1"}, "two listeners at 127.0.0.1:1"),
     ("listener twice", {"listeners": "CLIENT://127.0.0.1:1,client://127.0.0.1:2"}, "CLIENT is given twice"),
-    ("any address", {"listeners": "CLIENT://0.0.0.0:1,INTERNAL://127.0.0.1:2"}, "where nobody can connect"),
+    ("any address", {"listeners": "CLIENT://0.0.0.0:1,INTERNAL://127.0.0.1:2"}, "which is not reachable"),
     ("advertised", {"advertised.listeners": "PLAINTEXT://a:1"}, "PLAINTEXT is not one of `listeners`"),
-    ("TLS", {"listener.security.protocol.map": "CLIENT:SSL"}, "only PLAINTEXT is there yet"),
-    ("two internal", {"controller.listener.names": "CONTROLLER"}, "share one listener"),
+    ("TLS", {"listener.security.protocol.map": "CLIENT:SSL"}, "only PLAINTEXT is supported yet"),
+    ("two internal", {"controller.listener.names": "CONTROLLER"}, "share one internal listener"),
     ("voter form", {"controller.quorum.voters": "127.0.0.1:9093"}, "is not ID@HOST:PORT"),
     ("voter twice", {"controller.quorum.voters": "1@a:1,1@b:1"}, "node 1 is given twice"),
     ("no voters", {"controller.quorum.voters": ""}, "is empty"),
@@ -117,7 +117,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("changes", "message"), [case[1:] for case in ERRORS], ids=[case[0] for case in ERRORS])
-def test_what_is_wrong_is_named(changes: dict[str, str | None], message: str) -> None:
+def test_mistakes_are_named(changes: dict[str, str | None], message: str) -> None:
     values = {key: value for key, value in {**MINIMAL, **changes}.items() if value is not None}
     with pytest.raises(ConfigError) as caught:
         from_values(values)
@@ -166,7 +166,7 @@ def test_every_synonym_names_a_topic_config_and_no_key_twice() -> None:
     assert not set(NODE_KEYS) & set(TOPIC_SYNONYMS)
 
 
-def test_unknown_variables_of_the_environment_belong_to_others() -> None:
+def test_unknown_environment_variables_are_ignored() -> None:
     assert from_environment({"QUORUMLOG_PROFILE": "x", "KAFKA_HEAP_OPTS": "y"}, all_keys()) == {}
 
 

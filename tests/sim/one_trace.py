@@ -1,4 +1,4 @@
-"""A small cluster with every fault, as a function of a seed; run as a program it prints the hash of its trace."""
+"""A small cluster with every fault, as a function of the seed. As a program it prints the hash of its trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same seed is the same simulation: in another process, with other hashes of strings, on another heap."""
+"""The same seed is the same simulation: in another process, with other string hashes, on another heap."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SEEDS = (3, 4)  # of which one has its data on the lane and one on gRPC
+SEEDS = (3, 4)  # one sends its data over the lane, the other over gRPC
 
 
 def traced(seed: int, file: Path, *, hash_seed: str, ballast: int) -> str:
-    """Run one seed in a process of its own; its standard output."""
+    """Runs one seed in its own process. Returns its standard output."""
     options = ["--seed", str(seed), "--seconds", "15", "--trace", str(file), "--ballast", str(ballast), "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "jepsen", "sim", *options],

@@ -1,4 +1,4 @@
-"""The same seed gives the same trace, in another process and with another order of hashes."""
+"""The same seed gives the same trace, in another process and with another hash order."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def in_another_process(seed: int, hash_seed: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_seed_is_its_trace_in_every_process() -> None:
+def test_a_seed_gives_the_same_trace_in_every_process() -> None:
     here, lines = trace_of(11)
     assert lines > 1_000
     assert here == trace_of(11)[0]
     assert here == in_another_process(11, "1") == in_another_process(11, "2")
 
 
-def test_seeds_that_differ_give_traces_that_differ() -> None:
+def test_different_seeds_give_different_traces() -> None:
     assert len({trace_of(seed, seconds=1)[0] for seed in range(5)}) == 5

@@ -43,7 +43,7 @@ def test_sleep_takes_virtual_time_only(loop: SimLoop, scheduler: Scheduler) -> N
     assert SimClock(scheduler).now_ms() == 3_600_000
 
 
-def test_a_wait_for_what_is_left_always_moves_time_on(loop: SimLoop) -> None:
+def test_waiting_for_the_rest_of_a_delay_always_advances_time(loop: SimLoop) -> None:
     async def scenario() -> int:
         turns = 0
         until = loop.time() + 0.1 + 1e-10
@@ -87,7 +87,7 @@ def test_timeouts_queues_events_locks_and_futures_work(loop: SimLoop) -> None:
     assert loop.run_until_complete(scenario()) == [0, 1, 2, 1.5, "late", 3.0]
 
 
-def test_a_nursery_lives_here_too(loop: SimLoop) -> None:
+def test_a_nursery_works_here_too(loop: SimLoop) -> None:
     async def scenario() -> list[str]:
         ended: list[str] = []
 
@@ -107,7 +107,7 @@ def test_a_nursery_lives_here_too(loop: SimLoop) -> None:
     assert loop.run_until_complete(scenario()) == ["one", "two"]
 
 
-def test_equal_times_run_in_the_order_of_asking_across_nodes(scheduler: Scheduler) -> None:
+def test_equal_times_run_in_scheduling_order_across_nodes(scheduler: Scheduler) -> None:
     loops = [SimLoop(scheduler, name) for name in ("a", "b")]
     seen: list[str] = []
     for turn in range(3):
@@ -161,7 +161,7 @@ def test_a_node_may_kill_itself(scheduler: Scheduler) -> None:
     assert seen == ["last words"]
 
 
-def test_a_paused_node_finds_ready_things_then_messages_then_overdue_timers(scheduler: Scheduler) -> None:
+def test_a_resumed_node_runs_ready_handles_then_messages_then_overdue_timers(scheduler: Scheduler) -> None:
     loop = SimLoop(scheduler, "a")
     seen: list[str] = []
     loop.call_later(1, seen.append, "timer")
@@ -191,7 +191,7 @@ def test_a_node_killed_during_a_pause_stays_dead(scheduler: Scheduler) -> None:
     assert seen == []
 
 
-def test_a_wait_that_cannot_end_is_said_so(loop: SimLoop) -> None:
+def test_a_wait_that_cannot_end_raises_stuck(loop: SimLoop) -> None:
     async def scenario() -> None:
         await asyncio.Event().wait()
 

@@ -1,4 +1,4 @@
-"""Faults of the simulated network, each seen by production's own promises (quorumlog.rpc.transport)."""
+"""Faults of the simulated network, observed through the transport's guarantees (quorumlog.rpc.transport)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def vote(epoch: int = 1) -> VoteRequest:
 
 
 class Cluster:
-    """Process `a` calls, process `b` serves; each has its own loop."""
+    """Process `a` calls and process `b` serves; each has its own loop."""
 
     def __init__(self) -> None:
         self.scheduler = Scheduler(seed=4711)
@@ -126,7 +126,7 @@ def test_no_object_is_shared(cluster: Cluster) -> None:
     assert cluster.requests == [request] and cluster.requests[0] is not request
 
 
-def test_a_killed_process_is_noticed_then_refuses_then_is_found_again(cluster: Cluster) -> None:
+def test_a_killed_process_is_detected_then_refuses_then_is_reached_again(cluster: Cluster) -> None:
     async def scenario() -> None:
         connection = cluster.connect()
         await connection.call(heartbeat(1), 1_000)
@@ -144,7 +144,7 @@ def test_a_killed_process_is_noticed_then_refuses_then_is_found_again(cluster: C
     assert cluster.run(cluster.transport.probe(SERVER, 1_000)) == Answered(98, bytes([98]) * 16)
 
 
-def test_a_killed_caller_is_noticed_by_the_server(cluster: Cluster) -> None:
+def test_a_killed_caller_is_detected_by_the_server(cluster: Cluster) -> None:
     cluster.run(cluster.ask(heartbeat(1)))
     closed: list[int] = []
     cluster.contexts[0].on_closed(lambda: closed.append(cluster.scheduler.now_ns))
@@ -173,7 +173,7 @@ def test_a_cut_is_silence_until_the_deadline(cluster: Cluster, direction: tuple[
     cluster.run(scenario())
 
 
-def test_an_ordered_call_on_a_short_cut_is_late_and_a_long_cut_breaks_the_session(cluster: Cluster) -> None:
+def test_an_ordered_call_is_late_on_a_short_cut_and_a_long_cut_breaks_the_session(cluster: Cluster) -> None:
     async def scenario() -> None:
         connection = cluster.connect()
         await connection.call(heartbeat(1), 1_000)
@@ -197,7 +197,7 @@ def test_an_ordered_call_on_a_short_cut_is_late_and_a_long_cut_breaks_the_sessio
     cluster.run(scenario())
 
 
-def test_a_kill_behind_a_cut_is_noticed_after_it_heals(cluster: Cluster) -> None:
+def test_a_kill_during_a_cut_is_detected_after_it_heals(cluster: Cluster) -> None:
     cluster.run(cluster.ask(heartbeat(1)))
     closed: list[int] = []
     cluster.contexts[0].on_closed(lambda: closed.append(1))
@@ -269,7 +269,7 @@ def test_the_interceptor_holds_one_request_until_it_is_released(cluster: Cluster
     cluster.run(scenario())
 
 
-def test_a_held_ordered_request_holds_up_those_behind_it(cluster: Cluster) -> None:
+def test_a_held_ordered_request_delays_later_ones(cluster: Cluster) -> None:
     def hold(message: Message) -> Verdict:
         return Verdict.HOLD
 
@@ -326,7 +326,7 @@ def test_a_host_without_power_is_silent(cluster: Cluster) -> None:
     cluster.run(scenario())
 
 
-def test_a_wrong_refusal_is_a_fault_that_can_be_switched_on(cluster: Cluster) -> None:
+def test_a_wrong_refusal_can_be_switched_on(cluster: Cluster) -> None:
     cluster.network.wrong_refusals["b"] = None
     assert cluster.run(cluster.transport.probe(SERVER, 1_000)) == Refused()
     del cluster.network.wrong_refusals["b"]
@@ -345,7 +345,7 @@ def test_a_slow_link_delays_by_its_bandwidth(cluster: Cluster) -> None:
     assert 0.1 < cluster.run(scenario()) < 0.2
 
 
-def test_a_handler_is_cut_off_when_its_caller_has_gone(cluster: Cluster) -> None:
+def test_a_handler_is_cancelled_when_its_caller_is_gone(cluster: Cluster) -> None:
     ended: list[str] = []
 
     async def stuck(context: Context, request: Any) -> Any:

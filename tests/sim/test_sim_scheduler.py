@@ -1,4 +1,4 @@
-"""Virtual time: the order of what is due, and randomness that stays put."""
+"""Virtual time: the order of events, and randomness per concern."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jepsen.sim.scheduler import NS_PER_S, Scheduler
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 5), st.lists(st.integers(0, 3), max_size=3)), max_size=12))
 def test_order_is_by_time_and_then_by_request(plan: list[tuple[int, list[int]]]) -> None:
-    """Each entry asks, when it runs, for more; the dumber answer sorts all requests by (time, number of request)."""
+    """Each event schedules more when it runs; the simpler model sorts all events by (time, scheduling order)."""
     scheduler = Scheduler(seed=1)
     asked: list[tuple[int, int]] = []
     done: list[tuple[int, int]] = []
@@ -55,7 +55,7 @@ def test_run_until_stops_at_its_time() -> None:
     assert not scheduler.run_while(lambda: True, until_ns=20)
 
 
-def test_randomness_belongs_to_a_concern() -> None:
+def test_each_concern_has_its_own_randomness() -> None:
     draws = [Scheduler(seed=7).rng("net/a/b").random(), Scheduler(seed=7).rng("net/a/c").random()]
     assert draws == [Scheduler(seed=7).rng("net/a/b").random(), Scheduler(seed=7).rng("net/a/c").random()]
     assert len({*draws, Scheduler(seed=8).rng("net/a/b").random()}) == 3

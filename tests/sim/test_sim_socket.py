@@ -1,4 +1,4 @@
-"""Simulated sockets behave as asyncio's do: bytes in order, in pieces; refusals; ends that the other side learns of."""
+"""Simulated sockets behave as asyncio's: bytes in order, in pieces; refusals; ends that the other side notices."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from jepsen.sim.sim_socket import SimSockets
 
 PORT = 9092
 _BUFFER_BYTES = 7
-_FRAME = b"\0\0\0\x08\0\x01\0\x04\0\0\0\x01"  # a Fetch, as far as the network looks
+_FRAME = b"\0\0\0\x08\0\x01\0\x04\0\0\0\x01"  # a Fetch request, as far as the network reads it
 
 
 class Peer(asyncio.BufferedProtocol):
-    """Notes what comes, through a small buffer."""
+    """Records what it receives, through a small buffer."""
 
     def __init__(self) -> None:
         self.transport: Any = None
@@ -100,19 +100,19 @@ def test_nothing_is_read_while_reading_pauses(pair: Pair) -> None:
     assert pair.server.received == _FRAME
 
 
-def test_where_nobody_listens_it_is_refused() -> None:
+def test_a_connection_without_a_listener_is_refused() -> None:
     pair = Pair()
     with pytest.raises(ConnectionRefusedError):
         pair.a.run_until_complete(pair.a.create_connection(lambda: pair.client, "b", PORT))
 
 
-def test_a_port_is_taken_once(pair: Pair) -> None:
+def test_a_port_has_one_listener(pair: Pair) -> None:
     with pytest.raises(OSError, match="in use"):
         pair.b.run_until_complete(pair.b.create_server(Peer, "b", PORT))
 
 
 @pytest.mark.parametrize("end", ["close", "kill"])
-def test_the_other_side_learns_of_an_end(end: str) -> None:
+def test_the_other_side_notices_an_end(end: str) -> None:
     seen: dict[str, None] = {}
     for seed in range(12):
         pair = Pair(seed)
@@ -123,13 +123,13 @@ def test_the_other_side_learns_of_an_end(end: str) -> None:
             pair.a.kill()
         pair.settle()
         seen[" ".join(pair.server.ends)] = None
-        assert pair.client.ends == (["lost"] if end == "close" else [])  # the dead hear nothing
+        assert pair.client.ends == (["lost"] if end == "close" else [])  # a killed process notices nothing
         pair.b.kill()
         killed_coroutines.empty()
     assert sorted(seen) == ["eof lost", "reset"]
 
 
-def test_what_was_written_before_the_end_arrives_before_it() -> None:
+def test_data_written_before_the_end_arrives_before_it() -> None:
     for seed in range(12):
         pair = Pair(seed)
         pair.connect()
@@ -151,7 +151,7 @@ def test_a_lost_segment_ends_the_connection_on_both_sides(pair: Pair) -> None:
     assert pair.client.ends and pair.server.ends
 
 
-def test_a_cut_delays_and_loses_nothing(pair: Pair) -> None:
+def test_a_cut_delays_data_and_loses_nothing(pair: Pair) -> None:
     pair.network.cut("a", "b")
     pair.client.transport.write(_FRAME)
     pair.settle(2)

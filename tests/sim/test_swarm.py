@@ -1,4 +1,4 @@
-"""Fifty clusters under random faults keep every promise; aimed profiles do so too. A seed that fails is kept here."""
+"""Fifty clusters keep every invariant under random faults, and aimed profiles too. Failing seeds are kept here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jepsen.swarm import Job, results
 
 SEEDS = range(1, 51)
 SECONDS = 60
-CHUNK = 5  # seeds per test, so that none runs into the limit of one test
+CHUNK = 5  # seeds per test, so that no test reaches its time limit
 
 
 def verdicts(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
@@ -46,7 +46,7 @@ def test_profiles_are_valid() -> None:
 
 
 def test_every_fault_is_in_some_seed() -> None:
-    """The swarm of CI leaves no class of faults out."""
+    """CI's swarm omits no kind of fault."""
     from jepsen.sim.plan import Plan
     from jepsen.sim.scheduler import Scheduler
 

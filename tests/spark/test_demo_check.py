@@ -1,4 +1,4 @@
-"""The demo's proof must fail for every kind of fault: else a green demo would say nothing."""
+"""The demo's proof must fail for every kind of fault; otherwise a successful demo would prove nothing."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def test_a_good_load() -> None:
 
 FAULTS = [
     ("a row is missing", GOOD[:3], "missing"),
-    ("a row is at another place", [*GOOD[:3], (3, 1, 5)], "missing"),
+    ("a row is at another position", [*GOOD[:3], (3, 1, 5)], "missing"),
     ("two rows changed places", [(2, 0, 0), (1, 1, 0), (0, 0, 1), (3, 1, 1)], "missing"),
-    ("a place is told twice", [*GOOD, GOOD[0]], "doubled"),
+    ("a position is listed twice", [*GOOD, GOOD[0]], "doubled"),
     ("a copy that nobody sent", [*GOOD, (0, 0, 9)], "doubled"),
 ]
 
@@ -88,13 +88,13 @@ def test_changed_bytes_are_found() -> None:
     assert (found.damaged, found.missing) == (1, 1)
 
 
-def test_a_value_that_is_no_flight_is_found() -> None:
+def test_a_value_that_is_not_a_flight_is_found() -> None:
     sums = to_flights(CSV).checksums()
     records = stored(*GOOD, (-1, 0, 2), checksums=np.append(sums, 0))
     assert account(loaded(), records, sums).damaged == 1
 
 
-def test_a_row_without_acknowledgement_is_told() -> None:
+def test_a_row_without_acknowledgement_is_reported() -> None:
     made = loaded()
     made.partitions[2] = made.offsets[2] = -1
     found = judge([GOOD[0], GOOD[1], GOOD[3]], made)

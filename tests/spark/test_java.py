@@ -1,4 +1,4 @@
-"""Which Java Spark gets, and the wrapper that makes a trimmed one do."""
+"""Which Java Spark gets, and the wrapper script for a reduced Java."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans: ranges cover what was asked for, never overlap, and nothing is lost without a word."""
+"""Plans: ranges cover what was requested, never overlap, and every loss is reported."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ LOSSES: list[tuple[str, Place, Place, str, list[tuple[int, int]]]] = [
     ("retention", {("t", 0): 4}, LATEST, "6 offsets from 4 to 10", [(10, 20)]),
     ("all deleted", {("t", 0): 4}, {("t", 0): 8}, "4 offsets from 4 to 8", []),
     ("a shorter log", EARLIEST, {("t", 0): 25}, "5 offsets from 20 to 25", [(10, 20)]),
-    ("a start behind the end", {("t", 0): 23}, LATEST, "3 offsets from 20 to 23", []),
+    ("a start after the end", {("t", 0): 23}, LATEST, "3 offsets from 20 to 23", []),
 ]
 
 
 @pytest.mark.parametrize(("starting", "ending", "text", "left"), [c[1:] for c in LOSSES], ids=[c[0] for c in LOSSES])
-def test_a_loss_fails_the_read_or_is_told(
+def test_a_loss_fails_the_read_or_is_reported(
     starting: Place, ending: Place, text: str, left: list[tuple[int, int]]
 ) -> None:
     with pytest.raises(DataLoss, match=f"{text}.*failOnDataLoss"):
@@ -54,13 +54,13 @@ def test_a_loss_fails_the_read_or_is_told(
     assert len(made.losses) == 1 and text in made.losses[0]
 
 
-def test_offsets_must_name_just_the_partitions_that_are_read() -> None:
+def test_offsets_must_name_exactly_the_partitions_that_are_read() -> None:
     spans = [span(0, 0, 9), span(1, 0, 9)]
     with pytest.raises(ConfigError, match="startingOffsets leaves out t-1"):
         plan(spans, {("t", 0): 1}, LATEST, fail_on_data_loss=True)
     with pytest.raises(ConfigError, match="endingOffsets names u-0"):
         plan(spans, EARLIEST, {("t", 0): 1, ("t", 1): 1, ("u", 0): 1}, fail_on_data_loss=True)
-    with pytest.raises(ConfigError, match="behind its end"):
+    with pytest.raises(ConfigError, match="after its end"):
         plan([span(0, 0, 9)], {("t", 0): 5}, {("t", 0): 3}, fail_on_data_loss=True)
 
 
@@ -81,7 +81,7 @@ def spans_and_places(draw: st.DrawFn) -> tuple[list[LogSpan], dict[tuple[str, in
 
 
 @given(spans_and_places())
-def test_a_plan_covers_what_is_wanted_and_there_once(
+def test_a_plan_covers_every_requested_existing_offset_once(
     drawn: tuple[list[LogSpan], dict[tuple[str, int], int], dict[tuple[str, int], int]],
 ) -> None:
     spans, starting, ending = drawn

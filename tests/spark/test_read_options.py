@@ -1,4 +1,4 @@
-"""Options of a batch read: Kafka's names are understood, typos and what is not there are refused by name."""
+"""Options of a batch read: Kafka's names are accepted; typos and unsupported options are refused by name."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def test_names_arrive_in_lower_case_and_with_kafkas_prefix() -> None:
 REFUSED = [
     ("a typo", {"startingOfsets": "earliest"}, "did you mean 'startingOffsets'"),
     ("a typo of the client's", {"kafka.fetch.max.byte": "1"}, "did you mean 'kafka.fetch.max.bytes'"),
-    ("nothing like it", {"zzz": "1"}, "there are: bootstrap.servers"),
-    ("not there yet", {"minPartitions": "9"}, "not there yet"),
-    ("of streams", {"maxOffsetsPerTrigger": "9"}, "belongs to streams"),
+    ("unlike any option", {"zzz": "1"}, "known options: bootstrap.servers"),
+    ("not supported yet", {"minPartitions": "9"}, "not supported yet"),
+    ("of streams", {"maxOffsetsPerTrigger": "9"}, "is for streams"),
     ("a path", {"path": "orders"}, "without a path"),
     ("Spark's own", {"kafka.group.id": "g"}, "groupIdPrefix"),
     ("two subscriptions", {"assign": '{"orders":[0]}'}, "exactly one of"),
@@ -55,7 +55,7 @@ REFUSED = [
     ("latest as the start", {"startingOffsets": "latest"}, "always be empty"),
     ("latest in the start", {"startingOffsets": '{"orders":{"0":-1}}'}, "always be empty"),
     ("earliest as the end", {"endingOffsets": "earliest"}, "always be empty"),
-    ("no JSON", {"startingOffsets": "soon"}, "is no JSON"),
+    ("no JSON", {"startingOffsets": "soon"}, "is not JSON"),
     ("no offset", {"startingOffsets": '{"orders":{"0":-3}}'}, "-2 for earliest"),
     ("no truth", {"failOnDataLoss": "maybe"}, "true or false"),
     ("no time", {"kafkaConsumer.pollTimeoutMs": "0"}, "positive"),
@@ -65,7 +65,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("extra", "text"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
-def test_what_cannot_be_meant_is_refused(extra: dict[str, str], text: str) -> None:
+def test_impossible_options_are_refused(extra: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text.replace("(", "\\(")):
         parse_read_options({**BASE, **extra})
 
@@ -75,7 +75,7 @@ def test_the_cluster_and_a_subscription_are_required() -> None:
         parse_read_options({"subscribe": "orders"})
     with pytest.raises(ConfigError, match="found none"):
         parse_read_options({"bootstrap.servers": "h:1"})
-    with pytest.raises(ConfigError, match="no regular expression"):
+    with pytest.raises(ConfigError, match="not a regular expression"):
         parse_read_options({"bootstrap.servers": "h:1", "subscribePattern": "("})
 
 
@@ -87,7 +87,7 @@ def test_assign_lists_partitions() -> None:
 
 
 @given(st.dictionaries(st.tuples(st.text(min_size=1), st.integers(0, 99)), st.integers(0, 2**62), min_size=1))
-def test_offsets_survive_their_text(offsets: dict[tuple[str, int], int]) -> None:
+def test_offsets_survive_formatting(offsets: dict[tuple[str, int], int]) -> None:
     text = format_offsets(offsets)
     assert parse_place("startingOffsets", text) == offsets
     assert text == format_offsets(dict(reversed(offsets.items())))

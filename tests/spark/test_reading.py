@@ -1,4 +1,4 @@
-"""One task against a scripted client: the whole range, once, or an error that says what is lost."""
+"""One task against a scripted client: the whole range, once, or an error that names the loss."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OUT_OF_RANGE = RequestFailed(ErrorCode.OFFSET_OUT_OF_RANGE, "t-3")
 
 
 class Script:
-    """steps: an end offset for a chunk up to it, None for silence, or what is raised. spans: (start, end) in turn."""
+    """steps: end offset of the next chunk, None for silence, or an error to raise. spans: (start, end) in turn."""
 
     def __init__(self, steps: list[int | Exception | None], spans: list[tuple[int, int]], topic_id: bytes = ID) -> None:
         self.steps = deque(steps)
@@ -60,19 +60,19 @@ def ranges(script: Script, **given: str) -> list[tuple[int, int]]:
     return [(chunk.first_offset, chunk.stop_offset) for chunk in read_chunks(WANTED, script, options(**given))]
 
 
-def test_the_range_is_read_to_its_end_and_no_further() -> None:
+def test_the_range_is_read_exactly_to_its_end() -> None:
     script = Script([15, None, 28, 40], [(0, 99)])
     assert ranges(script) == [(10, 15), (15, 28), (28, 30)]
     assert script.seeks == [10]
 
 
-def test_silence_is_an_error_that_names_the_place() -> None:
+def test_silence_is_an_error_that_names_the_position() -> None:
     with pytest.raises(Unavailable, match="t-3 at offset 15 of 10 to 30"):
         ranges(Script([15], [(0, 99)]))
 
 
-def test_a_new_leader_that_lags_is_no_loss() -> None:
-    """It learns its high watermark from its followers, so its end may lie below what was planned."""
+def test_a_new_leader_that_lags_is_not_a_loss() -> None:
+    """A new leader learns its high watermark from its followers, so its end may be below the planned end."""
     assert ranges(Script([30], [(0, 12)])) == [(10, 30)]
 
 
@@ -83,14 +83,14 @@ LOSSES = [
         "8 offsets from 12", [(10, 12), (20, 30)],
     ),
     ("all deleted", Script([], [(50, 99)]), "20 offsets from 10 to 30", []),
-    ("made anew", Script([], [(0, 99)], OTHER_ID), "deleted and created again", []),
-    ("cut off", Script([20, OUT_OF_RANGE], [(0, 99), (0, 15)]), "10 offsets from 20 to 30", [(10, 20)]),
-    ("cut back", Script([20, TruncatedLog("t", 3, 15), 30], [(0, 99)]), "cut back to 15", [(10, 20), (20, 30)]),
+    ("created again", Script([], [(0, 99)], OTHER_ID), "deleted and created again", []),
+    ("shorter log", Script([20, OUT_OF_RANGE], [(0, 99), (0, 15)]), "10 offsets from 20 to 30", [(10, 20)]),
+    ("truncated", Script([20, TruncatedLog("t", 3, 15), 30], [(0, 99)]), "truncated to 15", [(10, 20), (20, 30)]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "script", "text", "left"), LOSSES, ids=[c[0] for c in LOSSES])
-def test_a_loss_fails_the_task_or_is_told_once(
+def test_a_loss_fails_the_task_or_is_reported_once(
     name: str, script: Script, text: str, left: list[tuple[int, int]]
 ) -> None:
     again = Script(list(script.steps), list(script.spans), script.topic_id)
@@ -102,7 +102,7 @@ def test_a_loss_fails_the_task_or_is_told_once(
     assert [text in str(warning.message) for warning in caught] == [True]
 
 
-def test_an_offset_that_is_refused_for_ever_ends_the_task() -> None:
+def test_an_offset_that_is_always_refused_ends_the_task() -> None:
     script = Script([OUT_OF_RANGE] * 99, [(0, 99)])
     with pytest.raises(RequestFailed):
         ranges(script)

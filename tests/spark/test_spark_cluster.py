@@ -1,4 +1,4 @@
-"""Spark against real nodes: the format is found by its name, and gives each record once, over a killed leader too."""
+"""Spark against real nodes: the format is found by name and returns each record once, also after a leader's kill."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECORDS = 300
 
 @pytest.fixture(scope="module")
 def cluster(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """After `spark`: Java is started by a fork, which a gRPC at work may kill."""
+    """Created after `spark`: Spark forks to start Java, and a running gRPC may kill the child."""
     with LocalCluster(tmp_path_factory.mktemp("spark") / "cluster") as made:
         admin = made.client.admin
         admin.create_topic("orders", PARTITIONS, 3)
@@ -92,12 +92,12 @@ def test_a_topic_without_records_gives_no_rows(spark: Any, cluster: LocalCluster
     assert reader(spark, cluster, subscribe="empty").load().collect() == []
 
 
-def test_mistakes_are_told_in_spark(spark: Any, cluster: LocalCluster) -> None:
+def test_mistakes_are_reported_in_spark(spark: Any, cluster: LocalCluster) -> None:
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException, match="did you mean 'startingOffsets'"):
         reader(spark, cluster, startingOfsets="earliest").load()
-    with pytest.raises(PySparkException, match="there is no topic 'order'"):
+    with pytest.raises(PySparkException, match="topic 'order' does not exist"):
         reader(spark, cluster, subscribe="order").load().collect()
     lost = {"endingOffsets": json.dumps({"orders": {"0": 999, "1": -1, "2": -1}})}
     with pytest.raises(PySparkException, match="899 offsets from 100 to 999"):

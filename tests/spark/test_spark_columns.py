@@ -1,4 +1,4 @@
-"""Chunks as Spark's rows: the schema to the last flag, and the same records as the plain codec gives."""
+"""Chunks as Spark's rows: exactly Spark's schema, and the records of the plain codec."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RECORDS = [
 
 
 def stored(records: list[Record], base: int = 0) -> bytes:
-    """As a broker keeps them, from offset `base` on."""
+    """The batch as a broker stores it, at offset `base`."""
     data = encode_batch(records)
     (header,) = headers(data)
     first, rest = stamp(data, header, base, 1)
@@ -80,7 +80,7 @@ def test_only_wanted_columns_in_the_wanted_order() -> None:
 
 
 def test_a_schema_of_other_columns_or_types_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no column 'ofset'"):
+    with pytest.raises(ConfigError, match="unknown column 'ofset'"):
         check_schema(StructType([StructField("ofset", LongType())]))
     with pytest.raises(ConfigError, match="'offset' is bigint, not string"):
         check_schema(StructType([StructField("offset", StringType())]))

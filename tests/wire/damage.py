@@ -1,7 +1,7 @@
-"""Kinds of damage to a message, each by its name. One that a message has no place for gives None.
+"""Kinds of damage to a message, by name. A kind for which a message has no place returns None.
 
-The blind ones change any bytes. The others know where things stand (places.py), so that all the rest is still right and
-comes as far as it can: a number at its edge reaches the handler, a count in the billions the array's reader.
+Blind kinds change any bytes. The others know the places of fields (places.py) and leave everything else intact, so that
+the message gets as far as it can: a number at its edge reaches the handler, a count in the billions the array's reader.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def noise(rng: random.Random, _body: Body) -> bytes:
 
 
 def changed_bytes(rng: random.Random, body: Body) -> bytes:
-    """Up to five times: set, cut, doubled, or put between."""
+    """Up to five changes: bytes overwritten, removed, doubled, or inserted."""
     data = bytearray(body.data)
     for _ in range(rng.choice((1, 1, 2, 5))):
         change_bytes(data, rng)
@@ -91,7 +91,7 @@ def huge_count(rng: random.Random, body: Body) -> bytes | None:
 
 
 def past_the_end(rng: random.Random, body: Body) -> bytes | None:
-    """A string or bytes longer than what is there, by little or by much."""
+    """A length of a string or of bytes that is larger than what is there, by little or by much."""
     lengths = body.of(Kind.LENGTH)
     return _with_number(rng, body, lengths, rng.choice((len(body.data) + 1, len(body.data) + 7, *HUGE)))
 
@@ -101,7 +101,7 @@ def null(rng: random.Random, body: Body) -> bytes | None:
 
 
 def edge_number(rng: random.Random, body: Body) -> bytes | None:
-    """One to three numbers at an edge of their range; in a uuid or an array, of any width and place there."""
+    """One to three numbers at an edge of their range; in a uuid or an array with any width, at any place."""
     places = body.of(Kind.NUMBER)
     if not places:
         return None
@@ -115,7 +115,7 @@ def edge_number(rng: random.Random, body: Body) -> bytes | None:
 
 
 def wrong_tags(rng: random.Random, body: Body) -> bytes | None:
-    """Tags where there were none: unknown ones, known ones with other sizes, the same twice, more than there are."""
+    """Tags where there were none: unknown tags, known tags of a wrong size, a tag twice, a count that is too large."""
     empty = [place for place in body.of(Kind.VARINT) if body.data[place.start] == 0]
     if not empty:
         return None
@@ -136,7 +136,7 @@ def wrong_tags(rng: random.Random, body: Body) -> bytes | None:
 
 
 def sealed_records(rng: random.Random, body: Body) -> bytes | None:
-    """Records with damage inside and a checksum that holds, so that it is not the checksum that finds it."""
+    """Records with damage inside and a right checksum, so that other checks have to find the damage."""
     batches = [place for place in body.of(Kind.CONTENT) if place.size >= BATCH_OVERHEAD and _is_sealed(body, place)]
     if not batches:
         return None
@@ -153,7 +153,7 @@ def sealed_records(rng: random.Random, body: Body) -> bytes | None:
 
 
 def _shorter(body: Body, place: Place, data: bytes) -> bytes:
-    """With the length before it set right."""
+    """The bytes after a length that is right for them."""
     (length,) = [one for one in body.of(Kind.LENGTH) if one.start + one.size == place.start]
     told = uvarint(len(data) + 1) if length.compact else struct.pack(f">{LETTERS[length.size]}", len(data))
     return body.data[: length.start] + told + data + body.data[place.start + place.size :]
@@ -165,7 +165,7 @@ def _is_sealed(body: Body, place: Place) -> bool:
 
 
 def _with_number(rng: random.Random, body: Body, places: list[Place], number: int) -> bytes | None:
-    """number: -1: null."""
+    """number: the length; -1 is null."""
     if not places:
         return None
     place = rng.choice(places)

@@ -1,4 +1,4 @@
-"""Frames for the lane's fuzz: of every API and version, right or damaged in one named way."""
+"""Frames for the lane's fuzz test: of every API and version, intact or damaged in one named way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from quorumlog.wire.schema import Values
 from tests.wire.damage import OF_BODIES, change_bytes
 from tests.wire.places import Body
 
-LOCAL = [  # what a connection answers by itself
+LOCAL = [  # APIs that a connection answers itself
     (API_VERSIONS_KEY, "api_versions", 0, 4),
     (sasl.HANDSHAKE_KEY, "sasl_handshake", *sasl.SASL_VERSIONS[sasl.HANDSHAKE_KEY]),
     (sasl.AUTHENTICATE_KEY, "sasl_authenticate", *sasl.SASL_VERSIONS[sasl.AUTHENTICATE_KEY]),
@@ -36,22 +36,26 @@ UNKNOWN_API, UNKNOWN_VERSION, HEADER = "unknown API", "unknown version", "damage
 WRONG_SIZE, STOPS = "wrong size of the frame", "stops in a frame"
 KINDS = (RIGHT, UNKNOWN_API, UNKNOWN_VERSION, HEADER, WRONG_SIZE, STOPS, *OF_BODIES)
 UNSERVED = (-1, 4, 9, 12, 24, 26, 34, 52, 1000, 32767, -32768)  # API keys
-CHOICES = (*OF_BODIES, *["number at an edge"] * 5, *["sealed records"] * 5)  # what comes furthest, more often
-RIGHT_PART, FRAME_PART = 0.25, 0.12  # of all frames; what is damaged behind the header is the rest
-NO_NAME = "x"  # of nothing that is there
+CHOICES = (
+    *OF_BODIES,
+    *["number at an edge"] * 5,
+    *["sealed records"] * 5,
+)  # those that get furthest more often
+RIGHT_PART, FRAME_PART = 0.25, 0.12  # parts of all frames; the rest is damaged after the header
+NO_NAME = "x"  # of no topic that exists
 RECORDS = [Record(number, 1_700_000_000_000, None, b"value", ()) for number in range(3)]
 BATCH = encode_batch(RECORDS)
 
 
 class Made(NamedTuple):
-    """kind: of KINDS. data: with the size before it."""
+    """kind: one of KINDS. data: with its length before it."""
 
     kind: str
     data: bytes
 
 
 def a_frame(rng: random.Random, bodies: Bodies, number: int) -> Made:
-    """number: its correlation id, by which it is known again."""
+    """number: its correlation id, by which the handler recognises it."""
     key, schema, version = rng.choice(SPOKEN)
     body = rng.choice(bodies[key, version])
     flexible = request_shape(schema, version).flexible
@@ -76,8 +80,10 @@ def _bad_frame(rng: random.Random, key: int, version: int, number: int, flexible
     data = _framed(key, version, number, flexible, body)
     if kind == WRONG_SIZE:
         size = len(data) - LENGTH_BYTES
-        told = rng.choice((-(2**31), -1, 0, size - 1, size + 1, 2**31 - 1, 0x16030100))  # the last one as TLS begins
-        return Made(kind, struct.pack(">i", told) + data[LENGTH_BYTES:])
+        announced = rng.choice(
+            (-(2**31), -1, 0, size - 1, size + 1, 2**31 - 1, 0x16030100)
+        )  # the last is how TLS begins
+        return Made(kind, struct.pack(">i", announced) + data[LENGTH_BYTES:])
     if kind == STOPS:
         return Made(kind, data[: rng.randrange(len(data))])
     if kind == HEADER:
@@ -96,7 +102,7 @@ def _framed(key: int, version: int, number: int, flexible: bool, body: bytes) ->
 
 
 def seeds() -> Bodies:
-    """Bodies that are right: with each field at its default, and with two elements in every list and all tags said."""
+    """Intact bodies: one with each field at its default, one with two elements in every list and with all tags."""
     found: Bodies = {}
     for key, schema, version in SPOKEN:
         full = filled(_entity(schema, version))
@@ -111,7 +117,7 @@ def body_of(schema: str, version: int, values: Values) -> Body:
 
 
 def filled(entity: Any) -> Values:
-    """A value in every field of one of kio's classes."""
+    """A value for every field of one of kio's classes."""
     return {field.name: _filled(field) for field in dataclasses.fields(entity)}
 
 

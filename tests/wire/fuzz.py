@@ -1,9 +1,8 @@
-"""Any bytes at the lane's front door: 20,000 inputs in the suite, as many as one likes by tests/scenarios/node_fuzz.py.
+"""Any bytes for a listener of the lane: 20,000 inputs in the suite, any number by tests/scenarios/node_fuzz.py.
 
-An input is a sequence of frames, right or damaged (frames.py, damage.py), read in pieces of any size by a connection
-of its own. What has to hold: nothing but the connection suffers, no handler's task is left, what the node counts is
-zero again, no input takes long, and none makes more objects than a small factor of its size. One failure prints the
-seed that repeats it.
+An input is a sequence of frames, intact or damaged (frames.py, damage.py), read in pieces of any size by its own
+connection. It must hold: only this connection suffers, no handler's task is left, the node's counts are zero again, no
+input takes long, and none allocates more than a small multiple of its size. A failure prints the seed that repeats it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from quorumlog.rpc.transport import Address, Handler, Identity, Listener
 from quorumlog.wire import sasl
 from quorumlog.wire.answering import Slot
 from quorumlog.wire.apis import BY_REQUEST
-from quorumlog.wire.codec import Asked
+from quorumlog.wire.codec import WireRequest
 from quorumlog.wire.framing import SCRATCH_BYTES
 from quorumlog.wire.limits import NodeBytes, WireLimits
 from quorumlog.wire.served import ServedConnection
@@ -32,15 +31,15 @@ from tests.wire.frames import Bodies, a_frame, seeds
 from tests.wire.tally import Tally
 
 IDENTITY = Identity(cluster_id="c1", node_id=1, incarnation_id=b"i" * 16, secret=b"s" * 32)
-MAX_FACTOR = 200  # bytes of memory for a byte of input
+MAX_FACTOR = 200  # bytes of memory per byte of input
 MIN_ALLOWANCE = 2_000_000
-MAX_INPUT_S = 2.0  # of this thread's processor time; what an API's newest version is made of is loaded in it
+MAX_INPUT_S = 2.0  # of this thread's processor time; it includes loading the schema of an API's newest version
 PATIENT_PART = 0.6
-INTERNAL_PART = 0.1  # of the inputs: at the door of nodes
+INTERNAL_PART = 0.1  # of the inputs: to the internal listener
 
 
 class DeadTransport(asyncio.Transport):
-    """Takes everything, as a socket whose peer reads at once."""
+    """Takes all bytes, like a socket whose peer reads at once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,13 +79,13 @@ async def _handler(_context: Any, request: Any) -> Any:
 
 
 class Watched(ServedConnection):
-    """Counts what comes to a handler."""
+    """Counts the requests that reach a handler."""
 
     def __init__(self, serving: Serving, tally: Tally, made: list[str]) -> None:
         super().__init__(serving)
         self._tally, self._made = tally, made
 
-    async def _answer(self, slot: Slot, asked: Asked) -> None:
+    async def _answer(self, slot: Slot, asked: WireRequest) -> None:
         number = asked.header.correlation_id
         if 0 <= number < len(self._made):
             self._tally.begun[self._made[number]] += 1
@@ -98,7 +97,7 @@ SEEDS = seeds()
 
 
 class Fuzz:
-    """handler: what is behind the door of clients. patience_s: how long six inputs in ten wait for its answers."""
+    """handler: of the client listener. patience_s: how long six inputs in ten wait for its answers."""
 
     def __init__(self, handler: Handler = _handler, bodies: Bodies = SEEDS, patience_s: float = 0) -> None:
         self.crashes: list[str] = []
@@ -114,7 +113,7 @@ class Fuzz:
                 Dispatch(
                     listener=listener,
                     identity=IDENTITY,
-                    handler=_handler if listener.internal else handler,  # who has the secret may do harm
+                    handler=_handler if listener.internal else handler,  # a caller with the secret may do harm
                     on_crash=self.on_crash,
                 ),
                 limits=limits,
@@ -131,7 +130,7 @@ class Fuzz:
         self.crashes.append(f"{name}: {error!r}")
 
     async def one(self, seed: int) -> bytes:
-        """Feed one input, and give it."""
+        """Feed one input, and return it."""
         rng = random.Random(seed)
         serving = self.servings[rng.random() < INTERNAL_PART]
         frames = [a_frame(rng, self._bodies, number) for number in range(rng.randrange(1, 5))]
@@ -165,7 +164,7 @@ class Fuzz:
             await asyncio.sleep(0.0005)
 
     async def checked(self, seed: int) -> None:
-        """As `one`, within its memory. Raises AssertionError, naming the seed."""
+        """As `one`, but checks its memory. Raises AssertionError, which names the seed."""
         tracemalloc.reset_peak()
         before = tracemalloc.get_traced_memory()[0]
         with self.harmless(f"seed {seed}"):
@@ -175,7 +174,7 @@ class Fuzz:
 
     @contextmanager
     def harmless(self, name: str) -> Iterator[None]:
-        """Around one input, or several at once. Raises AssertionError."""
+        """Checks the memory of one input, or of several together. Raises AssertionError."""
         began_s = time.thread_time()
         yield
         took_s = time.thread_time() - began_s
@@ -190,7 +189,7 @@ class Fuzz:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the log line that every closed connection is worth."""
+    """Without the log line of every closed connection."""
     log = logging.getLogger("quorumlog.wire")
     before = log.level
     log.setLevel(logging.ERROR)

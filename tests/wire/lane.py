@@ -23,7 +23,7 @@ IDENTITY = Identity(cluster_id="c1", node_id=1, incarnation_id=b"i" * 16, secret
 
 
 class Served:
-    """crashes: what should never happen."""
+    """crashes: unexpected errors; a test expects none."""
 
     def __init__(self, transport: WireTransport, server: WireServer, crashes: list[str]) -> None:
         self.transport, self.server, self.crashes = transport, server, crashes
@@ -34,7 +34,7 @@ class Served:
 
 
 class Wire:
-    """Frames by hand."""
+    """A client socket that sends and receives frames by hand."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -47,7 +47,7 @@ class Wire:
         return await self.reader.readexactly(size)
 
     async def ended(self) -> bytes:
-        """What came until the peer closed."""
+        """All bytes that came until the peer closed."""
         try:
             return await self.reader.read()
         except ConnectionResetError:
@@ -81,7 +81,7 @@ def request_bytes(request: Any, correlation_id: int = 1, version: int | None = N
 
 
 async def echo(_context: Any, request: Any) -> Any:
-    """Empty answers, and a fetch of as many bytes as were allowed."""
+    """Empty responses; a fetch is answered with as many bytes as it may have."""
     if isinstance(request, ProduceRequest):
         return None if request.acks == 0 else ProduceResponse(throttle_time_ms=request.timeout_ms)
     if isinstance(request, MetadataRequest):

@@ -1,6 +1,6 @@
-"""Where the numbers, counts, lengths and tags of a message stand, so that a fuzz can hit them and nothing else.
+"""The places of numbers, counts, lengths and tags in a message, so that a fuzz test can damage them and nothing else.
 
-A `Survey` is a cursor that notes what its reader asks it for; the shapes that read messages in production do the rest.
+A `Survey` is a cursor that notes what it is asked for; the message is read by the schemas that production uses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quorumlog.wire.schema import Run, Shape
 
 
 class Kind(Enum):
-    """NUMBER: of fixed width, or several of an array. VARINT: of tags, or of a compact null or empty value."""
+    """NUMBER: of fixed width, or several of them in an array. VARINT: of tags, or of a compact null or empty value."""
 
     NUMBER = auto()
     COUNT = auto()
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 
 class Body:
-    """A message that is right, without its header. shape: what it is read by."""
+    """An intact message without its header. shape: its schema."""
 
     def __init__(self, data: bytes, shape: Shape) -> None:
         self.data, self.shape = data, shape
@@ -55,14 +55,14 @@ class Body:
 
 
 class Survey(Cursor):
-    """Notes every place that is read."""
+    """A cursor that notes every place that is read."""
 
     def __init__(self, data: memoryview) -> None:
         super().__init__(data)
         self.places: list[Place] = []
 
     def skip(self, size: int) -> int:
-        """Each number of a run has a place of its own: its reader, who alone knows them, is looked at."""
+        """Each number of a run gets its own place. Only the caller knows the run, so its frame is inspected."""
         start = at = super().skip(size)
         run = sys._getframe(1).f_locals.get("step")
         widths = [calcsize(f">{letter}") for letter in _letters(run.letters)] if isinstance(run, Run) else [size]
@@ -93,5 +93,5 @@ class Survey(Cursor):
 
 
 def _letters(letters: str) -> list[str]:
-    """Of one `struct` format: each with its number before it, if it has one."""
+    """The letters of a `struct` format, each with the count before it, if it has one."""
     return re.findall(r"\d*[a-zA-Z?]", letters)

@@ -1,4 +1,4 @@
-"""What a fuzz has tried and how far it came: one that is always turned away at the door finds nothing."""
+"""What a fuzz test has tried and how far it got: if every input is refused at once, it tests nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMAS = {api.key: api.schema for api in APIS}
 class Tally:
     """made, begun: frames, by kind of damage. handled: requests that came to a handler, by API and version.
 
-    codes: the error codes that handlers told, by type of answer. by_grpc: requests handled, by method.
+    codes: the error codes of responses, by type. by_grpc: requests handled, by method.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Tally:
         self.codes[type(response).__name__].update(_codes(response))
 
     def shortfalls(self) -> list[str]:
-        """What was tried too little to say that it does no harm; empty for too few inputs to say anything."""
+        """What was tried too seldom to call it harmless; empty if there were too few inputs to say anything."""
         if self.inputs < LEAST_INPUTS:
             return []
         of_cell, of_kind = self.inputs // 5_000, self.inputs // 200

@@ -1,4 +1,4 @@
-"""Our messages through every version of their API and back: what a version can say is said, errors above all."""
+"""Our messages through every version of their API and back: what a version can express survives, above all errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages import admin, cluster, common, fetch, produce, quorum
 from quorumlog.wire.apis import APIS, BY_KEY, BY_REQUEST, Api
-from quorumlog.wire.codec import Asked, decode_request, decode_response, encode_request, encode_response
+from quorumlog.wire.codec import WireRequest, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.header import RequestHeader, read_fixed
 from quorumlog.wire.parts import LENGTH_BYTES
@@ -78,13 +78,13 @@ REQUESTS: list[Any] = [
 NAMES = [f"{number}-{type(request).__name__}" for number, request in enumerate(REQUESTS)]
 
 
-def through(api: Api, request: Any, version: int) -> Asked:
+def through(api: Api, request: Any, version: int) -> WireRequest:
     frame = b"".join(encode_request(api, RequestHeader(api.key, version, 9, "me"), request))
     cursor = Cursor(memoryview(frame)[LENGTH_BYTES:])
     return decode_request(api, cursor, read_fixed(cursor))
 
 
-def answer(asked: Asked, response: Any) -> Any:
+def answer(asked: WireRequest, response: Any) -> Any:
     return decode_response(asked, memoryview(b"".join(encode_response(asked, response)))[LENGTH_BYTES:])
 
 
@@ -104,15 +104,15 @@ def test_a_request_survives_its_newest_version(request_: Any) -> None:
 
 
 def without_names(request: Any) -> Any:
-    """From the version with topic ids on, names are not told."""
+    """From the version with topic ids on, there are no names."""
     if type(request) not in (produce.ProduceRequest, fetch.FetchRequest):
         return request
     return replace(request, topics=tuple(replace(topic, name="") for topic in request.topics))
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=NAMES)
-def test_an_error_of_the_whole_is_told_in_every_version(request_: Any) -> None:
-    """In the whole or in its parts; DescribeLogDirs had no error before version 3."""
+def test_an_error_of_the_whole_request_can_be_expressed_in_every_version(request_: Any) -> None:
+    """For the whole response or in its parts; DescribeLogDirs has no error before version 3."""
     api = BY_REQUEST[type(request_)]
     for version in range(api.oldest, api.newest + 1):
         asked = through(api, request_, version)
@@ -123,7 +123,7 @@ def test_an_error_of_the_whole_is_told_in_every_version(request_: Any) -> None:
 
 
 @pytest.mark.parametrize("api", APIS, ids=[api.schema for api in APIS])
-def test_an_empty_answer_can_be_told_in_every_version(api: Api) -> None:
+def test_an_empty_response_can_be_expressed_in_every_version(api: Api) -> None:
     request = next(request for request in REQUESTS if type(request) is api.method.request)
     for version in range(api.oldest, api.newest + 1):
         told = answer(through(api, request, version), api.method.response())
@@ -131,7 +131,7 @@ def test_an_empty_answer_can_be_told_in_every_version(api: Api) -> None:
 
 
 def test_a_leaders_hints_reach_the_producer() -> None:
-    """KIP-951: NOT_LEADER answers say who leads, and where it is."""
+    """KIP-951: a NOT_LEADER response names the leader and its address."""
     partition = produce.ProducePartitionResponse(
         index=1, error_code=6, current_leader=common.CurrentLeader(leader_id=3, leader_epoch=9)
     )
@@ -144,7 +144,7 @@ def test_a_leaders_hints_reach_the_producer() -> None:
     assert told == response
 
 
-def test_what_a_follower_is_told_survives() -> None:
+def test_a_response_to_a_follower_survives() -> None:
     parts = (
         fetch.FetchPartitionResponse(index=1, high_watermark=5, last_stable_offset=5, records=b"r" * 9),
         fetch.FetchPartitionResponse(
@@ -158,11 +158,11 @@ def test_what_a_follower_is_told_survives() -> None:
         topics=(fetch.FetchTopicResponse(topic_id=ID, name="a", partitions=parts),), throttle_time_ms=4
     )
     request = REQUESTS[1]
-    asked = Asked(BY_REQUEST[type(request)], RequestHeader(1, 18, 9), request)
+    asked = WireRequest(BY_REQUEST[type(request)], RequestHeader(1, 18, 9), request)
     assert answer(asked, response) == response
 
 
-def test_a_quorum_survives() -> None:
+def test_a_description_of_the_quorum_survives() -> None:
     voter = quorum.QuorumReplica(
         replica_id=1, directory_id=ID, log_end_offset=9, last_fetch_wall_ms=1_700_000_000_000, last_caught_up_wall_ms=7
     )

@@ -1,4 +1,4 @@
-"""What the fuzz's damage does, and that the fuzz notices harm: one that cannot fail shows nothing."""
+"""What the damage of the fuzz test does, and that the fuzz test can fail."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_each_kind_of_damage_has_a_place_somewhere() -> None:
         assert any(damage(random.Random(1), body) is not None for body in FULL.values()), name
 
 
-def test_what_goes_for_an_unknown_api_is_none_that_is_served() -> None:
+def test_no_api_that_counts_as_unknown_is_served() -> None:
     assert [key for key, _, _ in SPOKEN if key in UNSERVED] == []
 
 
@@ -65,7 +65,7 @@ async def _fails(_context: Any, request: Any) -> Any:
     raise KeyError(type(request).__name__)
 
 
-def test_a_handler_that_fails_is_told_with_its_seed() -> None:
+def test_a_handler_that_fails_is_reported_with_its_seed() -> None:
     async def feed() -> None:
         fuzz = Fuzz(_fails)
         for seed in range(1, 100):

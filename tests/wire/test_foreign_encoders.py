@@ -1,4 +1,4 @@
-"""What aiokafka's own structs write, we read; what we write, they read: encoders that share nothing with ours."""
+"""We read what aiokafka's own structs write, and they read what we write; they share no code with ours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quorumlog.messages import cluster
 from quorumlog.messages import fetch as our_fetch
 from quorumlog.messages import produce as our_produce
 from quorumlog.wire.apis import BY_KEY
-from quorumlog.wire.codec import Asked, decode_request, encode_response
+from quorumlog.wire.codec import WireRequest, decode_request, encode_response
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.header import RequestHeader, read_fixed
 
@@ -24,8 +24,8 @@ def header_of(api_key: int, version: int) -> bytes:
     return struct.pack(">hhih", api_key, version, 77, 3) + b"aio"
 
 
-def asked(struct_: Any) -> Asked:
-    """What we understand of a request that aiokafka wrote."""
+def asked(struct_: Any) -> WireRequest:
+    """Our reading of a request that aiokafka wrote."""
     cursor = Cursor(memoryview(header_of(struct_.API_KEY, struct_.API_VERSION) + struct_.encode()))
     found = decode_request(BY_KEY[struct_.API_KEY], cursor, read_fixed(cursor))
     assert found.header == RequestHeader(struct_.API_KEY, struct_.API_VERSION, 77, "aio")
@@ -33,7 +33,7 @@ def asked(struct_: Any) -> Asked:
 
 
 def answered(struct_: Any, response: Any) -> Any:
-    """What aiokafka understands of our answer to its request."""
+    """aiokafka's reading of our response to its request."""
     frame = b"".join(encode_response(asked(struct_), response))
     assert struct.unpack(">ii", frame[:8]) == (len(frame) - 4, 77)
     return struct_.RESPONSE_TYPE.decode(io.BytesIO(frame[8:]))

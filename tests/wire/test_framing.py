@@ -1,4 +1,4 @@
-"""Frames out of reads: the same for any split, nothing allocated for what was only announced."""
+"""Frames from reads: the same for any split of the bytes, and nothing is allocated for a length alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reader(frames: list[bytes], scratch_bytes: int = SCRATCH_BYTES) -> FrameRead
 
 
 def feed(frame_reader: FrameReader, data: bytes, most: int) -> None:
-    """As a socket does: never more than `most` at once, nor than the buffer takes."""
+    """Like a socket: never more than `most` bytes at once, nor more than fit into the buffer."""
     position = 0
     while position < len(data):
         buffer = frame_reader.buffer()
@@ -81,6 +81,6 @@ STRANGERS = [
 
 @pytest.mark.parametrize(("data", "said"), [row[1:] for row in STRANGERS], ids=[row[0] for row in STRANGERS])
 @pytest.mark.parametrize("most", [1, 100])
-def test_strangers_are_named(data: bytes, said: str, most: int) -> None:
+def test_other_protocols_are_named(data: bytes, said: str, most: int) -> None:
     with pytest.raises(Malformed, match=said):
         feed(reader([]), data, most)

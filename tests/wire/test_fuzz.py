@@ -1,4 +1,4 @@
-"""20,000 inputs at the front door, each within its memory; with a whole node behind it: tests/scenarios."""
+"""20,000 inputs to a listener, each within its limit of memory. tests/scenarios has the same for a whole node."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def _run() -> Tally:
     return fuzz.tally
 
 
-def test_any_bytes_harm_nobody(traced: None) -> None:
+def test_any_bytes_do_no_harm(traced: None) -> None:
     with quiet():
         tally = asyncio.run(_run())
     assert tally.shortfalls() == []

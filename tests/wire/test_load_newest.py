@@ -1,4 +1,4 @@
-"""A node pays for Kafka's schemas before it serves, not at its first client."""
+"""A node loads Kafka's schemas before it serves, not when its first client comes."""
 
 from __future__ import annotations
 

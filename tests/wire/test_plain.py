@@ -1,4 +1,4 @@
-"""The short cuts of Produce and Fetch beside the schema's walk: the same bytes, messages and refusals."""
+"""The fast paths of Produce and Fetch against the schema: the same bytes, messages and refusals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quorumlog.messages import common, fetch, produce
 from quorumlog.messages.buffer import Pieces
 from quorumlog.wire.apis import BY_REQUEST, Api
-from quorumlog.wire.codec import Asked, Frame, decode_request, decode_response, encode_request, encode_response
+from quorumlog.wire.codec import Frame, WireRequest, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import MAX_ELEMENTS, Cursor
 from quorumlog.wire.header import RequestHeader, read_fixed
 from quorumlog.wire.malformed import Malformed
@@ -135,7 +135,7 @@ def body(frame: Frame) -> bytes:
 
 
 def request_from(api: Api, data: bytes) -> Any:
-    """The request, or None for what is malformed."""
+    """The request; None if the bytes are malformed."""
     cursor = Cursor(memoryview(data))
     try:
         return decode_request(api, cursor, read_fixed(cursor)).request
@@ -145,7 +145,7 @@ def request_from(api: Api, data: bytes) -> Any:
 
 def response_from(api: Api, request: Any, version: int, data: bytes) -> Any:
     try:
-        return decode_response(Asked(api, header_of(api, version), request), memoryview(data))
+        return decode_response(WireRequest(api, header_of(api, version), request), memoryview(data))
     except Malformed:
         return None
 
@@ -153,26 +153,26 @@ def response_from(api: Api, request: Any, version: int, data: bytes) -> Any:
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_bytes_and_messages_are_those_of_the_walk(api: Api, version: int, data: st.DataObject) -> None:
+def test_bytes_and_messages_are_those_of_the_schema(api: Api, version: int, data: st.DataObject) -> None:
     request, response = data.draw(MESSAGES[api.schema])
     walk, header = walk_of(api), header_of(api, version)
     asked = body(encode_request(api, header, request))
     assert asked == body(encode_request(walk, header, request))
     assert request_from(api, asked) == request_from(walk, asked)
-    answer = body(encode_response(Asked(api, header, request), response))
-    assert answer == body(encode_response(Asked(walk, header, request), response))
+    answer = body(encode_response(WireRequest(api, header, request), response))
+    assert answer == body(encode_response(WireRequest(walk, header, request), response))
     assert response_from(api, request, version, answer) == response_from(walk, request, version, answer)
 
 
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_damage_is_judged_as_the_walk_judges_it(api: Api, version: int, data: st.DataObject) -> None:
-    """One byte is another, or the end is missing, or there is more."""
+def test_damage_is_judged_as_the_schema_judges_it(api: Api, version: int, data: st.DataObject) -> None:
+    """One byte is changed, or the end is missing, or there are more bytes."""
     request, response = data.draw(MESSAGES[api.schema])
     header = header_of(api, version)
     asked = bytearray(body(encode_request(api, header, request)))
-    answer = bytearray(body(encode_response(Asked(api, header, request), response)))
+    answer = bytearray(body(encode_response(WireRequest(api, header, request), response)))
     for whole in (asked, answer):
         place = data.draw(st.integers(8, max(8, min(len(whole) - 1, 300))))
         change = data.draw(st.sampled_from(["flip", "cut", "more"]))
@@ -238,7 +238,7 @@ ORDINARY = {"produce": (ORDINARY_PRODUCE, PRODUCED), "fetch": (ORDINARY_FETCH, F
 
 
 def without_walk(api: Api) -> Api:
-    """The API as it is, but fails where the schema's walk is taken."""
+    """The API, but it fails if the schema is used."""
 
     def taken(*_arguments: Any) -> Any:
         pytest.fail("the walk was taken")
@@ -247,33 +247,33 @@ def without_walk(api: Api) -> Api:
 
 
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
-def test_what_is_ordinary_takes_the_short_cut(api: Api, version: int) -> None:
+def test_ordinary_messages_take_the_fast_path(api: Api, version: int) -> None:
     request, response = ORDINARY[api.schema]
     plain, header = without_walk(api), header_of(api, version)
     cursor = Cursor(memoryview(body(encode_request(plain, header, request))))
     asked = decode_request(plain, cursor, read_fixed(cursor))
     answer = body(encode_response(asked, response))
-    decode_response(Asked(plain, header, request), memoryview(answer))
+    decode_response(WireRequest(plain, header, request), memoryview(answer))
 
 
 @pytest.mark.parametrize("version", [12, APIS[1].newest])
-def test_records_leave_uncopied_in_the_pieces_that_they_lie_in(version: int) -> None:
+def test_records_are_sent_without_a_copy(version: int) -> None:
     stamps, views = [bytes([7]) * 17, bytes([8]) * 17], [memoryview(bytes(16_384)), memoryview(bytes(8_192))]
     records = Pieces([stamps[0], views[0], stamps[1], views[1]])
     partition = fetch.FetchPartitionResponse(index=1, records=records)
     response = fetch.FetchResponse(topics=(fetch.FetchTopicResponse(topic_id=b"a" * 16, partitions=(partition,)),))
-    frame = encode_response(Asked(APIS[1], header_of(APIS[1], version), ORDINARY_FETCH), response)
+    frame = encode_response(WireRequest(APIS[1], header_of(APIS[1], version), ORDINARY_FETCH), response)
     assert [buffer for buffer in frame if any(buffer is view for view in views)] == views
     assert b"".join(records.buffers) in b"".join(frame)
 
 
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
-def test_short_cuts_are_of_flexible_versions(api: Api, version: int) -> None:
+def test_fast_paths_are_for_flexible_versions(api: Api, version: int) -> None:
     assert api.request_shape(version).flexible and api.response_shape(version).flexible
 
 
-def test_no_message_has_more_elements_than_the_walk_allows() -> None:
-    """Each topic has less than all may have together; an element of an answer is 33 bytes."""
+def test_no_message_has_more_elements_than_the_schema_allows() -> None:
+    """Each topic has fewer elements than all may have together; an element of a response takes 33 bytes."""
     api = APIS[0]
     in_topic = MAX_ELEMENTS // 2
     topic = bytes(16) + b"\xa1\x8d\x06" + (bytes(30) + b"\1\0\0") * in_topic + b"\0"

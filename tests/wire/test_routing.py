@@ -1,4 +1,4 @@
-"""Which wire a request takes, as both of its ends see it: `Context.listener` says by which listener it came."""
+"""Which wire a request takes, as both ends see it: `Context.listener` is the listener by which it came."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def produce(number: int) -> ProduceRequest:
 
 
 class Node:
-    """Says of each request by which listener it came."""
+    """Notes by which listener each request came."""
 
     def __init__(self) -> None:
         self.came: list[tuple[str, str]] = []
@@ -58,7 +58,7 @@ class Node:
         return getattr(__import__(type(request).__module__, fromlist=[name]), name)()
 
     async def listen(self, *names: str) -> None:
-        """L...: the lane, G...: gRPC; in small letters: internal."""
+        """L...: lane, G...: gRPC; lower case: internal."""
         for name in names:
             listener = Listener(
                 name=name, address=Address("127.0.0.1", 0), internal=name.islower(), lane=name.upper().startswith("L")
@@ -140,19 +140,19 @@ def test_replicas_fetch_by_the_internal_lane_and_all_else_is_grpc() -> None:
     asyncio.run(scenario())
 
 
-def test_what_no_wire_of_the_node_carries_is_not_delivered() -> None:
+def test_a_request_that_no_wire_of_the_node_serves_is_not_delivered() -> None:
     async def scenario() -> None:
         async with node("L") as served:
             connection = RoutingTransport().connect(served.address("L"), internal=False)
             assert type(HEARTBEAT) not in BY_REQUEST
-            with pytest.raises(NotDelivered, match="offers no wire"):
+            with pytest.raises(NotDelivered, match="neither by the lane nor by gRPC"):
                 await connection.call(HEARTBEAT, LONG_MS)
             await connection.close()
 
     asyncio.run(scenario())
 
 
-def test_nobody_there_is_not_delivered_and_found_once_it_is_there() -> None:
+def test_a_call_to_a_missing_node_is_not_delivered_and_a_later_one_finds_it() -> None:
     async def scenario() -> None:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
@@ -171,7 +171,7 @@ def test_nobody_there_is_not_delivered_and_found_once_it_is_there() -> None:
     asyncio.run(scenario())
 
 
-def test_a_peer_that_accepts_and_keeps_silent_is_not_delivered_in_time() -> None:
+def test_a_call_to_a_peer_that_keeps_silent_is_not_delivered_in_time() -> None:
     async def scenario() -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             connection = RoutingTransport().connect(Address(*silent.getsockname()[:2]), internal=False)

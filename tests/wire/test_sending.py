@@ -1,4 +1,4 @@
-"""A frame reaches the peer whole and in order, whatever the socket takes at once and whatever waits before it."""
+"""A frame reaches the peer whole and in order, however much the socket takes at once and whatever waits before it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def sent_to(peer: socket.socket, ours: socket.socket, told: list[Frame]) -
     transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=ours)
     for frame in told:
         send(transport, list(frame))
-    transport.close()  # flushes what is held back
+    transport.close()  # sends what it holds back
     received = bytearray()
     while data := await asyncio.get_running_loop().sock_recv(peer, 65536):
         received += data
@@ -65,13 +65,13 @@ def test_what_waits_is_in_pieces_and_holds_no_frame(sizes: list[tuple[int, bool]
 
 
 def test_what_waits_is_joined() -> None:
-    """Since Python 3.12 a transport adds up the buffers that it holds at each write: 20,000 of them took seconds."""
+    """Since Python 3.12 a transport sums up the buffers that it holds at each write: 20,000 buffers took seconds."""
     frame: Frame = [memoryview(b"%05d" % number) for number in range(20_000)]
     assert [len(piece) for piece in copied(frame)] == [PIECE_BYTES, 100_000 - PIECE_BYTES]
 
 
-def test_an_answer_that_a_slow_reader_leaves_lying_lets_go_of_its_frames() -> None:
-    """One byte left of a view kept all of the frame beneath."""
+def test_an_answer_that_a_slow_reader_does_not_take_releases_its_frames() -> None:
+    """One unsent byte of a view kept the whole frame below it."""
 
     class Frames(bytearray):
         """bytearray has no weak references."""
@@ -103,7 +103,7 @@ def test_more_buffers_than_one_call_takes() -> None:
     assert received == b"".join(b"%05d" % number for number in range(3_000))
 
 
-def test_a_peer_that_has_left_is_the_transports_to_notice() -> None:
+def test_a_peer_that_has_left_is_noticed_by_the_transport() -> None:
     async def run() -> Exception | None:
         ours, peer = socket.socketpair()
         ours.setblocking(False)

@@ -15,7 +15,7 @@ from quorumlog.messages.fetch import FetchRequest, ReplicaState
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.wire import sasl, versions
 from quorumlog.wire.apis import BY_KEY, BY_REQUEST
-from quorumlog.wire.codec import Asked, decode_response, decode_response_values, encode_request_values
+from quorumlog.wire.codec import WireRequest, decode_response, decode_response_values, encode_request_values
 from quorumlog.wire.entities import request_shape, response_shape
 from quorumlog.wire.header import RequestHeader
 from quorumlog.wire.limits import WireLimits
@@ -82,7 +82,7 @@ def test_no_answer_to_acks_0_and_nothing_of_it_is_lost_when_the_client_leaves() 
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_api_versions_tells_what_is_served(version: int) -> None:
+def test_api_versions_names_what_is_served(version: int) -> None:
     async def scenario() -> bytes:
         async with serving(echo) as served:
             wire = await served.socket()
@@ -112,10 +112,12 @@ def test_api_versions_of_an_unknown_version_is_answered_in_version_0(version: in
     assert refused[6:] == told[6:]
 
 
-def test_what_is_not_there_yet_is_not_announced() -> None:
+def test_apis_that_do_not_exist_yet_are_not_announced() -> None:
     told = versions.served_versions(None, internal=False)
     assert 8 not in told and 12 not in told and 17 not in told
-    assert told[10] == (0, 0) and 11 in told  # both only so that who wants a group is told
+    assert (
+        told[10] == (0, 0) and 11 in told
+    )  # both are announced only so that a client that wants a group gets an error
     assert told[0] == (0, 13) and told[18] == (0, 4)
     assert set(sasl.SASL_VERSIONS) <= set(versions.served_versions(None, internal=True))
     assert 3 in versions.served_versions((MetadataRequest,), internal=False)
@@ -142,7 +144,7 @@ def test_joining_a_group_is_refused_in_every_version(version: int) -> None:
 
 
 def cut(data: bytes, keep: int) -> bytes:
-    """A frame whose length is right for the part of it that is kept."""
+    """The first `keep` bytes of a frame, with a length that is right for them."""
     return struct.pack(">i", keep) + data[4 : 4 + keep]
 
 
@@ -189,8 +191,8 @@ def test_bad_input_ends_its_own_connection_with_one_line(
     assert [said in record.getMessage() for record in caplog.records] == [True]
 
 
-def test_bytes_behind_a_request_are_passed_over_as_kafka_does() -> None:
-    """librdkafka 2.16 leaves three when it asks for all topics."""
+def test_bytes_after_a_request_are_ignored_as_kafka_does() -> None:
+    """librdkafka 2.16 sends three more bytes when it asks for all topics."""
 
     async def scenario() -> None:
         async with serving(echo) as served:
@@ -235,7 +237,7 @@ def test_connections_above_the_limit_are_closed() -> None:
 
 def decoded(request: Any, frame: bytes, version: int) -> Any:
     api = BY_REQUEST[type(request)]
-    return decode_response(Asked(api, RequestHeader(api.key, version, 1), request), memoryview(frame))
+    return decode_response(WireRequest(api, RequestHeader(api.key, version, 1), request), memoryview(frame))
 
 
 def test_a_forged_replica_fetch_on_a_client_listener_reaches_no_handler() -> None:
@@ -284,7 +286,7 @@ def test_an_internal_listener_asks_for_the_identity(shown: bytes, code: int) -> 
     asyncio.run(scenario())
 
 
-def test_an_identity_survives_its_bytes_and_anything_else_is_none() -> None:
+def test_an_identity_survives_its_bytes_and_other_bytes_are_none() -> None:
     assert sasl.from_bytes(sasl.to_bytes(IDENTITY)) == IDENTITY
     for broken in (b"", b"\0\0", b"\0c/1\0s", b"\0c/x/y\0s", b"\0\xff/1/y\0s", b"a\0b"):
         assert sasl.from_bytes(broken) is None

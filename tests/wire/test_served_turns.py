@@ -1,4 +1,4 @@
-"""What one turn of the loop brings to a listener of the lane, and what it sends: few wake-ups, nothing left running."""
+"""What one turn of the loop brings to a listener of the lane, and what it sends; and that nothing is left running."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.wire import served as served_module
 from quorumlog.wire.codec import Frame
+from quorumlog.wire.connection_state import MAX_AT_ONCE
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.sending import send
-from quorumlog.wire.served import AT_ONCE_MAX, ServedConnection
+from quorumlog.wire.served import ServedConnection
 
 
 def produce(number: int) -> bytes:
@@ -29,7 +30,7 @@ def fetch(number: int) -> bytes:
     return request_bytes(FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1), number)
 
 
-def test_answers_that_come_in_one_turn_leave_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_that_come_in_one_turn_are_sent_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Frame] = []
 
     def noted(transport: asyncio.Transport, frame: Frame) -> None:
@@ -99,8 +100,8 @@ def test_no_handler_outlives_its_listener() -> None:
     asyncio.run(scenario())
 
 
-def test_who_asks_for_much_at_once_leaves_the_loop_to_others_in_between() -> None:
-    """One read of small fetches, each answered from memory, was one turn of the loop."""
+def test_a_connection_with_many_requests_leaves_turns_of_the_loop_to_others() -> None:
+    """All small fetches of one read, each answered from memory, used to be handled in one turn of the loop."""
 
     async def scenario() -> None:
         turn = 0
@@ -123,14 +124,14 @@ def test_who_asks_for_much_at_once_leaves_the_loop_to_others_in_between() -> Non
             ids = [int.from_bytes((await wire.frame())[:4], "big") for _ in range(500)]
             counting.cancel()
             assert ids == list(range(500)) and served.crashes == []
-            assert max(begun.values()) <= 2 * AT_ONCE_MAX
+            assert max(begun.values()) <= 2 * MAX_AT_ONCE
             wire.close()
 
     asyncio.run(scenario())
 
 
 def test_connections_that_waited_for_room_do_not_pile_up_on_the_stack() -> None:
-    """Each that was let go on gave its bytes back at once, and let the next go on within that."""
+    """Each connection that was resumed gave its bytes back at once, and so resumed the next one on its own stack."""
     gate = asyncio.Event()
 
     async def behind_the_gate(context: Any, request: Any) -> Any:
@@ -160,8 +161,8 @@ def test_connections_that_waited_for_room_do_not_pile_up_on_the_stack() -> None:
     asyncio.run(scenario())
 
 
-def test_who_is_accepted_while_the_listener_closes_is_cut_off() -> None:
-    """Nobody knows of a connection before the first call of its protocol; a request of it stopped the node."""
+def test_a_connection_accepted_while_the_listener_closes_is_cut_off() -> None:
+    """The listener does not know a connection before `connection_made`; a request by one stopped the node."""
 
     async def scenario() -> bytes:
         loop = asyncio.get_running_loop()

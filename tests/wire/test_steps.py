@@ -1,4 +1,4 @@
-"""A coroutine carried on without a task: when it runs, how it ends, and how it is cut off."""
+"""A coroutine that runs without a task: when it runs, how it ends, and how it is cancelled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quorumlog.wire.steps import Steps
 
 
 class Told:
-    """What happened, in order; and a coroutine that tells it."""
+    """Notes what happens, in order, and has a coroutine that does."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -29,7 +29,7 @@ class Told:
 
 def run(check: Callable[[Told], Awaitable[None]]) -> None:
     async def main() -> None:
-        unexpected: list[str] = []  # nothing may reach the loop: a node stops at that
+        unexpected: list[str] = []  # an error that reaches the loop stops a node
         asyncio.get_running_loop().set_exception_handler(lambda _loop, what: unexpected.append(str(what)))
         async with asyncio.timeout(10):
             await check(Told())
@@ -38,7 +38,7 @@ def run(check: Callable[[Told], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-def test_the_first_step_is_made_at_once_and_the_next_when_the_future_is_there() -> None:
+def test_the_first_step_runs_at_once_and_the_next_when_the_future_is_done() -> None:
     async def check(told: Told) -> None:
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         steps = told.steps(told.wait(future))
@@ -51,7 +51,7 @@ def test_the_first_step_is_made_at_once_and_the_next_when_the_future_is_there() 
     run(check)
 
 
-def test_what_waits_for_nothing_has_ended_when_it_was_begun() -> None:
+def test_a_coroutine_that_waits_for_nothing_ends_at_once() -> None:
     async def check(told: Told) -> None:
         async def nothing() -> None:
             told.events.append("done")
@@ -63,7 +63,7 @@ def test_what_waits_for_nothing_has_ended_when_it_was_begun() -> None:
     run(check)
 
 
-def test_a_bare_yield_is_carried_on_in_the_next_turn() -> None:
+def test_a_coroutine_goes_on_in_the_next_turn_after_a_bare_yield() -> None:
     async def check(told: Told) -> None:
         told.steps(told.wait(asyncio.sleep(0, result="up"))).go_on()
         await asyncio.sleep(0)
@@ -72,7 +72,7 @@ def test_a_bare_yield_is_carried_on_in_the_next_turn() -> None:
     run(check)
 
 
-def test_the_error_of_a_future_is_raised_where_it_is_awaited_and_told_once() -> None:
+def test_the_error_of_a_future_is_raised_where_it_is_awaited_and_reported_once() -> None:
     async def check(told: Told) -> None:
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         told.steps(told.wait(future)).go_on()
@@ -84,7 +84,7 @@ def test_the_error_of_a_future_is_raised_where_it_is_awaited_and_told_once() -> 
     run(check)
 
 
-def test_who_waits_for_what_is_cancelled_ends_quietly() -> None:
+def test_a_coroutine_that_awaits_a_cancelled_future_ends_quietly() -> None:
     async def check(told: Told) -> None:
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         steps = told.steps(told.wait(future))
@@ -96,7 +96,7 @@ def test_who_waits_for_what_is_cancelled_ends_quietly() -> None:
     run(check)
 
 
-def test_cancelling_runs_what_has_to_be_tidied_and_nothing_later_wakes_it() -> None:
+def test_cancelling_runs_finally_clauses_and_nothing_wakes_the_coroutine_later() -> None:
     async def check(told: Told) -> None:
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         steps = told.steps(told.wait(future))
@@ -111,7 +111,7 @@ def test_cancelling_runs_what_has_to_be_tidied_and_nothing_later_wakes_it() -> N
     run(check)
 
 
-def test_who_is_cancelled_by_his_own_step_ends_at_its_end() -> None:
+def test_a_coroutine_cancelled_by_its_own_step_ends_at_the_end_of_the_step() -> None:
     async def check(told: Told) -> None:
         async def cut_off() -> None:
             steps.cancel()

@@ -1,4 +1,4 @@
-"""Every message of every version that the lane speaks, beside kio's own reader and writer, which share no code."""
+"""Every message of every version that the lane speaks, against kio's own reader and writer, an independent codec."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def read(kind: Any, data: bytes) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", KINDS, ids=NAMES)
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_bytes_are_kios_and_come_back(kind: Any, data: st.DataObject) -> None:
+def test_bytes_are_those_of_kio_and_can_be_read_again(kind: Any, data: st.DataObject) -> None:
     values = data.draw(values_of(kind))
     ours = written(kind, values)
-    kios = through_kio(kind, ours)  # without tagged structs that say nothing, which are legal and which we may write
+    kios = through_kio(kind, ours)  # leaves out tagged structs of defaults, which are legal and which we may write
     assert through_kio(kind, written(kind, read(kind, kios))) == kios
     assert kios == ours or len(kios) < len(ours)
     assert written(kind, read(kind, ours)) == ours
@@ -78,7 +78,7 @@ GIANT_COUNTS = [
 @pytest.mark.parametrize(
     ("schema", "version", "data"), [row[1:] for row in GIANT_COUNTS], ids=[r[0] for r in GIANT_COUNTS]
 )
-def test_what_cannot_be_is_malformed(schema: str, version: int, data: bytes) -> None:
+def test_impossible_bytes_are_malformed(schema: str, version: int, data: bytes) -> None:
     with pytest.raises(Malformed):
         shape_of(entity_of(schema, version, "request")).read(Cursor(memoryview(data)))
 

@@ -1,4 +1,4 @@
-"""Requests and answers as bytes, made by two encoders that are not ours: kio's writer, and aiokafka's structs."""
+"""Requests and responses as bytes, made by two foreign encoders: kio's writer, and aiokafka's structs."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def kio_bytes(entity: Any) -> bytes:
 
 
 def through_kio(kind: Any, data: bytes) -> bytes:
-    """What kio writes of what it has read; all of `data` has to be read."""
+    """What kio writes after it has read `data`, which it must read to the end."""
     entity, size = entity_reader(kind)(data, 0)
     assert size == len(data)
     return kio_bytes(entity)
 
 
 def values_of(kind: Any) -> st.SearchStrategy[dict[str, Any]]:
-    """Dicts of any message of this schema, as quorumlog.wire.schema reads and writes them."""
+    """Dicts of any message of this schema, in the form of quorumlog.wire.schema."""
     return st.fixed_dictionaries({field.name: _field(field) for field in fields(kind)})
 
 

@@ -1,8 +1,8 @@
 """Fetch: read batches, as a consumer (below the high watermark) or as a following broker (to the end of the log).
 
-`replica` reaches this handler on an internal listener only; the wire refuses it elsewhere, and so does this handler,
-since a forged one would move a high watermark. With an incremental session (KIP-227, `fetch_sessions.py`) the request
-names only what changes, and so does the answer.
+`replica` may come by an internal listener only, since a forged one would move a high watermark: the wire refuses it
+elsewhere, and so does this handler. In an incremental session (KIP-227, `broker/fetch/session.py`) the request names
+only what changes, and the response holds only what has changed.
 """
 
 from __future__ import annotations
@@ -12,47 +12,35 @@ from collections.abc import Sequence
 from broker.api.endpoints import leader_endpoints
 from broker.api.handlers.limits import check_topic_count
 from broker.api.services import Services
-from broker.fetch.fetch_path import FetchTarget
-from broker.fetch.session import Answered, Topic
-from broker.fetch.sessions import FetchTurn
+from broker.fetch.fetch_path import FetchParams
+from broker.fetch.isolation import ISOLATION_LEVELS
+from broker.fetch.targets import Topic, TopicResponse
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
 from quorumlog.rpc.transport import Context
 
-ISOLATION_LEVELS = (0, 1)
-
 
 async def handle_fetch(services: Services, context: Context, request: FetchRequest) -> FetchResponse:
     _check(services, context, request)
-    turn = services.fetch_sessions.begin(request, services.clock.now_ms())
-    answers, behind = await _answers(services, request, turn)
-    session_id, told = services.fetch_sessions.end(turn, answers, services.clock.now_ms(), behind)
-    hints = [answer.current_leader for _, answer in told]
+    fetch_context = services.fetch_sessions.begin(request, services.clock.now_ms())
+    responses, has_more = await services.fetch_path.fetch(fetch_context, _params(services, request))
+    now_ms = services.clock.now_ms()
+    session_id, sent = services.fetch_sessions.end(fetch_context, responses, has_more, now_ms)
+    hints = [response.current_leader for _, response in sent]
     return FetchResponse(
-        topics=_by_topic(request, answers) if turn.whole else _grouped(told),
+        topics=_as_requested(request, responses) if fetch_context.is_full else _grouped(sent),
         session_id=session_id,
         node_endpoints=leader_endpoints(services, context, hints),
     )
 
 
-async def _answers(
-    services: Services, request: FetchRequest, turn: FetchTurn
-) -> tuple[list[FetchPartitionResponse], list[bool] | None]:
-    max_wait_ms = max(0, min(request.max_wait_ms, services.limits.max_wait_ms))
-    max_bytes = min(request.max_bytes, services.limits.max_fetch_bytes)
-    if turn.incremental is not None:
-        return await services.fetch_path.fetch_changed(
-            turn, max_wait_ms=max_wait_ms, min_bytes=request.min_bytes, max_bytes=max_bytes
-        )
-    answers = await services.fetch_path.fetch(
-        [FetchTarget(topic, partition) for topic, partition in turn.wanted],
-        replica=request.replica,
-        max_wait_ms=max_wait_ms,
+def _params(services: Services, request: FetchRequest) -> FetchParams:
+    return FetchParams(
+        max_wait_ms=max(0, min(request.max_wait_ms, services.limits.max_wait_ms)),
         min_bytes=request.min_bytes,
-        max_bytes=max_bytes,
-        ended=turn.ended,
+        max_bytes=min(request.max_bytes, services.limits.max_fetch_bytes),
+        isolation_level=request.isolation_level,
     )
-    return answers, None
 
 
 def _check(services: Services, context: Context, request: FetchRequest) -> None:
@@ -64,29 +52,30 @@ def _check(services: Services, context: Context, request: FetchRequest) -> None:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"isolation level {request.isolation_level}: must be 0 or 1")
     if request.max_bytes <= 0 or request.min_bytes < 0:
         raise ApiError(
-            ErrorCode.INVALID_REQUEST, f"max_bytes={request.max_bytes}, min_bytes={request.min_bytes}: out of range"
+            ErrorCode.INVALID_REQUEST,
+            f"max_bytes={request.max_bytes} must be above 0, min_bytes={request.min_bytes} 0 or above",
         )
     check_topic_count(request.topics, services.limits)
     check_topic_count(request.forgotten, services.limits)
 
 
-def _by_topic(request: FetchRequest, answers: Sequence[FetchPartitionResponse]) -> tuple[FetchTopicResponse, ...]:
-    """The answers, which come in the order of the request, under their topics again."""
+def _as_requested(request: FetchRequest, responses: Sequence[FetchPartitionResponse]) -> tuple[FetchTopicResponse, ...]:
+    """The responses under the request's topics; they come in the order of its partitions."""
     topics, position = [], 0
     for topic in request.topics:
         end = position + len(topic.partitions)
-        partitions = tuple(answers[position:end])
+        partitions = tuple(responses[position:end])
         topics.append(FetchTopicResponse(topic_id=topic.topic_id, name=topic.name, partitions=partitions))
         position = end
-    assert position == len(answers)
+    assert position == len(responses)
     return tuple(topics)
 
 
-def _grouped(told: Sequence[Answered]) -> tuple[FetchTopicResponse, ...]:
-    """What a session tells, each topic once."""
+def _grouped(sent: Sequence[TopicResponse]) -> tuple[FetchTopicResponse, ...]:
+    """A session's responses, each topic once, in the order of their first partitions."""
     topics: dict[Topic, list[FetchPartitionResponse]] = {}
-    for topic, answer in told:
-        topics.setdefault(topic, []).append(answer)
+    for topic, response in sent:
+        topics.setdefault(topic, []).append(response)
     return tuple(
         FetchTopicResponse(
             topic_id=topic if isinstance(topic, bytes) else b"",

@@ -1,4 +1,4 @@
-"""Between dataclasses and protobuf.
+"""Converts between dataclasses and protobuf.
 
 Written by `./dev proto` from proto/quorumlog/v1/fetch.proto; edit that instead.
 """

@@ -1,4 +1,4 @@
-"""How the messages of every method become bytes.
+"""Encoders and decoders of every method's messages.
 
 Written by `./dev proto` from proto/quorumlog/v1; edit that instead.
 """

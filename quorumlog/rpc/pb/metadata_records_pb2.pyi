@@ -200,7 +200,7 @@ Global___PartitionRecord: _TypeAlias = PartitionRecord  # noqa: Y015
 
 @_typing.final
 class ConfigRecord(_message.Message):
-    """Type 4. An absent value takes the setting back."""
+    """Type 4. An absent value removes the setting."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -233,7 +233,7 @@ Global___ConfigRecord: _TypeAlias = ConfigRecord  # noqa: Y015
 
 @_typing.final
 class NodeList(_message.Message):
-    """A list that may be absent ("no change"), which a repeated field cannot say."""
+    """A list that may be absent ("no change"); a repeated field cannot be absent."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -275,7 +275,7 @@ Global___DirectoryList: _TypeAlias = DirectoryList  # noqa: Y015
 
 @_typing.final
 class PartitionChangeRecord(_message.Message):
-    """Type 5. A change of a partition: partition epoch + 1; where `leader` is set, also leader epoch + 1."""
+    """Type 5. Changes a partition: the partition epoch rises by 1; if `leader` is set, so does the leader epoch."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -386,7 +386,7 @@ Global___FeatureLevelRecord: _TypeAlias = FeatureLevelRecord  # noqa: Y015
 
 @_typing.final
 class ProducerIdsRecord(_message.Message):
-    """Type 15. Producer ids below `next_producer_id` have been given out."""
+    """Type 15. All producer ids below `next_producer_id` have been allocated."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -413,7 +413,7 @@ Global___ProducerIdsRecord: _TypeAlias = ProducerIdsRecord  # noqa: Y015
 
 @_typing.final
 class BrokerRegistrationChangeRecord(_message.Message):
-    """Type 17. An absent field does not change."""
+    """Type 17. Absent fields do not change."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -454,7 +454,7 @@ Global___BrokerRegistrationChangeRecord: _TypeAlias = BrokerRegistrationChangeRe
 
 @_typing.final
 class NoOpRecord(_message.Message):
-    """Type 20. Written when nothing else is, so that lag and the high watermark move."""
+    """Type 20. Written if no other record is, so that lag and the high watermark advance."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

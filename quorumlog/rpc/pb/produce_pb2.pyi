@@ -62,7 +62,7 @@ class ProduceTopic(_message.Message):
     TOPIC_ID_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     topic_id: _builtins.bytes
-    """16 bytes, or empty where the client knows only the name.
+    """16 bytes, or empty if the client knows only the name.
     default: b""
     """
     @_builtins.property
@@ -90,7 +90,7 @@ class ProducePartition(_message.Message):
     RECORDS_FIELD_NUMBER: _builtins.int
     index: _builtins.int
     records: _builtins.bytes
-    """Record batches, format v2, one behind the other; base offsets and leader epochs are the leader's to set.
+    """Consecutive record batches, format v2. The leader sets base offsets and leader epochs.
     buffer
     """
     def __init__(
@@ -126,7 +126,7 @@ class ProduceResponse(_message.Message):
     def topics(self) -> _containers.RepeatedCompositeFieldContainer[Global___ProduceTopicResponse]: ...
     @_builtins.property
     def node_endpoints(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.NodeEndpoint]:
-        """Where the leaders named in `current_leader` can be reached."""
+        """Addresses of the leaders named in `current_leader`."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class ProducePartitionResponse(_message.Message):
     default: -1
     """
     log_append_time_ms: _builtins.int
-    """Broker's wall time where the topic uses LogAppendTime, else -1.
+    """Broker's wall-clock time if the topic uses LogAppendTime, otherwise -1.
     default: -1
     """
     log_start_offset: _builtins.int
@@ -221,7 +221,7 @@ Global___ProducePartitionResponse: _TypeAlias = ProducePartitionResponse  # noqa
 
 @_typing.final
 class InitProducerIdRequest(_message.Message):
-    """An identity for a producer, under which partitions tell its batches from repeated ones."""
+    """Requests a producer id and epoch, by which partitions recognize repeated batches."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -230,11 +230,11 @@ class InitProducerIdRequest(_message.Message):
     PRODUCER_ID_FIELD_NUMBER: _builtins.int
     PRODUCER_EPOCH_FIELD_NUMBER: _builtins.int
     transactional_id: _builtins.str
-    """Set by a transactional producer: refused, there are no transactions yet."""
+    """Set by a transactional producer, which is refused: there are no transactions yet."""
     transaction_timeout_ms: _builtins.int
     """default: 60000"""
     producer_id: _builtins.int
-    """What the producer has now; -1: nothing.
+    """The producer's current id and epoch; -1: none.
     default: -1
     """
     producer_epoch: _builtins.int

@@ -1,1 +1,1 @@
-"""Between Kafka's messages, as dicts of one version, and ours: `mirror` for most, a file for each that differs."""
+"""Conversion between Kafka's messages (dicts, in one version) and ours: `mirror` for most, one file each for others."""

@@ -1,4 +1,4 @@
-"""AlterConfigs, DescribeTopicPartitions, DescribeLogDirs and FindCoordinator, where Kafka's form is not ours."""
+"""AlterConfigs, DescribeTopicPartitions, DescribeLogDirs and FindCoordinator: fields that differ from Kafka's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_topic_partitions_request(request: DescribeTopicPartitionsRequest, _ver
 
 
 def read_alter_configs_request(values: Values, _version: int) -> IncrementalAlterConfigsRequest:
-    """AlterConfigs: what is set is all that shall be set."""
+    """AlterConfigs replaces all configs of a resource: those that the request does not name are removed."""
     replaced = [{**resource, "replace": True} for resource in values["resources"]]
     request: IncrementalAlterConfigsRequest = from_values(
         IncrementalAlterConfigsRequest, {**values, "resources": replaced}
@@ -52,7 +52,7 @@ def write_log_dirs_request(request: DescribeLogDirsRequest, _version: int) -> Va
 
 
 def read_coordinator_request(values: Values, _version: int) -> FindCoordinatorRequest:
-    """One key before version 4, several since."""
+    """One key before version 4, several from then on."""
     keys = (values["key"],) if "key" in values else tuple(values["coordinator_keys"])
     return FindCoordinatorRequest(key_type=values.get("key_type", 0), keys=keys)
 

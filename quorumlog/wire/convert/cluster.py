@@ -1,4 +1,4 @@
-"""Metadata, DeleteTopics and DescribeQuorum, where Kafka's form is not ours."""
+"""Metadata, DeleteTopics and DescribeQuorum: fields that differ from Kafka's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNKNOWN_TOPIC = 3
 
 
 def read_metadata_request(values: Values, version: int) -> MetadataRequest:
-    """Null asks for all topics; in version 0, where nothing is null, no topics do."""
+    """Null asks for all topics; in version 0, which has no null, an empty list does."""
     topics = values["topics"]
     return MetadataRequest(
         all_topics=topics is None or (version == 0 and not topics),
@@ -72,7 +72,7 @@ def refuse_delete_topics(request: DeleteTopicsRequest, code: int, message: str) 
 
 
 def read_quorum_request(_values: Values, _version: int) -> DescribeQuorumRequest:
-    """There is one quorum; what else is asked for, `write_quorum_response` cannot know, and tells of this one."""
+    """There is only one quorum, and the response describes it, whatever topics the request names."""
     return DescribeQuorumRequest()
 
 
@@ -99,9 +99,9 @@ def write_quorum_response(response: DescribeQuorumResponse, _request: DescribeQu
 
 
 def read_quorum_response(values: Values, _request: DescribeQuorumRequest, _version: int) -> DescribeQuorumResponse:
-    told: Values = {**values, "topics": ()}
+    merged: Values = {**values, "topics": ()}
     for topic in values["topics"]:
         for partition in topic["partitions"]:
-            told = {**told, **partition, "error_code": values["error_code"] or partition["error_code"]}
-    response: DescribeQuorumResponse = from_values(DescribeQuorumResponse, told)
+            merged = {**merged, **partition, "error_code": values["error_code"] or partition["error_code"]}
+    response: DescribeQuorumResponse = from_values(DescribeQuorumResponse, merged)
     return response

@@ -1,7 +1,7 @@
 """Fetch, written out because every batch passes here.
 
-Topics go by id from version 13 on. Who is a replica says so in `replica_id` before version 15, in the tagged
-`replica_state` since; whether it may is decided where every wire decides it (rpc/access).
+From version 13 on topics have ids instead of names. A follower names itself in `replica_id` before version 15, and in
+the tagged `replica_state` from then on; whether it may is checked where both wires check it (rpc/access).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def write_request(request: FetchRequest, version: int) -> Values:
 
 
 def version_for(request: FetchRequest, newest: int) -> int:
-    """Ids only if every topic has one. A replica's epoch is what proves its acknowledgement: it needs version 15."""
+    """Topic ids are used only if every topic has one. A follower always has them, and version 15 for its epoch."""
     by_id = all(topic.topic_id for topic in request.topics)
     return newest if by_id else min(newest, FIRST_WITH_TOPIC_IDS - 1)
 
@@ -119,7 +119,7 @@ def _partition(partition: FetchPartitionResponse) -> Values:
 
 
 def read_response(values: Values, request: FetchRequest, _version: int) -> FetchResponse:
-    """From version 13 on an answer has no names: those of the request are put back."""
+    """From version 13 on a response has no topic names: they are taken from the request."""
     names = {topic.topic_id: topic.name for topic in request.topics if topic.topic_id}
     topics = [
         FetchTopicResponse(
@@ -157,7 +157,7 @@ def _read_partition(values: Values) -> FetchPartitionResponse:
 
 
 def refuse(request: FetchRequest, code: int, _message: str) -> FetchResponse:
-    """For versions before 7, which have no error of the whole."""
+    """Versions before 7 have no error code of the whole response: every partition gets it."""
     topics = [
         FetchTopicResponse(
             topic_id=topic.topic_id,

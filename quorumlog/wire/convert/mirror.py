@@ -1,7 +1,7 @@
-"""Field by field between one of our messages and a dict of Kafka's: the same shape under the names of `names`.
+"""Field by field between one of our messages and Kafka's dict: the same structure, with the field names of `names`.
 
-A field that the version lacks keeps our default. Kafka's null text is our empty one, its zero uuid our empty id; an
-empty error text goes out as null.
+A field that the version does not have keeps our default. Kafka's null string is our empty string, its zero uuid our
+empty id; an empty error message is written as null.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Change = Callable[[Any], Any]
 
 
 class Mirrored(NamedTuple):
-    """One field. required: what it is without a value in the dict; None: our own default."""
+    """One field. required: its value if the dict has none; None: the default of our message."""
 
     name: str
     theirs: tuple[str, ...]
@@ -30,7 +30,7 @@ class Mirrored(NamedTuple):
 
 
 def to_values(message: Any) -> Values:
-    """Our message as Kafka's dict, under the names of all versions."""
+    """Our message as Kafka's dict, with the field names of all versions."""
     values: Values = {}
     for field in _plan_of(type(message)):
         value = getattr(message, field.name)

@@ -1,7 +1,7 @@
-"""What Kafka's schemas call the fields of our messages, where it is another name.
+"""The names of our messages' fields in Kafka's schemas, as far as they differ.
 
-Several names: one per version, or one per message; all are written, and the first that is there is read. A field that
-ends in `_ms` is the same without it, since kio's names have no units.
+A field with several names has another one per version or per message: all are written, and the first one found is read.
+A field that ends in `_ms` has the same name without it, since kio's names have no units.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Produce, written out because every batch passes here. From version 13 on topics go by id, before by name."""
+"""Produce, written out because every batch passes here. From version 13 on topics have ids instead of names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_request(request: ProduceRequest, _version: int) -> Values:
 
 
 def version_for(request: ProduceRequest, newest: int) -> int:
-    """Ids only if every topic has one."""
+    """Topic ids are used only if every topic has one."""
     by_id = all(topic.topic_id for topic in request.topics)
     return newest if by_id else min(newest, FIRST_WITH_TOPIC_IDS - 1)
 
@@ -83,7 +83,7 @@ def _partition(partition: ProducePartitionResponse) -> Values:
 
 
 def read_response(values: Values, request: ProduceRequest, _version: int) -> ProduceResponse:
-    """From version 13 on an answer has no names: those of the request are put back."""
+    """From version 13 on a response has no topic names: they are taken from the request."""
     names = {topic.topic_id: topic.name for topic in request.topics if topic.topic_id}
     topics = [
         ProduceTopicResponse(

@@ -1,4 +1,4 @@
-"""An error of a whole request, in APIs and versions whose answers have one per topic or resource only."""
+"""The error of a whole request, for APIs and versions whose responses have only one per topic or resource."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def _by_resource(response: type, result: type) -> Refuse:
     def refuse(request: Any, code: int, message: str) -> Any:
         results = [
             result(
-                resource_type=asked.resource_type,
-                resource_name=asked.resource_name,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
                 error_code=code,
                 error_message=message,
             )
-            for asked in request.resources
+            for resource in request.resources
         ]
         return response(results=tuple(results))
 

@@ -1,4 +1,5 @@
-"""Plain Fetch, versions 12 to 18: nothing forgotten, no cluster id; no cut, other leader or aborted transaction."""
+"""Plain Fetch, versions 12 to 18: a request without forgotten topics and cluster id; a response without diverging
+epoch, other leader and aborted transactions."""
 
 from __future__ import annotations
 
@@ -31,11 +32,13 @@ from quorumlog.wire.plain.form import (
 OLDEST = 12
 _REPLICA_ID = struct.Struct(">i")
 _REQUEST = struct.Struct(">iiibii")
-_ASKED = struct.Struct(">iiqiqiB")  # a partition of a request, and its tags
-_REPLICA = struct.Struct(">BBBiqB")  # one tag, of number 1, of 13 bytes: the id, the epoch, and no tags within
+_WANTED = struct.Struct(">iiqiqiB")  # a partition of a request, and its tags
+_REPLICA = struct.Struct(">BBBiqB")  # one tag, number 1, 13 bytes: replica id, epoch, no tags inside
 _REPLICA_HEAD = (1, 1, 13)
 _ANSWER = struct.Struct(">ihi")
-_PARTITION = struct.Struct(">ihqqqBi")  # a partition of an answer up to its records; aborted transactions: 0 or 1, none
+_PARTITION = struct.Struct(
+    ">ihqqqBi"
+)  # a partition of a response, up to its records; `B`: no aborted transactions, 0 or 1
 
 
 def read_request(data: memoryview, position: int, version: int) -> FetchRequest:
@@ -81,14 +84,16 @@ def _read_topics(data: memoryview, position: int, version: int) -> tuple[tuple[F
         elements += in_topic
         if elements > MAX_ELEMENTS:
             raise Unusual
-        end = position + in_topic * _ASKED.size
-        partitions = [_asked(*fields) for fields in _ASKED.iter_unpack(data[position:end])]
+        end = position + in_topic * _WANTED.size
+        partitions = [_wanted(*fields) for fields in _WANTED.iter_unpack(data[position:end])]
         topics.append(FetchTopic(topic_id=topic_id, name=name, partitions=tuple(partitions)))
         position = no_tags(data, end)
     return tuple(topics), position
 
 
-def _asked(index: int, epoch: int, offset: int, fetched_epoch: int, start: int, size: int, tags: int) -> FetchPartition:
+def _wanted(
+    index: int, epoch: int, offset: int, fetched_epoch: int, start: int, size: int, tags: int
+) -> FetchPartition:
     if tags:
         raise Unusual
     return FetchPartition(
@@ -118,11 +123,15 @@ def write_request(parts: Parts, request: FetchRequest, version: int) -> None:
     write_uvarint(tail, len(request.topics) + 1)
     for topic in request.topics:
         write_topic_head(tail, topic, by_id=version >= FIRST_WITH_TOPIC_IDS)
-        for asked in topic.partitions:
-            epoch, fetched_epoch, start = asked.current_leader_epoch, asked.last_fetched_epoch, asked.log_start_offset
-            tail += _ASKED.pack(asked.index, epoch, asked.fetch_offset, fetched_epoch, start, asked.max_bytes, 0)
+        for wanted in topic.partitions:
+            epoch, fetched_epoch, start = (
+                wanted.current_leader_epoch,
+                wanted.last_fetched_epoch,
+                wanted.log_start_offset,
+            )
+            tail += _WANTED.pack(wanted.index, epoch, wanted.fetch_offset, fetched_epoch, start, wanted.max_bytes, 0)
         tail.append(0)
-    tail.append(1)  # nothing forgotten
+    tail.append(1)  # an empty array of forgotten topics
     write_text(tail, request.rack)
     if replica is None or version < FIRST_WITH_REPLICA_STATE:
         tail.append(0)
@@ -131,7 +140,7 @@ def write_request(parts: Parts, request: FetchRequest, version: int) -> None:
 
 
 def read_response(data: memoryview, position: int, request: FetchRequest, version: int) -> FetchResponse:
-    """From version 13 on an answer has no names: those of the request are put back."""
+    """From version 13 on a response has no topic names: they are taken from the request."""
     throttle_time_ms, error_code, session_id = _ANSWER.unpack_from(data, position)
     topic_count, position = count(data, position + _ANSWER.size)
     elements, by_id = topic_count, version >= FIRST_WITH_TOPIC_IDS

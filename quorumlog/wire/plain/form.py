@@ -1,4 +1,5 @@
-"""What a plain reader and writer is, and what leaves a message to the schema's walk."""
+"""The readers and writers of plain messages, the parts that they share, and the errors that leave a message to the
+schema."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from quorumlog.wire.cursor import MAX_ELEMENTS
 from quorumlog.wire.parts import Parts, write_uvarint
 
 UUID_BYTES = 16
-UVARINT_MAX_BITS = 28  # in four bytes: more than a frame may have
+UVARINT_MAX_BITS = 28  # four bytes: larger numbers than a frame has bytes
 
 
 class Topic(Protocol):
-    """What the topics of all four messages have in common."""
+    """The fields that the topics of all four messages have in common."""
 
     @property
     def name(self) -> str: ...
@@ -26,17 +27,17 @@ class Topic(Protocol):
 
 
 class Unusual(Exception):
-    """Right or not: the walk decides."""
+    """The message is not plain; the schema decides whether it is right."""
 
 
 NOT_PLAIN = (Unusual, IndexError, struct.error, UnicodeDecodeError)
 
 
 class Plain(NamedTuple):
-    """All may raise any of NOT_PLAIN; a writer has then written some of it.
+    """All of them may raise any of NOT_PLAIN; a writer may have written a part of the message before.
 
-    A reader gets data, a position in it, and the version; that of an answer gets the request before the version, and
-    reads up to the end of `data`.
+    Arguments of a reader: data, a position in it, and the version. The reader of a response gets the request before the
+    version, and must reach the end of `data`.
     """
 
     oldest: int  # version, inclusive
@@ -46,12 +47,12 @@ class Plain(NamedTuple):
     write_response: Callable[[Parts, Any, int], None]
 
 
-# Readers slice without a look at the end: a slice beyond it is too short, but every field of variable length is
-# followed by a byte of tags, and that is not there then: IndexError.
+# Readers slice without checking the end of the data. A slice past the end is too short, but every field of variable
+# length is followed by a byte of tags, and reading that byte raises IndexError then.
 
 
 def uvarint(data: memoryview, position: int) -> tuple[int, int]:
-    """The value, and the position behind it."""
+    """The value, and the position after it."""
     value = data[position] & 0x7F
     shift = 7
     while data[position] > 0x7F:
@@ -64,7 +65,7 @@ def uvarint(data: memoryview, position: int) -> tuple[int, int]:
 
 
 def count(data: memoryview, position: int) -> tuple[int, int]:
-    """Elements of an array that is not null, and the position behind the count."""
+    """The number of elements of an array that is not null, and the position after it."""
     size = data[position]
     position += 1
     if size > 0x7F:
@@ -75,7 +76,7 @@ def count(data: memoryview, position: int) -> tuple[int, int]:
 
 
 def text(data: memoryview, position: int) -> tuple[str, int]:
-    """A text that is not null, and the position behind it."""
+    """A string that is not null, and the position after it."""
     size, position = uvarint(data, position)
     if size == 0:
         raise Unusual
@@ -84,7 +85,7 @@ def text(data: memoryview, position: int) -> tuple[str, int]:
 
 
 def topic_head(data: memoryview, position: int, by_id: bool) -> tuple[str, bytes, int, int]:
-    """A topic's name or id (the other is empty), how many partitions it has, and the position of the first."""
+    """A topic's name and id (one is empty), the number of its partitions, and the position of the first."""
     name, topic_id = "", b""
     if by_id:
         topic_id = bytes(data[position : position + UUID_BYTES])
@@ -96,7 +97,7 @@ def topic_head(data: memoryview, position: int, by_id: bool) -> tuple[str, bytes
 
 
 def no_tags(data: memoryview, position: int) -> int:
-    """The position behind the empty list of tags that stands there."""
+    """The position after an empty list of tags."""
     if data[position]:
         raise Unusual
     return position + 1

@@ -1,4 +1,4 @@
-"""Plain Produce, versions 9 to 13: no transaction in requests, no refused batch and no other leader in answers."""
+"""Plain Produce, versions 9 to 13: a request without transaction; a response without refused batch and other leader."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from quorumlog.wire.plain.form import Plain, Unusual, count, no_tags, topic_head
 
 OLDEST = 9
 _REQUEST = struct.Struct(">Bhi")  # no transactional id, acks, timeout
-_INDEX = struct.Struct(">iB")  # and the first byte of the records' length
+_INDEX = struct.Struct(">iB")  # index, and the first byte of the records' length
 _INDEX_ALONE = struct.Struct(">i")
-_THROTTLE = struct.Struct(">iB")  # and tags
-_ANSWER = struct.Struct(">ihqqqBBB")  # a partition of an answer, its record errors (1: none), error text, tags
+_THROTTLE = struct.Struct(">iB")  # throttle time, and tags
+_ANSWER = struct.Struct(">ihqqqBBB")  # a partition of a response: record errors (1: none), error message, tags
 
 
 def read_request(data: memoryview, position: int, version: int) -> ProduceRequest:
@@ -80,7 +80,7 @@ def write_request(parts: Parts, request: ProduceRequest, version: int) -> None:
 
 
 def read_response(data: memoryview, position: int, request: ProduceRequest, version: int) -> ProduceResponse:
-    """From version 13 on an answer has no names: those of the request are put back."""
+    """From version 13 on a response has no topic names: they are taken from the request."""
     topic_count, position = count(data, position)
     elements, by_id = topic_count, version >= FIRST_WITH_TOPIC_IDS
     names = {topic.topic_id: topic.name for topic in request.topics} if by_id else {}

@@ -141,7 +141,7 @@ def test_answers_come_back_under_their_topics_and_limits_hold() -> None:
     assert [(topic.topic_id, topic.name) for topic in response.topics] == [(ORDERS, ""), (b"", "empty"), (b"", "other")]
     assert [[part.index for part in topic.partitions] for topic in response.topics] == [[0, 1], [], [4]]
     assert response.topics[2].partitions[0].records == b"'other'"
-    assert fakes.replicas.fetched == [{"replica": None, "max_wait_ms": 1_000, "max_bytes": 500}]
+    assert [(params.max_wait_ms, params.max_bytes) for params in fakes.replicas.fetched] == [(1_000, 500)]
 
 
 def identity(node_id: int) -> Identity:

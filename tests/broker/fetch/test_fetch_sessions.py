@@ -1,5 +1,5 @@
-"""Incremental fetch sessions: the table of KIP-227, who gives way, and a reader that always knows what a full fetch
-would have told it."""
+"""Incremental fetch sessions: the table of KIP-227, which session is evicted, and a reader that always knows what a
+full fetch would have answered."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.fetch.session import MAX_EPOCH, Answered, Key, next_epoch
+from broker.fetch.context import FetchContext
+from broker.fetch.session import MAX_EPOCH, next_epoch
 from broker.fetch.session_cache import EVICT_MS, IDLE_MS
-from broker.fetch.sessions import FetchSessions, FetchTurn
+from broker.fetch.sessions import FetchSessions
+from broker.fetch.targets import Key, TopicResponse
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import (
@@ -59,17 +61,19 @@ def answer(index: int, **fields: Any) -> FetchPartitionResponse:
     return FetchPartitionResponse(index=index, **{"high_watermark": 5, "log_start_offset": 0, **fields})
 
 
-def turn(sessions: FetchSessions, asked: FetchRequest, now_ms: int = 0, **fields: Any) -> tuple[int, list[Answered]]:
-    """A whole request, every partition answered alike."""
+def turn(
+    sessions: FetchSessions, asked: FetchRequest, now_ms: int = 0, **fields: Any
+) -> tuple[int, list[TopicResponse]]:
+    """A whole request; every partition gets the same response."""
     begun = sessions.begin(asked, now_ms)
-    return end(sessions, begun, [answer(partition.index, **fields) for _, partition in begun.wanted], now_ms)
+    return end(sessions, begun, [answer(partition.index, **fields) for _, partition in begun.targets], now_ms)
 
 
 def end(
-    sessions: FetchSessions, begun: FetchTurn, answers: list[FetchPartitionResponse], now_ms: int = 0
-) -> tuple[int, list[Answered]]:
-    """Whoever is given records has no more than these to read."""
-    return sessions.end(begun, answers, now_ms, [len(one.records) > 0 for one in answers])
+    sessions: FetchSessions, begun: FetchContext, answers: list[FetchPartitionResponse], now_ms: int = 0
+) -> tuple[int, list[TopicResponse]]:
+    """A partition with records in its response has more to read."""
+    return sessions.end(begun, answers, [len(one.records) > 0 for one in answers], now_ms)
 
 
 def make(slots: int = 2, max_partitions: int = 1_000) -> FetchSessions:
@@ -82,18 +86,18 @@ def refused(sessions: FetchSessions, asked: FetchRequest) -> ErrorCode:
     return caught.value.code
 
 
-def test_without_a_session_everything_is_told_and_nothing_kept() -> None:
+def test_without_a_session_everything_is_answered_and_nothing_is_kept() -> None:
     sessions = make()
     session_id, told = turn(sessions, request(epoch=-1, wanted=((T, 0), (T, 1))))
     assert (session_id, len(told), len(sessions)) == (0, 2, 0)
 
 
-def test_a_session_tells_only_what_changed() -> None:
+def test_a_session_answers_only_what_has_changed() -> None:
     sessions = make()
     session_id, told = turn(sessions, request(wanted=((T, 0), (U, 1))))
     assert session_id > 0 and len(told) == 2
     assert turn(sessions, request(session_id, 1)) == (session_id, [])
-    assert sessions.begin(request(session_id, 2), 0).wanted == [], "settled"
+    assert sessions.begin(request(session_id, 2), 0).targets == [], "caught up"
     sessions.changed((U, 1))
     _, told = turn(sessions, request(session_id, 3), high_watermark=6)
     assert [topic for topic, _ in told] == [U]
@@ -110,14 +114,14 @@ NEWS = [
 
 
 @pytest.mark.parametrize("fields", [case[1] for case in NEWS], ids=[case[0] for case in NEWS])
-def test_what_is_news(fields: dict[str, Any]) -> None:
+def test_what_has_to_be_sent(fields: dict[str, Any]) -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0),)))
     _, told = turn(sessions, request(session_id, 1), **fields)
     assert len(told) == 1
 
 
-def test_the_end_of_an_error_is_news() -> None:
+def test_the_end_of_an_error_has_to_be_sent() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0),)), error_code=6, high_watermark=5)
     assert len(turn(sessions, request(session_id, 1), error_code=6)[1]) == 1
@@ -125,49 +129,49 @@ def test_the_end_of_an_error_is_news() -> None:
     assert len(turn(sessions, request(session_id, 3))[1]) == 0
 
 
-def test_who_got_records_is_looked_at_last_next_time() -> None:
+def test_partitions_that_got_records_come_last_in_the_next_request() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1), (T, 2))))
     begun = sessions.begin(request(session_id, 1), 0)
-    sessions.end(begun, [answer(0, records=b"r"), answer(1), answer(2)], 0, [True, True, True])
-    assert [partition.index for _, partition in sessions.begin(request(session_id, 2), 0).wanted] == [1, 2, 0]
+    sessions.end(begun, [answer(0, records=b"r"), answer(1), answer(2)], [True, True, True], 0)
+    assert [partition.index for _, partition in sessions.begin(request(session_id, 2), 0).targets] == [1, 2, 0]
 
 
-def test_by_name_everything_is_looked_at_each_time() -> None:
+def test_a_session_by_name_reads_everything_each_time() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=(("t", 0), ("t", 1))))
     assert turn(sessions, request(session_id, 1)) == (session_id, [])
     begun = sessions.begin(request(session_id, 2), 0)
-    assert [partition.index for _, partition in begun.wanted] == [0, 1]
+    assert [partition.index for _, partition in begun.targets] == [0, 1]
 
 
-def test_what_changes_while_a_request_waits_is_looked_at_by_the_next_too() -> None:
-    """A follower's fetch acknowledges when it arrives: what happened since may need its word again."""
+def test_what_changes_while_a_request_waits_is_read_by_the_next_one_too() -> None:
+    """A follower's fetch acknowledges when it arrives; after a later change it may have to acknowledge again."""
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1)), of_replica=True))
     turn(sessions, request(session_id, 1, of_replica=True))
     begun = sessions.begin(request(session_id, 2, of_replica=True), 0)
     sessions.changed((T, 1))
     assert begun.session is not None
-    begun.session.look()
+    begun.session.read_changed()
     end(sessions, begun, [answer(1)])
     again = sessions.begin(request(session_id, 3, of_replica=True), 0)
-    assert [partition.index for _, partition in again.wanted] == [1]
+    assert [partition.index for _, partition in again.targets] == [1]
 
 
-def test_a_request_that_never_ended_has_told_nothing() -> None:
+def test_a_request_that_was_never_answered_has_told_its_reader_nothing() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1))))
     first = sessions.begin(request(session_id, 1), 0)
-    assert len(first.wanted) == 2
-    assert len(sessions.begin(request(session_id, 2), 0).wanted) == 2
+    assert len(first.targets) == 2
+    assert len(sessions.begin(request(session_id, 2), 0).targets) == 2
 
 
 def heard(sessions: FetchSessions) -> dict[int, int]:
-    return {key[1]: at_ms for key, _, _, at_ms in sessions.heard()}
+    return {key[1]: at_ms for key, _, _, at_ms in sessions.unnamed_fetches()}
 
 
-def test_a_followers_request_counts_for_its_settled_partitions() -> None:
+def test_a_followers_request_counts_as_a_fetch_of_its_caught_up_partitions() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1)), of_replica=True), now_ms=10)
     assert heard(sessions) == {}, "all are named"
@@ -177,12 +181,12 @@ def test_a_followers_request_counts_for_its_settled_partitions() -> None:
     sessions.changed((T, 1))
     assert heard(sessions) == {0: 30, 1: 30}
     turn(sessions, request(session_id, 3, of_replica=True), now_ms=40, records=b"r")
-    assert heard(sessions) == {0: 40, 1: 30}, "who has more to read counts by what it says itself"
+    assert heard(sessions) == {0: 40, 1: 30}, "a partition with more to read is named by the follower itself"
 
 
 @pytest.mark.parametrize("of_replica", [True, False])
 def test_a_follower_that_moves_is_told_the_high_watermark_again(of_replica: bool) -> None:
-    """It cut its log, say, on an answer whose high watermark it could not take yet."""
+    """For example, it truncated its log by a response whose high watermark it could not take."""
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0),), of_replica=of_replica))
     asked = request(session_id, 1, wanted=((T, 0),), offset=3, of_replica=of_replica)
@@ -203,7 +207,7 @@ def test_a_request_changes_what_is_asked_for() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1))))
     begun = sessions.begin(request(session_id, 1, wanted=((T, 1), (U, 3)), forgotten=((T, 0),), offset=9), 0)
-    assert [(topic, partition.index, partition.fetch_offset) for topic, partition in begun.wanted] == [
+    assert [(topic, partition.index, partition.fetch_offset) for topic, partition in begun.targets] == [
         (T, 1, 9),
         (U, 3, 9),
     ]
@@ -259,25 +263,25 @@ def wide(count: int) -> tuple[tuple[bytes, int], ...]:
 
 
 EVICTIONS: list[tuple[str, int, int, bool, bool]] = [
-    # idle ms of the first session, width of the new one, its being a follower's, the first gives way
+    # idle ms of the first session, size of the new one, of a follower, the first is evicted
     ("none is old", EVICT_MS, 5, False, False),
     ("the first is stale", EVICT_MS + 1, 1, False, True),
 ]
 
 
 @pytest.mark.parametrize(
-    ("idle_ms", "width", "of_replica", "gives_way"), [c[1:] for c in EVICTIONS], ids=[c[0] for c in EVICTIONS]
+    ("idle_ms", "width", "of_replica", "is_evicted"), [c[1:] for c in EVICTIONS], ids=[c[0] for c in EVICTIONS]
 )
-def test_who_is_not_used_gives_way(idle_ms: int, width: int, of_replica: bool, gives_way: bool) -> None:
+def test_an_unused_session_is_evicted(idle_ms: int, width: int, of_replica: bool, is_evicted: bool) -> None:
     sessions = make(slots=1)
     turn(sessions, request(wanted=wide(3)), now_ms=0)
     second, _ = turn(sessions, request(wanted=wide(width), of_replica=of_replica), now_ms=idle_ms)
-    assert (second > 0) is gives_way
+    assert (second > 0) is is_evicted
     assert len(sessions) == 1
 
 
 @pytest.mark.parametrize(
-    ("first_width", "first_of_replica", "width", "of_replica", "gives_way"),
+    ("first_width", "first_of_replica", "width", "of_replica", "is_evicted"),
     [
         (3, False, 4, False, True),
         (3, False, 3, False, False),
@@ -287,18 +291,18 @@ def test_who_is_not_used_gives_way(idle_ms: int, width: int, of_replica: bool, g
     ],
     ids=["larger", "as large", "a follower's is larger than any", "no consumer is larger", "a larger follower's"],
 )
-def test_an_old_and_smaller_session_gives_way(
-    first_width: int, first_of_replica: bool, width: int, of_replica: bool, gives_way: bool
+def test_an_old_and_smaller_session_is_evicted(
+    first_width: int, first_of_replica: bool, width: int, of_replica: bool, is_evicted: bool
 ) -> None:
     sessions = make(slots=1)
     first, _ = turn(sessions, request(wanted=wide(first_width), of_replica=first_of_replica), now_ms=0)
     turn(sessions, request(first, 1, of_replica=first_of_replica), now_ms=EVICT_MS)
     second, _ = turn(sessions, request(wanted=wide(width), of_replica=of_replica), now_ms=EVICT_MS + 1)
-    assert (second > 0) is gives_way
+    assert (second > 0) is is_evicted
 
 
 @pytest.mark.parametrize("of_replica", [False, True])
-def test_who_left_without_a_word_is_not_kept_for_ever(of_replica: bool) -> None:
+def test_the_session_of_a_reader_that_left_is_not_kept_for_ever(of_replica: bool) -> None:
     sessions = make(slots=9)
     gone, _ = turn(sessions, request(wanted=wide(3), of_replica=of_replica), now_ms=0)
     stays, _ = turn(sessions, request(wanted=wide(1)), now_ms=0)
@@ -310,7 +314,7 @@ def test_who_left_without_a_word_is_not_kept_for_ever(of_replica: bool) -> None:
     assert refused(sessions, request(gone, 1, of_replica=of_replica)) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_a_session_that_would_not_fit_does_not_begin_and_nobody_ends_for_it() -> None:
+def test_a_session_that_would_not_fit_does_not_begin_and_evicts_none() -> None:
     sessions = make(slots=9, max_partitions=5)
     turn(sessions, request(wanted=wide(2)), now_ms=0)
     turn(sessions, request(wanted=wide(2)), now_ms=EVICT_MS)
@@ -319,7 +323,7 @@ def test_a_session_that_would_not_fit_does_not_begin_and_nobody_ends_for_it() ->
     sessions.check_invariants()
 
 
-def test_as_many_give_way_as_it_takes_the_unused_first() -> None:
+def test_as_many_sessions_are_evicted_as_it_takes_unused_ones_first() -> None:
     sessions = make(slots=9, max_partitions=10)
     small = turn(sessions, request(wanted=wide(1)), now_ms=0)[0]
     unused = turn(sessions, request(wanted=wide(4)), now_ms=0)[0]
@@ -336,7 +340,7 @@ def test_as_many_give_way_as_it_takes_the_unused_first() -> None:
 
 
 @pytest.mark.parametrize("of_replica", [True, False])
-def test_a_session_that_grows_past_the_room_is_not_found_any_more(of_replica: bool) -> None:
+def test_a_session_that_grows_past_the_limit_is_not_found_any_more(of_replica: bool) -> None:
     sessions = make(slots=9, max_partitions=4)
     turn(sessions, request(wanted=wide(2)))
     grows, _ = turn(sessions, request(wanted=wide(1), of_replica=of_replica))
@@ -349,17 +353,17 @@ def test_a_session_that_grows_past_the_room_is_not_found_any_more(of_replica: bo
     assert (begun[0], len(begun[1])) == (0, 3), "its reader goes on without one"
 
 
-def test_a_session_that_grows_takes_the_room_of_those_that_are_not_used() -> None:
+def test_a_session_that_grows_evicts_unused_ones() -> None:
     sessions = make(slots=2, max_partitions=4)
     turn(sessions, request(wanted=wide(3)), now_ms=0)
     grows, _ = turn(sessions, request(wanted=wide(1)), now_ms=0)
     asked = request(grows, 1, wanted=((U, 0), (U, 1)))
-    assert len(sessions.begin(asked, EVICT_MS + 1).wanted) == 3
+    assert len(sessions.begin(asked, EVICT_MS + 1).targets) == 3
     assert len(sessions) == 1
     sessions.check_invariants()
 
 
-def test_what_is_asked_for_again_or_forgotten_needs_no_room() -> None:
+def test_partitions_named_again_or_forgotten_need_no_room() -> None:
     sessions = make(max_partitions=2)
     session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1))))
     turn(sessions, request(session_id, 1, wanted=((T, 0), (T, 1)), offset=3))
@@ -368,7 +372,7 @@ def test_what_is_asked_for_again_or_forgotten_needs_no_room() -> None:
     sessions.check_invariants()
 
 
-def test_nobody_gives_way_to_a_request_that_is_too_large_for_any_session(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_is_too_large_for_any_session_evicts_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("broker.fetch.session.MAX_PARTITIONS", 3)
     sessions = make(slots=9, max_partitions=5)
     turn(sessions, request(wanted=wide(2)), now_ms=0)
@@ -378,11 +382,11 @@ def test_nobody_gives_way_to_a_request_that_is_too_large_for_any_session(monkeyp
     assert (caught.value.code, len(sessions)) == (ErrorCode.INVALID_REQUEST, 2)
 
 
-def test_a_session_by_name_keeps_no_list_of_what_to_look_at() -> None:
+def test_a_session_by_name_keeps_no_list_of_what_has_changed() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=(("t", 0), ("t", 1))))
     begun = sessions.begin(request(session_id, 1, wanted=(("t", 1), ("t", 2))), 0)
-    assert begun.session is not None and not begun.session.has_news
+    assert begun.session is not None and not begun.session.has_changed
 
 
 ROOM_STEPS = st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, EVICT_MS), st.booleans())
@@ -390,8 +394,8 @@ ROOM_STEPS = st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, EVIC
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(ROOM_STEPS, max_size=30))
-def test_the_room_is_never_overdrawn(steps: list[tuple[int, int, int, bool]]) -> None:
-    """Six readers, each asking for another few partitions as time goes on."""
+def test_the_limits_of_the_cache_are_never_exceeded(steps: list[tuple[int, int, int, bool]]) -> None:
+    """Six readers; as time goes on each asks for different partitions."""
     sessions = make(slots=4, max_partitions=9)
     held: dict[int, tuple[int, int]] = {}
     now_ms = 0
@@ -409,7 +413,7 @@ def test_the_room_is_never_overdrawn(steps: list[tuple[int, int, int, bool]]) ->
         sessions.check_invariants()
 
 
-# A reader that merges what it is told knows what a full fetch would tell.
+# A reader that merges its responses knows what a full fetch would answer.
 
 PARTITIONS = st.integers(0, 3)
 STEPS = st.lists(
@@ -428,7 +432,7 @@ STEPS = st.lists(
 
 
 class Reader:
-    """Keeps a session as Kafka's clients do, beside the broker's truth."""
+    """Keeps a session as Kafka's clients do, next to the true state of the broker."""
 
     def __init__(self) -> None:
         self.sessions = make(slots=1)
@@ -471,8 +475,8 @@ class Reader:
             assert error.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
             self.id, self.epoch = 0, 0
             return self.fetch()
-        assert {(topic, partition.index) for topic, partition in begun.wanted} <= set(self.wanted)
-        answers = [self.truth[partition.index] for _, partition in begun.wanted]
+        assert {(topic, partition.index) for topic, partition in begun.targets} <= set(self.wanted)
+        answers = [self.truth[partition.index] for _, partition in begun.targets]
         self.id, told = end(self.sessions, begun, answers)
         self.epoch = next_epoch(self.epoch) if self.id else 0
         self.sent = dict(self.wanted)
@@ -482,7 +486,7 @@ class Reader:
         self.known |= {(topic, one.index): one for topic, one in told}
         for index, one in self.truth.items():
             if (T, index) in self.wanted and len(one.records):
-                assert any(told_one.index == index for _, told_one in told), "records are told each time"
+                assert any(told_one.index == index for _, told_one in told), "records are sent each time"
                 self.truth[index] = self.known[T, index] = replace(one, records=b"")  # the reader moves past them
         assert self.known == {key: self.truth[key[1]] for key in self.wanted}
         return None
@@ -490,7 +494,7 @@ class Reader:
 
 @settings(max_examples=300)
 @given(STEPS)
-def test_a_reader_knows_what_a_full_fetch_would_tell(steps: list[tuple[str, int]]) -> None:
+def test_a_reader_knows_what_a_full_fetch_would_answer(steps: list[tuple[str, int]]) -> None:
     reader = Reader()
     for what, index in steps:
         reader.step(what, index)

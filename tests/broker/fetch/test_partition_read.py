@@ -1,4 +1,4 @@
-"""The short way of looking at a position says what the one fetch rule says."""
+"""The short cut for checking a position agrees with the fetch rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from storage.log import Log
 
 @dataclass
 class Positions:
-    """What a look reads of a log."""
+    """What the check of a position reads of a log."""
 
     start_offset: Offset
     end_offset: Offset

@@ -1,7 +1,7 @@
-"""A follower's session names what moved; its leader must conclude what it would if every fetch named everything.
+"""In a session a follower names what moved; its leader must conclude what it would if every fetch named everything.
 
-Two leaders of the same partitions see the same events. One is told of every partition by every fetch of the follower,
-the other has a session's word for those that are not named. They agree in ISR, high watermark and times.
+Two leaders of the same partitions see the same events. For one, every fetch of the follower names every partition; the
+other learns from the session of the partitions that are not named. They agree in ISR, high watermark and times.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from broker.fetch.session import NOT_HEARD_MS
-from broker.fetch.sessions import FetchSessions, FetchTurn
+from broker.fetch.cached_partition import NO_FETCH_MS
+from broker.fetch.context import FetchContext
+from broker.fetch.sessions import FetchSessions
+from broker.fetch.targets import FetchTarget
 from broker.partition.events import (
     BrokersChanged,
     FollowerFetched,
@@ -49,7 +51,7 @@ FOLLOWER = ReplicaState(replica_id=A, broker_epoch=20)
 QUIET = (FollowerFetched, FollowerHeard, Tick)
 
 
-def test_unheard_of_nobody_is_heard() -> None:
+def test_an_older_time_of_a_fetch_changes_nothing() -> None:
     progress = FollowerProgress()
     progress.heard(5)
     progress.heard(3)
@@ -58,7 +60,7 @@ def test_unheard_of_nobody_is_heard() -> None:
 
 @dataclass
 class Leader:
-    """The partitions, each with what it has proposed and is not yet answered."""
+    """The partitions of a leader, each with its proposal that was not answered yet."""
 
     sessions: FetchSessions | None
     cores: list[Partition] = field(default_factory=list)
@@ -114,9 +116,9 @@ class World:
         self.sessions = FetchSessions(Random(1))
         self.plain, self.sparing = Leader(None), Leader(self.sessions)
         self.offsets = dict.fromkeys(INDEXES, 0)  # where the follower is
-        self.told: dict[int, int] = {}  # what its session was told
+        self.told: dict[int, int] = {}  # what its requests named last
         self.id, self.epoch = 0, 0
-        self.turn: FetchTurn | None = None
+        self.context: FetchContext | None = None
 
     def step(self, what: str, index: int) -> None:
         match what:
@@ -141,12 +143,12 @@ class World:
             case "revert":
                 self.answer(index, ErrorCode.INELIGIBLE_REPLICA)
             case "arrive":
-                self.end_turn()
+                self.answer_fetch()
                 self.arrive()
             case "leave":
-                self.end_turn()
+                self.answer_fetch()
             case "lose":
-                self.turn, self.epoch = None, 0
+                self.context, self.epoch = None, 0
             case "tick":
                 self.tick()
 
@@ -162,7 +164,7 @@ class World:
         for leader in (self.plain, self.sparing):
             leader.answer(index, error, self.now_ms)
 
-    # --- a fetch: what it acknowledges, and later its answer ---
+    # --- a fetch: its acknowledgements, and later its response ---
 
     def arrive(self) -> None:
         named = [index for index in INDEXES if self.epoch == 0 or self.told.get(index) != self.offsets[index]]
@@ -170,7 +172,7 @@ class World:
             FetchPartition(index=index, fetch_offset=self.offsets[index], max_bytes=1, current_leader_epoch=5)
             for index in named
         )
-        self.turn = self.sessions.begin(
+        self.context = self.sessions.begin(
             FetchRequest(
                 max_wait_ms=0,
                 min_bytes=1,
@@ -183,28 +185,28 @@ class World:
             self.now_ms,
         )
         self.told = dict(self.offsets)
-        self.acknowledge([partition for _, partition in self.turn.wanted])
+        self.acknowledge(self.context.targets)
         for index in INDEXES:
             self.plain.step(index, FollowerFetched(A, 20, self.offsets[index]), self.now_ms)
         assert self.plain.view() == self.sparing.view()
 
-    def acknowledge(self, wanted: Sequence[FetchPartition]) -> None:
+    def acknowledge(self, targets: Sequence[FetchTarget]) -> None:
         """As `FetchPath._acknowledge` does it."""
-        assert self.turn is not None
-        session = self.turn.incremental or self.turn.ended
-        for partition in wanted:
-            heard_ms = NOT_HEARD_MS if session is None else session.take_heard_ms((TOPIC, partition.index))
-            if heard_ms != NOT_HEARD_MS:
-                self.sparing.step(partition.index, FollowerHeard(A, 20, heard_ms), self.now_ms)
+        assert self.context is not None
+        session = self.context.previous_session
+        for _, partition in targets:
+            unnamed_ms = NO_FETCH_MS if session is None else session.take_unnamed_fetch_ms((TOPIC, partition.index))
+            if unnamed_ms != NO_FETCH_MS:
+                self.sparing.step(partition.index, FollowerHeard(A, 20, unnamed_ms), self.now_ms)
             assert partition.fetch_offset == self.offsets[partition.index], "acknowledged what it has"
             self.sparing.step(partition.index, FollowerFetched(A, 20, partition.fetch_offset), self.now_ms)
 
-    def end_turn(self) -> None:
-        if self.turn is None:
+    def answer_fetch(self) -> None:
+        if self.context is None:
             return
-        turn, self.turn = self.turn, None
-        if turn.incremental is not None:
-            turn.incremental.look()
+        context, self.context = self.context, None
+        if context.incremental is not None:
+            context.incremental.read_changed()
         cores = self.sparing.cores
         answers = [
             FetchPartitionResponse(
@@ -212,14 +214,15 @@ class World:
                 high_watermark=cores[wanted.index].high_watermark,
                 log_start_offset=cores[wanted.index].log_start,
             )
-            for _, wanted in turn.wanted
+            for _, wanted in context.targets
         ]
-        behind = [wanted.fetch_offset < cores[wanted.index].end_offset for _, wanted in turn.wanted]
-        self.id, _ = self.sessions.end(turn, answers, self.now_ms, behind)
+        has_more = [wanted.fetch_offset < cores[wanted.index].end_offset for _, wanted in context.targets]
+        self.id, _ = self.sessions.end(context, answers, has_more, self.now_ms)
+        self.sessions.check_invariants()
         self.epoch += 1
 
     def tick(self) -> None:
-        for (_, index), _, follower, at_ms in list(self.sessions.heard()):
+        for (_, index), _, follower, at_ms in list(self.sessions.unnamed_fetches()):
             event = FollowerHeard(follower.replica_id, follower.broker_epoch, at_ms)
             self.sparing.step(index, event, self.now_ms)
         plain, sparing = (
@@ -236,7 +239,7 @@ SCRIPTS = st.lists(st.tuples(st.sampled_from([*STEPS, "tick"]), st.sampled_from(
 
 @settings(max_examples=300)
 @given(SCRIPTS)
-@example([("arrive", 0), ("arrive", 0), ("wait", 0), ("arrive", 0), ("lose", 0), ("append", 0)])  # and begins anew
+@example([("arrive", 0), ("arrive", 0), ("wait", 0), ("arrive", 0), ("lose", 0), ("append", 0)])  # a new session begins
 def test_a_leader_concludes_the_same_whether_partitions_are_named_or_not(script: list[tuple[str, int]]) -> None:
     world = World()
     for what, index in script:
@@ -252,7 +255,7 @@ def caught_up() -> World:
     return world
 
 
-def test_a_long_silence_of_a_partition_is_not_held_against_its_follower() -> None:
+def test_a_follower_stays_in_the_isr_of_a_partition_that_was_silent_for_long() -> None:
     world = caught_up()
     for _ in range(20):
         for what in ("wait", "arrive", "leave"):
@@ -262,7 +265,7 @@ def test_a_long_silence_of_a_partition_is_not_held_against_its_follower() -> Non
     assert world.sparing.proposals == {}
 
 
-def test_who_falls_silent_leaves_the_isr() -> None:
+def test_a_follower_that_falls_silent_leaves_the_isr() -> None:
     world = caught_up()
     world.step("append", 1)
     world.step("wait", 2)
@@ -273,18 +276,18 @@ def test_who_falls_silent_leaves_the_isr() -> None:
 
 @pytest.mark.parametrize("while_waiting", [False, True])
 def test_a_fetch_that_names_nothing_lets_a_follower_join_again(while_waiting: bool) -> None:
-    """The metadata has removed it, and forgotten how far it had come; nothing is ever written to the partition."""
+    """The metadata has removed the follower, and its position is forgotten; the partition is never written to."""
     world = caught_up()
     if while_waiting:
         world.step("arrive", 0)
     world.step("remove", 1)
-    world.step("append", 2)  # what wakes the fetch that waits
+    world.step("append", 2)  # wakes the waiting fetch
     for what in ("arrive", "grant", "leave"):
         world.step(what, 1)
     assert world.sparing.cores[1].isr_state == Committed((ME, A))
 
 
-def test_what_was_heard_before_the_metadata_forgot_a_follower_counts_no_more() -> None:
+def test_a_fetch_before_the_metadata_removed_a_follower_does_not_count() -> None:
     world = caught_up()
     world.step("remove", 1)
     world.step("tick", 0)

@@ -7,7 +7,9 @@ import asyncio
 import pytest
 from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch, fail_writes_of, values_of
 
-from broker.fetch.fetch_path import FetchTarget
+from broker.fetch.context import FetchContext
+from broker.fetch.fetch_path import FetchParams
+from broker.fetch.targets import FetchTarget
 from broker.logdirs import removals
 from jepsen.sim.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
@@ -95,18 +97,21 @@ def test_a_consumer_waits_for_the_high_watermark_and_no_longer_than_it_said() ->
 
     async def scenario() -> tuple[list[str], float, float]:
         loop = asyncio.get_running_loop()
-        wanted = [FetchTarget(TOPIC_ID, FetchPartition(index=0, fetch_offset=0, max_bytes=1000))]
-        options = {"replica": None, "min_bytes": 1, "max_bytes": 1000}
-        waiting = asyncio.ensure_future(node.fetch_path.fetch(wanted, max_wait_ms=10_000, **options))  # type: ignore[arg-type]
+
+        async def fetch(offset: int, max_wait_ms: int) -> bytes:
+            target = FetchTarget(TOPIC_ID, FetchPartition(index=0, fetch_offset=offset, max_bytes=1000))
+            params = FetchParams(max_wait_ms=max_wait_ms, min_bytes=1, max_bytes=1000)
+            responses, _ = await node.fetch_path.fetch(FetchContext((target,), None), params)
+            return bytes(responses[0].records)
+
+        waiting = asyncio.ensure_future(fetch(0, 10_000))
         await asyncio.sleep(0.2)
         assert not waiting.done()
         await node.produce_path.append(TOPIC_ID, 0, batch("a"), acks=-1, timeout_ms=1000)
         got = await waiting
         first = loop.time()
-        wanted = [FetchTarget(TOPIC_ID, FetchPartition(index=0, fetch_offset=1, max_bytes=1000))]
-        nothing = await node.fetch_path.fetch(wanted, max_wait_ms=300, **options)  # type: ignore[arg-type]
-        assert len(nothing[0].records) == 0
-        return values_of(bytes(got[0].records)), first, loop.time() - first
+        assert await fetch(1, 300) == b""
+        return values_of(got), first, loop.time() - first
 
     values, at, waited = node.run(scenario())
     assert values == ["a"] and at < 5 and 0.29 < waited < 0.4

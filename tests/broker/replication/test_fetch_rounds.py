@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch
+from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch, values_of
 
-from broker.fetch.session import Wanted
+from broker.fetch.fetch_path import FetchParams
+from broker.fetch.read_log import read_local
+from broker.fetch.targets import FetchTarget
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, FetchTopic, ForgottenTopic
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, NodeList, PartitionChangeRecord
+from storage.isolation import Isolation
 
 MANY = 20
 
@@ -58,7 +61,7 @@ def test_partitions_that_come_one_by_one_are_named_once_or_twice() -> None:
 def test_a_partition_that_comes_to_a_waiting_fetcher_is_fetched_at_once() -> None:
     cluster = wide_cluster()
     cluster.elect(2, isr=(1, 2, 3), index=0)
-    cluster.run_for(2_000)  # the followers' fetches from 2 wait for long again
+    cluster.run_for(2_000)  # the followers' fetches from node 2 wait for long again
     del cluster.nodes[2].requests[:]
     cluster.elect(2, isr=(1, 2, 3), index=1)
     cluster.run_for(20)
@@ -142,10 +145,10 @@ class Reader:
     def __init__(self, cluster: ReplicaCluster) -> None:
         self.node = cluster.nodes[1]
         self.id, self.epoch = 0, 0
-        self.looked: list[int] = []
+        self.read: list[int] = []
 
     async def ask(self, offsets: dict[int, int], wait_ms: int = 0, forget: tuple[int, ...] = ()) -> dict[int, int]:
-        """{partition: bytes that it got}, of what was told."""
+        """Partition -> bytes of its records, of the responses that were sent."""
         now_ms = int(asyncio.get_running_loop().time() * 1000)
         partitions = tuple(
             FetchPartition(index=index, fetch_offset=offset, max_bytes=1 << 20) for index, offset in offsets.items()
@@ -160,21 +163,20 @@ class Reader:
             session_epoch=self.epoch,
         )
         self.epoch += 1
-        turn = self.node.sessions.begin(request, now_ms)
-        behind = None
-        if turn.incremental is not None:
-            answers, behind = await self.node.fetch_path.fetch_changed(
-                turn, max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20
-            )
+        context = self.node.sessions.begin(request, now_ms)
+        if context.incremental is not None:
+            params = FetchParams(wait_ms, min_bytes=1, max_bytes=1 << 20)
+            responses, has_more = await self.node.fetch_path.fetch(context, params)
         else:
-            answers = [_nothing(one) for one in turn.wanted]
-        self.looked.append(len(answers))
-        self.id, told = self.node.sessions.end(turn, answers, now_ms, behind)
-        return {answer.index: len(answer.records) for _, answer in told}
+            responses, has_more = [_nothing(one) for one in context.targets], []
+        self.read.append(len(responses))
+        self.id, sent = self.node.sessions.end(context, responses, has_more, now_ms)
+        self.node.sessions.check_invariants()
+        return {response.index: len(response.records) for _, response in sent}
 
 
-def _nothing(wanted: Wanted) -> FetchPartitionResponse:
-    return FetchPartitionResponse(index=wanted[1].index, high_watermark=0, log_start_offset=0)
+def _nothing(target: FetchTarget) -> FetchPartitionResponse:
+    return FetchPartitionResponse(index=target.partition.index, high_watermark=0, log_start_offset=0)
 
 
 def test_a_consumer_is_woken_by_the_high_watermark_and_reads_that_partition_alone() -> None:
@@ -193,17 +195,17 @@ def test_a_consumer_is_woken_by_the_high_watermark_and_reads_that_partition_alon
         told = await waiting
         assert list(told) == [7] and told[7] > 0
         assert loop.time() - begun < 1
-        assert list(await reader.ask({})) == [7], "it has not moved, so it is given them again"
+        assert list(await reader.ask({})) == [7], "it has not moved, so it gets them again"
         assert await reader.ask({7: 1}) == {}
         begun = loop.time()
         assert await reader.ask({}, wait_ms=300) == {}
         assert 0.29 < loop.time() - begun < 0.4
 
     cluster.nodes[1].run(scenario())
-    assert reader.looked == [MANY, MANY, 1, 1, 1, 0]
+    assert reader.read == [MANY, MANY, 1, 1, 1, 0]
 
 
-def test_a_request_that_is_overtaken_ends_at_once() -> None:
+def test_a_request_that_was_overtaken_ends_at_once() -> None:
     cluster = wide_cluster()
     reader = Reader(cluster)
 
@@ -235,3 +237,24 @@ def test_a_waiting_consumer_hears_of_a_deleted_topic() -> None:
         assert list(await waiting) == [0, 1]
 
     cluster.nodes[1].run(scenario())
+
+
+def test_a_log_is_read_where_it_is_not_led() -> None:
+    cluster = wide_cluster()
+    for value in ("a", "b"):
+        cluster.produce(1, value, index=3)
+    cluster.run_for(1_000)
+    follower = cluster.nodes[2].replicas[TOPIC_ID, 3]
+
+    async def read(offset: int, isolation: Isolation) -> list[str]:
+        return values_of(bytes(await read_local(follower, offset, 1 << 20, isolation)))
+
+    async def scenario() -> None:
+        for isolation in Isolation:
+            assert await read(1, isolation) == ["b"]
+            assert await read(2, isolation) == []
+        with pytest.raises(ApiError) as caught:
+            await read(3, Isolation.LOG_END)
+        assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+    cluster.nodes[2].run(scenario())

@@ -7,7 +7,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.fetch.sessions import FetchSessions, FetchTurn
+from broker.fetch.context import FetchContext
+from broker.fetch.sessions import FetchSessions
 from broker.partition.key import PartitionKey
 from broker.replication.fetch_position import FetchPosition
 from broker.replication.leader_session import LeaderSession, SessionRequest
@@ -48,7 +49,7 @@ class Pair:
     def ask(self) -> SessionRequest | None:
         return self.session.next_request(self.positions, self.now_ms, self.broker_epoch)
 
-    def send(self, ask: SessionRequest) -> FetchTurn:
+    def send(self, ask: SessionRequest) -> FetchContext:
         named = tuple(
             FetchPartition(
                 index=one.key[1],
@@ -80,24 +81,24 @@ class Pair:
             assert not any(one.is_ready(self.now_ms) for one in self.positions.values())
             return None
         try:
-            turn = self.send(ask)
+            context = self.send(ask)
         except ApiError as error:
             assert error.code in (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
             self.session.restart()
             return self.round(answered)
-        self.check(turn, ask)
+        self.check(context, ask)
         if not answered:
             self.session.restart()
             return ask
-        answers = [FetchPartitionResponse(index=wanted.index, high_watermark=0) for _, wanted in turn.wanted]
-        session_id, told = self.sessions.end(turn, answers, self.now_ms, [False] * len(answers))
+        answers = [FetchPartitionResponse(index=wanted.index, high_watermark=0) for _, wanted in context.targets]
+        session_id, told = self.sessions.end(context, answers, [False] * len(answers), self.now_ms)
         self.session.answered(session_id)
         for _, answer in told:
             self.session.touch((TOPIC, answer.index))
         return ask
 
-    def check(self, turn: FetchTurn, ask: SessionRequest) -> None:
-        held = [wanted for _, wanted in (turn.wanted if turn.session is None else turn.session.wanted())]
+    def check(self, context: FetchContext, ask: SessionRequest) -> None:
+        held = [wanted for _, wanted in (context.targets if context.session is None else context.session.targets)]
         for wanted in held:
             now = self.positions[TOPIC, wanted.index]
             assert self.session.position_of(now.key) is now

@@ -1,0 +1,40 @@
+"""Reading this broker's copy of a partition: from the tail in memory, or from the disk beside the loop."""
+
+from __future__ import annotations
+
+from broker.replicas.replica import Replica
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import Offset
+from quorumlog.messages.buffer import Buffer, Pieces
+from storage.disk import DiskError
+from storage.isolation import Isolation, upper_bound
+from storage.log import Log
+from storage.log_file import CorruptBatch
+from storage.log_view import OffsetOutOfRange
+
+
+async def read_local(replica: Replica, offset: Offset, max_bytes: int, isolation: Isolation) -> Buffer | Pieces:
+    """Whole batches from the one that holds `offset`, whether or not this broker leads; empty at the readable end.
+
+    At least one batch, then as many as fit into max_bytes. Raises ApiError: KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE.
+    """
+    log = replica.log
+    if log is None or replica.core.failed:
+        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log of {replica.name} is not open on this broker")
+    end = upper_bound(isolation, replica.core)
+    if log.start_offset <= offset < end:
+        parts = replica.tail.read(offset, max_bytes, end)
+        if parts is not None:
+            return Pieces(parts)
+    return await read_from_disk(replica, log, offset, max_bytes, end)
+
+
+async def read_from_disk(replica: Replica, log: Log, offset: Offset, max_bytes: int, end: Offset) -> bytes:
+    """Whole batches below `end` (exclusive). Raises ApiError: KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE."""
+    assert replica.queue is not None
+    try:
+        return await replica.queue.read(lambda: log.read(offset, max_bytes, upper_bound=end))
+    except OffsetOutOfRange as error:
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
+    except (DiskError, CorruptBatch) as error:
+        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
