@@ -25,6 +25,7 @@ from broker.lifecycle.shell import LifecycleShell
 from broker.logdirs.log_directory import LogDirectory
 from broker.replicas.config import ReplicationConfig
 from quorum.metadata.delta import Delta
+from quorum.metadata.features import SUPPORTED
 from quorum.metadata.image import Image
 from quorum.subscription import MetadataSubscription
 from quorumlog.clock import Clock
@@ -234,4 +235,5 @@ class Broker:
             log_directories=tuple(sorted(online)),
             rack=self._config.rack,
             previous_broker_epoch=self._config.previous_broker_epoch,
+            features=SUPPORTED,
         )

@@ -53,6 +53,7 @@ _BY_CLASS = {
     "quorumlog.testing.waiting.TimedOut": Exit.TIMED_OUT,
     "quorum.metadata.frame.BadRecord": Exit.DATA_INVALID,
     "quorum.metadata.delta.ReplayError": Exit.DATA_INVALID,
+    "quorum.metadata.unsupported.UnsupportedMetadata": Exit.PRECONDITION,
     "storage.directory.AlreadyFormatted": Exit.PRECONDITION,
     "storage.directory.NotFormatted": Exit.PRECONDITION,
     "storage.meta_properties.WrongDirectory": Exit.PRECONDITION,

@@ -86,14 +86,23 @@ def _flatten_stubs(made: Path) -> None:
 
 
 def _format(made: Path) -> None:
-    """Format our own modules with ruff. Without ruff they stay unformatted, which --check ignores."""
-    ruff = Path(sys.executable).parent / "ruff"
-    if not ruff.exists():
+    """Format our own modules with ruff. Without ruff they stay unformatted.
+
+    ruff changes only the layout, never code or docstrings, so --check finds the same stale files without it.
+    """
+    ruff = _formatter()
+    if ruff is None:
         return
     ours = [str(path) for path in sorted(made.rglob("*.py")) if not path.name.endswith("_pb2.py")]
     config = str(HERE.parent / "pyproject.toml")
     for verb in (["check", "--fix", "--select", "I", "-q"], ["format", "-q"]):
         subprocess.run([str(ruff), *verb, "--config", config, "--no-cache", *ours], check=True, timeout=60)
+
+
+def _formatter() -> Path | None:
+    """ruff beside this interpreter. Only the development environment has it, that of the tests does not."""
+    ruff = Path(sys.executable).parent / "ruff"
+    return ruff if ruff.exists() else None
 
 
 def _install(made: Path, out: Path) -> list[Path]:
@@ -133,7 +142,10 @@ def _first_line(path: Path) -> str:
 
 
 def _program(path: Path) -> str:
-    """A module's code without its layout, the order of its imports, and the protoc release that wrote it."""
+    """A module's code and docstrings, without its layout, the order of its imports, and the protoc release.
+
+    Docstrings are compared exactly, so the generator itself must write them as ruff formats them.
+    """
     tree = ast.parse(path.read_text())
     imports: list[str] = []
     others: list[str] = []

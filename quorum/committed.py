@@ -1,21 +1,24 @@
-"""Delivery of what is committed to those who live on it: in order, once, in pieces of bounded size.
+"""Delivery of what is committed to the listeners: in order, once, and bounded by work.
 
+What is read at once is bounded by bytes. What is done with it in one turn of the loop is bounded by the listener, which
+returns its work as steps: a batch of 10,000 records, or a megabyte of them, must not hold up heartbeats and votes.
 A listener that raises stops the node: half an image is none.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from quorum.listener import RaftListener
+from quorum.listener import RaftListener, Steps
 from quorum.metadata_log import MetadataLog, OnError
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
 from quorumlog.records import headers
 from storage.worker import WorkerFull
 
-CHUNK_BYTES = 1 << 20  # of one delivery; one batch is delivered even if it is larger
+CHUNK_BYTES = 1 << 20  # of one read; one batch is read even if it is larger
 RETRY_MS = 5  # while the worker's queue of reads is full
 
 
@@ -32,6 +35,9 @@ class Delivery:
         self._claimed: Epoch | None = None
         self._reading = False
         self.stopped = False
+
+    def stop(self) -> None:
+        self.stopped = True
 
     @property
     def delivered(self) -> Offset:
@@ -67,26 +73,44 @@ class Delivery:
         try:
             self._log.read(self._delivered, CHUNK_BYTES, self._target, self._on_read)
         except WorkerFull:
-            asyncio.get_running_loop().call_later(RETRY_MS / 1000, self._try_again)
+            asyncio.get_running_loop().call_later(RETRY_MS / 1000, self._in_own_turn, self._read_again)
 
-    def _try_again(self) -> None:
+    def _read_again(self) -> None:
         self._reading = False
-        try:
-            self._read_next()
-        except Exception as error:
-            self._on_error(error)
+        self._read_next()
 
     def _on_read(self, batches: bytes) -> None:
         if self.stopped:
             return
         end_offset = headers(batches)[-1].next_offset
         assert self._delivered < end_offset <= self._target, (self._delivered, end_offset, self._target)
-        self._delivered = end_offset
+        self._advance(self._tell_all(batches, end_offset), end_offset)
+
+    def _tell_all(self, batches: bytes, end_offset: Offset) -> Steps:
+        """One listener after the other, all steps of each."""
         for listener in self._listeners:
-            listener.on_committed(batches, end_offset)
-        self._reading = False  # not before all were told: a listener's own call must not bring the next piece
+            yield from listener.on_committed(batches, end_offset) or ()
+
+    def _advance(self, steps: Steps, end_offset: Offset) -> None:
+        """One step; the first in the turn in which the batches were read, each other one in its own."""
+        loop = asyncio.get_running_loop()
+        if not next(steps, True):
+            loop.call_soon(self._in_own_turn, self._advance, steps, end_offset)
+            return
+        self._delivered = end_offset
         self._tell_claim()
-        self._read_next()
+        if self._delivered < self._target:
+            loop.call_soon(self._in_own_turn, self._read_again)
+        else:
+            self._reading = False  # not before all were told: a listener's own call must not bring the next piece
+
+    def _in_own_turn(self, action: Callable[..., None], *arguments: Any) -> None:
+        if self.stopped:
+            return
+        try:
+            action(*arguments)
+        except Exception as error:
+            self._on_error(error)
 
     def _tell_claim(self) -> None:
         if self._claim is not None and self._delivered >= self._claim[1]:

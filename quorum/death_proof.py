@@ -1,7 +1,8 @@
-"""Proof that a leader's process is gone (DESIGN 5), so that nobody waits for a timeout after kill -9.
+"""Proof that a leader's process has ended (DESIGN 5), so that an election after kill -9 waits for no time-out.
 
-Proof is a refusal on every resolved address, twice, 50 ms apart, where this node has reached that very process before;
-or an answer from another process in its place. Silence, no route, a paused process prove nothing.
+The proof is a refused connection on every resolved address, twice, 50 ms apart, at an address where this node has
+reached that same process before; or an answer from another process at that address. Silence, a missing route or a
+paused process prove nothing.
 """
 
 from __future__ import annotations
@@ -19,29 +20,29 @@ BETWEEN_REFUSALS_MS = 50
 
 
 class DeathProof:
-    """At most one probe per node is under way."""
+    """At most one probe per node is in flight."""
 
     def __init__(
         self, *, transport: Transport, peers: Peers, nursery: Nursery, on_dead: Callable[[NodeId], None]
     ) -> None:
         self._transport, self._peers, self._nursery, self._on_dead = transport, peers, nursery, on_dead
-        self._incarnations: dict[NodeId, Uuid] = {}  # as this node has reached them itself
-        self._under_way: dict[NodeId, None] = {}
+        self._incarnations: dict[NodeId, Uuid] = {}  # of the processes that this node has reached
+        self._probing: dict[NodeId, None] = {}
 
-    def meet(self, node_id: NodeId) -> None:
-        """This node follows a leader now: find out which process that is."""
+    def learn_incarnation(self, node_id: NodeId) -> None:
+        """This node follows a new leader: find out which process runs it, for a later proof."""
         self._begin(node_id, suspected=False)
 
     def suspect(self, node_id: NodeId) -> None:
-        """The way to it broke."""
+        """A request to this node failed: find out whether its process has ended."""
         self._begin(node_id, suspected=True)
 
     def _begin(self, node_id: NodeId, *, suspected: bool) -> None:
-        if node_id not in self._under_way:
-            self._under_way[node_id] = None
-            self._nursery.start(self._look(node_id, suspected), f"probe of {node_id}")
+        if node_id not in self._probing:
+            self._probing[node_id] = None
+            self._nursery.start(self._find_out(node_id, suspected), f"probe of {node_id}")
 
-    async def _look(self, node_id: NodeId, suspected: bool) -> None:
+    async def _find_out(self, node_id: NodeId, suspected: bool) -> None:
         known = self._incarnations.get(node_id)
         try:
             found = await self._probe(node_id)
@@ -49,7 +50,7 @@ class DeathProof:
                 await asyncio.sleep(BETWEEN_REFUSALS_MS / 1000)
                 found = await self._probe(node_id)
         finally:
-            self._under_way.pop(node_id, None)
+            self._probing.pop(node_id, None)
         if isinstance(found, Answered) and found.node_id == node_id:
             self._incarnations[node_id] = found.incarnation_id
         if suspected and known is not None and _is_proof(found, known):
@@ -60,5 +61,5 @@ class DeathProof:
 
 
 def _is_proof(found: ProbeResult, known: Uuid) -> bool:
-    """`Refused` is the second one in a row here."""
+    """found: of the second probe, if the first one was refused. known: the incarnation that was reached before."""
     return isinstance(found, Refused) or (isinstance(found, Answered) and found.incarnation_id != known)

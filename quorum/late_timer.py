@@ -1,8 +1,8 @@
-"""A timer that lets messages go first when it comes much too late.
+"""A timer that gives received messages time to be handled when it fires much too late.
 
-After a stall (a stopped process, a long pause of the machine) the loop finds overdue timers and received messages at
-once. A follower that judged its leader by the clock then would start an election after every pause, with the leader's
-answer already in its socket (RELIABILITY 6.2.20).
+After a stall (a stopped process, a pause of the machine) the event loop finds overdue timers and received messages at
+the same time. If the timer went first, a follower would start an election after every pause, although the leader's
+answer is already in its socket (RELIABILITY 6.2.20).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable
 
 from quorumlog.clock import Clock
 
-STALL_MS = 100  # a timer later than this waits for messages ...
-GRACE_MS = 20  # ... so long, once
+STALL_MS = 100  # a timer that is later than this waits once more ...
+GRACE_MS = 20  # ... for so long
 
 
 class LateTimer:
-    """One deadline at a time; a new one replaces it."""
+    """Has one deadline at a time; a new one replaces it."""
 
     def __init__(self, clock: Clock, on_due: Callable[[], None]) -> None:
         self._clock, self._on_due = clock, on_due
@@ -25,13 +25,13 @@ class LateTimer:
         self._grace_until_ms: int | None = None
 
     def set(self, deadline_ms: int | None) -> None:
-        """None: no deadline. A grace that has begun is neither shortened nor prolonged."""
+        """None: no deadline. A grace period that has begun keeps its end."""
         self.cancel()
         if deadline_ms is None:
             return
         now_ms = self._clock.now_ms()
         if deadline_ms > now_ms:
-            self._grace_until_ms = None  # a message that came meanwhile has moved the deadline
+            self._grace_until_ms = None  # a message has moved the deadline: the grace period has served
         due_ms = max(deadline_ms, self._grace_until_ms or deadline_ms)
         delay_ms = max(0, due_ms - now_ms)
         self._handle = asyncio.get_running_loop().call_later(delay_ms / 1000, self._fire, deadline_ms)

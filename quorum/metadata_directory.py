@@ -1,7 +1,7 @@
-"""What the quorum keeps on disk: its log, `quorum-state` and recovery point, in the metadata log's own directory.
+"""What the quorum keeps on disk, in the directory of the metadata log: the log, `quorum-state`, the recovery point.
 
-All are touched by one writer, which the quorum has for itself: a thousand partitions that are opened, or a slow turn of
-their syncs, must not stand between a vote or a commit and the disk.
+One writer changes them all, and it serves the quorum alone: the opening of a thousand partitions, or a slow turn of
+their syncs, must not delay a vote or a commit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from quorum.metadata_log import METADATA_PARTITION
-from quorum.raft.quorum_state import QUORUM_STATE_NAME, QuorumState, read_quorum_state, write_quorum_state
+from quorum.raft import QuorumState
+from quorum.raft.quorum_state import QUORUM_STATE_NAME, read_quorum_state, write_quorum_state
 from storage.checkpoint import RecoveryPoints
 from storage.disk import Disk
 from storage.log import Log
@@ -20,13 +21,15 @@ from storage.log_config import LogConfig
 from storage.worker import Worker
 from storage.writer import CallJob, Outcome
 
-METADATA_LOG = LogConfig(segment_bytes=64 << 20)  # about what an unclean start reads: the segment written last
+METADATA_LOG = LogConfig(segment_bytes=64 << 20)  # an unclean start reads about so much: the last segment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataDirectory:
-    """worker: of the metadata log's directory (its path). recovery_points: of the same writer; None: keep none, then
-    an unclean start reads the whole log.
+    """worker: of the metadata log's directory; its path is the directory's.
+
+    recovery_points: the same object that the worker's writer has; None: keep none, and an unclean start reads the whole
+    log.
     """
 
     worker: Worker
@@ -46,9 +49,9 @@ class MetadataDirectory:
         return opened
 
     def persist(self, state: QuorumState, on_done: Callable[[Outcome], None]) -> None:
-        """on_done: the state is durable, or an error. Raises WorkerFull.
+        """on_done: called when the state is durable, or with an error. Raises WorkerFull.
 
-        The file is synced by its own write, so nobody waits here for the sync of the turn's other files.
+        The write syncs the file itself, so `on_done` does not wait for the sync of other files.
         """
         job = CallJob(lambda: write_quorum_state(self.disk, self._state_path, state))
         self.worker.submit(job, on_done, _ignore)
@@ -64,7 +67,7 @@ class MetadataDirectory:
 
 
 def settle(future: asyncio.Future[Any], value: Any) -> None:
-    """Give a future its result, unless nobody waits any more."""
+    """Set a future's result, unless it is done or cancelled."""
     if not future.done():
         future.set_result(value)
 

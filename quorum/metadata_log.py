@@ -1,7 +1,7 @@
-"""The metadata log, `__cluster_metadata-0`: what the quorum's core asks for, done on the storage engine.
+"""The metadata log, `__cluster_metadata-0`: does the core's appends, truncations and reads on the storage engine.
 
-Written by a worker like every other log, which is the quorum's own; the newest batches stay in memory, so that a
-follower that is close and the node's own listeners are served without touching the disk or a thread.
+A worker writes it, like every other log; this worker serves the quorum alone. The newest batches stay in memory, so
+that followers which are nearly caught up and the node's own listeners need no disk and no thread.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
-from quorum.raft.effects import AppendFetched, AppendLeaderChange, AppendValues
-from quorum.raft.log_state import EpochSpan
+from quorum.raft import AppendFetched, AppendLeaderChange, AppendValues, EpochSpan
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
 from quorumlog.records import CorruptRecords, Record, encode_batch, headers, verify_crc
@@ -24,7 +23,7 @@ from storage.writer import AppendJob, CallJob, Outcome, TruncateJob
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_PARTITION = (METADATA_TOPIC, 0)
 METADATA_DIRECTORY = f"{METADATA_TOPIC}-0"
-TAIL_BYTES = 8 << 20  # of newest batches kept in memory
+TAIL_BYTES = 8 << 20  # of the newest batches are kept in memory
 
 OnEnd = Callable[[Offset], None]  # told an exclusive end offset
 OnError = Callable[[Exception], None]
@@ -32,7 +31,7 @@ Appending = AppendLeaderChange | AppendValues | AppendFetched
 
 
 class Tail:
-    """The newest batches, as they are stored. Contiguous; what is older is dropped."""
+    """The newest batches, as they are stored, without a gap. Older ones are dropped."""
 
     def __init__(self, end_offset: Offset, max_bytes: int = TAIL_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -50,14 +49,14 @@ class Tail:
         self._shrink()
 
     def truncate_to(self, end_offset: Offset) -> None:
-        """Also where the tail begins later: then nothing of it is left."""
+        """An offset before the tail empties it."""
         while self._starts and self._starts[-1] >= end_offset:
             self._starts.pop()
             self._size -= len(self._batches.pop())
         self._end = end_offset
 
     def read(self, offset: Offset, max_bytes: int, upper_bound: Offset) -> bytes | None:
-        """Whole batches from the one that begins at `offset`, at least one; None where the tail does not reach back."""
+        """Whole batches from the one that begins at `offset`, at least one; None if the tail begins later."""
         if not self._starts or not self._starts[0] <= offset < min(upper_bound, self._end):
             return None
         first = bisect_right(self._starts, offset) - 1
@@ -82,9 +81,9 @@ class Tail:
 
 
 class MetadataLog:
-    """on_error is told every failure, of the disk or of whoever is told of its work: the node stops (DESIGN 6).
+    """on_error: told every failure of the disk and every exception of a callback; the node stops (DESIGN 6).
 
-    The recovery point is noted when a segment is full and at the end: an unclean start reads whole segments anyway.
+    The recovery point is noted when a segment is full and at the close: an unclean start reads whole segments anyway.
     """
 
     def __init__(
@@ -92,11 +91,11 @@ class MetadataLog:
     ) -> None:
         self._log, self._worker, self._on_error = log, worker, on_error
         self._points = recovery_points
-        self._noted_segment: Offset = log.segment_bases[-1]  # the newest one when the recovery point was noted last
+        self._noted_segment: Offset = log.segment_bases[-1]  # the newest segment when the recovery point was noted
         self._tail = Tail(log.end_offset)
 
     def append(self, what: Appending, timestamp_ms: int, on_written: OnEnd, on_synced: OnEnd) -> None:
-        """Queue what the core has given offsets to. Raises WorkerFull: then nothing has happened."""
+        """Queue an append whose offsets the core has assigned. Raises WorkerFull: then nothing has happened."""
         data = encode(what, timestamp_ms)
         batches = received_batches(data)
         end_offset = batches[-1].next_offset
@@ -110,7 +109,7 @@ class MetadataLog:
             self._tail.add(batch.base_offset, batch.next_offset, b"".join(batch.parts))
 
     def truncate_to(self, end_offset: Offset, on_done: OnEnd) -> None:
-        """Raises WorkerFull. on_done comes after everything that was queued before."""
+        """on_done: called after everything that was queued before. Raises WorkerFull."""
 
         def done(outcome: Outcome) -> None:
             assert outcome.value == end_offset, f"truncated to {outcome.value}, {end_offset} is inside a batch"
@@ -121,9 +120,9 @@ class MetadataLog:
         self._tail.truncate_to(end_offset)
 
     def read(self, offset: Offset, max_bytes: int, upper_bound: Offset, callback: Callable[[bytes], None]) -> None:
-        """Whole batches from `offset` on, below upper_bound (exclusive), at least one; at once if they are in memory.
+        """Whole batches from `offset` up to upper_bound (exclusive), at least one; called back at once from memory.
 
-        `offset` is where a batch begins, and written. Raises WorkerFull.
+        A batch begins at `offset`, and it is written. Raises WorkerFull.
         """
         found = self._tail.read(offset, max_bytes, upper_bound)
         if found is not None:
@@ -148,10 +147,10 @@ class MetadataLog:
             self._worker.submit(CallJob(self._note), lambda _: None, lambda outcome: self._tell(outcome, _nothing))
             self._noted_segment = newest
         except (WorkerFull, WorkerClosed):
-            pass  # the next sync tries again, or the end does it
+            pass  # the next sync or the close does it
 
     def _note(self) -> None:
-        """On the writer's thread, where nothing is truncated meanwhile."""
+        """On the writer's thread, so that no truncation happens at the same time."""
         if self._points is not None:
             self._points.note({METADATA_PARTITION: self._log.synced_end})
 
@@ -174,7 +173,7 @@ def _nothing() -> None:
 
 
 def encode(what: Appending, timestamp_ms: int) -> Buffer:
-    """The batches to store. timestamp_ms: by the wall clock, for those who read the log."""
+    """The batches to store. timestamp_ms: wall clock, for people who read the log."""
     match what:
         case AppendLeaderChange(offset, epoch, leader_id, voters, granting):
             change = LeaderChange(leader_id, voters, granting)
@@ -192,7 +191,7 @@ def encode_values(values: Sequence[bytes], offset: Offset, epoch: int, timestamp
 
 
 def checked_spans(records: Buffer) -> tuple[EpochSpan, ...] | None:
-    """What fetched records hold; None where they are damaged."""
+    """The epochs and offsets of fetched batches; None if the records are corrupt."""
     try:
         found = headers(records)
         for header in found:

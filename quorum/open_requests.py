@@ -1,6 +1,6 @@
 """Requests of the quorum that wait for the core's answer, by token.
 
-A request must come from the node that it speaks for; who calls, the wire has verified.
+A request must come from the node that it names as its sender. The transport has verified which node that is.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from quorum.raft.effects import Answer
-from quorum.raft.events import Request, RequestReceived
+from quorum.raft import ReceivedRequest, RequestReceived, SentResponse
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.messages.quorum import (
@@ -23,17 +22,17 @@ from quorumlog.rpc.transport import Identity
 
 
 class OpenRequests:
-    """As many as the transport lets in; whoever asked and went away is forgotten at once."""
+    """The transport bounds their number. A request whose sender is gone is forgotten at once."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, asyncio.Future[Answer]] = {}
+        self._waiting: dict[int, asyncio.Future[SentResponse]] = {}
         self._last_token = 0
 
-    async def ask(self, request: Request, tell: Callable[[RequestReceived], None]) -> Answer:
-        """Tell the core before the first suspension, and wait for its answer."""
+    async def ask(self, request: ReceivedRequest, tell: Callable[[RequestReceived], None]) -> SentResponse:
+        """Tell the core, before the first await, and wait for its answer. Raises the error given to `fail`."""
         self._last_token += 1
         token = self._last_token
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[SentResponse] = asyncio.get_running_loop().create_future()
         self._waiting[token] = answer
         try:
             tell(RequestReceived(token, request))
@@ -41,33 +40,34 @@ class OpenRequests:
         finally:
             self._waiting.pop(token, None)
 
-    def answer(self, token: int, message: Answer) -> None:
-        """Nothing happens if nobody waits any more."""
+    def answer(self, token: int, message: SentResponse) -> None:
+        """Nothing happens if the request was cancelled."""
         future = self._waiting.get(token)
         if future is not None and not future.done():
             future.set_result(message)
 
     def fail(self, error: ApiError) -> None:
+        """Of all requests that wait."""
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(error)
 
 
-def check_request(peer: Identity | None, request: Any) -> Request:
-    """Raises ApiError. peer: None on a listener whose wire verifies nobody (tests of one process)."""
-    if not isinstance(request, Request):
+def check_request(peer: Identity | None, request: Any) -> ReceivedRequest:
+    """Raises ApiError. peer: the verified sender; None if the transport verifies no identity (in tests)."""
+    if not isinstance(request, ReceivedRequest):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"{type(request).__name__} is not a request of the quorum")
-    claimed = _claimed(request)
+    claimed = _claimed_sender(request)
     if peer is not None and claimed is not None and claimed != peer.node_id:
         raise ApiError(
             ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-            f"{type(request).__name__} speaks for node {claimed}, and node {peer.node_id} sent it",
+            f"{type(request).__name__} names node {claimed} as its sender, but node {peer.node_id} sent it",
         )
     return request
 
 
-def _claimed(request: Request) -> NodeId | None:
-    """The node that a request says it comes from; None of one that anybody may send."""
+def _claimed_sender(request: ReceivedRequest) -> NodeId | None:
+    """The node that a request names as its sender; None for a request that any node may send."""
     match request:
         case VoteRequest(candidate_id=node_id):
             return node_id

@@ -1,19 +1,17 @@
-"""Calls to the voters: one connection each, every call with a deadline, every call answered once."""
+"""Calls to the voters: one connection per voter, a time-out for every call, one result for every call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from quorum.metadata_log import checked_spans
-from quorum.raft.effects import Send
-from quorum.raft.events import ResponseReceived, RpcFailed
-from quorum.raft.voters import VoterSet
+from quorum.raft import RequestFailed, ResponseReceived, Send, VoterSet
 from quorumlog.ids import NodeId
 from quorumlog.messages.quorum import QuorumFetchResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Connection, NotDelivered, RpcError, Transport
 
-OnAnswer = Callable[[ResponseReceived | RpcFailed], None]
+OnAnswer = Callable[[ResponseReceived | RequestFailed], None]
 
 
 class Peers:
@@ -27,11 +25,11 @@ class Peers:
 
     def address_of(self, node_id: NodeId) -> Address:
         endpoint = self._voters.endpoint_of(node_id)
-        assert endpoint is not None, f"node {node_id} is no voter"
+        assert endpoint is not None, f"node {node_id} is not a voter"
         return Address(endpoint.host, endpoint.port)
 
     async def close(self) -> None:
-        """Calls under way fail."""
+        """Calls in flight fail."""
         connections, self._connections = self._connections, {}
         for connection in connections.values():
             await connection.close()
@@ -40,7 +38,7 @@ class Peers:
         try:
             response = await self._connection(send.to).call(send.message, send.timeout_ms)
         except RpcError as error:
-            on_answer(RpcFailed(send.correlation, delivered=not isinstance(error, NotDelivered)))
+            on_answer(RequestFailed(send.correlation, delivered=not isinstance(error, NotDelivered)))
             return
         spans = checked_spans(response.records) if isinstance(response, QuorumFetchResponse) else ()
         on_answer(ResponseReceived(send.correlation, response, spans))

@@ -33,10 +33,11 @@ class Suite:
 
 
 OTHERS = (
-    Suite(name="sim", budget_s=10 * 60, folders=("sim",)),
+    Suite(name="losses", budget_s=4 * 60, folders=("losses",)),
+    Suite(name="sim", budget_s=12 * 60, folders=("sim",)),
     Suite(name="crash", budget_s=5 * 60, folders=("crash",)),
-    Suite(name="live", budget_s=5 * 60, folders=("live",)),
-    Suite(name="clients", budget_s=5 * 60, folders=("clients", "spark")),
+    Suite(name="live", budget_s=6 * 60, folders=("live",)),
+    Suite(name="clients", budget_s=6 * 60, folders=("clients", "spark")),
 )
 CLAIMED = tuple(folder for suite in OTHERS for folder in suite.folders)
 SUITES = (Suite(name="unit", budget_s=8 * 60, folders=CLAIMED), *OTHERS)

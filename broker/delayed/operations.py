@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from broker.delayed.alarm import Alarm
 from broker.delayed.purgatory import Purgatory, Reason, Waiter
 from broker.partition.key import PartitionKey
+from quorumlog.alarm import Alarm
 from quorumlog.clock import Clock
 from quorumlog.ids import Offset
 
@@ -20,7 +20,7 @@ class DelayedQueue:
         self._subscribers: tuple[Callable[[PartitionKey], None], ...] = ()
         self._clock = clock
         self._purgatory: Purgatory[PartitionKey] = Purgatory()
-        self._alarm = Alarm(clock, self._purgatory.deadline_ms, self._purgatory.expire)
+        self._alarm = Alarm(clock, self._purgatory.deadline_ms, self._expire)
 
     def __len__(self) -> int:
         return len(self._purgatory)
@@ -50,6 +50,9 @@ class DelayedQueue:
 
     def close(self) -> None:
         self._alarm.cancel()
+
+    def _expire(self, now_ms: int, _late_ms: int) -> None:
+        self._purgatory.expire(now_ms)
 
 
 class DelayedOperations:

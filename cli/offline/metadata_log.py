@@ -13,6 +13,7 @@ from quorum.metadata.delta import Delta
 from quorum.metadata.dump import describe_record
 from quorum.metadata.frame import decode_record
 from quorum.metadata.image import EMPTY, Image
+from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record
 
@@ -46,21 +47,32 @@ def read_log(directory: Path, start: Offset = 0, end: Offset | None = None) -> I
 
 
 def read_image(directory: Path, end: Offset | None = None) -> Image:
-    """The image after the records before `end`. One node's files do not show whether these are committed."""
+    """The image after the records before `end`. One node's files do not show which of them are committed.
+
+    Raises CliError(DATA_INVALID) at damage, BadRecord, ReplayError, UnsupportedMetadata.
+    """
     delta = Delta(EMPTY)
     end_offset, epoch = EMPTY.offset, EMPTY.epoch
     for batch, record in _records(directory):
         if end is not None and record.offset >= end:
             break
         if not batch.header.is_control:
-            delta.replay(decode_record(record.value or b""))
+            try:
+                delta.replay(decode_record(record.value or b""))
+            except UnsupportedMetadata as error:
+                raise error.at(record.offset, delta.metadata_version) from None
         end_offset, epoch = record.offset + 1, batch.header.leader_epoch
     return delta.apply(end_offset, epoch)
 
 
 def meaning(batch: FoundBatch, record: Record) -> Plain:
-    """Raises BadRecord."""
-    return control_meaning(record) if batch.header.is_control else describe_record(decode_record(record.value or b""))
+    """The record for people; of newer software's record, what is not understood. Raises BadRecord."""
+    if batch.header.is_control:
+        return control_meaning(record)
+    try:
+        return describe_record(decode_record(record.value or b""))
+    except UnsupportedMetadata as error:
+        return {"type": "unsupported", "found": error.found, "supported": error.supported}
 
 
 def _records(directory: Path) -> Iterator[tuple[FoundBatch, Record]]:

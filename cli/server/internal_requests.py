@@ -8,19 +8,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from quorum.controller.requests import RULES
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId, Uuid
-from quorumlog.messages.admin import CreatePartitionsRequest, IncrementalAlterConfigsRequest
-from quorumlog.messages.cluster import CreateTopicsRequest, DeleteTopicsRequest
-from quorumlog.messages.controller import (
-    AllocateProducerIdsRequest,
-    AlterPartitionRequest,
-    AssignReplicasToDirectoriesRequest,
-    BrokerHeartbeatRequest,
-    ProbeRequest,
-    ProbeResponse,
-    RegisterBrokerRequest,
-)
+from quorumlog.messages.controller import ProbeRequest, ProbeResponse
 from quorumlog.messages.quorum import (
     BeginQuorumEpochRequest,
     DescribeQuorumRequest,
@@ -37,17 +28,6 @@ TO_QUORUM: tuple[type, ...] = (
     QuorumFetchRequest,
     DescribeQuorumRequest,
 )
-TO_CONTROLLER: tuple[type, ...] = (
-    RegisterBrokerRequest,
-    BrokerHeartbeatRequest,
-    AlterPartitionRequest,
-    AssignReplicasToDirectoriesRequest,
-    CreateTopicsRequest,
-    DeleteTopicsRequest,
-    CreatePartitionsRequest,
-    IncrementalAlterConfigsRequest,
-    AllocateProducerIdsRequest,
-)
 
 
 def internal_handler(
@@ -56,7 +36,7 @@ def internal_handler(
     """controller, broker: None if the node does not have that role."""
     here = ProbeResponse(node_id=node_id, incarnation_id=incarnation_id)
     table: dict[type, Handler] = dict.fromkeys(TO_QUORUM, quorum)
-    table.update({request: controller or _not_a_controller(node_id) for request in TO_CONTROLLER})
+    table.update({request: controller or _not_a_controller(node_id) for request in RULES})
 
     def handle(context: Context, request: Any) -> Awaitable[Any]:
         if isinstance(request, ProbeRequest):

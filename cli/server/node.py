@@ -128,6 +128,7 @@ class Node:
             clock=self.edges.clock,
             rng=self.edges.rng("quorum"),
             nursery=self._nursery,
+            on_fatal=self._fail,
             listeners=listeners,
             recovery_points=workers.quorum_points,
             clean=directories.metadata.clean_shutdown is not None,

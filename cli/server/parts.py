@@ -49,6 +49,7 @@ def controller_config(config: NodeConfig) -> ControllerConfig:
         internal_listener=config.internal_listener.name,
         broker_session_timeout_ms=config.broker_session_timeout_ms,
         metadata_max_idle_interval_ms=config.metadata_max_idle_interval_ms,
+        max_slice_work=config.controller_max_slice_work,
         num_partitions=config.num_partitions,
         default_replication_factor=config.default_replication_factor,
         min_insync_replicas=int(config.topic_defaults.get("min.insync.replicas", "1")),

@@ -17,7 +17,7 @@ from jepsen.sim.scheduler import Scheduler
 from jepsen.sim.settings import BROKERS, CONTROLLERS, NODES
 from jepsen.sim.trace import Trace
 from quorum.metadata.image import Image
-from quorum.raft.roles import Role
+from quorum.raft import RaftRole
 from quorumlog.ids import NO_NODE
 
 CLIENT_HOST = "client"
@@ -75,7 +75,7 @@ class SimCluster:
         leading = [
             machine
             for machine in self.controllers
-            if machine.alive and machine.node and machine.node.driver and machine.node.driver.role is Role.LEADER
+            if machine.alive and machine.node and machine.node.driver and machine.node.driver.role is RaftRole.LEADER
         ]
         return max(leading, key=_epoch, default=None)
 

@@ -1,6 +1,6 @@
 """Invariants of the quorum, checked after every step (RELIABILITY 3.2, 3.3). Mutants are judged by their names.
 
-Reads the core's decisions and the disks below them, and changes neither.
+Reads the core's description and the disks below it, and changes neither.
 """
 
 from __future__ import annotations
@@ -12,11 +12,7 @@ from jepsen.sim.machine import Machine
 from jepsen.sim.mirrors import METADATA, Mirrors
 from quorum.metadata.check import violations
 from quorum.metadata.image import EMPTY, Image
-from quorum.raft.core import Core
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.raft import Raft
-from quorum.raft.roles import Leader, Role
-from quorum.raft.voters import VoterKey
+from quorum.raft import QuorumState, Raft, RaftRole, VoterKey
 from quorumlog.ids import Epoch, NodeId, Offset
 
 
@@ -26,7 +22,7 @@ class _Known:
 
     life: int = 0
     epoch: Epoch = -1
-    role: Role | None = None
+    role: RaftRole | None = None
     leader_id: NodeId | None = None
     high_watermark: Offset = -1
     image: Image = EMPTY
@@ -61,7 +57,7 @@ class QuorumInvariants:
             known = self._known[machine.host] = _Known(life=machine.life)
         raft = raft_of(machine)
         if raft is not None:
-            self._look_at_core(machine, raft.core, known)
+            self._check_raft(machine, raft, known)
         if node.loader.image is not known.image:
             known.image = node.loader.image
             self._on_image(machine.host, known.image)
@@ -78,41 +74,41 @@ class QuorumInvariants:
                 who = f"{first.node_id} and then {state.voted.node_id}"
                 self._findings.broken("vote-once", f"{machine.host} voted in epoch {state.epoch} for {who}")
 
-    # --- the core ---
+    # --- roles and high watermarks ---
 
-    def _look_at_core(self, machine: Machine, core: Core, known: _Known) -> None:
-        role, high_watermark = core.role.role, core.high_watermark
-        if core.epoch != known.epoch or role is not known.role or core.leader_id != known.leader_id:
-            self._on_role(machine, core, known)
-            known.epoch, known.role, known.leader_id = core.epoch, role, core.leader_id
+    def _check_raft(self, machine: Machine, raft: Raft, known: _Known) -> None:
+        role, high_watermark = raft.role, raft.high_watermark
+        if raft.epoch != known.epoch or role is not known.role or raft.leader_id != known.leader_id:
+            self._on_role(machine, raft, known)
+            known.epoch, known.role, known.leader_id = raft.epoch, role, raft.leader_id
         if high_watermark != known.high_watermark:
-            self._on_high_watermark(machine, core, known.high_watermark)
+            self._on_high_watermark(machine, raft, known.high_watermark)
             known.high_watermark = high_watermark
 
-    def _on_role(self, machine: Machine, core: Core, known: _Known) -> None:
-        if core.epoch < known.epoch:
-            self._findings.broken("epoch-monotonic", f"{machine.host}: {known.epoch} -> {core.epoch}")
-        if core.leader_id is not None:
-            first = self.leaders.setdefault(core.epoch, core.leader_id)
-            if first != core.leader_id:
-                who = f"{first}, and {machine.host} follows {core.leader_id}"
-                self._findings.broken("election-safety", f"epoch {core.epoch} is led by {who}")
-        became_leader = core.role.role is Role.LEADER and known.role is not Role.LEADER
-        if became_leader and core.log.accepted_end < self._truth.end:
-            ends = f"its log ends at {core.log.accepted_end}, {self._truth.end} is committed"
-            self._findings.broken("leader-completeness", f"{machine.host} leads epoch {core.epoch}; {ends}")
+    def _on_role(self, machine: Machine, raft: Raft, known: _Known) -> None:
+        if raft.epoch < known.epoch:
+            self._findings.broken("epoch-monotonic", f"{machine.host}: {known.epoch} -> {raft.epoch}")
+        if raft.leader_id is not None:
+            first = self.leaders.setdefault(raft.epoch, raft.leader_id)
+            if first != raft.leader_id:
+                who = f"{first}, and {machine.host} follows {raft.leader_id}"
+                self._findings.broken("election-safety", f"epoch {raft.epoch} is led by {who}")
+        became_leader = raft.role is RaftRole.LEADER and known.role is not RaftRole.LEADER
+        if became_leader and raft.end_offset < self._truth.end:
+            ends = f"its log ends at {raft.end_offset}, {self._truth.end} is committed"
+            self._findings.broken("leader-completeness", f"{machine.host} leads epoch {raft.epoch}; {ends}")
 
-    def _on_high_watermark(self, machine: Machine, core: Core, before: Offset) -> None:
-        high_watermark = core.high_watermark
+    def _on_high_watermark(self, machine: Machine, raft: Raft, before: Offset) -> None:
+        high_watermark = raft.high_watermark
         if high_watermark < before:
             self._findings.broken("commit-monotonic", f"{machine.host}: {before} -> {high_watermark}")
         mirror = self._mirrors.of(machine, METADATA)
         self._truth.on_committed(mirror, high_watermark, machine.host)
-        if not isinstance(core.role, Leader) or core.leader_id != core.node_id:
+        if raft.role is not RaftRole.LEADER or raft.leader_id != raft.node_id:
             return
         epoch = mirror.epoch_before(high_watermark)
-        if epoch != core.epoch:
-            what = f"{machine.host} commits up to {high_watermark} in epoch {core.epoch}"
+        if epoch != raft.epoch:
+            what = f"{machine.host} commits up to {high_watermark} in epoch {raft.epoch}"
             self._findings.broken("commit-rule", f"{what}: the last record is of epoch {epoch}")
         self._check_majority(machine, high_watermark)
 
@@ -141,8 +137,8 @@ class QuorumInvariants:
 
 
 def raft_of(machine: Machine) -> Raft | None:
-    """The core of a machine's quorum driver, for observers only."""
+    """The quorum core of a machine; None until it is started."""
     node = machine.node
     if node is None or node.driver is None:
         return None
-    return node.driver._raft
+    return node.driver.raft

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 
 from layout import docstring, heading, imports, used_elsewhere
 from schema import Enum, Field, File, Message, SchemaError
@@ -45,7 +46,7 @@ def _documented(doc: str, members: str) -> str:
 
 
 def _hang(doc: str) -> str:
-    return doc.replace("\n", "\n    ")
+    return textwrap.indent(doc, "    ").lstrip()
 
 
 def annotation(field: Field) -> str:

@@ -17,13 +17,15 @@ def heading(doc: str, source: str) -> str:
 
 
 def docstring(text: str, indent: str = "") -> str:
-    """`text` as a docstring wrapped to WIDTH; "" for no text."""
+    """`text` as a docstring wrapped to WIDTH, without trailing blanks; "" for no text."""
     if not text:
         return ""
-    text = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    text = text.expandtabs().strip().replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     lines = [short for line in text.splitlines() for short in _fit(line, WIDTH - len(indent) - 6)]
-    closing = '"""' if len(lines) == 1 and not lines[0].endswith('"') else f'\n{indent}"""'
-    return f'{indent}"""' + f"\n{indent}".join(lines) + closing + "\n"
+    opening = '""" ' if text.startswith('"') else '"""'  # these blanks are ruff's
+    gap = " " if text.endswith('"') else ""
+    closing = f'{gap}"""' if len(lines) == 1 else '\n"""'
+    return textwrap.indent(opening + "\n".join(lines) + closing, indent) + "\n"
 
 
 def _fit(line: str, width: int) -> list[str]:

@@ -1,22 +1,24 @@
-"""What a controller writes when it becomes active and finds that it is missing."""
+"""The records that a controller writes when it becomes active and finds them missing."""
 
 from __future__ import annotations
 
-from quorum.controller.config import ControllerConfig
-from quorum.controller.fencing import elect_missing_leaders
-from quorum.controller.outcome import Draft
-from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT
-from quorumlog.messages.metadata_records import ConfigRecord
+from quorum.controller.draft import Draft
+from quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
+from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, Image
+from quorumlog.messages.metadata_records import ConfigRecord, FeatureLevelRecord
 
 MIN_ISR = "min.insync.replicas"
 
 
-def activate(draft: Draft, config: ControllerConfig) -> None:
-    """Put the cluster's default of min.insync.replicas into the log, once.
+def activate(draft: Draft) -> None:
+    """Write what a new cluster begins with: its metadata.version, and its default of min.insync.replicas.
 
-    Elections depend on it (KIP-966): were it read from each controller's own file, a new controller with another
-    file would judge the same partition differently.
+    A log that holds something and names no level was begun before there were feature levels: it stays at level 1.
+    Elections depend on min.insync.replicas (KIP-966). If each controller took it from its own file, two controllers
+    with different files would judge the same partition differently. Elections that are missing are held afterwards.
     """
+    if _is_new(draft.image):
+        draft.add(FeatureLevelRecord(name=METADATA_VERSION, level=LATEST_LEVEL))
     cluster = draft.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT))
     if cluster is None or MIN_ISR not in cluster:
         draft.add(
@@ -24,7 +26,12 @@ def activate(draft: Draft, config: ControllerConfig) -> None:
                 resource_type=BROKER_RESOURCE,
                 resource_name=CLUSTER_DEFAULT,
                 name=MIN_ISR,
-                value=str(config.min_insync_replicas),
+                value=str(draft.state.config.min_insync_replicas),
             )
         )
-    elect_missing_leaders(draft)
+    draft.state.elections_wanted = True
+
+
+def _is_new(image: Image) -> bool:
+    """Whether no controller has written anything yet. The first activation of each cluster writes a config."""
+    return not (image.configs or image.brokers or image.topics or image.features)

@@ -1,23 +1,25 @@
 """IncrementalAlterConfigs: settings of topics and of brokers, one key at a time (KIP-339), or all of a resource.
 
-Each resource is changed whole or refused by itself. A change of `min.insync.replicas` or of unclean elections concerns
-partitions too: an ISR that has become large enough needs no ELR any more (KRAFT 2.8), and one without a leader may get
-it. Their records come first, so that each prefix of the records is a sound state.
+Each resource is changed whole or refused by itself. A lower `min.insync.replicas` concerns partitions too: an ISR that
+is large enough then needs no ELR any more (KRAFT 2.8). Their records come first, so that each prefix of the records is
+a sound state. What allows more elections is written first, and the elections follow as an operation of their own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+
+from immutables import Map
 
 from quorum.controller.config_changes import changed_values
-from quorum.controller.election import partition_change, topic_rules
-from quorum.controller.outcome import Draft
-from quorum.metadata.frame import MetadataRecord
+from quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
+from quorum.controller.election import topic_rules
+from quorum.controller.sweep import change_partitions
 from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, ConfigResource, Image
 from quorumlog.broker_config import topic_name_of
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import NO_NODE
+from quorumlog.ids import Uuid
 from quorumlog.messages.admin import (
     AlterConfigsResource,
     AlterConfigsResult,
@@ -28,20 +30,23 @@ from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.topic_config import validate_all
 
 MIN_ISR = "min.insync.replicas"
+OF_ELECTIONS = (MIN_ISR, "unclean.leader.election.enable")
 MAX_RESOURCES_PER_REQUEST = 10_000
 
 
-def alter_configs(draft: Draft, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
+def alter_configs(draft: Draft, request: IncrementalAlterConfigsRequest) -> Slices[IncrementalAlterConfigsResponse]:
     """With `validate_only` the answer is that of a change, and nothing is changed. Raises ApiError."""
     if len(request.resources) > MAX_RESOURCES_PER_REQUEST:
         raise ApiError(
             ErrorCode.INVALID_REQUEST, f"{len(request.resources)} resources, limit {MAX_RESOURCES_PER_REQUEST}"
         )
-    target = Draft(draft.image) if request.validate_only else draft
     counts = Counter((one.resource_type, one.resource_name) for one in request.resources)
     results = []
     for one in request.resources:
-        error = _try(target, one, counts[one.resource_type, one.resource_name] > 1)
+        if draft.full:
+            yield
+        draft.spend(WORK_OF_A_TOPIC)
+        error = yield from _try(draft, one, counts[one.resource_type, one.resource_name] > 1, request.validate_only)
         results.append(
             AlterConfigsResult(
                 resource_type=one.resource_type,
@@ -53,19 +58,21 @@ def alter_configs(draft: Draft, request: IncrementalAlterConfigsRequest) -> Incr
     return IncrementalAlterConfigsResponse(results=tuple(results))
 
 
-def _try(draft: Draft, asked: AlterConfigsResource, twice: bool) -> ApiError | None:
+def _try(draft: Draft, asked: AlterConfigsResource, twice: bool, validate_only: bool) -> Slices[ApiError | None]:
     try:
         if twice:
             raise ApiError(ErrorCode.INVALID_REQUEST, "the resource is in the request twice")
-        _alter(draft, asked)
+        after = _settings_after(draft.image, asked)
+        if not validate_only:
+            yield from _alter(draft, (asked.resource_type, asked.resource_name), after)
     except ApiError as error:
         return error
     return None
 
 
-def _alter(draft: Draft, asked: AlterConfigsResource) -> None:
-    """Check everything, then write. Raises ApiError."""
-    image, resource = draft.image, (asked.resource_type, asked.resource_name)
+def _settings_after(image: Image, asked: AlterConfigsResource) -> dict[str, str]:
+    """What is set on the resource afterwards. Raises ApiError."""
+    resource = (asked.resource_type, asked.resource_name)
     _check_exists(image, resource)
     before: Mapping[str, str] = image.configs.get(resource, {})
     is_topic = asked.resource_type == TOPIC_RESOURCE
@@ -75,13 +82,24 @@ def _alter(draft: Draft, asked: AlterConfigsResource) -> None:
     validate_all(after)
     if not is_topic:
         _check_min_isr(asked.resource_name, before, after)
-    records = [
-        ConfigRecord(resource_type=resource[0], resource_name=resource[1], name=name, value=after.get(name))
-        for name in sorted({*before, *after})
-        if before.get(name) != after.get(name)
-    ]
-    for record in [*_partition_records(image, resource, records), *records]:
-        draft.add(record)
+    return after
+
+
+def _alter(draft: Draft, resource: ConfigResource, after: Mapping[str, str]) -> Slices[None]:
+    """Raises ApiError where the topic is deleted meanwhile."""
+    topic_id = draft.image.topic_ids.get(resource[1]) if resource[0] == TOPIC_RESOURCE else None
+    min_isr = _lowered_min_isr(draft.image, resource, after)
+    if min_isr is not None:
+        yield from _clear_needless_elrs(draft, resource, topic_id, min_isr)
+    if topic_id is not None and draft.image.topic_ids.get(resource[1]) != topic_id:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {resource[1]} was deleted meanwhile")
+    before: Mapping[str, str] = draft.image.configs.get(resource, {})
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            draft.add(
+                ConfigRecord(resource_type=resource[0], resource_name=resource[1], name=name, value=after.get(name))
+            )
+            draft.state.elections_wanted |= name in OF_ELECTIONS
 
 
 def _as_named(name: str) -> str:
@@ -112,21 +130,24 @@ def _check_min_isr(name: str, before: Mapping[str, str], after: Mapping[str, str
         raise ApiError(ErrorCode.INVALID_CONFIG, f"{MIN_ISR} of all brokers can be set, not taken back")
 
 
-def _partition_records(image: Image, resource: ConfigResource, records: list[ConfigRecord]) -> Iterator[MetadataRecord]:
-    """What the new settings mean for partitions with an ELR or without a leader."""
-    preview = Draft(image)
-    for record in records:
-        preview.add(record)
-    after = preview.image
-    for topic in image.sorted_topics():
-        concerned = topic.name == resource[1] if resource[0] == TOPIC_RESOURCE else resource[1] == CLUSTER_DEFAULT
-        if not concerned:
-            continue
-        rules = topic_rules(after, topic.name)
-        if rules == topic_rules(image, topic.name):
-            continue
-        for index, partition in topic.sorted_partitions():
-            if partition.eligible_leader_replicas or partition.leader == NO_NODE:
-                change = partition_change(topic.id, index, partition, image.brokers, rules)
-                if change is not None:
-                    yield change
+def _lowered_min_isr(image: Image, resource: ConfigResource, after: Mapping[str, str]) -> int | None:
+    """The new min.insync.replicas of the topics concerned, where it is lower than before; None: it is not."""
+    if resource[0] != TOPIC_RESOURCE and resource != (BROKER_RESOURCE, CLUSTER_DEFAULT):
+        return None
+    cluster: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
+    is_topic = resource[0] == TOPIC_RESOURCE
+    then = topic_rules({**cluster, **after} if is_topic else after).min_insync_replicas
+    now = topic_rules(image.topic_config(resource[1]) if is_topic else cluster).min_insync_replicas
+    return then if then < now else None
+
+
+def _clear_needless_elrs(draft: Draft, resource: ConfigResource, topic_id: Uuid | None, min_isr: int) -> Slices[None]:
+    """Before the smaller minimum is written. topic_id: None for every topic.
+
+    Pending meanwhile is the minimum alone: an unclean election must not come before the setting that allows it.
+    """
+    with_elr = draft.image.index.with_elr
+    which = with_elr if topic_id is None else Map({topic_id: with_elr[topic_id]} if topic_id in with_elr else {})
+    values = {**draft.image.configs.get(resource, {}), MIN_ISR: str(min_isr)}
+    with draft.state.pending.settings(resource, values):
+        yield from change_partitions(draft, which, lambda partition: bool(partition.eligible_leader_replicas))

@@ -7,9 +7,8 @@ controller, that it was deposed, or that its view is old.
 from __future__ import annotations
 
 from quorum.controller.broker_epoch import registered
-from quorum.controller.election import Wish, partition_change, topic_rules
-from quorum.controller.outcome import Draft
-from quorum.metadata.image import Image
+from quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
+from quorum.controller.election import Brokers, Wish, partition_change, topic_rules
 from quorum.metadata.registration import RECOVERED, RECOVERING, PartitionRegistration
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
@@ -22,13 +21,19 @@ from quorumlog.messages.controller import (
 )
 
 
-def alter_partitions(draft: Draft, request: AlterPartitionRequest) -> AlterPartitionResponse:
+def alter_partitions(draft: Draft, request: AlterPartitionRequest) -> Slices[AlterPartitionResponse]:
     """Each partition succeeds or fails by itself. Raises ApiError for a sender that is not what it says."""
     try:
         registered(draft.image, request.broker_id, request.broker_epoch)
     except ApiError as error:  # Kafka tells a leader that is not even registered the same
         raise ApiError(ErrorCode.STALE_BROKER_EPOCH, error.message) from error
-    return AlterPartitionResponse(partitions=tuple(_alter(draft, request.broker_id, one) for one in request.partitions))
+    results = []
+    for one in request.partitions:
+        if draft.full:
+            yield
+        draft.spend(WORK_OF_A_TOPIC)
+        results.append(_alter(draft, request.broker_id, one))
+    return AlterPartitionResponse(partitions=tuple(results))
 
 
 def _alter(draft: Draft, sender: NodeId, asked: AlterPartition) -> AlterPartitionResult:
@@ -38,14 +43,14 @@ def _alter(draft: Draft, sender: NodeId, asked: AlterPartition) -> AlterPartitio
     partition = topic.partitions.get(asked.index)
     if partition is None:
         return _refused(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    code = _fence(draft.image, sender, asked, partition)
+    code = _fence(draft.brokers, sender, asked, partition)
     if code is not ErrorCode.NONE:
         return _refused(asked, code)
     wish = Wish(
         isr=tuple(member.broker_id for member in asked.new_isr), leader_recovery_state=asked.leader_recovery_state
     )
-    rules = topic_rules(draft.image, topic.name)
-    record = partition_change(topic.id, asked.index, partition, draft.image.brokers, rules, wish)
+    rules = topic_rules(draft.topic_config(topic.name))
+    record = partition_change(topic.id, asked.index, partition, draft.brokers, rules, wish)
     if record is not None:
         draft.add(record)
     after = draft.image.topics[asked.topic_id].partitions[asked.index]
@@ -64,7 +69,7 @@ def _refused(asked: AlterPartition, code: ErrorCode) -> AlterPartitionResult:
     return AlterPartitionResult(topic_id=asked.topic_id, index=asked.index, error_code=code)
 
 
-def _fence(image: Image, sender: NodeId, asked: AlterPartition, partition: PartitionRegistration) -> ErrorCode:
+def _fence(brokers: Brokers, sender: NodeId, asked: AlterPartition, partition: PartitionRegistration) -> ErrorCode:
     """The first fence that the proposal does not pass; NONE: it passes them all."""
     new_isr = [member.broker_id for member in asked.new_isr]
     if asked.leader_epoch > partition.leader_epoch or asked.partition_epoch > partition.partition_epoch:
@@ -79,7 +84,7 @@ def _fence(image: Image, sender: NodeId, asked: AlterPartition, partition: Parti
         return ErrorCode.INVALID_REQUEST
     if not _recovery_is_sound(asked, partition):
         return ErrorCode.INVALID_REQUEST
-    if not all(_is_eligible(image, member, partition) for member in asked.new_isr):
+    if not all(_is_eligible(brokers, member, partition) for member in asked.new_isr):
         return ErrorCode.INELIGIBLE_REPLICA
     return ErrorCode.NONE
 
@@ -91,8 +96,8 @@ def _recovery_is_sound(asked: AlterPartition, partition: PartitionRegistration) 
     return state == RECOVERED or (partition.leader_recovery_state == RECOVERING and len(asked.new_isr) == 1)
 
 
-def _is_eligible(image: Image, member: IsrMember, partition: PartitionRegistration) -> bool:
-    broker = image.brokers.get(member.broker_id)
+def _is_eligible(brokers: Brokers, member: IsrMember, partition: PartitionRegistration) -> bool:
+    broker = brokers.get(member.broker_id)
     return (
         broker is not None
         and broker.active

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from quorum.controller.broker_epoch import registered
 from quorum.controller.config import MAX_ASSIGNMENTS_PER_REQUEST
+from quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
 from quorum.controller.election import Wish, partition_change, topic_rules
-from quorum.controller.outcome import Draft
 from quorum.metadata.registration import (
     LOST,
     BrokerRegistration,
@@ -28,18 +28,21 @@ from quorumlog.messages.controller import (
 
 def assign_directories(
     draft: Draft, request: AssignReplicasToDirectoriesRequest
-) -> AssignReplicasToDirectoriesResponse:
+) -> Slices[AssignReplicasToDirectoriesResponse]:
     """Each assignment succeeds or fails by itself. Raises ApiError for a stale sender or too many assignments."""
     broker = registered(draft.image, request.broker_id, request.broker_epoch)
     if len(request.assignments) > MAX_ASSIGNMENTS_PER_REQUEST:
         raise ApiError(
             ErrorCode.INVALID_REQUEST, f"{len(request.assignments)} assignments, limit {MAX_ASSIGNMENTS_PER_REQUEST}"
         )
-    results = tuple(
-        DirectoryAssignmentResult(topic_id=one.topic_id, index=one.index, error_code=_assign(draft, broker, one))
-        for one in request.assignments
-    )
-    return AssignReplicasToDirectoriesResponse(results=results)
+    results = []
+    for one in request.assignments:
+        if draft.full:
+            yield
+        draft.spend(WORK_OF_A_TOPIC)
+        code = _assign(draft, broker, one)
+        results.append(DirectoryAssignmentResult(topic_id=one.topic_id, index=one.index, error_code=code))
+    return AssignReplicasToDirectoriesResponse(results=tuple(results))
 
 
 def _assign(draft: Draft, broker: BrokerRegistration, asked: DirectoryAssignment) -> ErrorCode:
@@ -61,8 +64,8 @@ def _assign(draft: Draft, broker: BrokerRegistration, asked: DirectoryAssignment
         directories=_with_directory(partition, broker.broker_id, asked.directory_id),
         emptied=(broker.broker_id,) if new_copy else (),
     )
-    rules = topic_rules(draft.image, topic.name)
-    record = partition_change(topic.id, asked.index, partition, draft.image.brokers, rules, wish)
+    rules = topic_rules(draft.topic_config(topic.name))
+    record = partition_change(topic.id, asked.index, partition, draft.brokers, rules, wish)
     if record is not None:
         draft.add(record)
     return ErrorCode.NONE

@@ -1,7 +1,6 @@
-"""Answers that wait for the high watermark to pass the end of what they tell of.
+"""Answers that wait: for their operation to be performed, then for the high watermark to pass what they tell of.
 
-In order of their ends, each answered exactly once: committed, timed out, or failed because leadership was lost (then
-nobody knows whether the records survive).
+Each is given exactly once: the response, a time-out, or an error because leadership was lost.
 """
 
 from __future__ import annotations
@@ -9,53 +8,64 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 
 
-@dataclass(slots=True)
-class _Waiter:
+class Answer:
+    """retry_safe: see requests.py."""
+
+    def __init__(self, timeout_ms: int, *, retry_safe: bool) -> None:
+        self.retry_safe = retry_safe
+        loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = loop.create_future()
+        late = ApiError(ErrorCode.REQUEST_TIMED_OUT, f"not committed within {timeout_ms} ms; it may still be")
+        self._timer = loop.call_later(timeout_ms / 1000, self.fail, late)
+
+    @property
+    def given(self) -> bool:
+        """Also where the caller waits no longer."""
+        return self.future.done()
+
+    def give(self, response: Any) -> None:
+        self._timer.cancel()
+        if not self.future.done():
+            self.future.set_result(response)
+
+    def fail(self, error: ApiError) -> None:
+        self._timer.cancel()
+        if not self.future.done():
+            self.future.set_exception(ApiError(error.code, error.message))
+
+
+class _Waiting(NamedTuple):
     end_offset: Offset  # exclusive
     response: Any
-    future: asyncio.Future[Any]
-    timer: asyncio.TimerHandle
+    answer: Answer
 
 
 class CommitWaiters:
+    """Answers of operations whose records are all appended, by the ends of those."""
+
     def __init__(self) -> None:
-        self._waiters: deque[_Waiter] = deque()
+        self._waiting: deque[_Waiting] = deque()
 
     def __len__(self) -> int:
-        return len(self._waiters)
+        return len(self._waiting)
 
-    def wait(self, end_offset: Offset, response: Any, timeout_ms: int) -> asyncio.Future[Any]:
-        """A future of `response`, done when all below `end_offset` is committed. Ends never go back."""
-        assert not self._waiters or self._waiters[-1].end_offset <= end_offset
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-        late = ApiError(ErrorCode.REQUEST_TIMED_OUT, f"not committed within {timeout_ms} ms; it may still be")
-        timer = loop.call_later(timeout_ms / 1000, _fail, future, late)
-        self._waiters.append(_Waiter(end_offset, response, future, timer))
-        return future
+    def add(self, end_offset: Offset, response: Any, answer: Answer) -> None:
+        """Give `response` when all below `end_offset` is committed. Ends never go back."""
+        assert not self._waiting or self._waiting[-1].end_offset <= end_offset
+        self._waiting.append(_Waiting(end_offset, response, answer))
 
     def on_high_watermark(self, high_watermark: Offset) -> None:
-        while self._waiters and self._waiters[0].end_offset <= high_watermark:
-            waiter = self._waiters.popleft()
-            waiter.timer.cancel()
-            if not waiter.future.done():
-                waiter.future.set_result(waiter.response)
+        while self._waiting and self._waiting[0].end_offset <= high_watermark:
+            waiting = self._waiting.popleft()
+            waiting.answer.give(waiting.response)
 
-    def fail_all(self, error_of: Callable[[Any], ApiError]) -> None:
-        """error_of: what is told in place of a response."""
-        waiters, self._waiters = self._waiters, deque()
-        for waiter in waiters:
-            waiter.timer.cancel()
-            _fail(waiter.future, error_of(waiter.response))
-
-
-def _fail(future: asyncio.Future[Any], error: ApiError) -> None:
-    if not future.done():
-        future.set_exception(ApiError(error.code, error.message))
+    def fail_all(self, error_of: Callable[[Answer], ApiError]) -> None:
+        waiting, self._waiting = self._waiting, deque()
+        for one in waiting:
+            one.answer.fail(error_of(one.answer))

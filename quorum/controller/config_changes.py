@@ -1,4 +1,4 @@
-"""What a resource's settings become by the operations of one request. Pure."""
+"""What the operations of one request make of a resource's settings. Pure."""
 
 from __future__ import annotations
 

@@ -1,148 +1,129 @@
 """The controller's decisions: what each request and each passing of time adds to the metadata log.
 
-An operation looks at the tip image (committed or not: everything this controller appended) and at sessions, and gives
-an Outcome. The shell appends its records at once, before anything else happens, and says so (`appended`); only that
-moves the tip. Losing the quorum's leadership forgets the tip; what is committed is found in the log again (KRAFT 2.6).
+An operation looks at the tip image (committed or not: everything this controller appended), at sessions and at what
+other operations are about to write, and gives slices of records. The shell appends each slice at once, before anything
+else happens, and says so (`appended`); only that moves the tip. Losing the quorum's leadership forgets the tip and all
+operations; what is committed is found in the log again (KRAFT 2.6).
 A core: no I/O, no clock; randomness is `rng` (placement, topic ids).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from quorum.controller.activation import activate
-from quorum.controller.alter_configs import alter_configs
-from quorum.controller.alter_partition import alter_partitions
-from quorum.controller.assign_directories import assign_directories
 from quorum.controller.config import ControllerConfig
-from quorum.controller.create_partitions import create_partitions
-from quorum.controller.create_topics import create_topics
-from quorum.controller.delete_topics import delete_topics
-from quorum.controller.fencing import fence
-from quorum.controller.heartbeat import hear, heartbeat
+from quorum.controller.draft import Draft
+from quorum.controller.fencing import elect_missing_leaders, fence_lost_broker
+from quorum.controller.heartbeat import hear
 from quorum.controller.idle import Idle, write_no_op
-from quorum.controller.outcome import Draft, Outcome
-from quorum.controller.producer_ids import allocate_producer_ids
-from quorum.controller.register_broker import register_broker
+from quorum.controller.operation import Caller, Operation, Slice, broker_lane, in_one_slice
+from quorum.controller.operation_queue import OperationQueue
+from quorum.controller.requests import RULES
 from quorum.controller.sessions import Sessions
+from quorum.controller.state import ControllerState
 from quorum.metadata.image import EMPTY, Image
-from quorum.metadata.registration import is_reserved_directory
-from quorumlog.ids import Epoch, NodeId, Offset, Uuid
-from quorumlog.messages.admin import CreatePartitionsRequest, IncrementalAlterConfigsRequest
-from quorumlog.messages.cluster import CreateTopicsRequest, DeleteTopicsRequest
-from quorumlog.messages.controller import (
-    AllocateProducerIdsRequest,
-    AlterPartitionRequest,
-    AssignReplicasToDirectoriesRequest,
-    BrokerHeartbeatRequest,
-    RegisterBrokerRequest,
-)
+from quorumlog.ids import Epoch, NodeId, Offset
+from quorumlog.messages.controller import BrokerHeartbeatRequest
 
 if TYPE_CHECKING:
     from random import Random
 
 STALL_GRACE_MS = 500
 
-ControllerRequest = (
-    RegisterBrokerRequest
-    | BrokerHeartbeatRequest
-    | AlterPartitionRequest
-    | AssignReplicasToDirectoriesRequest
-    | CreateTopicsRequest
-    | DeleteTopicsRequest
-    | CreatePartitionsRequest
-    | IncrementalAlterConfigsRequest
-    | AllocateProducerIdsRequest
-)
-
 
 class Controller:
-    """One node's controller. `tip`, sessions and timers mean something only between `claim` and `resign`."""
+    """One node's controller. `tip`, sessions, timers and the queue mean something only between `claim` and `resign`.
+
+    Every operation that is made here enters `queue` next.
+    """
 
     def __init__(self, *, cluster_id: str, config: ControllerConfig, rng: Random) -> None:
-        self.cluster_id = cluster_id
         self.config = config
-        self.rng = rng
         self.epoch: Epoch | None = None  # of the quorum; None: not active
         self.tip: Image = EMPTY
+        self.queue = OperationQueue()
         self.sessions = Sessions(config.broker_session_timeout_ms)
         self.idle = Idle(config.metadata_max_idle_interval_ms)
+        self.state = ControllerState(cluster_id=cluster_id, config=config, rng=rng, sessions=self.sessions)
+        self._elections: Operation | None = None  # under way
 
     @property
     def active(self) -> bool:
         return self.epoch is not None
 
-    def claim(self, image: Image, epoch: Epoch, now_ms: int) -> Outcome:
-        """Become active. image: all that is committed. The outcome is to be appended like any other."""
+    def claim(self, image: Image, epoch: Epoch, now_ms: int) -> Operation:
+        """Become active. image: all that is committed."""
         self.epoch, self.tip = epoch, image
         self.sessions.begin(self.unfenced(), now_ms)
         self.idle.on_append(now_ms)
-        return self._perform(lambda draft: activate(draft, self.config), atomic=False)
+        return Operation("activation", in_one_slice(activate), self.state)
 
     def resign(self) -> None:
-        """Be active no more. Everything that was not committed may vanish."""
+        """Stop being active. Every operation is dropped; what was appended and not committed may be lost."""
+        for operation in self.queue.clear():
+            operation.drop()
+            if operation.caller is not None:
+                operation.caller.dropped(operation.wrote)
         self.epoch, self.tip = None, EMPTY
         self.sessions.begin((), 0)
+        self.state.elections_wanted, self._elections = False, None
 
     def unfenced(self) -> list[NodeId]:
         return [broker.broker_id for broker in self.tip.sorted_brokers() if not broker.fenced]
 
-    def operate(self, request: ControllerRequest, next_offset: Offset, now_ms: int) -> Outcome:
-        """next_offset: the log's end, where the first record will be appended. Raises ApiError: nothing is written."""
-        assert self.active, "only an active controller operates"
-        match request:
-            case RegisterBrokerRequest():
-                return self._register(request, next_offset, now_ms)
-            case BrokerHeartbeatRequest():
-                return self._perform(
-                    lambda draft: heartbeat(
-                        draft, request, sessions=self.sessions, next_offset=next_offset, now_ms=now_ms
-                    ),
-                    atomic=False,
-                )
-            case AlterPartitionRequest():
-                return self._perform(lambda draft: alter_partitions(draft, request))
-            case AssignReplicasToDirectoriesRequest():
-                return self._perform(lambda draft: assign_directories(draft, request), atomic=False)
-            case CreateTopicsRequest():
-                return self._perform(
-                    lambda draft: create_topics(
-                        draft, request, config=self.config, rng=self.rng, new_uuid=self._new_uuid
-                    )
-                )
-            case DeleteTopicsRequest():
-                return self._perform(lambda draft: delete_topics(draft, request))
-            case CreatePartitionsRequest():
-                return self._perform(lambda draft: create_partitions(draft, request, self.rng))
-            case IncrementalAlterConfigsRequest():
-                return self._perform(lambda draft: alter_configs(draft, request))
-            case AllocateProducerIdsRequest():
-                return self._perform(lambda draft: allocate_producer_ids(draft, request))
+    # Operations.
+
+    def operation(self, request: Any, caller: Caller | None = None) -> Operation:
+        """request: of a type in `RULES`."""
+        rule = RULES[type(request)]
+        return Operation(type(request).__name__, rule.slices(request), self.state, rule.lane(request), caller)
+
+    def fencing(self, broker_id: NodeId) -> Operation | None:
+        """Because its session ended, or its death is proven. None: it is fenced, or about to be."""
+        broker = self.tip.brokers.get(broker_id)
+        if broker is None:
+            return None
+        epoch, lane = broker.broker_epoch, broker_lane(broker_id)
+        if broker.fenced and not self.queue.is_busy(lane):
+            self.sessions.forget(broker_id)
+            return None
+        name = f"fencing of broker {broker_id}"
+        return Operation(name, lambda draft: fence_lost_broker(draft, broker_id, epoch), self.state, lane)
+
+    def elections(self) -> Operation | None:
+        """If something has happened that may give a leader to a partition without one. One at a time is under way."""
+        if not self.state.elections_wanted or self._elections is not None:
+            return None
+        self._elections = Operation("elections", elect_missing_leaders, self.state)
+        return self._elections
+
+    def no_op(self) -> Operation:
+        return Operation("no-op", in_one_slice(write_no_op), self.state)
 
     def hear(self, heartbeat: BrokerHeartbeatRequest, now_ms: int) -> None:
-        """Of a heartbeat that is not performed. Raises ApiError."""
-        hear(self.tip, heartbeat, self.sessions, now_ms)
+        """Of a heartbeat that is not performed, or not yet. Raises ApiError."""
+        draft = Draft(self.state)
+        draft.begin(self.tip, now_ms)
+        hear(draft, heartbeat)
 
-    def fence_broker(self, broker_id: NodeId) -> Outcome | None:
-        """Because its session ended, or its death is proven. None: it is fenced already."""
-        self.sessions.forget(broker_id)
-        broker = self.tip.brokers.get(broker_id)
-        if broker is None or broker.fenced:
-            return None
-        return self._perform(lambda draft: fence(draft, broker_id), atomic=False)
-
-    def no_op(self) -> Outcome:
-        return self._perform(write_no_op)
-
-    def appended(self, outcome: Outcome, end_offset: Offset, now_ms: int) -> None:
-        """The outcome's records, one or more, now end at `end_offset`, exclusive."""
-        assert self.epoch is not None and outcome.delta.base is self.tip, "an outcome of another tip"
-        self.tip = outcome.delta.apply(end_offset, self.epoch)
+    def appended(self, operation: Operation, piece: Slice, end_offset: Offset, now_ms: int) -> None:
+        """The records of the operation's slice, one or more, now end at `end_offset`, exclusive."""
+        assert self.epoch is not None and piece.delta.base is self.tip, "a slice on another tip"
+        self.tip = piece.delta.apply(end_offset, self.epoch)
+        operation.wrote = True
         self.idle.on_append(now_ms)
 
+    def ended(self, operation: Operation) -> None:
+        """It is done, or was refused."""
+        self.queue.leave(operation)
+        if operation is self._elections:
+            self._elections = None
+
+    # Time.
+
     def on_stall(self, now_ms: int) -> None:
-        """This process stood still: heartbeats may wait in its sockets, and are read before anybody is fenced."""
+        """This process stood still. Heartbeats may wait in its sockets; they are read before any broker is fenced."""
         self.sessions.hold(now_ms + STALL_GRACE_MS)
 
     def expired_broker(self, now_ms: int) -> NodeId | None:
@@ -163,35 +144,10 @@ class Controller:
         return min(times, default=None)
 
     def _next_expiry(self) -> tuple[int, NodeId] | None:
-        """(when, who) of the unfenced broker whose session ends first."""
-        expiries = ((self.sessions.expiry_ms(broker_id), broker_id) for broker_id in self.unfenced())
+        """(when, which) of the unfenced broker whose session ends first.
+
+        Not one that an operation is about: that one is its fencing, or the broker has spoken.
+        """
+        waiting = (broker_id for broker_id in self.unfenced() if not self.queue.is_busy(broker_lane(broker_id)))
+        expiries = ((self.sessions.expiry_ms(broker_id), broker_id) for broker_id in waiting)
         return min(((at_ms, broker_id) for at_ms, broker_id in expiries if at_ms is not None), default=None)
-
-    def _register(self, request: RegisterBrokerRequest, next_offset: Offset, now_ms: int) -> Outcome:
-        before = self.tip.brokers.get(request.broker_id)
-        outcome = self._perform(
-            lambda draft: register_broker(
-                draft,
-                request,
-                cluster_id=self.cluster_id,
-                sessions=self.sessions,
-                next_offset=next_offset,
-                now_ms=now_ms,
-            ),
-            atomic=False,
-        )
-        if before is not None and before.incarnation_id != request.incarnation_id:
-            self.sessions.forget(request.broker_id)
-        return outcome
-
-    def _perform(self, operation: Callable[[Draft], Any], *, atomic: bool = True) -> Outcome:
-        draft = Draft(self.tip)
-        response = operation(draft)
-        return Outcome(records=tuple(draft.records), response=response, delta=draft.delta, atomic=atomic)
-
-    def _new_uuid(self) -> Uuid:
-        """A topic id: not reserved, and not beginning with "-" as text, which tools would take for an option."""
-        while True:
-            value = self.rng.randbytes(16)
-            if not is_reserved_directory(value) and value[0] >> 2 != 0b111110:
-                return value

@@ -10,9 +10,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from quorum.controller.config import MAX_PARTITIONS_PER_REQUEST
+from quorum.controller.draft import Draft
+from quorum.controller.election import Brokers
 from quorum.controller.new_partition import bad_assignment, check_replicas, partition_record
-from quorum.controller.outcome import Draft
-from quorum.controller.placement import place_replicas
+from quorum.controller.placement import in_order, place_replicas
 from quorum.metadata.image import Image, TopicImage
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
@@ -27,17 +28,17 @@ if TYPE_CHECKING:
     from random import Random
 
 
-def create_partitions(draft: Draft, request: CreatePartitionsRequest, rng: Random) -> CreatePartitionsResponse:
+def create_partitions(draft: Draft, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     """With `validate_only` the answer is that of a change, and nothing is changed. Raises ApiError."""
     _check_size(draft.image, request)
-    target = Draft(draft.image) if request.validate_only else draft
+    target = draft.preview() if request.validate_only else draft
     counts = Counter(topic.name for topic in request.topics)
     results = []
     for topic in request.topics:
         try:
             if counts[topic.name] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"topic {topic.name} is in the request twice")
-            _grow(target, topic, rng)
+            _grow(target, topic)
             results.append(CreatePartitionsResult(name=topic.name))
         except ApiError as error:
             results.append(CreatePartitionsResult(name=topic.name, error_code=error.code, error_message=error.message))
@@ -55,7 +56,7 @@ def _check_size(image: Image, request: CreatePartitionsRequest) -> None:
         )
 
 
-def _grow(draft: Draft, asked: PartitionsOfTopic, rng: Random) -> None:
+def _grow(draft: Draft, asked: PartitionsOfTopic) -> None:
     """Check everything, then write. Raises ApiError."""
     image = draft.image
     topic = image.topic(asked.name)
@@ -66,20 +67,21 @@ def _grow(draft: Draft, asked: PartitionsOfTopic, rng: Random) -> None:
         raise ApiError(
             ErrorCode.INVALID_PARTITIONS, f"topic {topic.name} has {first} partitions; {asked.count} are not more"
         )
-    for index, replicas in enumerate(_placement(image, topic, asked, rng), start=first):
-        draft.add(partition_record(image, topic.id, index, replicas))
+    brokers = draft.brokers
+    for index, replicas in enumerate(_placement(brokers, topic, asked, draft.state.rng), start=first):
+        draft.add(partition_record(brokers, topic.id, index, replicas))
 
 
-def _placement(image: Image, topic: TopicImage, asked: PartitionsOfTopic, rng: Random) -> list[tuple[NodeId, ...]]:
+def _placement(brokers: Brokers, topic: TopicImage, asked: PartitionsOfTopic, rng: Random) -> list[tuple[NodeId, ...]]:
     added = asked.count - len(topic.partitions)
     replication_factor = len(topic.partitions[0].replicas)
     if not asked.assignments:
-        return place_replicas(image.sorted_brokers(), added, replication_factor, rng)
+        return place_replicas(in_order(brokers), added, replication_factor, rng)
     if len(asked.assignments) != added:
         raise bad_assignment(f"{added} partitions are added, {len(asked.assignments)} are assigned")
     placement = [assignment.broker_ids for assignment in asked.assignments]
     for index, replicas in enumerate(placement, start=len(topic.partitions)):
-        check_replicas(image, index, replicas)
+        check_replicas(brokers, index, replicas)
         if len(replicas) != replication_factor:
             raise bad_assignment(
                 f"partition {index} has {len(replicas)} replicas, the topic's have {replication_factor}"

@@ -7,17 +7,18 @@ ISR and leader of a new partition are its replicas that are active, in the order
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from quorum.controller.config import MAX_PARTITIONS_PER_REQUEST, ControllerConfig
+from quorum.controller.draft import Draft
+from quorum.controller.election import Brokers
 from quorum.controller.new_partition import bad_assignment, check_replicas, partition_record
-from quorum.controller.outcome import Draft
-from quorum.controller.placement import place_replicas
+from quorum.controller.placement import in_order, place_replicas
+from quorum.controller.state import ControllerState
 from quorum.metadata.image import TOPIC_RESOURCE, Image
 from quorum.metadata.topic_settings import Layers
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import NodeId, Uuid
+from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import (
     CreatableTopic,
     CreateTopicResult,
@@ -30,26 +31,24 @@ from quorumlog.topic_config import validate_all
 from quorumlog.topic_name import collision_key, validate_topic_name
 
 if TYPE_CHECKING:
-    from random import Random
+    pass
 
 Placement = list[tuple[NodeId, ...]]
 
 _ON_TOPIC, _ON_CLUSTER, _DEFAULT = 1, 3, 5  # where a setting comes from, by Kafka's numbers
 
 
-def create_topics(
-    draft: Draft, request: CreateTopicsRequest, *, config: ControllerConfig, rng: Random, new_uuid: Callable[[], Uuid]
-) -> CreateTopicsResponse:
+def create_topics(draft: Draft, request: CreateTopicsRequest) -> CreateTopicsResponse:
     """With `validate_only` the answer is that of a creation, and nothing is created. Raises ApiError."""
-    _check_size(request, config)
-    target = Draft(draft.image) if request.validate_only else draft
+    _check_size(request, draft.state.config)
+    target = draft.preview() if request.validate_only else draft
     counts = Counter(topic.name for topic in request.topics)
     results = []
     for topic in request.topics:
         try:
             if counts[topic.name] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"topic {topic.name} is in the request twice")
-            results.append(_create(target, topic, config, rng, new_uuid))
+            results.append(_create(target, topic))
         except ApiError as error:
             results.append(CreateTopicResult(name=topic.name, error_code=error.code, error_message=error.message))
     return CreateTopicsResponse(topics=tuple(results))
@@ -69,23 +68,21 @@ def _partition_count(topic: CreatableTopic, config: ControllerConfig) -> int:
     return config.num_partitions if topic.num_partitions == -1 else max(topic.num_partitions, 0)
 
 
-def _create(
-    draft: Draft, topic: CreatableTopic, config: ControllerConfig, rng: Random, new_uuid: Callable[[], Uuid]
-) -> CreateTopicResult:
+def _create(draft: Draft, topic: CreatableTopic) -> CreateTopicResult:
     """Check everything, then write. Raises ApiError."""
-    image = draft.image
-    _check_name(image, topic.name)
+    brokers = draft.brokers
+    _check_name(draft.image, topic.name)
     settings = _settings(topic)
     if topic.assignments:
-        placement = _placement_by_hand(image, topic)
+        placement = _assigned_placement(brokers, topic)
     else:
-        placement = _placement_by_us(image, topic, config, rng)
-    topic_id = new_uuid()
+        placement = _chosen_placement(brokers, topic, draft.state)
+    topic_id = draft.state.new_topic_id()
     draft.add(TopicRecord(name=topic.name, topic_id=topic_id))
     for name in sorted(settings):
         draft.add(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=settings[name]))
     for index, replicas in enumerate(placement):
-        draft.add(partition_record(image, topic_id, index, replicas))
+        draft.add(partition_record(brokers, topic_id, index, replicas))
     return CreateTopicResult(
         name=topic.name,
         topic_id=topic_id,
@@ -118,7 +115,8 @@ def _settings(topic: CreatableTopic) -> dict[str, str]:
     return settings
 
 
-def _placement_by_us(image: Image, topic: CreatableTopic, config: ControllerConfig, rng: Random) -> Placement:
+def _chosen_placement(brokers: Brokers, topic: CreatableTopic, state: ControllerState) -> Placement:
+    config = state.config
     partitions = config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
     factor = config.default_replication_factor if topic.replication_factor == -1 else topic.replication_factor
     if partitions < 1:
@@ -127,10 +125,10 @@ def _placement_by_us(image: Image, topic: CreatableTopic, config: ControllerConf
         raise ApiError(
             ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {factor}; one or more, or -1 for the default"
         )
-    return place_replicas(image.sorted_brokers(), partitions, factor, rng)
+    return place_replicas(in_order(brokers), partitions, factor, state.rng)
 
 
-def _placement_by_hand(image: Image, topic: CreatableTopic) -> Placement:
+def _assigned_placement(brokers: Brokers, topic: CreatableTopic) -> Placement:
     if topic.num_partitions != -1 or topic.replication_factor != -1:
         raise ApiError(ErrorCode.INVALID_REQUEST, "assignments say how many partitions and replicas there are")
     by_index = {assignment.partition: assignment.broker_ids for assignment in topic.assignments}
@@ -140,7 +138,7 @@ def _placement_by_hand(image: Image, topic: CreatableTopic) -> Placement:
         raise bad_assignment("partitions have different numbers of replicas")
     placement = [by_index[index] for index in range(len(by_index))]
     for index, replicas in enumerate(placement):
-        check_replicas(image, index, replicas)
+        check_replicas(brokers, index, replicas)
     return placement
 
 

@@ -1,8 +1,8 @@
-"""DeleteTopics: by name or by id. The record takes the partitions and the settings along; brokers remove the data."""
+"""DeleteTopics: by name or by id. The record removes partitions and settings as well; brokers remove the data."""
 
 from __future__ import annotations
 
-from quorum.controller.outcome import Draft
+from quorum.controller.draft import Draft
 from quorum.metadata.image import Image, TopicImage
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import show_uuid

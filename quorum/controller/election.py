@@ -2,15 +2,16 @@
 
 Every change of a partition goes through `partition_change`, whatever its cause, so that the rules are written once:
 
-1. Who is fenced, shutting down or has its directory offline leaves the ISR.
-2. Who leaves an ISR that is now below min.insync.replicas becomes eligible (ELR), because the high watermark cannot
+1. A replica leaves the ISR when its broker is fenced or shutting down, or when its directory is offline.
+2. A replica that leaves an ISR which is now below min.insync.replicas becomes eligible (ELR): the high watermark cannot
    move past what it holds (KIP-966). An ISR that is large enough needs no ELR.
-3. The leader stays if it is valid; else the first valid replica in the order of `replicas`; else the last known leader;
-   else, only where the topic allows it, any replica that is alive. Valid: alive, and in the ISR, or, where the ISR is
-   empty, in the ELR.
+3. The leader stays if it is valid. Otherwise the first valid replica leads, in the order of `replicas`; otherwise the
+   last known leader; otherwise, only where the topic allows it, any replica that is alive. A replica is valid if it is
+   alive and in the ISR, or, where the ISR is empty, in the ELR.
 4. A new leader means a new leader epoch. A smaller ISR alone does not (KAFKA-15021).
 
-Source: KRAFT 2.6, 2.8; KIP-966. A `RECOVERING` leader was elected uncleanly: by the last two clauses of rule 3.
+Source: KRAFT 2.6, 2.8; KIP-966. A `RECOVERING` leader was elected uncleanly, by one of the last
+two clauses of rule 3.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from quorum.metadata.check import effective_min_isr
-from quorum.metadata.image import Image
 from quorum.metadata.registration import RECOVERING, BrokerRegistration, PartitionRegistration
 from quorumlog.ids import NO_NODE, NodeId, Uuid
 from quorumlog.messages.metadata_records import DirectoryList, NodeList, PartitionChangeRecord
@@ -37,8 +37,9 @@ class TopicRules:
     synced: bool  # an acknowledged record is on disk (durability=synced)
 
 
-def topic_rules(image: Image, name: str) -> TopicRules:
-    config = TopicConfig.from_map(image.topic_config(name))
+def topic_rules(settings: Mapping[str, str]) -> TopicRules:
+    """settings: of the topic, over the cluster-wide ones."""
+    config = TopicConfig.from_map(settings)
     return TopicRules(
         min_insync_replicas=config.min_insync_replicas,
         unclean=config.unclean_leader_election_enable,
@@ -48,7 +49,7 @@ def topic_rules(image: Image, name: str) -> TopicRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What is asked for beside the rules. None: as it is.
+    """What an operation asks for, beside the rules. None: no change.
 
     not_eligible: replicas that may lack committed records; they leave the ELR.
     emptied: replicas that certainly lost their data; they are not even a last known leader.
@@ -63,7 +64,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Choice:
-    """The answer to "who leads, and with whom"."""
+    """The result of an election: the leader, and its ISR and ELR."""
 
     leader: NodeId
     isr: tuple[NodeId, ...]
@@ -84,7 +85,7 @@ def partition_change(
 ) -> PartitionChangeRecord | None:
     """The record that brings `partition` in line with `brokers` and `wish`; None: nothing changes.
 
-    brokers: as they will be once the operation's records are replayed.
+    brokers: as they will be once the operation and all others under way have ended (`Draft.brokers`).
     """
     directories = partition.directories if wish.directories is None else wish.directories
     alive = _alive(partition.replicas, directories, brokers)

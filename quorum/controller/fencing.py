@@ -2,57 +2,53 @@
 
 Kafka's invariant (KIP-841): a broker that is fenced or shutting down is in no ISR and leads nothing. So a broker's
 partitions are changed *before* its registration when it leaves, and *after* it when it comes: each prefix of the
-records is a sound state. (Kafka announces a controlled shutdown first; then a controller that dies half-way leaves a
-broker behind whose remaining partitions nobody moves.)
+records is a sound state. (Kafka announces a controlled shutdown first. If the controller dies half-way, no other
+one moves the rest of the broker's partitions.)
+
+While a broker's partitions are being changed its new registration is pending (pending.py): no operation in between
+gives it a partition again. So one pass over the partitions that it held at the start is enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from quorum.controller.election import NOTHING, Brokers, TopicRules, Wish, partition_change, topic_rules
-from quorum.controller.outcome import Draft
-from quorum.metadata.image import Image, TopicImage
+from quorum.controller.draft import Draft, Slices
+from quorum.controller.election import NOTHING, TopicRules, Wish
+from quorum.controller.sweep import WishFor, change_partitions, no_wish
 from quorum.metadata.registration import UNASSIGNED, BrokerRegistration, PartitionRegistration
-from quorumlog.ids import NO_NODE, NodeId, Uuid
-from quorumlog.messages.metadata_records import (
-    BrokerRegistrationChangeRecord,
-    DirectoryList,
-)
+from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Uuid
+from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, DirectoryList
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """One partition, where it is, and the rules of its topic."""
-
-    topic: TopicImage
-    index: int
-    partition: PartitionRegistration
-    rules: TopicRules
-
-
-WishFor = Callable[[Place], Wish]
+def fence_lost_broker(draft: Draft, broker_id: NodeId, broker_epoch: BrokerEpoch) -> Slices[None]:
+    """Its session ended, or its death is proven. Nothing happens if another process is registered by now."""
+    broker = draft.image.brokers.get(broker_id)
+    if broker is None or broker.broker_epoch != broker_epoch:
+        return
+    draft.state.sessions.forget(broker_id)
+    if not broker.fenced:
+        yield from fence(draft, broker_id)
 
 
-def fence(draft: Draft, broker_id: NodeId) -> None:
+def fence(draft: Draft, broker_id: NodeId) -> Slices[None]:
     """Take the broker out of every ISR, then fence it."""
     broker = draft.image.brokers[broker_id]
-    _move_partitions(draft, replace(broker, fenced=True))
+    yield from _leave(draft, replace(broker, fenced=True))
     draft.add(BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=True))
 
 
 def unfence(draft: Draft, broker_id: NodeId) -> None:
-    """Unfence the broker, then elect leaders wherever one is missing and may now be had."""
+    """Unfence the broker. Leaders are elected by an operation of its own, for which the broker does not wait."""
     broker = draft.image.brokers[broker_id]
     draft.add(BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=False))
-    elect_missing_leaders(draft)
+    draft.state.elections_wanted = True
 
 
-def begin_controlled_shutdown(draft: Draft, broker_id: NodeId) -> None:
+def begin_controlled_shutdown(draft: Draft, broker_id: NodeId) -> Slices[None]:
     """Move what the broker leads, shrink it out of every ISR, then mark it. It goes on serving until told to stop."""
     broker = draft.image.brokers[broker_id]
-    _move_partitions(draft, replace(broker, in_controlled_shutdown=True))
+    yield from _leave(draft, replace(broker, in_controlled_shutdown=True))
     draft.add(
         BrokerRegistrationChangeRecord(
             broker_id=broker_id, broker_epoch=broker.broker_epoch, in_controlled_shutdown=True
@@ -60,7 +56,7 @@ def begin_controlled_shutdown(draft: Draft, broker_id: NodeId) -> None:
     )
 
 
-def take_directories_offline(draft: Draft, broker_id: NodeId, offline: tuple[Uuid, ...]) -> None:
+def take_directories_offline(draft: Draft, broker_id: NodeId, offline: tuple[Uuid, ...]) -> Slices[None]:
     """Move the partitions in those directories away, then strike the directories from the registration.
 
     offline: every directory that the broker reports, again each time; only those still registered count.
@@ -70,11 +66,11 @@ def take_directories_offline(draft: Draft, broker_id: NodeId, offline: tuple[Uui
     if remaining == broker.log_directories:
         return
 
-    def wish(place: Place) -> Wish:
-        on_sick_disk = place.partition.directory(broker_id) in offline
-        return Wish(not_eligible=(broker_id,)) if on_sick_disk and not place.rules.synced else NOTHING
+    def wish(partition: PartitionRegistration, rules: TopicRules) -> Wish:
+        on_failed_disk = partition.directory(broker_id) in offline
+        return Wish(not_eligible=(broker_id,)) if on_failed_disk and not rules.synced else NOTHING
 
-    _move_partitions(draft, replace(broker, log_directories=remaining), wish)
+    yield from _leave(draft, replace(broker, log_directories=remaining), wish)
     draft.add(
         BrokerRegistrationChangeRecord(
             broker_id=broker_id,
@@ -84,60 +80,53 @@ def take_directories_offline(draft: Draft, broker_id: NodeId, offline: tuple[Uui
     )
 
 
-def replace_incarnation(draft: Draft, after: BrokerRegistration, clean: bool) -> None:
+def replace_incarnation(
+    draft: Draft, after: BrokerRegistration, directories: tuple[Uuid, ...], clean: bool
+) -> Slices[None]:
     """A new process of a known broker: before it is registered, the old one leaves every ISR.
 
+    directories: what the new process will register.
     clean: the old one stopped in order, so its page cache reached the disk. It stays eligible where it still holds
     what it acknowledged: always with durability=synced, otherwise after a clean stop (DESIGN 6). A replica whose
     recorded directory is not there cannot be elected; whether it is empty shows when it is assigned to another one.
     """
-    before = draft.image.brokers[after.broker_id]
+    broker_id = after.broker_id
+    before = draft.image.brokers[broker_id]
     disks_kept = all(directory in after.log_directories for directory in before.log_directories)
 
-    def wish(place: Place) -> Wish:
-        may_be_empty = place.partition.directory(after.broker_id) == UNASSIGNED and not disks_kept
+    def wish(partition: PartitionRegistration, rules: TopicRules) -> Wish:
+        may_be_empty = partition.directory(broker_id) == UNASSIGNED and not disks_kept
         return Wish(
-            not_eligible=() if clean or place.rules.synced else (after.broker_id,),
-            emptied=(after.broker_id,) if may_be_empty else (),
+            not_eligible=() if clean or rules.synced else (broker_id,),
+            emptied=(broker_id,) if may_be_empty else (),
         )
 
-    _move_partitions(draft, after, wish)
+    yield from _leave(draft, after, wish, directories)
 
 
-def elect_missing_leaders(draft: Draft) -> None:
-    """Try again for every partition that has no leader."""
-    brokers = draft.image.brokers
-    for place in _places(draft.image, lambda partition: partition.leader == NO_NODE):
-        _change(draft, place, brokers, NOTHING)
+def elect_missing_leaders(draft: Draft) -> Slices[None]:
+    """Try again for every partition that has no leader, until nothing more has happened that could give it one."""
+    while draft.state.elections_wanted:
+        draft.state.elections_wanted = False
+        yield from change_partitions(draft, draft.image.index.leaderless, _is_leaderless)
 
 
-def _move_partitions(draft: Draft, after: BrokerRegistration, wish_for: WishFor = lambda place: NOTHING) -> None:
+def _leave(
+    draft: Draft, after: BrokerRegistration, wish_for: WishFor = no_wish, directories: tuple[Uuid, ...] = ()
+) -> Slices[None]:
     """Bring every partition that counts on the broker in line with what the broker will be."""
-    image = draft.image
-    brokers = image.brokers.set(after.broker_id, after)
-    for place in _places(image, lambda partition: _counts_on(partition, after.broker_id)):
-        _change(draft, place, brokers, wish_for(place))
+
+    def counts_on_it(partition: PartitionRegistration) -> bool:
+        return (
+            after.broker_id in partition.isr
+            or after.broker_id in partition.eligible_leader_replicas
+            or after.broker_id in partition.last_known_elr
+        )
+
+    held = draft.image.index.held_by(after.broker_id)
+    with draft.state.pending.registration(after, directories):
+        yield from change_partitions(draft, held, counts_on_it, wish_for)
 
 
-def _counts_on(partition: PartitionRegistration, broker_id: NodeId) -> bool:
-    return (
-        broker_id in partition.isr
-        or broker_id in partition.eligible_leader_replicas
-        or broker_id in partition.last_known_elr
-    )
-
-
-def _places(image: Image, wanted: Callable[[PartitionRegistration], bool]) -> Iterator[Place]:
-    """Partitions by topic name and index. Looks at all of them: this is rare, and an index would be one more state."""
-    for topic in image.sorted_topics():
-        rules: TopicRules | None = None
-        for index, partition in topic.sorted_partitions():
-            if wanted(partition):
-                rules = rules or topic_rules(image, topic.name)
-                yield Place(topic=topic, index=index, partition=partition, rules=rules)
-
-
-def _change(draft: Draft, place: Place, brokers: Brokers, wish: Wish) -> None:
-    record = partition_change(place.topic.id, place.index, place.partition, brokers, place.rules, wish)
-    if record is not None:
-        draft.add(record)
+def _is_leaderless(partition: PartitionRegistration) -> bool:
+    return partition.leader == NO_NODE

@@ -1,10 +1,10 @@
-"""NoOp: a record when nothing else was written, so that followers see the high watermark move and lag has a measure."""
+"""NoOp records: written when nothing else is, so that followers see the high watermark move and lag can be measured."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorum.controller.outcome import Draft
+from quorum.controller.draft import Draft
 from quorumlog.messages.metadata_records import NoOpRecord
 
 

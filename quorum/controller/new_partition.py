@@ -1,22 +1,22 @@
-"""A partition that is being made, by hand or by us: what its replicas must be, and its first record."""
+"""A new partition: what its replicas must be, and its first record."""
 
 from __future__ import annotations
 
-from quorum.metadata.image import Image
+from quorum.controller.election import Brokers
 from quorum.metadata.registration import UNASSIGNED, BrokerRegistration
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.metadata_records import PartitionRecord
 
 
-def check_replicas(image: Image, index: int, replicas: tuple[NodeId, ...]) -> None:
-    """Of an assignment by hand. Raises ApiError(INVALID_REPLICA_ASSIGNMENT)."""
+def check_replicas(brokers: Brokers, index: int, replicas: tuple[NodeId, ...]) -> None:
+    """For an assignment that the request gives. Raises ApiError(INVALID_REPLICA_ASSIGNMENT)."""
     if not replicas or len(set(replicas)) < len(replicas):
         raise bad_assignment(f"partition {index} needs one or more different brokers, has {list(replicas)}")
     for broker_id in replicas:
-        if broker_id not in image.brokers:
+        if broker_id not in brokers:
             raise bad_assignment(f"partition {index}: broker {broker_id} is not registered")
-    if not any(image.brokers[broker_id].takes_replicas for broker_id in replicas):
+    if not any(brokers[broker_id].takes_replicas for broker_id in replicas):
         raise bad_assignment(f"partition {index}: all of {list(replicas)} are fenced or shutting down")
 
 
@@ -24,16 +24,16 @@ def bad_assignment(reason: str) -> ApiError:
     return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
 
 
-def partition_record(image: Image, topic_id: Uuid, index: int, replicas: tuple[NodeId, ...]) -> PartitionRecord:
-    """ISR and leader are those of the replicas that are active, at least one, in their order."""
-    isr = tuple(broker_id for broker_id in replicas if image.brokers[broker_id].takes_replicas)
+def partition_record(brokers: Brokers, topic_id: Uuid, index: int, replicas: tuple[NodeId, ...]) -> PartitionRecord:
+    """The ISR is the replicas that are active, in their order; the first of them leads. At least one must be active."""
+    isr = tuple(broker_id for broker_id in replicas if brokers[broker_id].takes_replicas)
     return PartitionRecord(
         partition=index,
         topic_id=topic_id,
         replicas=replicas,
         isr=isr,
         leader=isr[0],
-        directories=tuple(default_directory(image.brokers[broker_id]) for broker_id in replicas),
+        directories=tuple(default_directory(brokers[broker_id]) for broker_id in replicas),
     )
 
 

@@ -1,4 +1,4 @@
-"""On which brokers the replicas of a new topic go: striped over racks and brokers.
+"""On which brokers the replicas of a new topic are placed: striped over racks and brokers.
 
 Partition p begins at rack p (modulo racks) and takes one broker of each following rack in turn; inside a rack the ring
 of brokers turns by one for each round over the racks, and is shuffled anew after each full turn. So leaders and
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from quorum.controller.election import Brokers
 from quorum.metadata.registration import BrokerRegistration
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
@@ -39,6 +40,11 @@ class _Rack:
                 if broker_id not in taken:
                     return broker_id
         return None
+
+
+def in_order(brokers: Brokers) -> list[BrokerRegistration]:
+    """By id."""
+    return [brokers[broker_id] for broker_id in sorted(brokers)]
 
 
 def place_replicas(
@@ -73,7 +79,7 @@ def _check(brokers: list[BrokerRegistration], replication_factor: int) -> None:
 
 
 def _racks(brokers: list[BrokerRegistration]) -> list[_Rack]:
-    """In the order of names; brokers without a rack make up one of their own."""
+    """In the order of names. Brokers without a rack form one of their own."""
     by_name: dict[str, _Rack] = {}
     for broker in brokers:
         rack = by_name.setdefault(broker.rack or "", _Rack([], []))
@@ -91,7 +97,7 @@ def _place(racks: list[_Rack], start: int, turn: int, replication_factor: int) -
     """One broker of each rack in turn, round after round; fenced brokers when no active one is left."""
     taken: list[NodeId] = []
     for fenced_too in (False, True):
-        idle = 0  # racks in a row that had nothing to give
+        idle = 0  # racks in a row without a broker to take
         step = len(taken)
         while len(taken) < replication_factor and idle < len(racks):
             broker_id = racks[(start + step) % len(racks)].pick(turn, taken, fenced_too)

@@ -1,13 +1,13 @@
 """AllocateProducerIds: a block of producer ids for one broker (KIP-730).
 
-The record is committed before the answer leaves, so no id is ever given out twice, whoever crashes; what a broker has
-not used of its block when it stops is lost, of 2^63.
+The record is committed before the answer leaves. So no id is ever given out twice, whichever node crashes. Ids that a
+broker has not used when it stops are lost; there are 2^63.
 """
 
 from __future__ import annotations
 
 from quorum.controller.broker_epoch import registered
-from quorum.controller.outcome import Draft
+from quorum.controller.draft import Draft
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from quorumlog.messages.metadata_records import ProducerIdsRecord

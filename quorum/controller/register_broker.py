@@ -1,79 +1,86 @@
-"""RegisterBroker: a process says that it is broker N, and where (KRAFT 2.6, KIP-631, KIP-858).
+"""RegisterBroker: a process registers as broker N, with its addresses, directories and features.
 
-- The same incarnation again keeps its epoch, and its state; a retry changes nothing.
-- Another incarnation is refused while the registered one's session is valid (DUPLICATE_BROKER_REGISTRATION).
-- A new incarnation gets the offset of its record as broker epoch, and starts fenced. Before that, the old one leaves
-  every ISR.
-- previous_broker_epoch equal to the registered epoch is the proof of a clean stop.
+Sources: KRAFT 2.6, KIP-631, KIP-858, KIP-584.
+
+- An incarnation that registers again keeps its epoch and its state. A retry changes nothing.
+- Another incarnation is refused while the session of the registered one is valid (DUPLICATE_BROKER_REGISTRATION).
+- A broker whose feature ranges do not cover every finalized level is refused (UNSUPPORTED_VERSION).
+- A new incarnation gets the offset of its record as broker epoch and starts fenced. Before that, the old incarnation
+  is removed from every ISR.
+- A previous_broker_epoch that equals the registered epoch proves that the broker was stopped cleanly.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from quorum.controller.fencing import elect_missing_leaders, replace_incarnation
-from quorum.controller.outcome import Draft
-from quorum.controller.sessions import Sessions
+from quorum.controller.draft import Draft, Slices
+from quorum.controller.fencing import replace_incarnation
 from quorum.metadata.changes import registered_broker
+from quorum.metadata.features import describe_range, uncovered
+from quorum.metadata.frame import has_field
 from quorum.metadata.image import Image
 from quorum.metadata.registration import BrokerRegistration, is_reserved_directory
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import UUID_BYTES, Offset, format_uuid
+from quorumlog.ids import UUID_BYTES, BrokerEpoch, NodeId, Uuid, format_uuid
 from quorumlog.messages.controller import RegisterBrokerRequest, RegisterBrokerResponse
 from quorumlog.messages.metadata_records import RegisterBrokerRecord
 
 
-def register_broker(
-    draft: Draft,
-    request: RegisterBrokerRequest,
-    *,
-    cluster_id: str,
-    sessions: Sessions,
-    next_offset: Offset,
-    now_ms: int,
-) -> RegisterBrokerResponse:
-    """next_offset: where the operation's first record will be appended. Raises ApiError."""
-    image = draft.image
-    _check_cluster(request, cluster_id)
-    existing = image.brokers.get(request.broker_id)
+def register_broker(draft: Draft, request: RegisterBrokerRequest) -> Slices[RegisterBrokerResponse]:
+    """Raises ApiError."""
+    existing = draft.image.brokers.get(request.broker_id)
+    _check_cluster(request, draft.state.cluster_id)
     same_process = existing is not None and existing.incarnation_id == request.incarnation_id
-    if existing is not None and not same_process and sessions.is_valid(request.broker_id, now_ms):
+    if existing is not None and not same_process and draft.state.sessions.is_valid(request.broker_id, draft.now_ms):
         raise ApiError(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
             f"broker {request.broker_id} is alive as incarnation {format_uuid(existing.incarnation_id)}",
         )
     _check_identity(request)
-    _check_directories(image, request)
+    _check_features(draft.image, request)
+    _check_directories(draft, request)
     if existing is not None and same_process:
-        return _register_again(draft, request, existing)
-    return _register_new(draft, request, existing, next_offset)
+        return (yield from _register_again(draft, request, existing))
+    return (yield from _register_new(draft, request, existing))
 
 
 def _register_again(
     draft: Draft, request: RegisterBrokerRequest, existing: BrokerRegistration
-) -> RegisterBrokerResponse:
-    record = _record(request, existing.broker_epoch, existing.fenced, existing.in_controlled_shutdown)
-    after = registered_broker(record)
+) -> Slices[RegisterBrokerResponse]:
+    def record() -> RegisterBrokerRecord:
+        return _record(draft, request, existing.broker_epoch, existing.fenced, existing.in_controlled_shutdown)
+
+    after = registered_broker(record())
     if after != existing:
         kept = tuple(directory for directory in existing.log_directories if directory in after.log_directories)
-        replace_incarnation(draft, replace(existing, log_directories=kept), clean=True)
-        draft.add(record)
-        elect_missing_leaders(draft)  # a directory may have come back
+        yield from replace_incarnation(
+            draft, replace(existing, log_directories=kept), after.log_directories, clean=True
+        )
+        draft.add(record())
+        draft.state.elections_wanted = True  # a directory may have come back
     return RegisterBrokerResponse(broker_epoch=existing.broker_epoch)
 
 
 def _register_new(
-    draft: Draft, request: RegisterBrokerRequest, existing: BrokerRegistration | None, next_offset: Offset
-) -> RegisterBrokerResponse:
+    draft: Draft, request: RegisterBrokerRequest, existing: BrokerRegistration | None
+) -> Slices[RegisterBrokerResponse]:
     if existing is not None:
         clean = request.previous_broker_epoch == existing.broker_epoch
-        replace_incarnation(draft, registered_broker(_record(request, -1, True, False)), clean)
-    epoch = next_offset + len(draft.records)
-    draft.add(_record(request, epoch, True, False))
+        after = registered_broker(_record(draft, request, existing.broker_epoch, fenced=True, stopping=False))
+        yield from replace_incarnation(draft, after, after.log_directories, clean)
+    epoch = draft.next_offset
+    draft.add(_record(draft, request, epoch, fenced=True, stopping=False))
+    draft.state.sessions.forget(request.broker_id)
     return RegisterBrokerResponse(broker_epoch=epoch)
 
 
-def _record(request: RegisterBrokerRequest, epoch: int, fenced: bool, stopping: bool) -> RegisterBrokerRecord:
+def _record(
+    draft: Draft, request: RegisterBrokerRequest, epoch: BrokerEpoch, fenced: bool, stopping: bool
+) -> RegisterBrokerRecord:
+    """With what the metadata.version in force has room for."""
+    level = draft.image.metadata_version
+    features = sorted(request.features, key=lambda supported: supported.name)
     return RegisterBrokerRecord(
         broker_id=request.broker_id,
         incarnation_id=request.incarnation_id,
@@ -83,6 +90,7 @@ def _record(request: RegisterBrokerRequest, epoch: int, fenced: bool, stopping: 
         fenced=fenced,
         in_controlled_shutdown=stopping,
         log_directories=tuple(sorted(request.log_directories)),
+        features=tuple(features) if has_field(RegisterBrokerRecord, "features", level) else (),
     )
 
 
@@ -104,7 +112,18 @@ def _check_identity(request: RegisterBrokerRequest) -> None:
         raise _invalid(request, "has a listener without a host or a port")
 
 
-def _check_directories(image: Image, request: RegisterBrokerRequest) -> None:
+def _check_features(image: Image, request: RegisterBrokerRequest) -> None:
+    names = [supported.name for supported in request.features]
+    if len(set(names)) < len(names) or any(not 1 <= s.min_level <= s.max_level for s in request.features):
+        raise _invalid(request, f"needs one range of levels from 1 on per feature, has {request.features}")
+    for name, level in uncovered(image.features, request.features):
+        supports = describe_range(name, request.features)
+        text = f"broker {request.broker_id} supports {supports}; the cluster uses level {level}: upgrade the broker"
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, text)
+
+
+def _check_directories(draft: Draft, request: RegisterBrokerRequest) -> None:
+    """No other broker has one of them, or is about to have it."""
     directories = request.log_directories
     if not directories:
         raise _invalid(request, "has no log directory")
@@ -113,9 +132,16 @@ def _check_directories(image: Image, request: RegisterBrokerRequest) -> None:
     for directory in directories:
         if len(directory) != UUID_BYTES or is_reserved_directory(directory):
             raise _invalid(request, f"{directory.hex()} is not usable as a directory id")
-        for other in image.sorted_brokers():
-            if other.broker_id != request.broker_id and directory in other.log_directories:
-                raise _invalid(request, f"directory {format_uuid(directory)} belongs to broker {other.broker_id}")
+        owner = _owner(draft, directory)
+        if owner not in (None, request.broker_id):
+            raise _invalid(request, f"directory {format_uuid(directory)} belongs to broker {owner}")
+
+
+def _owner(draft: Draft, directory: Uuid) -> NodeId | None:
+    for broker in draft.image.sorted_brokers():
+        if directory in broker.log_directories:
+            return broker.broker_id
+    return draft.state.pending.directory_owner(directory)
 
 
 def _invalid(request: RegisterBrokerRequest, reason: str) -> ApiError:

@@ -1,9 +1,9 @@
-"""Who is alive, as far as heartbeats tell: the active controller's memory, in no log.
+"""Which brokers are alive, as far as heartbeats tell. The active controller keeps it in memory only.
 
 A session is valid for `timeout_ms` after the broker's last heartbeat. On activation every unfenced broker begins a full
-one: the new controller has heard of nobody yet, and must not fence for that (ORACLES 3.11). A broker speaks again only
-when it was answered; so while its heartbeat waits here for a commit its session does not end, and counts from the
-answer. Else a disk that hangs for a session would have every broker fenced.
+session: the new controller has heard no broker yet, and must not fence one for that (ORACLES 3.11). A broker sends its
+next heartbeat only after the answer to the last one. So while a heartbeat waits here for a commit, the broker's session
+does not end; it counts from the answer. Otherwise a disk that hangs for a session would fence every broker.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quorumlog.ids import NodeId, Offset
 class Session:
     """metadata_end: exclusive end of the metadata that the broker has applied. shutdown_end: see `Sessions`.
 
-    unanswered: heartbeats that wait here.
+    unanswered: how many of its heartbeats wait here.
     """
 
     contact_ms: int
@@ -27,7 +27,7 @@ class Session:
     unanswered: int = 0
 
     def answered(self, now_ms: int) -> None:
-        """One heartbeat waits no longer, however that went. Harmless when the session was forgotten meanwhile."""
+        """One heartbeat waits no longer: it was answered, or its caller is gone. The session may be gone, too."""
         self.unanswered -= 1
         self.contact_ms = now_ms
 
@@ -36,7 +36,7 @@ class Sessions:
     """Contacts of brokers by id.
 
     shutdown_end: exclusive end of the records that moved the broker's partitions away; set once. The broker may stop
-    when every active broker has applied them, so that nobody looks for a leader that is gone.
+    when every active broker has applied them: then none of them looks for a leader that is gone.
     """
 
     def __init__(self, timeout_ms: int) -> None:
@@ -54,7 +54,7 @@ class Sessions:
         session.metadata_end = metadata_end
 
     def wait(self, broker_id: NodeId) -> Session:
-        """The heartbeat that was heard last waits for its answer: `answered` is to be told when that has gone."""
+        """The newest heartbeat waits for its answer. Call `answered` of the result when it waits no longer."""
         session = self._sessions[broker_id]
         session.unanswered += 1
         return session
@@ -68,7 +68,7 @@ class Sessions:
         return session is not None and (session.unanswered > 0 or now_ms < session.contact_ms + self.timeout_ms)
 
     def expiry_ms(self, broker_id: NodeId) -> int | None:
-        """When the session ends, exclusive; None: not before an answer; without a session: as soon as may be."""
+        """When the session ends, exclusive. None: not before an answer. Without a session: at once, but see `hold`."""
         session = self._sessions.get(broker_id)
         if session is not None and session.unanswered:
             return None

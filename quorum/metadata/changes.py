@@ -1,4 +1,4 @@
-"""What one record makes of one broker or partition: pure functions from the old registration to the new one."""
+"""The effect of one record on one broker or partition: pure functions from the old registration to the new one."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def registered_broker(record: RegisterBrokerRecord) -> BrokerRegistration:
         fenced=record.fenced,
         in_controlled_shutdown=record.in_controlled_shutdown,
         log_directories=record.log_directories,
+        features=record.features,
     )
 
 
@@ -58,7 +59,7 @@ def created_partition(record: PartitionRecord) -> PartitionRegistration:
 
 
 def changed_partition(old: PartitionRegistration, record: PartitionChangeRecord) -> PartitionRegistration:
-    """The one place that moves leader and partition epochs (KRAFT 2.6)."""
+    """The only place that raises leader and partition epochs (KRAFT 2.6)."""
     elected = record.leader is not None
     return PartitionRegistration(
         replicas=_nodes(record.replicas, old.replicas),

@@ -1,7 +1,7 @@
-"""What must hold in every image, whatever happened: a pure function that names what does not (RELIABILITY 3.2).
+"""The invariants of an image: a pure function that names each broken one (RELIABILITY 3.2).
 
-Run after every replayed record in the simulation and after every operation in tests. Beyond Kafka's rules, ours: a
-partition without a leader has an empty ISR, because every member of an ISR may lead.
+It runs after every published image in the simulation and after every record in tests of the controller. One rule is
+stricter than Kafka's: a partition without a leader has an empty ISR, because every member of an ISR may lead.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quorum.metadata.image import TOPIC_RESOURCE, Image, TopicImage, hash_of
+from quorum.metadata.partition_index import index_of
 from quorum.metadata.registration import RECOVERED, RECOVERING, PartitionRegistration, is_reserved_directory
 from quorumlog.errors import ApiError
 from quorumlog.ids import NO_NODE, UUID_BYTES, NodeId, format_uuid
@@ -17,11 +18,11 @@ from quorumlog.topic_config import TopicConfig, validate_all
 
 def violations(image: Image) -> list[str]:
     """One sentence for each broken rule; empty for a sound image."""
-    return [*_brokers(image), *_topics(image), *_configs(image), *_hash(image)]
+    return [*_brokers(image), *_topics(image), *_configs(image), *_hash(image), *_index(image)]
 
 
 def effective_min_isr(min_insync_replicas: int, replicas: tuple[NodeId, ...]) -> int:
-    """A topic with fewer replicas than its min.insync.replicas needs them all, not more (KIP-966)."""
+    """How many in-sync replicas a partition needs: all of its replicas if the setting asks for more (KIP-966)."""
     return min(min_insync_replicas, len(replicas))
 
 
@@ -35,11 +36,14 @@ def _brokers(image: Image) -> Iterator[str]:
             yield f"{name}: incarnation id of {len(broker.incarnation_id)} bytes"
         for directory in broker.log_directories:
             if len(directory) != UUID_BYTES or is_reserved_directory(directory):
-                yield f"{name}: {directory.hex()} is no directory id"
+                yield f"{name}: {directory.hex()} is not a directory id"
             if owners.setdefault(directory, broker.broker_id) != broker.broker_id:
                 yield f"{name}: directory {format_uuid(directory)} is also broker {owners[directory]}'s"
         if len(set(broker.log_directories)) < len(broker.log_directories):
             yield f"{name}: a directory is registered twice"
+        features = [feature.name for feature in broker.features]
+        if features != sorted(set(features)) or any(not 1 <= f.min_level <= f.max_level for f in broker.features):
+            yield f"{name}: the feature ranges {broker.features} are not one range per name, in order"
 
 
 def _topics(image: Image) -> Iterator[str]:
@@ -48,7 +52,7 @@ def _topics(image: Image) -> Iterator[str]:
     for name in sorted(image.topic_ids):
         topic = image.topics.get(image.topic_ids[name])
         if topic is None or topic.name != name:
-            yield f"topic {name}: the name leads nowhere"
+            yield f"topic {name}: the name belongs to no such topic"
             continue
         yield from _topic(image, topic)
 
@@ -61,7 +65,7 @@ def _topic(image: Image, topic: TopicImage) -> Iterator[str]:
     try:
         min_isr = TopicConfig.from_map(image.topic_config(topic.name)).min_insync_replicas
     except ApiError:
-        return  # _configs names it
+        return  # _configs reports it
     for index, partition in topic.sorted_partitions():
         for problem in _partition(image, partition, min_isr):
             yield f"{topic.name}-{index}: {problem}"
@@ -78,7 +82,7 @@ def _partition(image: Image, partition: PartitionRegistration, min_isr: int) -> 
     if not isr | elr <= replicas:
         yield f"ISR {partition.isr} or ELR {partition.eligible_leader_replicas} is not among {partition.replicas}"
     if elr and len(isr) >= effective_min_isr(min_isr, partition.replicas):
-        yield f"ISR {partition.isr} is large enough, and still there is an ELR {partition.eligible_leader_replicas}"
+        yield f"ISR {partition.isr} is large enough, but there is an ELR {partition.eligible_leader_replicas}"
     yield from _leadership(partition)
     yield from _places(image, partition)
     if not set(partition.adding_replicas) | set(partition.removing_replicas) <= replicas:
@@ -114,7 +118,7 @@ def _places(image: Image, partition: PartitionRegistration) -> Iterator[str]:
             yield f"broker {broker_id} is in the ISR, and its directory is offline"
     for directory in partition.directories:
         if len(directory) != UUID_BYTES:
-            yield f"{directory.hex()} is no directory of a replica"
+            yield f"{directory.hex()} is not a directory id"
 
 
 def _configs(image: Image) -> Iterator[str]:
@@ -130,3 +134,8 @@ def _configs(image: Image) -> Iterator[str]:
 def _hash(image: Image) -> Iterator[str]:
     if image.state_hash != hash_of(image):
         yield "the state hash is not that of the image"
+
+
+def _index(image: Image) -> Iterator[str]:
+    if image.index != index_of(image.topics.values()):
+        yield "the index of partitions is not that of the image"

@@ -1,11 +1,11 @@
 """From one image to the next, record by record.
 
     delta = Delta(base)
-    delta.replay(record)                # raises ReplayError; the delta is then of no use
+    delta.replay(record)                # after ReplayError the delta must not be used
     image = delta.apply(end_offset, epoch)
 
-What changed is listed in the order of keys, never in that of records, so that it does not depend on how batches were
-cut. A thing that was changed and taken away again within one delta appears only as deleted, if the base had it at all.
+Changes are listed in the order of keys, not of records, so that the lists do not depend on how batches were cut. An
+entry that was changed and then removed within one delta is listed as deleted, and only if the base had it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from immutables import Map
 
 from quorum.metadata.canonical import MODULUS
 from quorum.metadata.changes import changed_broker, changed_partition, created_partition, registered_broker
+from quorum.metadata.features import metadata_version
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import (
     TOPIC_RESOURCE,
@@ -29,6 +30,7 @@ from quorum.metadata.image import (
     producer_ids_hash,
     topic_hash,
 )
+from quorum.metadata.partition_index import Change, concerns_index
 from quorum.metadata.registration import BrokerRegistration, PartitionRegistration
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid, format_uuid
 from quorumlog.messages.metadata_records import (
@@ -47,7 +49,7 @@ from quorumlog.messages.metadata_records import (
 
 
 class ReplayError(Exception):
-    """A record that does not fit the state it meets: a writer's mistake, or a log that is not ours."""
+    """A record that does not fit the image before it: a mistake of the writer, or a log of another system."""
 
     def __init__(self, record: MetadataRecord, reason: str) -> None:
         super().__init__(f"{reason}: {record}")
@@ -56,7 +58,7 @@ class ReplayError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedPartition:
-    """before: None for a partition that the base did not have."""
+    """before: None for a partition that is new in this delta."""
 
     topic: TopicImage
     index: int
@@ -65,7 +67,7 @@ class ChangedPartition:
 
 
 class Delta:
-    """Changes since `base`. Persistent maps make every step cheap and leave `base` untouched."""
+    """Changes since `base`. The maps are persistent: each step is cheap and leaves `base` untouched."""
 
     def __init__(self, base: Image) -> None:
         self.base = base
@@ -76,10 +78,17 @@ class Delta:
         self._features = base.features
         self._next_producer_id = base.next_producer_id
         self._hash = base.state_hash
+        self._index = base.index
+        self._unindexed: dict[Uuid, list[Change]] = {}  # by topic
         self._touched_brokers: dict[NodeId, None] = {}
         self._touched_topics: dict[Uuid, None] = {}
         self._touched_partitions: dict[tuple[Uuid, int], None] = {}
         self._touched_configs: dict[ConfigResource, None] = {}
+
+    @property
+    def metadata_version(self) -> int:
+        """The level in force after the records replayed so far."""
+        return metadata_version(self._features)
 
     def replay(self, record: MetadataRecord) -> None:
         """Apply one record. Raises ReplayError."""
@@ -110,6 +119,7 @@ class Delta:
     def apply(self, end_offset: Offset, epoch: Epoch) -> Image:
         """The image after the records replayed. end_offset: exclusive. epoch: of the last record."""
         assert end_offset >= self.base.offset, f"{end_offset} < {self.base.offset}"
+        self._bring_index_up_to_date()
         return Image(
             brokers=self._brokers,
             topics=self._topics,
@@ -120,13 +130,14 @@ class Delta:
             offset=end_offset,
             epoch=epoch,
             state_hash=self._hash,
+            index=self._index,
         )
 
     # What changed, in the order of keys.
 
     @property
     def changed_brokers(self) -> list[NodeId]:
-        """Registered, changed or unregistered; by id. Those that the new image lacks are gone."""
+        """Registered, changed or unregistered, by id. An unregistered one is not in the new image."""
         return [
             broker_id
             for broker_id in sorted(self._touched_brokers)
@@ -135,7 +146,7 @@ class Delta:
 
     @property
     def changed_topics(self) -> list[TopicImage]:
-        """New, or with a partition that is new or changed; as they are now; by id."""
+        """Topics that are new or have a new or changed partition, as they are now, by id."""
         return [self._topics[topic_id] for topic_id in sorted(self._touched_topics) if topic_id in self._topics]
 
     @property
@@ -144,13 +155,13 @@ class Delta:
 
     @property
     def deleted_topics(self) -> list[TopicImage]:
-        """As the base had them; by id. Only these may ever be removed from a disk (DESIGN 6)."""
+        """As the base had them, by id. No other topic may ever be removed from a disk (DESIGN 6)."""
         gone = [topic_id for topic_id in sorted(self._touched_topics) if topic_id not in self._topics]
         return [self.base.topics[topic_id] for topic_id in gone if topic_id in self.base.topics]
 
     @property
     def changed_partitions(self) -> list[ChangedPartition]:
-        """New or changed, of topics that still are; by topic id and index."""
+        """New or changed, of topics that still exist, by topic id and index."""
         changes = []
         for topic_id, index in sorted(self._touched_partitions):
             topic = self._topics.get(topic_id)
@@ -162,7 +173,7 @@ class Delta:
 
     @property
     def changed_configs(self) -> list[ConfigResource]:
-        """Resources with a setting that was set or taken back, also those of deleted topics; by type and name."""
+        """Resources with a setting that was set or removed, deleted topics included, by type and name."""
         return sorted(self._touched_configs)
 
     # One record each.
@@ -205,6 +216,8 @@ class Delta:
             self._set_config((TOPIC_RESOURCE, topic.name), name, None)
         gone = topic_hash(topic) + sum(partition_hash(topic.id, *item) for item in topic.partitions.items())
         self._hash = (self._hash - gone) % MODULUS
+        self._bring_index_up_to_date()
+        self._index = self._index.without_topic(topic)
         self._topics = self._topics.delete(topic.id)
         self._topic_ids = self._topic_ids.delete(topic.name)
         self._touched_topics[topic.id] = None
@@ -232,10 +245,17 @@ class Delta:
         self, topic: TopicImage, index: int, old: PartitionRegistration | None, new: PartitionRegistration
     ) -> None:
         self._swap(None if old is None else partition_hash(topic.id, index, old), partition_hash(topic.id, index, new))
+        if concerns_index(old, new):
+            self._unindexed.setdefault(topic.id, []).append((index, old, new))
         partitions = topic.partitions.set(index, new)
         self._topics = self._topics.set(topic.id, TopicImage(topic.name, topic.id, partitions))
         self._touched_topics[topic.id] = None
         self._touched_partitions[topic.id, index] = None
+
+    def _bring_index_up_to_date(self) -> None:
+        for topic_id, changes in self._unindexed.items():
+            self._index = self._index.with_changes(topic_id, changes)
+        self._unindexed.clear()
 
     def _set_config(self, resource: ConfigResource, name: str, value: str | None) -> None:
         values = self._configs.get(resource, Map())
@@ -272,5 +292,5 @@ class Delta:
         self._next_producer_id = record.next_producer_id
 
     def _swap(self, old: int | None, new: int | None) -> None:
-        """Replace an entry's hash in the sum; None: no entry."""
+        """Replace one entry's hash in the sum. None: the entry does not exist."""
         self._hash = (self._hash - (old or 0) + (new or 0)) % MODULUS

@@ -1,6 +1,6 @@
 """Records and images as plain dictionaries, for people and for JSON.
 
-Field names are those of the schema; identifiers print as Kafka prints them; a record begins with its type's name.
+Field names are those of the schema, and identifiers look as in Kafka's tools. A record begins with its type's name.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from quorum.metadata.features import METADATA_VERSION
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import Image, TopicImage
 from quorumlog.ids import UUID_BYTES, format_uuid
@@ -16,7 +17,7 @@ Plain = dict[str, Any]
 
 
 def describe_record(record: MetadataRecord) -> Plain:
-    """{"type": "TopicRecord", "name": ..., ...}; what is absent from the record is absent here."""
+    """{"type": "TopicRecord", "name": ..., ...}; a field that is absent from the record is absent here."""
     return {"type": type(record).__name__, **_fields(record)}
 
 
@@ -32,7 +33,7 @@ def describe_image(image: Image) -> Plain:
             {"resource_type": kind, "resource_name": name, "values": dict(sorted(image.configs[kind, name].items()))}
             for kind, name in sorted(image.configs)
         ],
-        "features": dict(sorted(image.features.items())),
+        "features": {METADATA_VERSION: image.metadata_version, **dict(sorted(image.features.items()))},
         "next_producer_id": image.next_producer_id,
     }
 

@@ -1,17 +1,21 @@
 """The frame around a metadata record's value: which record it is, in which version.
 
-    uvarint frame version (0), uvarint record type, uvarint record version (0), the message
+    uvarint frame version (0), uvarint record type, uvarint record version, the message
 
-Types are Kafka's numbers (KRAFT 2.5), the message is protobuf of our schema (DESIGN 12). Bytes left over would be
-unknown fields of the message: a newer writer's, and refused, because a record that is half understood must not change
-state.
+Types are Kafka's numbers (KRAFT 2.5); the message is protobuf of our schema (DESIGN 12). `_TYPES` says for each type
+which versions this software reads, and which one it writes at each level of metadata.version.
+
+Nothing is read halfway. A type, a version or a field that this software does not know gives UnsupportedMetadata: the
+node stays out until it is upgraded. Bytes that no software wrote give BadRecord.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
+from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.metadata_records import (
@@ -31,7 +35,6 @@ from quorumlog.records.varint import Malformed, read_uvarint, write_uvarint
 from quorumlog.rpc.convert import metadata_records as convert
 
 FRAME_VERSION = 0
-RECORD_VERSION = 0
 
 MetadataRecord = (
     RegisterBrokerRecord
@@ -48,38 +51,72 @@ MetadataRecord = (
 )
 
 
-class _Kind(NamedTuple):
+class _RecordType(NamedTuple):
+    """written_from: for each version, from `lowest` on, the level of metadata.version that first writes it; ascending.
+
+    added_fields: for each version after 0 that brought fields, their names.
+    """
+
     number: int
     record: type
     encode: Callable[[Any], bytes]
     decode: Callable[[Buffer], MetadataRecord]
+    written_from: tuple[int, ...] = (1,)
+    added_fields: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    lowest: int = 0  # the oldest version that this software reads
+
+    @property
+    def highest(self) -> int:
+        """The newest version that this software reads."""
+        return self.lowest + len(self.written_from) - 1
+
+    @property
+    def name(self) -> str:
+        return self.record.__name__
+
+    def version_at(self, level: int) -> int:
+        """The version to write at a level of metadata.version; below `lowest` if the level has no such record."""
+        return self.lowest + sum(since <= level for since in self.written_from) - 1
+
+    def fields_after(self, version: int) -> tuple[str, ...]:
+        """The fields that `version` does not have."""
+        return tuple(name for added, names in self.added_fields if added > version for name in names)
 
 
-_KINDS = (
-    _Kind(0, RegisterBrokerRecord, convert.encode_RegisterBrokerRecord, convert.decode_RegisterBrokerRecord),
-    _Kind(1, UnregisterBrokerRecord, convert.encode_UnregisterBrokerRecord, convert.decode_UnregisterBrokerRecord),
-    _Kind(2, TopicRecord, convert.encode_TopicRecord, convert.decode_TopicRecord),
-    _Kind(3, PartitionRecord, convert.encode_PartitionRecord, convert.decode_PartitionRecord),
-    _Kind(4, ConfigRecord, convert.encode_ConfigRecord, convert.decode_ConfigRecord),
-    _Kind(5, PartitionChangeRecord, convert.encode_PartitionChangeRecord, convert.decode_PartitionChangeRecord),
-    _Kind(9, RemoveTopicRecord, convert.encode_RemoveTopicRecord, convert.decode_RemoveTopicRecord),
-    _Kind(12, FeatureLevelRecord, convert.encode_FeatureLevelRecord, convert.decode_FeatureLevelRecord),
-    _Kind(15, ProducerIdsRecord, convert.encode_ProducerIdsRecord, convert.decode_ProducerIdsRecord),
-    _Kind(
+_TYPES = (
+    _RecordType(
+        0,
+        RegisterBrokerRecord,
+        convert.encode_RegisterBrokerRecord,
+        convert.decode_RegisterBrokerRecord,
+        written_from=(1, 2),
+        added_fields=((1, ("features",)),),
+    ),
+    _RecordType(
+        1, UnregisterBrokerRecord, convert.encode_UnregisterBrokerRecord, convert.decode_UnregisterBrokerRecord
+    ),
+    _RecordType(2, TopicRecord, convert.encode_TopicRecord, convert.decode_TopicRecord),
+    _RecordType(3, PartitionRecord, convert.encode_PartitionRecord, convert.decode_PartitionRecord),
+    _RecordType(4, ConfigRecord, convert.encode_ConfigRecord, convert.decode_ConfigRecord),
+    _RecordType(5, PartitionChangeRecord, convert.encode_PartitionChangeRecord, convert.decode_PartitionChangeRecord),
+    _RecordType(9, RemoveTopicRecord, convert.encode_RemoveTopicRecord, convert.decode_RemoveTopicRecord),
+    _RecordType(12, FeatureLevelRecord, convert.encode_FeatureLevelRecord, convert.decode_FeatureLevelRecord),
+    _RecordType(15, ProducerIdsRecord, convert.encode_ProducerIdsRecord, convert.decode_ProducerIdsRecord),
+    _RecordType(
         17,
         BrokerRegistrationChangeRecord,
         convert.encode_BrokerRegistrationChangeRecord,
         convert.decode_BrokerRegistrationChangeRecord,
     ),
-    _Kind(20, NoOpRecord, convert.encode_NoOpRecord, convert.decode_NoOpRecord),
+    _RecordType(20, NoOpRecord, convert.encode_NoOpRecord, convert.decode_NoOpRecord),
 )
 
-_BY_RECORD: dict[type, _Kind] = {kind.record: kind for kind in _KINDS}
-_BY_NUMBER: dict[int, _Kind] = {kind.number: kind for kind in _KINDS}
+_BY_RECORD: dict[type, _RecordType] = {kind.record: kind for kind in _TYPES}
+_BY_NUMBER: dict[int, _RecordType] = {kind.number: kind for kind in _TYPES}
 
 
 class BadRecord(Exception):
-    """Bytes in the metadata log that are no record of ours: corruption, or a newer version's record."""
+    """Bytes in the metadata log that are no record: corruption, or a writer's mistake."""
 
 
 def record_type(record: MetadataRecord) -> int:
@@ -87,17 +124,25 @@ def record_type(record: MetadataRecord) -> int:
     return _BY_RECORD[type(record)].number
 
 
-def encode_record(record: MetadataRecord) -> bytes:
-    """The value of a log record: frame and message."""
+def has_field(record: type[MetadataRecord], field: str, level: int) -> bool:
+    """Whether this record, as it is written at a level of metadata.version, has this field."""
+    kind = _BY_RECORD[record]
+    return field not in kind.fields_after(kind.version_at(level))
+
+
+def encode_record(record: MetadataRecord, level: int) -> bytes:
+    """The value of a log record: frame and message. level: the metadata.version in force.
+
+    A field that the level's version lacks must hold its default: it would be lost.
+    """
     kind = _BY_RECORD[type(record)]
-    out = bytearray()
-    for number in (FRAME_VERSION, kind.number, RECORD_VERSION):
-        write_uvarint(out, number)
-    return bytes(out) + kind.encode(record)
+    header, lacks = _frame_header(kind.number, level)
+    assert not (lost := _set_fields(record, lacks)), f"{kind.name} at level {level} lacks {lost}"
+    return header + kind.encode(record)
 
 
 def decode_record(data: bytes) -> MetadataRecord:
-    """The inverse of `encode_record`. Raises BadRecord."""
+    """The inverse of `encode_record`, at any level. Raises BadRecord, UnsupportedMetadata."""
     try:
         frame, position = read_uvarint(data, 0, len(data))
         number, position = read_uvarint(data, position, len(data))
@@ -105,20 +150,42 @@ def decode_record(data: bytes) -> MetadataRecord:
     except Malformed as error:
         raise BadRecord(f"no frame: {error}") from error
     if frame != FRAME_VERSION:
-        raise BadRecord(f"frame version {frame}, known is {FRAME_VERSION}")
-    if number not in _BY_NUMBER:
-        raise BadRecord(f"unknown record type {number}")
-    if version != RECORD_VERSION:
-        raise BadRecord(f"{_BY_NUMBER[number].record.__name__} version {version}, known is {RECORD_VERSION}")
-    return _decode_message(_BY_NUMBER[number], data[position:])
+        raise UnsupportedMetadata(f"a record in frame version {frame}", f"frame version {FRAME_VERSION}")
+    kind = _BY_NUMBER.get(number)
+    if kind is None:
+        raise UnsupportedMetadata(f"a record of type {number}", f"the types {sorted(_BY_NUMBER)}")
+    if not kind.lowest <= version <= kind.highest:
+        supported = f"its versions {kind.lowest} to {kind.highest}"
+        raise UnsupportedMetadata(f"{kind.name} version {version}", supported)
+    return _decode_message(kind, version, data[position:])
 
 
-def _decode_message(kind: _Kind, message: bytes) -> MetadataRecord:
+@cache
+def _frame_header(number: int, level: int) -> tuple[bytes, tuple[str, ...]]:
+    """For a record type: the frame before the message, and the fields that its version at this level lacks."""
+    kind = _BY_NUMBER[number]
+    version = kind.version_at(level)
+    assert version >= kind.lowest, f"{kind.name} is not written before metadata.version {kind.written_from[0]}"
+    out = bytearray()
+    for part in (FRAME_VERSION, number, version):
+        write_uvarint(out, part)
+    return bytes(out), kind.fields_after(version)
+
+
+def _decode_message(kind: _RecordType, version: int, message: bytes) -> MetadataRecord:
     try:
         record = kind.decode(message)
     except DecodeError as error:
         raise BadRecord(str(error)) from error
-    known = len(kind.encode(record))  # protobuf passes over unknown fields in silence; the length shows them
+    known = len(kind.encode(record))  # protobuf skips unknown fields in silence; the length shows them
     if known != len(message):
-        raise BadRecord(f"{kind.record.__name__}: {len(message)} bytes, of which {known} are understood")
+        found = f"{kind.name} version {version} with unknown fields ({len(message) - known} of {len(message)} bytes)"
+        raise UnsupportedMetadata(found, "the fields of its schema alone")
+    if version < kind.highest and (early := _set_fields(record, kind.fields_after(version))):
+        raise BadRecord(f"{kind.name} version {version} with fields of a later version: {early}")
     return record
+
+
+def _set_fields(record: MetadataRecord, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the named fields that are present. An added field is optional or repeated: empty means absent."""
+    return tuple(name for name in names if getattr(record, name) not in (None, ()))

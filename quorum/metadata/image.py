@@ -1,7 +1,7 @@
-"""The cluster's metadata at one offset of its log: immutable, and sharing structure with its neighbours.
+"""The cluster's metadata at one offset of its log. Immutable; images of neighbouring offsets share structure.
 
-Holding many images is cheap, and readers need no lock. `immutables.Map` iterates in the order of hashes: where order
-matters, sort by key (`sorted_brokers`, `sorted_topics`, `TopicImage.sorted_partitions`).
+Many images can be held at little cost, and readers need no lock. `immutables.Map` iterates in the order of hashes:
+where order matters, sort by key (`sorted_brokers`, `sorted_topics`, `TopicImage.sorted_partitions`).
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 
 from immutables import Map
 
-from quorum.metadata.canonical import MODULUS, entry_hash
+from quorum.metadata.canonical import MODULUS, entry_hash, packed_hash
+from quorum.metadata.features import metadata_version
+from quorum.metadata.partition_index import PartitionIndex
 from quorum.metadata.registration import BrokerRegistration, PartitionRegistration
 from quorumlog.ids import NO_EPOCH, Epoch, NodeId, Offset, Uuid
 
 TOPIC_RESOURCE = 2  # Kafka's numbers of config resources
 BROKER_RESOURCE = 4
-CLUSTER_DEFAULT = ""  # a broker resource with an empty name: what every broker and topic starts from
+CLUSTER_DEFAULT = ""  # the name of the broker resource that holds the settings of all brokers
 
 ConfigResource = tuple[int, str]  # (type, name)
 
@@ -33,9 +35,10 @@ class TopicImage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """offset: end of the records that it holds, exclusive. epoch: of the last of them; -1: none.
+    """offset: exclusive end of the records that made the image. epoch: of the last of them; -1: there is none.
 
-    topic_ids holds exactly the names of `topics`. state_hash: `hash_of` of this image, kept up by Delta.
+    topic_ids: the id of each topic in `topics`, by name. features: the finalized levels, by name.
+    Delta keeps up to date: state_hash, the `hash_of` this image, and index, the `index_of` its topics.
     """
 
     brokers: Map[NodeId, BrokerRegistration] = field(default_factory=Map)
@@ -47,10 +50,16 @@ class Image:
     offset: Offset = 0
     epoch: Epoch = NO_EPOCH
     state_hash: int = 0
+    index: PartitionIndex = field(default_factory=PartitionIndex)
 
     @property
     def state_hash_bytes(self) -> bytes:
         return self.state_hash.to_bytes(16, "big")
+
+    @property
+    def metadata_version(self) -> int:
+        """The level in force; it decides in which version records are written."""
+        return metadata_version(self.features)
 
     def topic(self, name: str) -> TopicImage | None:
         topic_id = self.topic_ids.get(name)
@@ -61,7 +70,7 @@ class Image:
         return None if topic is None else topic.partitions.get(index)
 
     def topic_config(self, name: str) -> dict[str, str]:
-        """Settings of a topic, over the cluster-wide ones: what `TopicConfig.from_map` wants."""
+        """A topic's settings over those of all brokers, as `TopicConfig.from_map` takes them."""
         cluster = self.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), Map())
         return {**cluster, **self.configs.get((TOPIC_RESOURCE, name), Map())}
 
@@ -78,7 +87,7 @@ EMPTY = Image()
 
 
 def hash_of(image: Image) -> int:
-    """The state hash, computed from nothing: the sum of the hashes of all entries (DESIGN 12)."""
+    """The state hash, computed from scratch: the sum of the hashes of all entries (DESIGN 12)."""
     total = sum(broker_hash(broker) for broker in image.brokers.values())
     for topic in image.topics.values():
         total += topic_hash(topic)
@@ -94,12 +103,12 @@ def broker_hash(broker: BrokerRegistration) -> int:
 
 
 def topic_hash(topic: TopicImage) -> int:
-    """Of the name and id alone."""
+    """Of the topic's name and id alone; its partitions are entries of their own."""
     return entry_hash(("topic", topic.id), topic.name)
 
 
 def partition_hash(topic_id: Uuid, index: int, partition: PartitionRegistration) -> int:
-    return entry_hash(("partition", topic_id, index), partition.value())
+    return packed_hash(b"partition", (index, *partition.numbers()), (topic_id, *partition.directories))
 
 
 def config_hash(resource: ConfigResource, name: str, value: str) -> int:
@@ -111,5 +120,5 @@ def feature_hash(name: str, level: int) -> int:
 
 
 def producer_ids_hash(next_producer_id: int) -> int:
-    """Nothing while no id has been given out, so that the empty image's hash is 0."""
+    """0 while no id has been given out, so that the hash of the empty image is 0."""
     return entry_hash(("producer ids",), next_producer_id) if next_producer_id else 0

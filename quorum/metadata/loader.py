@@ -1,9 +1,13 @@
 """From committed batches to published images (KRAFT 2.9).
 
-The loader lives on the quorum's log (RaftListener) and is what everybody else subscribes to (MetadataSubscription). It
-publishes in order, after each piece of committed log that the driver delivers, for the first time only when the local
-log has caught up with the high watermark that was the first to be known: a broker must not act on an image of last
-week. A record that cannot be replayed is raised to the driver, which stops the node: half an image is none.
+The loader is a listener of the quorum's log (RaftListener), and all others subscribe to it (MetadataSubscription). It
+publishes in order, and for the first time only when the local log has caught up with the high watermark that was the
+first to be known: a broker must not act on an image of last week. A record that cannot be replayed is raised to the
+driver, which stops the node: half an image is none.
+
+Replay and publication are bounded by work. A step replays some hundred records; after some hundred the image is
+published at the next end of a batch, in a step of its own. So a delta is as large as that, or as one batch. Only the
+first publication, and that of a late subscriber, are the whole image.
 """
 
 from __future__ import annotations
@@ -11,15 +15,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from quorum.metadata.batches import ReplayedTo, replay_batches
+from quorum.listener import Steps
+from quorum.metadata.batches import ReplayedTo, metadata_records
 from quorum.metadata.delta import Delta
+from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.records_of import delta_from_empty
 from quorum.subscription import ActiveController, MetadataListener
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
+from quorumlog.messages.metadata_records import RemoveTopicRecord
+from quorumlog.records import headers
 
-UNKNOWN = -1  # a high watermark that nobody has told
+UNKNOWN = -1  # the high watermark, before the first one is told
+MAX_WORK_PER_STEP = 200  # records replayed, some 25 us each
+MAX_RECORDS_PER_DELTA = 200
+PARTITIONS_GONE_PER_RECORD = 8  # taking so many from the image costs as much as a record
 
 
 class MetadataLoader:
@@ -28,7 +39,9 @@ class MetadataLoader:
     def __init__(self) -> None:
         self._image = EMPTY  # the newest published
         self._pending = Delta(EMPTY)  # replayed since then
-        self._at = ReplayedTo(EMPTY.offset, EMPTY.epoch)
+        self._unpublished = 0  # records replayed into it
+        self._replaying = False  # inside the steps of `on_committed`
+        self._at = ReplayedTo(EMPTY.offset, EMPTY.epoch)  # the last whole batch
         self._high_watermark: Offset = UNKNOWN
         self._publish_from: Offset | None = None  # the high watermark that was known first
         self._active_controller: ActiveController | None = None
@@ -46,6 +59,7 @@ class MetadataLoader:
     @property
     def committed_image(self) -> Image:
         """All that was delivered, published or not: what a new active controller starts from."""
+        assert not self._replaying, "an image in the middle of a batch"
         return self._pending.apply(self._at.end_offset, self._at.epoch)
 
     @property
@@ -57,7 +71,7 @@ class MetadataLoader:
         return self._active_controller
 
     def subscribe(self, listener: MetadataListener) -> None:
-        """Call `listener` after each step; at once with the whole image if there is one."""
+        """Call `listener` with each new image; at once with the whole image if there is one."""
         self._listeners.append(listener)
         if self._image is not EMPTY:
             listener(delta_from_empty(self._image), self._image)
@@ -81,9 +95,27 @@ class MetadataLoader:
 
     # What the quorum tells (RaftListener).
 
-    def on_committed(self, batches: bytes, end_offset: Offset) -> None:
-        self._at = replay_batches(self._pending, batches, self._at)
+    def on_committed(self, batches: bytes, end_offset: Offset) -> Steps:
+        """Raises CorruptRecords, BadRecord, ReplayError and UnsupportedMetadata: this node must not go on."""
+        assert not self._replaying, "the steps of the last call are not all done"
+        self._replaying = True
+        work = 0
+        for header in headers(batches):
+            for record in metadata_records(batches, header, self._at.end_offset, self._pending):
+                if work >= MAX_WORK_PER_STEP:
+                    yield
+                    work = 0
+                work += self._work_of(record)
+                self._pending.replay(record)
+            self._at = ReplayedTo(header.next_offset, header.leader_epoch)
+            self._unpublished += header.count
+            if self._unpublished >= MAX_RECORDS_PER_DELTA and self._caught_up:
+                yield
+                self._publish()
+                yield
+                work = 0
         assert self._at.end_offset == end_offset, f"{self._at.end_offset} != {end_offset}"
+        self._replaying = False
         self._publish_if_caught_up()
 
     def on_high_watermark(self, high_watermark: Offset) -> None:
@@ -107,13 +139,27 @@ class MetadataLoader:
     def on_resign(self, epoch: Epoch) -> None:
         """Of no interest here: what was committed stays committed."""
 
+    def _work_of(self, record: MetadataRecord) -> int:
+        """In records: a topic goes with all its partitions."""
+        if isinstance(record, RemoveTopicRecord):
+            topic = self._image.topics.get(record.topic_id)
+            return 1 if topic is None else 1 + len(topic.partitions) // PARTITIONS_GONE_PER_RECORD
+        return 1
+
+    @property
+    def _caught_up(self) -> bool:
+        return self._publish_from is not None and self._at.end_offset >= self._publish_from
+
     def _publish_if_caught_up(self) -> None:
-        caught_up = self._publish_from is not None and self._at.end_offset >= self._publish_from
-        if not caught_up or self._at.end_offset == self._image.offset:
-            return
+        """Never inside a batch: readers of images see the whole of a batch or nothing."""
+        if not self._replaying and self._caught_up and self._at.end_offset != self._image.offset:
+            self._publish()
+
+    def _publish(self) -> None:
         delta = self._pending
         self._image = delta.apply(self._at.end_offset, self._at.epoch)
         self._pending = Delta(self._image)
+        self._unpublished = 0
         for listener in tuple(self._listeners):
             listener(delta, self._image)
         for future, offset in self._waiting.items():

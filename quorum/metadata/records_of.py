@@ -1,6 +1,6 @@
-"""An image as the records that make it: what a snapshot holds, and what a late subscriber is given.
+"""An image as the records that make it: the content of a snapshot, and what a late subscriber is given.
 
-Kafka's order (KRAFT 2.3), by key within each kind, so that equal images give equal records.
+The kinds follow each other in Kafka's order (KRAFT 2.3), each sorted by key, so that equal images give equal records.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def records_of(image: Image) -> Iterator[MetadataRecord]:
 
 
 def delta_from_empty(image: Image) -> Delta:
-    """The whole of `image` as a change of the empty one."""
+    """The delta from the empty image to `image`."""
     delta = Delta(EMPTY)
     for record in records_of(image):
         delta.replay(record)
@@ -61,6 +61,7 @@ def _broker_record(broker: BrokerRegistration) -> RegisterBrokerRecord:
         fenced=broker.fenced,
         in_controlled_shutdown=broker.in_controlled_shutdown,
         log_directories=broker.log_directories,
+        features=broker.features,
     )
 
 

@@ -1,4 +1,4 @@
-"""What an image says of one broker and of one partition."""
+"""The entries of an image: one broker's registration, one partition's registration."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from quorum.metadata.canonical import Value
 from quorumlog.ids import NO_NODE, BrokerEpoch, Epoch, NodeId, Uuid
-from quorumlog.messages.common import Endpoint
+from quorumlog.messages.common import Endpoint, FeatureRange
 
-# Reserved directory ids (KRAFT 2.7): the first hundred numbers are nobody's directory.
-UNASSIGNED: Uuid = (1).to_bytes(16, "big")  # the broker has not said yet where it keeps the replica
-LOST: Uuid = (2).to_bytes(16, "big")  # in a directory that is offline, nobody knows which
+# Reserved directory ids (KRAFT 2.7): no directory has one of the first hundred numbers as its id.
+UNASSIGNED: Uuid = (1).to_bytes(16, "big")  # the broker has not yet told in which directory it keeps the replica
+LOST: Uuid = (2).to_bytes(16, "big")  # in a directory that is offline; which one is not known
 RESERVED_DIRECTORIES = 100
 
 RECOVERED = 0  # leader recovery state: the leader was elected from the ISR or ELR
-RECOVERING = 1  # elected uncleanly, and has not yet said that it is done
+RECOVERING = 1  # the leader was elected uncleanly and has not finished its recovery
 
 
 def is_reserved_directory(directory: Uuid) -> bool:
@@ -27,6 +27,8 @@ class BrokerRegistration:
 
     broker_epoch: offset of the record that registered this incarnation.
     log_directories: those that are online.
+    features: the ranges of levels that the broker's software supports, by name; empty for a broker that was registered
+        at metadata.version 1, where the record does not carry them.
     """
 
     broker_id: NodeId
@@ -37,31 +39,33 @@ class BrokerRegistration:
     fenced: bool
     in_controlled_shutdown: bool
     log_directories: tuple[Uuid, ...]
+    features: tuple[FeatureRange, ...] = ()
 
     @property
     def active(self) -> bool:
-        """May lead and be in an ISR."""
+        """Whether the broker may lead partitions and be in an ISR."""
         return not self.fenced and not self.in_controlled_shutdown
 
     @property
     def takes_replicas(self) -> bool:
-        """May lead a new partition: it is active and has a disk left."""
+        """Whether new partitions may be placed on the broker: it is active and has a directory that is online."""
         return self.active and bool(self.log_directories)
 
     def endpoint(self, listener_name: str) -> Endpoint | None:
-        """Where the broker's listener of this name can be reached."""
+        """The address of the broker's listener of this name; None if it has no such listener."""
         return next((endpoint for endpoint in self.endpoints if endpoint.name == listener_name), None)
 
     def is_online(self, directory: Uuid) -> bool:
-        """A replica that is recorded in `directory` can be served (KRAFT 2.7)."""
+        """Whether the broker can serve a replica whose recorded directory is `directory` (KRAFT 2.7)."""
         if directory == UNASSIGNED:
             return bool(self.log_directories)
         return directory in self.log_directories
 
     def value(self) -> Value:
-        """Canonical form, for the state hash."""
+        """Canonical form, for the state hash. Without features it is the form of metadata.version 1."""
         endpoints = tuple((endpoint.name, endpoint.host, endpoint.port) for endpoint in self.endpoints)
-        return (
+        features = tuple((feature.name, feature.min_level, feature.max_level) for feature in self.features)
+        base: tuple[Value, ...] = (
             self.incarnation_id,
             self.broker_epoch,
             endpoints,
@@ -70,16 +74,17 @@ class BrokerRegistration:
             self.in_controlled_shutdown,
             self.log_directories,
         )
+        return (*base, features) if features else base
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRegistration:
-    """A partition as the quorum knows it. Rules: `check.py`.
+    """A partition as the quorum knows it. Invariants: `check.py`.
 
-    replicas: distinct; the first is preferred as leader. directories: parallel to `replicas`.
-    leader: -1 while there is none. leader_epoch: +1 with each election. partition_epoch: +1 with each change.
-    eligible_leader_replicas: not in the ISR, but they hold every committed record (KIP-966).
-    last_known_elr: the last leader, where ISR and perhaps ELR became empty.
+    replicas: distinct; the first is the preferred leader. directories: parallel to `replicas`.
+    leader: -1 while there is none. leader_epoch: grows by 1 with each election, partition_epoch with each change.
+    eligible_leader_replicas: replicas outside the ISR that hold every committed record (KIP-966).
+    last_known_elr: the last leader, if the ISR became empty.
     """
 
     replicas: tuple[NodeId, ...]
@@ -95,21 +100,26 @@ class PartitionRegistration:
     adding_replicas: tuple[NodeId, ...] = ()
 
     def directory(self, broker_id: NodeId) -> Uuid:
-        """Where `broker_id`, which must be a replica, keeps the partition; UNASSIGNED or LOST if not known."""
+        """The directory in which a replica is kept; UNASSIGNED or LOST if it is not known. `broker_id` is a replica."""
         return self.directories[self.replicas.index(broker_id)]
 
-    def value(self) -> Value:
-        """Canonical form, for the state hash."""
+    def numbers(self) -> tuple[int, ...]:
+        """Everything but the directories, for the state hash; each list after its length."""
         return (
-            self.replicas,
-            self.directories,
-            self.isr,
+            len(self.replicas),
+            *self.replicas,
+            len(self.isr),
+            *self.isr,
             self.leader,
             self.leader_recovery_state,
             self.leader_epoch,
             self.partition_epoch,
-            self.eligible_leader_replicas,
-            self.last_known_elr,
-            self.removing_replicas,
-            self.adding_replicas,
+            len(self.eligible_leader_replicas),
+            *self.eligible_leader_replicas,
+            len(self.last_known_elr),
+            *self.last_known_elr,
+            len(self.removing_replicas),
+            *self.removing_replicas,
+            len(self.adding_replicas),
+            *self.adding_replicas,
         )

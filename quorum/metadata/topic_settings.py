@@ -1,7 +1,7 @@
-"""The settings of a topic as people are shown them: each value, where it comes from, and where it could come from.
+"""Settings as DescribeConfigs shows them: each value, its source, and its synonyms in the other layers.
 
-Layers, the first that has a key counts: the topic, this broker, all brokers (both changed while they run), the broker's
-file, the default.
+The first of these layers that has the key decides: the topic, this broker, all brokers (these two can be changed while
+they run), the broker's file, the default.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ BOOLEAN, STRING, INT, LONG, DOUBLE, LIST = 1, 2, 3, 5, 6, 7  # Kafka's numbers o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layers:
-    """Where a broker finds the settings of its topics. file: by the topics' names."""
+    """The layers from which a broker takes settings. file: the broker's file, by the names of topic settings."""
 
     image: Image
-    node_id: NodeId | None = None  # None: of no broker, as a controller sees it
+    node_id: NodeId | None = None  # None: without the layer of one broker, as on a controller
     file: Mapping[str, str]
 
     def of_topic(self, name: str) -> Iterator[DescribedConfig]:
@@ -34,7 +34,7 @@ class Layers:
             yield _described(key, key.name, layers)
 
     def of_broker(self) -> Iterator[DescribedConfig]:
-        """What a broker sets for its topics and takes while it runs, by its own names."""
+        """The settings for topics that a broker can change while it runs, by their names as broker settings."""
         for name in sorted(BROKER_NAMES.values()):
             yield _described(TOPIC_CONFIGS[_TOPIC_NAMES[name]], name, self._below())
 
@@ -51,7 +51,7 @@ class Layers:
 
 
 def of_all_brokers(image: Image) -> Iterator[DescribedConfig]:
-    """What is set for all brokers while they run, and nothing else."""
+    """The settings that were made for all brokers while they run, without defaults."""
     values: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
     for topic_name in sorted(values):
         key = TOPIC_CONFIGS.get(topic_name)
@@ -66,7 +66,7 @@ def _described(key: ConfigKey, name: str, layers: list[tuple[int, Mapping[str, s
     found = [(source, values[key.name]) for source, values in layers if key.name in values]
     synonyms = [*found, (DEFAULT, key.default)]
     source, value = synonyms[0]
-    below = BROKER_NAMES.get(key.name, key.name)  # what brokers call it
+    below = BROKER_NAMES.get(key.name, key.name)  # its name in the broker's layers
     return DescribedConfig(
         name=name,
         value=value,

@@ -1,4 +1,4 @@
-"""Answering DescribeQuorum: who votes, who watches, and how far each of them is. Leader only."""
+"""DescribeQuorum: the voters and observers, and how far each of them is. Only the leader knows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quorumlog.messages.quorum import DescribeQuorumResponse, QuorumNode, Quorum
 
 
 def describe(core: Core, now_ms: int) -> DescribeQuorumResponse:
-    """The cluster id is the driver's to add."""
+    """The driver adds the cluster id."""
     leader = core.role
     if not isinstance(leader, Leader):
         return DescribeQuorumResponse(

@@ -1,8 +1,8 @@
-"""What the core wants done, in the order in which it must happen.
+"""What the core asks its driver to do, in the order in which it must happen.
 
-The driver performs effects strictly one after the other and goes on after PersistQuorumState only when it is durable.
-That order is the protocol: a vote is persisted before its Reply, and no Send of a fetch precedes the sync that it
-acknowledges. Appends and truncations are queued in order; their completion comes back as an event.
+The driver performs effects one after another. After PersistQuorumState it goes on only when the state is durable. This
+order is the protocol: a vote is persisted before its Reply, and no fetch is sent before the sync that it acknowledges.
+Appends and truncations are queued in order; their completion comes back as an event.
 """
 
 from __future__ import annotations
@@ -26,38 +26,40 @@ from quorumlog.messages.quorum import (
     VoteResponse,
 )
 
-Question = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | QuorumFetchRequest
-Answer = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | QuorumFetchResponse | DescribeQuorumResponse
+SentRequest = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | QuorumFetchRequest
+SentResponse = (
+    VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | QuorumFetchResponse | DescribeQuorumResponse
+)
 
 
 @dataclass(frozen=True, slots=True)
 class PersistQuorumState:
-    """Durable before any later effect."""
+    """Make the state durable before any later effect."""
 
     state: QuorumState
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Ask a voter; tell ResponseReceived or RpcFailed with this correlation, exactly once."""
+    """Send a request to a voter. Its end is one ResponseReceived or RequestFailed event with this correlation."""
 
     to: NodeId
-    message: Question
+    message: SentRequest
     correlation: int
     timeout_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Answer the request of this token. Whoever asked may be gone: then nothing happens."""
+    """Answer the request of this token. Nothing happens if its sender is gone."""
 
     token: int
-    message: Answer
+    message: SentResponse
 
 
 @dataclass(frozen=True, slots=True)
 class ReadForFetch:
-    """Read whole batches from offset, below upper_bound (exclusive), at least one; tell RecordsRead."""
+    """Read whole batches from offset up to upper_bound (exclusive), at least one. Ends with a RecordsRead event."""
 
     token: int
     offset: Offset
@@ -67,7 +69,7 @@ class ReadForFetch:
 
 @dataclass(frozen=True, slots=True)
 class AppendLeaderChange:
-    """The control record that opens an epoch, alone in its batch at `offset`."""
+    """Append the control record that opens an epoch, alone in its batch at `offset`."""
 
     offset: Offset
     epoch: Epoch
@@ -75,10 +77,14 @@ class AppendLeaderChange:
     voters: tuple[NodeId, ...]
     granting: tuple[NodeId, ...]
 
+    @property
+    def end_offset(self) -> Offset:
+        return self.offset + 1
+
 
 @dataclass(frozen=True, slots=True)
 class AppendValues:
-    """One batch of these values at `offset`."""
+    """Append one batch of these values at `offset`."""
 
     offset: Offset
     epoch: Epoch
@@ -91,7 +97,7 @@ class AppendValues:
 
 @dataclass(frozen=True, slots=True)
 class AppendFetched:
-    """Batches as the leader sent them."""
+    """Append batches as the leader sent them."""
 
     records: Buffer
     spans: tuple[EpochSpan, ...]
@@ -99,21 +105,21 @@ class AppendFetched:
 
 @dataclass(frozen=True, slots=True)
 class TruncateTo:
-    """Cut the log to end_offset (exclusive); tell LogTruncated."""
+    """Cut the log to end_offset (exclusive). Ends with a LogTruncated event."""
 
     end_offset: Offset
 
 
 @dataclass(frozen=True, slots=True)
 class HighWatermark:
-    """All below is committed. Never falls while the process lives, never past the own written end."""
+    """All records below `offset` are committed. Never falls while the process lives, never passes the written end."""
 
     offset: Offset
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderChanged:
-    """leader_id: None while none is known; the node itself where it leads."""
+    """leader_id: None while none is known; the node itself if it leads."""
 
     leader_id: NodeId | None
     epoch: Epoch
@@ -121,7 +127,7 @@ class LeaderChanged:
 
 @dataclass(frozen=True, slots=True)
 class LeadershipClaimed:
-    """This node leads, and its first record, the last below end_offset, is committed."""
+    """This node leads, and the first record of its epoch, the last one below end_offset, is committed."""
 
     epoch: Epoch
     end_offset: Offset
@@ -129,24 +135,24 @@ class LeadershipClaimed:
 
 @dataclass(frozen=True, slots=True)
 class LeadershipLost:
-    """Follows each time that this node stops to lead, claimed or not."""
+    """This node leads `epoch` no longer, whether it had claimed the leadership or not."""
 
     epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeLeader:
-    """The way to the leader broke: find out whether its process is gone; tell PeerProvenDead, if so."""
+    """A request to the leader failed: find out whether its process is gone. If so, PeerProvenDead follows."""
 
     node_id: NodeId
 
 
 @dataclass(frozen=True, slots=True)
 class ShutdownFinished:
-    """The leadership, if there was one, is handed over as well as could be."""
+    """If this node led, every voter was told, or the time to tell them is over."""
 
 
-Effect = (
+RaftEffect = (
     PersistQuorumState
     | Send
     | Reply

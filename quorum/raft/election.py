@@ -1,12 +1,12 @@
-"""Standing for election: pre-votes first, then the epoch is raised and votes are counted (KIP-996).
+"""Elections: a round of pre-votes, then a larger epoch and a round of votes (KIP-996).
 
-A round that cannot be won any more, because voters refused or could not be asked, is tried again after rand(50..200) ms
-while no leader is known (DESIGN 5): after a proven death the survivors learn of it at slightly different times.
+A round cannot be won when too many voters refused or could not be reached. While no leader is known it is repeated
+after rand(50..200) ms (DESIGN 5): voters learn of a leader's death at slightly different times.
 """
 
 from __future__ import annotations
 
-from quorum.raft.core import Core, Flight
+from quorum.raft.core import Core, InFlightRequest
 from quorum.raft.leading import become_leader
 from quorum.raft.roles import Candidate, Follower, Prospective, Unattached, VoteRound
 from quorumlog.errors import ErrorCode
@@ -14,53 +14,54 @@ from quorumlog.messages.quorum import VoteRequest, VoteResponse
 
 
 def start_election(core: Core, now_ms: int) -> None:
-    """From unattached, a doubting follower, or a round that was lost: ask for pre-votes."""
+    """Ask for pre-votes: from unattached, from a follower whose fetches time out, or after a round that was lost."""
     assert core.is_voter and not core.shutting_down
     role = Prospective(_deadline_ms(core, now_ms), _new_round(core))
     core.become(role, epoch=core.epoch, leader_id=core.leader_id, voted=core.voted)
-    _ask(core, role.votes, pre_vote=True)
+    _send_vote_requests(core, role.votes, pre_vote=True)
     _count(core, now_ms)
 
 
-def await_first_election(core: Core, now_ms: int) -> None:
-    """At start: where no epoch was ever heard of, no leader is waited for (docs/decisions/0007).
+def schedule_first_election(core: Core, now_ms: int) -> None:
+    """At start: a node that has never heard of an epoch does not wait for a leader (docs/decisions/0007).
 
-    Voters that start together take turns by rank, as after a proven death. A voter that starts empty beside a leader
-    does no harm: whoever fetches from that one refuses the pre-vote.
+    Voters that start together take turns by rank, as after a proven death. An empty voter that starts beside a leader
+    does no harm: the followers of that leader refuse its pre-vote.
     """
     role = core.role
     assert isinstance(role, Unattached)
     if role.election_at_ms is not None and core.epoch == 0:
-        role.election_at_ms = now_ms + core.config.draw_rank_delay_ms(core.voters.rank(core.node_id), core.rng)
+        role.elect_at(now_ms + core.config.draw_rank_delay_ms(core.voters.rank(core.node_id), core.rng))
 
 
 def resume_candidacy(core: Core, now_ms: int) -> None:
-    """At start: this node has voted for itself in its epoch, and may have been promised votes already."""
+    """At start: this node has voted for itself in the saved epoch; others may have voted for it already."""
     assert core.voted == core.key
-    core.role = Candidate(_deadline_ms(core, now_ms), _new_round(core))
-    _ask(core, core.role.votes, pre_vote=False)
+    role = Candidate(_deadline_ms(core, now_ms), _new_round(core))
+    core.resume(role)
+    _send_vote_requests(core, role.votes, pre_vote=False)
     _count(core, now_ms)
 
 
-def on_vote_response(core: Core, flight: Flight, response: VoteResponse, now_ms: int) -> None:
-    votes = _open_round(core, flight)
+def on_vote_response(core: Core, request: InFlightRequest, response: VoteResponse, now_ms: int) -> None:
+    votes = _open_round(core, request)
     if votes is None:
         return
-    assert isinstance(flight.message, VoteRequest)
-    if flight.message.pre_vote and response.error_code == ErrorCode.UNSUPPORTED_VERSION:
-        _become_candidate(core, now_ms)  # a voter that knows no pre-vote
+    assert isinstance(request.message, VoteRequest)
+    if request.message.pre_vote and response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+        _become_candidate(core, now_ms)  # this voter does not know pre-votes
         return
     if response.error_code == ErrorCode.NONE and response.vote_granted:
-        votes.granted[flight.to] = None
+        votes.grant(request.to)
     else:
-        votes.refused[flight.to] = None
+        votes.refuse(request.to)
     _count(core, now_ms)
 
 
-def on_vote_failed(core: Core, flight: Flight, now_ms: int) -> None:
-    votes = _open_round(core, flight)
+def on_vote_failed(core: Core, request: InFlightRequest, now_ms: int) -> None:
+    votes = _open_round(core, request)
     if votes is not None:
-        votes.refused[flight.to] = None
+        votes.refuse(request.to)
         _count(core, now_ms)
 
 
@@ -68,20 +69,20 @@ def on_election_timer(core: Core, now_ms: int) -> None:
     role = core.role
     assert isinstance(role, Unattached | Prospective | Candidate)
     if isinstance(role, Prospective) and core.leader_id is not None:
-        core.become_follower(core.epoch, core.leader_id, now_ms)  # nobody else doubts it: believe it once more
+        core.become_follower(core.epoch, core.leader_id, now_ms)  # the other voters still follow it
     else:
         start_election(core, now_ms)
 
 
-def doubt_leader(core: Core, now_ms: int) -> None:
-    """A voter has fetched nothing within the fetch timeout."""
+def on_voter_fetch_timeout(core: Core, now_ms: int) -> None:
+    """A voter has had no good answer from its leader within the fetch timeout."""
     assert isinstance(core.role, Follower)
     start_election(core, now_ms)
 
 
-def _open_round(core: Core, flight: Flight) -> VoteRound | None:
-    """The round that an answer belongs to, unless it is over."""
-    if isinstance(core.role, Prospective | Candidate) and flight.votes is core.role.votes:
+def _open_round(core: Core, request: InFlightRequest) -> VoteRound | None:
+    """The round that an answer belongs to; None if that round is over."""
+    if isinstance(core.role, Prospective | Candidate) and request.votes is core.role.votes:
         return core.role.votes
     return None
 
@@ -99,17 +100,17 @@ def _count(core: Core, now_ms: int) -> None:
         if core.leader_id is not None:
             core.become_follower(core.epoch, core.leader_id, now_ms)
         else:
-            votes.retry_at_ms = now_ms + core.config.draw_rejected_retry_ms(core.rng)
+            votes.retry_at(now_ms + core.config.draw_rejected_retry_ms(core.rng))
 
 
 def _become_candidate(core: Core, now_ms: int) -> None:
     role = Candidate(_deadline_ms(core, now_ms), _new_round(core))
     core.become(role, epoch=core.epoch + 1, voted=core.key)
-    _ask(core, role.votes, pre_vote=False)
+    _send_vote_requests(core, role.votes, pre_vote=False)
     _count(core, now_ms)
 
 
-def _ask(core: Core, votes: VoteRound, *, pre_vote: bool) -> None:
+def _send_vote_requests(core: Core, votes: VoteRound, *, pre_vote: bool) -> None:
     for voter in core.voters.others(core.node_id):
         request = VoteRequest(
             epoch=core.epoch,

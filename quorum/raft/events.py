@@ -1,4 +1,4 @@
-"""What happens to the core: everything it can ever be told."""
+"""The events of the core: its only input."""
 
 from __future__ import annotations
 
@@ -20,38 +20,40 @@ from quorumlog.messages.quorum import (
     VoteResponse,
 )
 
-Request = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | QuorumFetchRequest | DescribeQuorumRequest
-Response = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | QuorumFetchResponse
+ReceivedRequest = (
+    VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | QuorumFetchRequest | DescribeQuorumRequest
+)
+ReceivedResponse = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | QuorumFetchResponse
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The first event, once."""
+    """The first event; it comes once."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestReceived:
-    """A peer asks. token: names the answer in the one Reply that follows, now or later."""
+    """A peer sent a request. One Reply effect with the same token answers it, now or later."""
 
     token: int
-    message: Request
+    message: ReceivedRequest
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseReceived:
-    """A peer answers our Send of this correlation.
+    """A peer answered our Send of this correlation.
 
-    spans: of the records in a fetch response, checked (whole batches, checksums) by the driver; None: they are corrupt.
+    spans: the batches in a fetch response, whose checksums the driver has verified; None: the records are corrupt.
     """
 
     correlation: int
-    message: Response
+    message: ReceivedResponse
     spans: tuple[EpochSpan, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)
-class RpcFailed:
-    """Our Send of this correlation has no answer. delivered: False if the peer has certainly not seen it."""
+class RequestFailed:
+    """Our Send of this correlation gets no answer. delivered: False if the peer has certainly not received it."""
 
     correlation: int
     delivered: bool = True
@@ -59,18 +61,18 @@ class RpcFailed:
 
 @dataclass(frozen=True, slots=True)
 class TimerFired:
-    """The time of `deadline_ms` has come. What was received by then has been told before (RELIABILITY 6.2.20)."""
+    """`deadline_ms` has passed. What was received before it comes first, as events (RELIABILITY 6.2.20)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
-    """The log is written up to end_offset (exclusive); readers may see it."""
+class LogWritten:
+    """The log is written up to end_offset (exclusive) and may be read up to there."""
 
     end_offset: Offset
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
+class LogSynced:
     """The log is durable up to end_offset (exclusive)."""
 
     end_offset: Offset
@@ -78,22 +80,22 @@ class Synced:
 
 @dataclass(frozen=True, slots=True)
 class LogTruncated:
-    """TruncateTo is carried out, and so is every append that was asked for before it."""
+    """TruncateTo is done, and so is every append that was queued before it."""
 
     end_offset: Offset
 
 
 @dataclass(frozen=True, slots=True)
 class RecordsRead:
-    """The answer to ReadForFetch."""
+    """The result of ReadForFetch."""
 
     token: int
     records: Buffer
 
 
 @dataclass(frozen=True, slots=True)
-class AppendAsked:
-    """The owner of the leadership of `epoch` wants these values appended as one batch. Raises NotLeader."""
+class AppendRequested:
+    """Append these values as one batch, as the leader of `epoch`. `step` raises NotLeader if this node is not."""
 
     epoch: Epoch
     values: Sequence[bytes]
@@ -101,34 +103,34 @@ class AppendAsked:
 
 @dataclass(frozen=True, slots=True)
 class PeerProvenDead:
-    """The process that ran this node is certainly gone (DESIGN 5)."""
+    """The process of this node has ended for certain (DESIGN 5)."""
 
     node_id: NodeId
 
 
 @dataclass(frozen=True, slots=True)
-class ShutdownAsked:
-    """Stop taking part; a leader hands over first. Ends with ShutdownFinished."""
+class ShutdownRequested:
+    """Take part no longer; a leader hands over first. Ends with a ShutdownFinished effect."""
 
 
-Event = (
+RaftEvent = (
     Started
     | RequestReceived
     | ResponseReceived
-    | RpcFailed
+    | RequestFailed
     | TimerFired
-    | Appended
-    | Synced
+    | LogWritten
+    | LogSynced
     | LogTruncated
     | RecordsRead
-    | AppendAsked
+    | AppendRequested
     | PeerProvenDead
-    | ShutdownAsked
+    | ShutdownRequested
 )
 
 
 class NotLeader(Exception):
-    """This node does not lead that epoch; nothing was appended."""
+    """This node does not lead the epoch of an append; nothing was appended."""
 
     def __init__(self, epoch: Epoch, leader_id: NodeId | None, current_epoch: Epoch) -> None:
         where = "no leader is known" if leader_id is None else f"node {leader_id} leads"

@@ -1,18 +1,18 @@
-"""Leading an epoch: its first record, the fetches of followers, the high watermark, and giving up when nobody fetches.
+"""Leading an epoch: its first record, appends, the fetches of followers and observers, and the high watermark.
 
-- The high watermark is what a majority has synced (the leader counts its own synced end only), and only once that
-  passes the epoch's first record: nothing of an earlier epoch is committed by counting (Raft 5.4.2, KRAFT 2.2).
+- The high watermark is the end offset that a majority has synced; of its own log the leader counts the synced end. It
+  counts only once it passes the epoch's first record: records of an earlier epoch are not committed by counting
+  replicas (Raft 5.4.2, KRAFT 2.2).
 - A fetch is answered at once with an error, a divergence, records or a higher high watermark; else it is parked.
-- Records are read outside; the answer leaves only if this node still leads when they arrive, since its log only grows
-  while it leads.
+- The driver reads the records. The answer is sent only if this node still leads then: its log can have been truncated
+  otherwise.
 """
 
 from __future__ import annotations
 
 from quorum.raft.core import Core
 from quorum.raft.effects import AppendLeaderChange, AppendValues, LeadershipClaimed, ReadForFetch
-from quorum.raft.events import AppendAsked, NotLeader, RecordsRead
-from quorum.raft.log_state import EpochSpan
+from quorum.raft.events import AppendRequested, NotLeader, RecordsRead
 from quorum.raft.replicas import Replica, Replicas
 from quorum.raft.roles import Leader, ParkedFetch
 from quorum.raft.voters import VoterKey
@@ -28,20 +28,17 @@ def become_leader(core: Core, granting: tuple[NodeId, ...], now_ms: int) -> None
     start = core.log.accepted_end
     role = Leader(start, granting, Replicas(core.voters, core.node_id, now_ms), now_ms + core.config.begin_interval_ms)
     core.become(role, epoch=core.epoch, leader_id=core.node_id, voted=core.voted)
-    core.log.accept(EpochSpan(core.epoch, start, start + 1))
-    core.effects.append(AppendLeaderChange(start, core.epoch, core.node_id, tuple(core.voters), granting))
+    core.append(AppendLeaderChange(start, core.epoch, core.node_id, tuple(core.voters), granting))
     for voter in role.replicas.voters:
         _send_begin(core, voter)
 
 
-def on_append_asked(core: Core, event: AppendAsked) -> None:
-    """Offsets are given here, in the order of asking. Raises NotLeader."""
+def on_append_requested(core: Core, event: AppendRequested) -> None:
+    """Assign offsets, in the order of the requests. Raises NotLeader."""
     if not isinstance(core.role, Leader) or event.epoch != core.epoch:
         raise NotLeader(event.epoch, core.leader_id, core.epoch)
     assert event.values, "an append of nothing"
-    effect = AppendValues(core.log.accepted_end, core.epoch, event.values)
-    core.log.accept(EpochSpan(core.epoch, effect.offset, effect.end_offset))
-    core.effects.append(effect)
+    core.append(AppendValues(core.log.accepted_end, core.epoch, event.values))
 
 
 def on_fetch_request(core: Core, token: int, request: QuorumFetchRequest, now_ms: int) -> None:
@@ -61,24 +58,24 @@ def on_fetch_request(core: Core, token: int, request: QuorumFetchRequest, now_ms
     replica = _replica(core, leader, request, now_ms)
     if not isinstance(answer, Records):
         if replica is not None:
-            replica.fetched_at_ms = now_ms  # it lives, wherever its log is
-        core.reply(token, _elsewhere(core, answer))
+            replica.on_contact(now_ms)
+        core.reply(token, _not_in_log(core, answer))
         return
     if replica is not None:
-        leader.replicas.on_fetch(replica, request.fetch_offset, core.log.written_end, now_ms)
+        replica.on_fetch(request.fetch_offset, core.log.written_end, now_ms)
     _park(core, leader, token, request, now_ms)
     advance(core)
     serve_parked(core, now_ms)
 
 
 def on_records_read(core: Core, event: RecordsRead) -> None:
-    """Who stopped to lead meanwhile has answered already."""
-    if isinstance(core.role, Leader) and core.role.reading.pop(event.token, None) is not None:
+    """A node that stopped leading in the meantime has answered already."""
+    if isinstance(core.role, Leader) and core.role.finish_reading(event.token) is not None:
         core.reply(event.token, _answer(core, event.records))
 
 
 def advance(core: Core) -> None:
-    """After any end moved: raise the high watermark if a majority allows it."""
+    """An end offset changed: raise the high watermark if a majority has synced more."""
     leader = core.role
     assert isinstance(leader, Leader)
     committed = min(leader.replicas.committed(core.log.synced_end), core.log.written_end)
@@ -86,30 +83,29 @@ def advance(core: Core) -> None:
         return
     core.raise_high_watermark(committed)
     if not leader.claimed:
-        leader.claimed = True
-        core.effects.append(LeadershipClaimed(core.epoch, leader.epoch_start_offset + 1))
+        leader.claim()
+        core.add_effect(LeadershipClaimed(core.epoch, leader.epoch_start_offset + 1))
 
 
 def serve_parked(core: Core, now_ms: int) -> None:
-    """Answer every parked fetch for which there is news, or whose time is over, in the order of their arrival."""
+    """Answer each parked fetch that has something to get or whose wait is over, in the order of arrival."""
     leader = core.role
     assert isinstance(leader, Leader)
-    parked, leader.parked = leader.parked, []
-    for fetch in parked:
+    for fetch in leader.take_parked():
         if fetch.offset < core.log.written_end:
-            leader.reading[fetch.token] = fetch
-            core.effects.append(ReadForFetch(fetch.token, fetch.offset, fetch.max_bytes, core.log.written_end))
+            leader.start_reading(fetch)
+            core.add_effect(ReadForFetch(fetch.token, fetch.offset, fetch.max_bytes, core.log.written_end))
         elif core.high_watermark > fetch.high_watermark or fetch.deadline_ms <= now_ms:
             core.reply(fetch.token, _answer(core, b""))
         else:
-            leader.parked.append(fetch)
+            leader.park(fetch)
 
 
 def send_begins(core: Core, now_ms: int) -> None:
-    """Tell the voters that do not fetch who leads."""
+    """Send BeginQuorumEpoch to the voters that do not fetch."""
     leader = core.role
     assert isinstance(leader, Leader)
-    leader.begin_at_ms = now_ms + core.config.begin_interval_ms
+    leader.send_begin_at(now_ms + core.config.begin_interval_ms)
     for voter in leader.replicas.silent(core.config.begin_interval_ms, now_ms):
         _send_begin(core, voter)
 
@@ -143,12 +139,12 @@ def _is_possible(request: QuorumFetchRequest) -> bool:
         return False
     if request.fetch_offset < 0 or request.last_fetched_epoch < NO_EPOCH:
         return False
-    # Without an epoch nothing could be compared: only an empty log has none.
+    # Only an empty log has no last epoch; without one, positions cannot be compared.
     return (request.last_fetched_epoch == NO_EPOCH) == (request.fetch_offset == 0)
 
 
 def _replica(core: Core, leader: Leader, request: QuorumFetchRequest, now_ms: int) -> Replica | None:
-    """Whose progress this is; None of one that is not to be remembered."""
+    """The replica whose progress this fetch tells; None if it is not recorded."""
     if request.replica_id == NO_NODE:
         return None
     key = VoterKey(request.replica_id, request.replica_directory_id or ZERO_UUID)
@@ -159,7 +155,7 @@ def _replica(core: Core, leader: Leader, request: QuorumFetchRequest, now_ms: in
 
 
 def _park(core: Core, leader: Leader, token: int, request: QuorumFetchRequest, now_ms: int) -> None:
-    """Every fetch is parked for a moment; `serve_parked` takes it out at once where there is an answer."""
+    """Park a fetch. `serve_parked`, which follows, answers it at once if there is anything to get."""
     room = len(leader.parked) < core.config.max_parked_fetches
     wait_ms = max(0, min(request.max_wait_ms, core.config.fetch_max_wait_ms)) if room else 0
     fetch = ParkedFetch(
@@ -170,11 +166,11 @@ def _park(core: Core, leader: Leader, token: int, request: QuorumFetchRequest, n
         high_watermark=request.high_watermark,
         deadline_ms=now_ms + wait_ms,
     )
-    leader.parked.append(fetch)
+    leader.park(fetch)
 
 
-def _elsewhere(core: Core, answer: Diverging | TakeSnapshot | OutOfRange) -> QuorumFetchResponse:
-    """The asker's position is not on this log."""
+def _not_in_log(core: Core, answer: Diverging | TakeSnapshot | OutOfRange) -> QuorumFetchResponse:
+    """The answer to a fetch whose position is not in this log."""
     if isinstance(answer, OutOfRange):
         return core.fetch_error(ErrorCode.OFFSET_OUT_OF_RANGE)
     if isinstance(answer, TakeSnapshot):

@@ -1,11 +1,10 @@
-"""What the core knows of its log: ends and epochs, never bytes. Its own copy, moved by events alone.
+"""What the core knows of its log: ends and epochs, never bytes. It is a copy that only events move.
 
-    start <= synced_end <= written_end <= accepted_end      (a log that was just opened: all three ends are equal)
+    start <= synced_end <= written_end <= accepted_end      (in a log that was just opened, all three ends are equal)
 
-- accepted: offsets are given away, the write is queued. Votes and epochs speak of this end, because nothing that is
-  queued can be overtaken.
-- written: may be shown to those who fetch.
-- synced: counts for the high watermark, and is what a voter may claim to hold by fetching after it.
+- accepted: offsets are assigned and the write is queued. Votes compare this end: queued writes are done in order.
+- written: may be sent to followers and observers.
+- synced: counts for the high watermark. A voter that fetches from this offset acknowledges all below it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from storage.epochs import EpochStart, LeaderEpochCache
 
 
 class EpochSpan(NamedTuple):
-    """One batch, or neighbours of one epoch: offsets [first_offset, end_offset)."""
+    """One batch, or adjacent batches of one epoch: offsets [first_offset, end_offset)."""
 
     epoch: Epoch
     first_offset: Offset
@@ -26,7 +25,7 @@ class EpochSpan(NamedTuple):
 
 class LogState:
     def __init__(self, *, start: Offset, end: Offset, epochs: tuple[EpochStart, ...]) -> None:
-        """Of a log as it was opened: recovered, all of it synced."""
+        """The state of a log that was just opened: it is recovered, and all of it is synced."""
         assert 0 <= start <= end, (start, end)
         self.start = start
         self.accepted_end = self.written_end = self.synced_end = end
@@ -40,12 +39,12 @@ class LogState:
 
     @property
     def settled(self) -> bool:
-        """Nothing is on its way to the disk."""
+        """Whether the disk has done all that was asked of it."""
         return self.synced_end == self.accepted_end and not self.truncating
 
     @property
     def position(self) -> tuple[Epoch, Offset]:
-        """What votes compare: the larger one is more up to date."""
+        """What votes compare: the larger position is more up to date."""
         return self.last_epoch, self.accepted_end
 
     def accept(self, span: EpochSpan) -> None:
@@ -57,7 +56,7 @@ class LogState:
 
     def on_written(self, end_offset: Offset) -> None:
         if self.truncating:
-            return  # told late of what is being cut off
+            return  # the report is of records that are being truncated
         assert end_offset <= self.accepted_end, f"{end_offset} was never accepted: {self}"
         self.written_end = max(self.written_end, end_offset)
 

@@ -1,8 +1,8 @@
-"""The one small file that a node's promises rest on: its epoch, its vote, the leader that it knows.
+"""The file `quorum-state`: a node's epoch, its vote, and the leader that it knows.
 
-Format: FORMATS 4.7, `quorum-state` version 1, one line of JSON, with a `crc32c` of ours over the same line without it.
-Version 0 and files without a checksum are read as well, since Kafka writes them. A missing file is a node that has
-promised nothing; one that cannot be read is fatal: a guess could vote twice.
+Format: FORMATS 4.7, version 1, one line of JSON. We add a `crc32c` over the same line without it. Version 0 and files
+without a checksum are read too, because Kafka writes them. A node without the file has promised nothing. A file that
+cannot be read is fatal: a node that guesses its promises could vote twice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _INT32_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumState:
-    """leader_id: None while none is known. voted: whom this node's vote of `epoch` belongs to."""
+    """leader_id: None while none is known. voted: the voter that got this node's vote in `epoch`; None: none did."""
 
     epoch: Epoch = 0
     leader_id: NodeId | None = None
@@ -53,7 +53,7 @@ def read_quorum_state(disk: Disk, path: str) -> QuorumState:
 
 
 def write_quorum_state(disk: Disk, path: str, state: QuorumState) -> None:
-    """Durable when it returns. Raises DiskError."""
+    """The state is durable when this returns. Raises DiskError."""
     write_atomically(disk, path, encode_quorum_state(state))
 
 
@@ -91,7 +91,7 @@ def _parse(path: str, content: bytes) -> dict[str, Any]:
     if len(content) > MAX_FILE_BYTES:
         raise CorruptQuorumState(path, f"{len(content)} bytes, at most {MAX_FILE_BYTES} are expected")
     try:
-        fields = json.loads(content.decode("utf-8"), object_pairs_hook=_without_twins)
+        fields = json.loads(content.decode("utf-8"), object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError) as error:
         raise CorruptQuorumState(path, f"is not one line of JSON ({error})") from error
     if not isinstance(fields, dict):
@@ -102,7 +102,7 @@ def _parse(path: str, content: bytes) -> dict[str, Any]:
     return fields
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise ValueError("a field is there twice")

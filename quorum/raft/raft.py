@@ -1,45 +1,44 @@
-"""One node's decisions in the quorum: an event and the time go in, effects come out in the order they must happen in.
+"""One node's decisions in the quorum. An event and the time go in; effects come out, in the order of execution.
 
     raft = Raft(key=..., voters=..., config=..., rng=..., log=LogState(...), saved=read_quorum_state(...))
     effects = raft.step(Started(), now_ms)
-    ... perform them in order, feed what comes back into step, and call step(TimerFired()) at deadline_ms()
+    ... perform them in order, pass their results to step as events, and call step(TimerFired()) at deadline_ms()
 
-Pure: no I/O, no clock, no randomness but `rng`, no record bytes looked into. Sources: KIP-595, KIP-996, KRAFT.md 2.1
-and 2.2, DESIGN.md 5 and 12. Which file decides what: roles (transition table), core (the one way to change), voting
-(granting), election (standing), leading, following, resigning.
+Pure: no I/O, no clock, no randomness but `rng`; record bytes are passed on and never read. Sources: KIP-595, KIP-996,
+KRAFT.md 2.1 and 2.2, DESIGN.md 5 and 12. This module decides which rule answers an event. The rules are in voting,
+election, leading, following and resigning; they change the state through core, which checks the tables in roles.
 """
 
 from __future__ import annotations
 
 from typing import assert_never
 
-from quorum.raft.chance import Chance
 from quorum.raft.config import RaftConfig
 from quorum.raft.core import Core
 from quorum.raft.describe import describe
-from quorum.raft.effects import Effect
+from quorum.raft.effects import RaftEffect
 from quorum.raft.election import (
-    await_first_election,
-    doubt_leader,
     on_election_timer,
     on_vote_failed,
     on_vote_response,
+    on_voter_fetch_timeout,
     resume_candidacy,
+    schedule_first_election,
     start_election,
 )
 from quorum.raft.events import (
-    AppendAsked,
-    Appended,
-    Event,
+    AppendRequested,
+    LogSynced,
     LogTruncated,
+    LogWritten,
     PeerProvenDead,
+    RaftEvent,
     RecordsRead,
+    RequestFailed,
     RequestReceived,
     ResponseReceived,
-    RpcFailed,
-    ShutdownAsked,
+    ShutdownRequested,
     Started,
-    Synced,
     TimerFired,
 )
 from quorum.raft.following import (
@@ -47,11 +46,11 @@ from quorum.raft.following import (
     learn_high_watermark,
     on_fetch_failed,
     on_fetch_response,
-    on_fetch_timeout,
+    on_observer_fetch_timeout,
 )
 from quorum.raft.leading import (
     advance,
-    on_append_asked,
+    on_append_requested,
     on_fetch_request,
     on_records_read,
     send_begins,
@@ -59,6 +58,7 @@ from quorum.raft.leading import (
 )
 from quorum.raft.log_state import LogState
 from quorum.raft.quorum_state import QuorumState
+from quorum.raft.random_source import RandomSource
 from quorum.raft.resigning import (
     on_begin_request,
     on_end_answered,
@@ -69,7 +69,7 @@ from quorum.raft.resigning import (
     resume_resigned,
     shut_down,
 )
-from quorum.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
+from quorum.raft.roles import Candidate, Follower, Leader, Prospective, RaftRole, Resigned, Unattached
 from quorum.raft.timers import deadline_ms
 from quorum.raft.voters import VoterKey, VoterSet
 from quorum.raft.voting import on_vote_request
@@ -89,42 +89,61 @@ from quorumlog.messages.quorum import (
 
 class Raft:
     def __init__(
-        self, *, key: VoterKey, voters: VoterSet, config: RaftConfig, rng: Chance, log: LogState, saved: QuorumState
+        self,
+        *,
+        key: VoterKey,
+        voters: VoterSet,
+        config: RaftConfig,
+        rng: RandomSource,
+        log: LogState,
+        saved: QuorumState,
     ) -> None:
-        """key: this node and its metadata directory; `voters` decides whether it is a voter or an observer."""
-        self.core = Core(key=key, voters=voters, config=config, rng=rng, log=log, saved=saved)
+        """key: this node and its metadata directory. `voters` decides whether it is a voter or an observer."""
+        self._core = Core(key=key, voters=voters, config=config, rng=rng, log=log, saved=saved)
+
+    # A read-only description, for the driver and for observers such as tests and the simulation.
 
     @property
-    def role(self) -> Role:
-        return self.core.role.role
+    def node_id(self) -> NodeId:
+        return self._core.node_id
+
+    @property
+    def role(self) -> RaftRole:
+        return self._core.role.role
 
     @property
     def epoch(self) -> Epoch:
-        return self.core.epoch
+        return self._core.epoch
 
     @property
     def leader_id(self) -> NodeId | None:
-        return self.core.leader_id
+        return self._core.leader_id
 
     @property
     def high_watermark(self) -> Offset:
         """Exclusive; -1: not known."""
-        return self.core.high_watermark
+        return self._core.high_watermark
 
-    def step(self, event: Event, now_ms: int) -> list[Effect]:
-        """Raises NotLeader for AppendAsked; SplitBrain, TruncationBelowHighWatermark, SnapshotNeeded are fatal."""
-        core = self.core
+    @property
+    def end_offset(self) -> Offset:
+        """Exclusive end of the log, including records whose write is queued."""
+        return self._core.log.accepted_end
+
+    # Events in, effects out.
+
+    def step(self, event: RaftEvent, now_ms: int) -> list[RaftEffect]:
+        """Raises NotLeader for AppendRequested; fatal are SplitBrain, TruncationBelowHighWatermark, SnapshotNeeded."""
+        core = self._core
         self._on(event, now_ms)
         fetch_if_due(core, now_ms)
         core.log.check_invariants()
-        effects, core.effects = core.effects, []
-        return effects
+        return core.take_effects()
 
     def deadline_ms(self) -> int | None:
-        """When TimerFired is due; None while nothing is waited for. Ask again after each step."""
-        return deadline_ms(self.core)
+        """When TimerFired is due; None: no deadline. It may change with each step."""
+        return deadline_ms(self._core)
 
-    def _on(self, event: Event, now_ms: int) -> None:
+    def _on(self, event: RaftEvent, now_ms: int) -> None:
         match event:
             case Started():
                 self._start(now_ms)
@@ -132,33 +151,33 @@ class Raft:
                 self._on_request(event, now_ms)
             case ResponseReceived():
                 self._on_response(event, now_ms)
-            case RpcFailed():
+            case RequestFailed():
                 self._on_failure(event, now_ms)
             case TimerFired():
                 self._on_timer(now_ms)
-            case Appended(end_offset):
-                self.core.log.on_written(end_offset)
-                self._on_log_moved(now_ms)
-            case Synced(end_offset):
-                self.core.log.on_synced(end_offset)
-                self._on_log_moved(now_ms)
+            case LogWritten(end_offset):
+                self._core.on_written(end_offset)
+                self._on_log_end_changed(now_ms)
+            case LogSynced(end_offset):
+                self._core.on_synced(end_offset)
+                self._on_log_end_changed(now_ms)
             case LogTruncated(end_offset):
-                self.core.log.on_truncated(end_offset)
+                self._core.on_truncated(end_offset)
             case RecordsRead():
-                on_records_read(self.core, event)
-            case AppendAsked():
-                on_append_asked(self.core, event)
+                on_records_read(self._core, event)
+            case AppendRequested():
+                on_append_requested(self._core, event)
             case PeerProvenDead(node_id):
                 self._on_proven_dead(node_id, now_ms)
-            case ShutdownAsked():
-                shut_down(self.core, now_ms)
+            case ShutdownRequested():
+                shut_down(self._core, now_ms)
             case _:
                 assert_never(event)
 
     def _start(self, now_ms: int) -> None:
-        """What was promised before decides how to go on (KRAFT 2.1, start-up)."""
-        core = self.core
-        leader_id, core.leader_id = core.leader_id, None
+        """The saved promises decide the first role (KRAFT 2.1, start-up)."""
+        core = self._core
+        leader_id = core.saved.leader_id
         if core.log.last_epoch > core.epoch:
             core.become_unattached(core.log.last_epoch, now_ms)
         elif core.is_voter and leader_id == core.node_id:
@@ -171,13 +190,13 @@ class Raft:
             core.become_follower(core.epoch, leader_id, now_ms)
         else:
             core.become_unattached(core.epoch, now_ms)
-            await_first_election(core, now_ms)
-        core.tell_leader()
+            schedule_first_election(core, now_ms)
+        core.announce_leader()
         if core.is_voter and len(core.voters) == 1 and isinstance(core.role, Unattached):
             start_election(core, now_ms)
 
     def _on_request(self, event: RequestReceived, now_ms: int) -> None:
-        core, token = self.core, event.token
+        core, token = self._core, event.token
         match event.message:
             case VoteRequest() as vote:
                 on_vote_request(core, token, vote, now_ms)
@@ -193,53 +212,53 @@ class Raft:
                 assert_never(event.message)
 
     def _on_response(self, event: ResponseReceived, now_ms: int) -> None:
-        core, response = self.core, event.message
-        flight = core.flights.pop(event.correlation, None)
-        if flight is None:
+        core, response = self._core, event.message
+        request = core.finish(event.correlation)
+        if request is None:
             return
-        if flight.to == response.leader_id:
-            core.forsaken = None  # it speaks for itself
-        core.observe(response.leader_epoch, None if response.leader_id == NO_NODE else response.leader_id, now_ms)
+        if request.to == response.leader_id:
+            core.clear_departed()
+        core.learn(response.leader_epoch, None if response.leader_id == NO_NODE else response.leader_id, now_ms)
         match response:
             case VoteResponse():
-                on_vote_response(core, flight, response, now_ms)
+                on_vote_response(core, request, response, now_ms)
             case QuorumFetchResponse():
-                on_fetch_response(core, event.correlation, flight, response, event.spans, now_ms)
+                on_fetch_response(core, event.correlation, request, response, event.spans, now_ms)
             case EndQuorumEpochResponse():
-                on_end_answered(core, flight, acknowledged=True, now_ms=now_ms)
+                on_end_answered(core, request, acknowledged=True, now_ms=now_ms)
             case BeginQuorumEpochResponse():
-                pass  # its fetches tell
+                pass  # the voter's fetches will show that it follows
             case _:
                 assert_never(response)
 
-    def _on_failure(self, event: RpcFailed, now_ms: int) -> None:
-        flight = self.core.flights.pop(event.correlation, None)
-        if flight is None:
+    def _on_failure(self, event: RequestFailed, now_ms: int) -> None:
+        request = self._core.finish(event.correlation)
+        if request is None:
             return
-        match flight.message:
+        match request.message:
             case VoteRequest():
-                on_vote_failed(self.core, flight, now_ms)
+                on_vote_failed(self._core, request, now_ms)
             case QuorumFetchRequest():
-                on_fetch_failed(self.core, event.correlation, flight, now_ms)
+                on_fetch_failed(self._core, event.correlation, request, now_ms)
             case EndQuorumEpochRequest():
-                on_end_answered(self.core, flight, acknowledged=False, now_ms=now_ms)
+                on_end_answered(self._core, request, acknowledged=False, now_ms=now_ms)
             case BeginQuorumEpochRequest():
-                pass  # sent again to whoever does not fetch
+                pass  # it is sent again to the voters that do not fetch
 
-    def _on_log_moved(self, now_ms: int) -> None:
-        if isinstance(self.core.role, Leader):
-            advance(self.core)
-            serve_parked(self.core, now_ms)
-        elif isinstance(self.core.role, Follower):
-            learn_high_watermark(self.core)
+    def _on_log_end_changed(self, now_ms: int) -> None:
+        if isinstance(self._core.role, Leader):
+            advance(self._core)
+            serve_parked(self._core, now_ms)
+        elif isinstance(self._core.role, Follower):
+            learn_high_watermark(self._core)
 
     def _on_proven_dead(self, node_id: NodeId, now_ms: int) -> None:
-        core = self.core
+        core = self._core
         if node_id == core.leader_id and isinstance(core.role, Follower | Prospective):
             core.forget_leader(now_ms, rank_delay_ms(core, node_id) if core.is_voter else 0)
 
     def _on_timer(self, now_ms: int) -> None:
-        core = self.core
+        core = self._core
         match core.role:
             case Unattached(election_at_ms=due):
                 if due is not None and due <= now_ms:
@@ -249,14 +268,14 @@ class Raft:
                     on_election_timer(core, now_ms)
             case Follower(fetch_by_ms=due):
                 if due <= now_ms and not core.shutting_down:
-                    doubt_leader(core, now_ms) if core.is_voter else on_fetch_timeout(core, now_ms)
+                    on_voter_fetch_timeout(core, now_ms) if core.is_voter else on_observer_fetch_timeout(core, now_ms)
             case Leader() as leader:
                 self._on_leader_timer(leader, now_ms)
             case Resigned():
                 on_resigned_timer(core, now_ms)
 
     def _on_leader_timer(self, leader: Leader, now_ms: int) -> None:
-        core = self.core
+        core = self._core
         lost_at_ms = leader.replicas.quorum_lost_at_ms(core.config.check_quorum_timeout_ms)
         if lost_at_ms is not None and lost_at_ms <= now_ms:
             resign(core, now_ms)

@@ -1,4 +1,4 @@
-"""What a leader knows of those that fetch from it: how far they are, and when they were last heard.
+"""What a leader knows of the nodes that fetch from it: their end offsets, and when they fetched last.
 
 A voter's fetch offset is its acknowledgement: it has synced all below it. Pure arithmetic; no message is sent here.
 """
@@ -16,12 +16,24 @@ from storage.commit_rule import high_watermark
 class Replica:
     end_offset: Offset = -1  # exclusive; -1 until its first valid fetch in this epoch
     fetched_at_ms: int | None = None
-    caught_up_at_ms: int | None = None  # when it last held all that the leader had
+    caught_up_at_ms: int | None = None  # when it last had every record of the leader
     leader_end_at_fetch: Offset = -1
+
+    def on_contact(self, now_ms: int) -> None:
+        """A fetch from a position that is not in the leader's log: the node is alive, its end is not known."""
+        self.fetched_at_ms = now_ms
+
+    def on_fetch(self, offset: Offset, leader_end: Offset, now_ms: int) -> None:
+        """A valid fetch. `offset` may be lower than before: a voter may lose what it never acknowledged."""
+        if offset >= leader_end:
+            self.caught_up_at_ms = now_ms
+        elif self.fetched_at_ms is not None and offset >= self.leader_end_at_fetch:
+            self.caught_up_at_ms = max(self.caught_up_at_ms or 0, self.fetched_at_ms)
+        self.end_offset, self.fetched_at_ms, self.leader_end_at_fetch = offset, now_ms, leader_end
 
 
 class Replicas:
-    """Voters but the leader itself, by node id; observers by node id and directory."""
+    """The voters except the leader itself, by node id; observers by node id and directory."""
 
     def __init__(self, voters: VoterSet, leader: NodeId, now_ms: int) -> None:
         self.elected_at_ms = now_ms
@@ -29,24 +41,16 @@ class Replicas:
         self.voters: dict[NodeId, Replica] = {node_id: Replica() for node_id in voters.others(leader)}
         self.observers: dict[VoterKey, Replica] = {}
 
-    def on_fetch(self, replica: Replica, offset: Offset, leader_end: Offset, now_ms: int) -> None:
-        """A valid fetch at `offset`. It may be lower than before: a voter may have lost what it never acknowledged."""
-        if offset >= leader_end:
-            replica.caught_up_at_ms = now_ms
-        elif replica.fetched_at_ms is not None and offset >= replica.leader_end_at_fetch:
-            replica.caught_up_at_ms = max(replica.caught_up_at_ms or 0, replica.fetched_at_ms)
-        replica.end_offset, replica.fetched_at_ms, replica.leader_end_at_fetch = offset, now_ms, leader_end
-
     def committed(self, own_synced_end: Offset) -> Offset:
-        """End offset that a majority has synced, the leader included; -1 where too few have fetched."""
+        """The end offset that a majority has synced, the leader included; -1 if too few voters have fetched."""
         return high_watermark([own_synced_end, *(voter.end_offset for voter in self.voters.values())], self.majority)
 
     def quorum_lost_at_ms(self, timeout_ms: int) -> int | None:
-        """When a majority, the leader included, will have been silent for timeout_ms; None for a single voter."""
+        """When no majority, the leader included, will have fetched for timeout_ms; None for a single voter."""
         if not self.voters:
             return None
-        heard = sorted((self._heard_at_ms(voter) for voter in self.voters.values()), reverse=True)
-        return heard[self.majority - 2] + timeout_ms  # the leader hears itself
+        contacts = sorted((self._last_contact_ms(voter) for voter in self.voters.values()), reverse=True)
+        return contacts[self.majority - 2] + timeout_ms  # the leader counts as one of the majority
 
     def silent(self, interval_ms: int, now_ms: int) -> list[NodeId]:
         """Voters that have not fetched in this epoch within interval_ms."""
@@ -57,11 +61,11 @@ class Replicas:
         ]
 
     def by_progress(self) -> tuple[NodeId, ...]:
-        """Voters but the leader, the furthest first."""
+        """The voters except the leader, the largest end offset first."""
         return tuple(sorted(self.voters, key=lambda node_id: (-self.voters[node_id].end_offset, node_id)))
 
     def observer(self, key: VoterKey, limit: int, session_ms: int, now_ms: int) -> Replica | None:
-        """The record of an observer, new or known; None where `limit` of them are in view already."""
+        """An observer's replica, new or known; None if `limit` observers are known already."""
         if key not in self.observers:
             self.forget_observers(session_ms, now_ms)
             if len(self.observers) >= limit:
@@ -76,5 +80,5 @@ class Replicas:
             if replica.fetched_at_ms is None or replica.fetched_at_ms + session_ms > now_ms
         }
 
-    def _heard_at_ms(self, voter: Replica) -> int:
+    def _last_contact_ms(self, voter: Replica) -> int:
         return self.elected_at_ms if voter.fetched_at_ms is None else max(voter.fetched_at_ms, self.elected_at_ms)

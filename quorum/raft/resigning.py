@@ -1,12 +1,13 @@
-"""Giving leadership up, and what others make of it (EndQuorumEpoch).
+"""Resigning from leadership, and the requests that announce leaders: EndQuorumEpoch and BeginQuorumEpoch.
 
-A leader resigns when a majority is silent, when it is shut down, and when it restarts: it may not lead the same epoch
-twice, because its tail that was not synced may be gone. The best successor starts its election as soon as it is told.
+A leader resigns when a majority of the voters is silent, when it is shut down, and when it restarts. After a restart it
+must not lead the same epoch again, because records that it had not synced may be lost. The preferred successor starts
+its election as soon as it receives EndQuorumEpoch.
 """
 
 from __future__ import annotations
 
-from quorum.raft.core import Core, Flight
+from quorum.raft.core import Core, InFlightRequest
 from quorum.raft.effects import ShutdownFinished
 from quorum.raft.election import start_election
 from quorum.raft.roles import Follower, Leader, Prospective, Resigned, Unattached
@@ -31,24 +32,23 @@ def resign(core: Core, now_ms: int) -> Resigned:
 
 
 def resume_resigned(core: Core, now_ms: int) -> None:
-    """At start, after having led: the others may still follow this node's former life."""
-    core.role = _resigned(core, (), now_ms)
-    core.leader_id = None
+    """At start: this node led the saved epoch, and the others may still follow it."""
+    core.resume(_resigned(core, (), now_ms))
     send_ends(core, now_ms)
 
 
 def shut_down(core: Core, now_ms: int) -> None:
     if core.shutting_down:
         return
-    core.shutting_down = True
+    core.begin_shutdown()
     if isinstance(core.role, Leader) and len(core.voters) > 1:
-        resign(core, now_ms).shutdown_by_ms = now_ms + core.config.request_timeout_ms
+        resign(core, now_ms).shut_down_by(now_ms + core.config.request_timeout_ms)
         return
-    core.effects.append(ShutdownFinished())
+    core.add_effect(ShutdownFinished())
 
 
 def send_ends(core: Core, now_ms: int) -> None:
-    """To every voter that has not acknowledged and is due."""
+    """Send EndQuorumEpoch to each voter that has not acknowledged it and is due."""
     role = core.role
     assert isinstance(role, Resigned)
     endpoint = core.voters.endpoint_of(core.node_id)
@@ -63,18 +63,18 @@ def send_ends(core: Core, now_ms: int) -> None:
     )
     for voter, due_at_ms in role.unacked.items():
         if due_at_ms is not None and due_at_ms <= now_ms:
-            role.unacked[voter] = None
+            role.on_end_sent(voter)
             core.send(voter, request)
 
 
-def on_end_answered(core: Core, flight: Flight, *, acknowledged: bool, now_ms: int) -> None:
+def on_end_answered(core: Core, request: InFlightRequest, *, acknowledged: bool, now_ms: int) -> None:
     role = core.role
-    if not isinstance(role, Resigned) or flight.to not in role.unacked:
+    if not isinstance(role, Resigned) or request.to not in role.unacked:
         return
-    if acknowledged or core.shutting_down:  # whoever cannot be told finds out by itself
-        del role.unacked[flight.to]
+    if acknowledged or core.shutting_down:  # a voter that cannot be reached will notice by its fetch timeout
+        role.on_end_acknowledged(request.to)
     else:
-        role.unacked[flight.to] = now_ms + core.config.retry_backoff_ms
+        role.retry_end_at(request.to, now_ms + core.config.retry_backoff_ms)
     if core.shutting_down and not role.unacked and role.shutdown_by_ms is not None:
         _finish_shutdown(core, role)
 
@@ -85,7 +85,7 @@ def on_resigned_timer(core: Core, now_ms: int) -> None:
     if role.shutdown_by_ms is not None and role.shutdown_by_ms <= now_ms:
         _finish_shutdown(core, role)
     elif role.election_at_ms is not None and role.election_at_ms <= now_ms:
-        core.become_unattached(core.epoch + 1, now_ms)  # never again in the epoch that it led
+        core.become_unattached(core.epoch + 1, now_ms)  # it must not lead the same epoch again
     else:
         send_ends(core, now_ms)
 
@@ -99,7 +99,7 @@ def on_begin_request(core: Core, token: int, request: BeginQuorumEpochRequest, n
     elif request.leader_epoch < core.epoch:
         code = ErrorCode.FENCED_LEADER_EPOCH
     else:
-        _believe(core, request.leader_id, request.leader_epoch, now_ms)
+        _follow_announced(core, request.leader_id, request.leader_epoch, now_ms)
     answer = BeginQuorumEpochResponse(error_code=code, leader_id=core.leader_hint, leader_epoch=core.epoch)
     core.reply(token, answer)
 
@@ -111,46 +111,45 @@ def on_end_request(core: Core, token: int, request: EndQuorumEpochRequest, now_m
     elif request.leader_epoch < core.epoch:
         code = ErrorCode.FENCED_LEADER_EPOCH
     else:
-        _let_go(core, request, now_ms)
+        _on_resignation(core, request, now_ms)
     core.reply(token, EndQuorumEpochResponse(error_code=code, leader_id=core.leader_hint, leader_epoch=core.epoch))
 
 
-def _believe(core: Core, leader_id: NodeId, epoch: int, now_ms: int) -> None:
-    """The leader itself says so, even if it was thought dead. An epoch with two leaders ends the process."""
-    if epoch > core.epoch or (core.leader_id is None and core.may_follow()):
-        core.forsaken = None
+def _follow_announced(core: Core, leader_id: NodeId, epoch: int, now_ms: int) -> None:
+    """The leader itself has spoken, so it is alive. Raises SplitBrain if another node leads its epoch."""
+    if epoch > core.epoch or (core.leader_id is None and core.accepts_leader):
+        core.clear_departed()
         core.become_follower(epoch, leader_id, now_ms)
     elif core.leader_id not in (None, leader_id):
-        core.one_leader(leader_id)
+        core.check_one_leader(leader_id)
 
 
-def _let_go(core: Core, request: EndQuorumEpochRequest, now_ms: int) -> None:
+def _on_resignation(core: Core, request: EndQuorumEpochRequest, now_ms: int) -> None:
     if request.leader_epoch > core.epoch:
         core.become_unattached(request.leader_epoch, now_ms)
     names = [candidate.node_id for candidate in request.preferred_candidates]
     position = names.index(core.node_id) if core.node_id in names else None
     if names or not core.is_voter:
         delay_ms = core.config.successor_delay_ms(position, len(names))
-    else:  # it restarted and knows of no progress: as if it were dead
+    else:  # the leader restarted and does not know the progress of others: as after its death
         delay_ms = rank_delay_ms(core, request.leader_id)
     role = core.role
     if isinstance(role, Follower | Prospective) and core.leader_id == request.leader_id:
         core.forget_leader(now_ms, delay_ms)
     elif isinstance(role, Unattached) and core.leader_id is None:
-        core.forsaken = (request.leader_id, request.leader_epoch)
-        if role.election_at_ms is not None:
-            role.election_at_ms = min(role.election_at_ms, now_ms + delay_ms)
+        core.mark_departed(request.leader_id, request.leader_epoch)
+        role.elect_no_later_than(now_ms + delay_ms)
     if position == 0 and isinstance(core.role, Unattached) and core.is_voter and not core.shutting_down:
         start_election(core, now_ms)
 
 
 def rank_delay_ms(core: Core, gone: NodeId) -> int:
-    """How long this voter leaves the election to survivors of lower rank."""
+    """How long this voter waits for the survivors of lower rank to elect themselves. gone: the former leader."""
     return core.config.draw_rank_delay_ms(core.voters.rank(core.node_id, gone), core.rng)
 
 
 def _is_impossible(core: Core, leader_id: NodeId, epoch: int) -> bool:
-    """Only another voter can lead, and none before the first election."""
+    """Whether this cannot be a leader: only another voter can lead, in epoch 1 or later."""
     return epoch < 1 or leader_id == core.node_id or leader_id not in core.voters
 
 
@@ -163,6 +162,5 @@ def _resigned(core: Core, successors: tuple[NodeId, ...], now_ms: int) -> Resign
 
 
 def _finish_shutdown(core: Core, role: Resigned) -> None:
-    role.shutdown_by_ms = None
-    role.unacked.clear()
-    core.effects.append(ShutdownFinished())
+    role.finish_shutdown()
+    core.add_effect(ShutdownFinished())

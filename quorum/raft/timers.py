@@ -1,11 +1,11 @@
-"""When each role wants to hear of the time next."""
+"""The next deadline of each role: when a TimerFired event is due."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from quorum.raft.core import Core
-from quorum.raft.roles import Candidate, Follower, Leader, Prospective, Pull, Resigned, Unattached
+from quorum.raft.roles import Candidate, FetchState, Follower, Leader, Prospective, Resigned, Unattached
 
 
 def deadline_ms(core: Core) -> int | None:
@@ -14,28 +14,28 @@ def deadline_ms(core: Core) -> int | None:
 
 def _deadlines(core: Core) -> Iterator[int]:
     match core.role:
-        case Unattached(election_at_ms=election_at_ms, pull=pull):
+        case Unattached(election_at_ms=election_at_ms, fetch=fetch):
             if election_at_ms is not None:
                 yield election_at_ms
             if not core.is_voter:
-                yield from _pull_deadlines(core, pull)
+                yield from _fetch_deadlines(core, fetch)
         case (Prospective() | Candidate()) as role:
             yield role.election_at_ms
             if role.votes.retry_at_ms is not None:
                 yield role.votes.retry_at_ms
-        case Follower(fetch_by_ms=fetch_by_ms, pull=pull):
+        case Follower(fetch_by_ms=fetch_by_ms, fetch=fetch):
             if not core.shutting_down:
                 yield fetch_by_ms
-                yield from _pull_deadlines(core, pull)
+                yield from _fetch_deadlines(core, fetch)
         case Leader() as leader:
             yield from _leader_deadlines(core, leader)
         case Resigned() as resigned:
             yield from _resigned_deadlines(resigned)
 
 
-def _pull_deadlines(core: Core, pull: Pull) -> Iterator[int]:
-    if pull.in_flight is None and pull.retry_at_ms is not None and not core.shutting_down:
-        yield pull.retry_at_ms
+def _fetch_deadlines(core: Core, fetch: FetchState) -> Iterator[int]:
+    if fetch.in_flight is None and fetch.retry_at_ms is not None and not core.shutting_down:
+        yield fetch.retry_at_ms
 
 
 def _leader_deadlines(core: Core, leader: Leader) -> Iterator[int]:

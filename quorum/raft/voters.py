@@ -1,4 +1,4 @@
-"""Who may vote. The set is static: `controller.quorum.voters` (kraft.version 0); a later one may name directories."""
+"""The voters of the quorum. The set is static: `controller.quorum.voters` (kraft.version 0)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quorumlog.messages.common import Endpoint, NodeEndpoint
 
 @dataclass(frozen=True, slots=True)
 class VoterKey:
-    """A voter is a node with one disk: the same id on another directory has not seen what the first one promised."""
+    """A voter is a node with one directory: the same node on another directory does not know its earlier promises."""
 
     node_id: NodeId
     directory_id: Uuid = ZERO_UUID
@@ -19,7 +19,7 @@ class VoterKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voter:
-    """directory_id: None where the set does not name it; then any directory of that node is the voter's."""
+    """directory_id: None if the set does not name it; then the node is a voter on any directory."""
 
     node_id: NodeId
     directory_id: Uuid | None = None
@@ -28,7 +28,7 @@ class Voter:
 
 @dataclass(frozen=True, slots=True)
 class VoterSet:
-    """Voters by node id, ascending."""
+    """The voters, ordered by node id."""
 
     voters: tuple[Voter, ...]
     by_id: dict[NodeId, Voter] = field(init=False, repr=False, compare=False)
@@ -51,25 +51,25 @@ class VoterSet:
         return node_id in self.by_id
 
     def names(self, key: VoterKey) -> bool:
-        """Whether this node on this directory is a voter."""
+        """Whether the node is a voter on this directory."""
         voter = self.by_id.get(key.node_id)
         return voter is not None and voter.directory_id in (None, key.directory_id)
 
     @property
     def majority(self) -> int:
-        """Smallest number of voters of which any two groups overlap."""
+        """The smallest number of voters such that any two groups of that size overlap."""
         return len(self.voters) // 2 + 1
 
     def others(self, node_id: NodeId | None) -> tuple[NodeId, ...]:
-        """Every voter but one, ascending; all of them but None."""
+        """Every voter except `node_id`, ascending; every voter for None."""
         return tuple(voter.node_id for voter in self.voters if voter.node_id != node_id)
 
     def rank(self, node_id: NodeId, without: NodeId | None = None) -> int:
-        """Place of a voter among all, or among those that are left when `without` is gone; 0 first."""
+        """Place of a voter among the voters except `without`; the first is 0."""
         return self.others(without).index(node_id)
 
     def directory_of(self, node_id: NodeId) -> Uuid:
-        """What a request to this voter addresses; empty where the set does not say."""
+        """The directory id that a request to this voter names; empty if the set does not name it."""
         return self.by_id[node_id].directory_id or b""
 
     def endpoint_of(self, node_id: NodeId) -> Endpoint | None:
@@ -77,7 +77,7 @@ class VoterSet:
         return voter.endpoint if voter else None
 
     def hints(self, node_id: NodeId | None) -> tuple[NodeEndpoint, ...]:
-        """Where a node can be reached, as answers tell it; empty where it is not known."""
+        """The address of a node, as responses carry it; empty if it is not a voter."""
         if node_id is None or node_id not in self.by_id:
             return ()
         endpoint = self.by_id[node_id].endpoint

@@ -1,12 +1,12 @@
 """Answering a VoteRequest: KRAFT 2.2 "Vote granting", rule by rule.
 
-A vote once given in an epoch is never given to another. A pre-vote promises nothing and changes nothing.
+A node votes for one candidate per epoch. A pre-vote promises nothing and changes nothing.
 """
 
 from __future__ import annotations
 
 from quorum.raft.core import Core
-from quorum.raft.roles import Follower, Role
+from quorum.raft.roles import Follower, RaftRole
 from quorum.raft.voters import VoterKey
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, ZERO_UUID, Epoch, Offset
@@ -16,7 +16,7 @@ from quorumlog.messages.quorum import VoteRequest, VoteResponse
 def on_vote_request(core: Core, token: int, request: VoteRequest, now_ms: int) -> None:
     code = _refusal(core, request)
     if code is not ErrorCode.NONE:
-        core.reply(token, _answer(core, code))
+        core.reply(token, _response(core, code))
         return
     if request.epoch > core.epoch:
         core.become_unattached(request.epoch, now_ms)
@@ -32,7 +32,7 @@ def on_vote_request(core: Core, token: int, request: VoteRequest, now_ms: int) -
     )
     if granted and not request.pre_vote and core.voted is None:
         core.become_unattached(core.epoch, now_ms, voted=candidate)
-    core.reply(token, _answer(core, ErrorCode.NONE, granted=granted))
+    core.reply(token, _response(core, ErrorCode.NONE, granted=granted))
 
 
 def is_up_to_date(request: VoteRequest, position: tuple[Epoch, Offset]) -> bool:
@@ -42,7 +42,7 @@ def is_up_to_date(request: VoteRequest, position: tuple[Epoch, Offset]) -> bool:
 
 def would_grant(
     *,
-    role: Role,
+    role: RaftRole,
     pre_vote: bool,
     up_to_date: bool,
     has_fetched: bool,
@@ -50,12 +50,12 @@ def would_grant(
     voted: VoterKey | None,
     candidate: VoterKey,
 ) -> bool:
-    """Rules 2 and 3. has_fetched: a follower that has had a good answer from its leader, which is therefore alive."""
-    if role is Role.LEADER:
+    """Rules 2 and 3. has_fetched: this follower has fetched from its leader in this epoch: the leader is alive."""
+    if role is RaftRole.LEADER:
         return False
     if pre_vote:
-        return up_to_date and not (role is Role.FOLLOWER and has_fetched)
-    if role not in (Role.UNATTACHED, Role.PROSPECTIVE):
+        return up_to_date and not (role is RaftRole.FOLLOWER and has_fetched)
+    if role not in (RaftRole.UNATTACHED, RaftRole.PROSPECTIVE):
         return False
     if voted is not None:
         return voted == candidate
@@ -74,7 +74,7 @@ def _refusal(core: Core, request: VoteRequest) -> ErrorCode:
 
 
 def _is_possible(request: VoteRequest) -> bool:
-    """An empty log ends at (NO_EPOCH, 0); no record is of an epoch that its candidate has not reached."""
+    """An empty log ends at (NO_EPOCH, 0). No record has an epoch that its candidate has not reached."""
     if request.epoch < 0 or request.candidate_id < 0 or len(request.candidate_directory_id) not in (0, len(ZERO_UUID)):
         return False
     if request.last_epoch < NO_EPOCH or request.last_epoch_end_offset < 0:
@@ -84,7 +84,7 @@ def _is_possible(request: VoteRequest) -> bool:
     return request.last_epoch <= request.epoch if request.pre_vote else request.last_epoch < request.epoch
 
 
-def _answer(core: Core, code: ErrorCode, granted: bool = False) -> VoteResponse:
+def _response(core: Core, code: ErrorCode, granted: bool = False) -> VoteResponse:
     return VoteResponse(
         error_code=code,
         leader_id=core.leader_hint,

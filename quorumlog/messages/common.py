@@ -65,3 +65,16 @@ class ConfigEntry:
 
     name: str
     value: str | None = None
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class FeatureRange:
+    """The levels of one feature that a node's software supports (KIP-584). Level 0 means that the feature is off.
+
+    min_level: 1 or more, inclusive.
+    max_level: Inclusive.
+    """
+
+    name: str
+    min_level: int
+    max_level: int

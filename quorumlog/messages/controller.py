@@ -5,7 +5,7 @@ Written by `./dev proto` from proto/quorumlog/v1/controller.proto; edit that ins
 
 from __future__ import annotations
 
-from quorumlog.messages.common import Endpoint
+from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.message import message
 
 
@@ -14,6 +14,8 @@ class RegisterBrokerRequest:
     """incarnation_id: 16 random bytes, created when the process started.
     endpoints: Client and internal listeners, each with the address that others should use.
     previous_broker_epoch: Broker epoch found in the clean-shutdown file; -1: the last stop was not clean.
+    features: What the broker's software supports. A broker that tells no range of metadata.version supports level
+    1 alone.
     """
 
     broker_id: int
@@ -23,6 +25,7 @@ class RegisterBrokerRequest:
     log_directories: tuple[bytes, ...] = ()
     rack: str | None = None
     previous_broker_epoch: int = -1
+    features: tuple[FeatureRange, ...] = ()
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -2,20 +2,26 @@
 
 Frame of a record's value (DESIGN 12): uvarint frame version (0), uvarint record type, uvarint record version,
 then
-the message. Types are Kafka's numbers where Kafka has the record (KRAFT 2.5).
+the message. Types are Kafka's numbers where Kafka has the record (KRAFT 2.5). `@n` marks a field that came with
+version n of its record; a field without a mark came with version 0. quorum/metadata/frame.py says which version
+is
+written at which feature level.
 
 Written by `./dev proto` from proto/quorumlog/v1/metadata_records.proto; edit that instead.
 """
 
 from __future__ import annotations
 
-from quorumlog.messages.common import Endpoint
+from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.message import message
 
 
 @message(frozen=True, slots=True, kw_only=True)
 class RegisterBrokerRecord:
-    """Type 0. A broker came up; it is fenced until it has caught up with its own registration."""
+    """Type 0, versions 0 and 1. A broker came up; it is fenced until it has caught up with its own registration.
+
+    features: @1. In the order of names.
+    """
 
     broker_id: int
     incarnation_id: bytes
@@ -25,6 +31,7 @@ class RegisterBrokerRecord:
     fenced: bool = True
     in_controlled_shutdown: bool = False
     log_directories: tuple[bytes, ...] = ()
+    features: tuple[FeatureRange, ...] = ()
 
 
 @message(frozen=True, slots=True, kw_only=True)
@@ -112,14 +119,14 @@ class PartitionChangeRecord:
 
 @message(frozen=True, slots=True, kw_only=True)
 class RemoveTopicRecord:
-    """Type 9. The topic and all its partitions and configs go."""
+    """Type 9. Removes the topic with all its partitions and configs."""
 
     topic_id: bytes
 
 
 @message(frozen=True, slots=True, kw_only=True)
 class FeatureLevelRecord:
-    """Type 12. Level 0 removes the feature."""
+    """Type 12. The cluster uses this level of the feature from here on; level 0 turns the feature off."""
 
     name: str
     level: int

@@ -1,8 +1,7 @@
 """The metadata quorum: Raft as in KRaft (KIP-595, KIP-996, KIP-853).
 
-There is one log, so no message names a topic or a partition. The caller's identity (cluster id, node id,
-directory)
-is sent with every internal call (rpc/caller) and not in the messages, except where a voter is named.
+There is one log, so no message names a topic or a partition. The sender's identity (cluster id, node id,
+incarnation) is sent with every internal call, beside the message. A message names nodes where the protocol does.
 
 Written by `./dev proto` from proto/quorumlog/v1/quorum.proto; edit that instead.
 """

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.errors import Exit
+from cli.errors import Exit, exit_code
 from cli.main import main
 from cli.offline.batches import Damage, FoundBatch, read_batches
 from cli.offline.index_file import read_index
 from cli.offline.metadata_log import DIRECTORY, read_image
+from quorum.metadata.features import LATEST_LEVEL
 from quorum.metadata.frame import encode_record
+from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.metadata_records import NoOpRecord, TopicRecord
 from quorumlog.records import Record, encode_batch
 from quorumlog.records.control import LeaderChange, control_batch
@@ -42,7 +44,10 @@ def metadata_log(tmp_path: Path) -> Path:
     directory = tmp_path / DIRECTORY
     directory.mkdir()
     change = LeaderChange(leader_id=1, voters=(1, 2, 3), granting_voters=(1, 2))
-    records = [encode_record(TopicRecord(name="orders", topic_id=TOPIC_ID)), encode_record(NoOpRecord())]
+    records = [
+        encode_record(TopicRecord(name="orders", topic_id=TOPIC_ID), LATEST_LEVEL),
+        encode_record(NoOpRecord(), LATEST_LEVEL),
+    ]
     content = control_batch([change], base_offset=0, timestamp_ms=TIME_MS, leader_epoch=1)
     content += encode_batch(
         [Record(1 + index, TIME_MS, None, value) for index, value in enumerate(records)], base_offset=1, leader_epoch=1
@@ -135,6 +140,22 @@ def test_the_image_of_a_metadata_log(metadata_log: Path, capsys: pytest.CaptureF
     assert read_image(metadata_log, end=1).sorted_topics() == []
     assert main(["metadata", "dump", "--from", str(metadata_log), "--image"]) == Exit.DONE
     assert "/topics/orders/topic_id" in capsys.readouterr().out
+
+
+def test_a_record_of_newer_software_is_named_by_the_dump_and_ends_the_image(
+    metadata_log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = metadata_log / f"{0:020d}.log"
+    newer = Record(3, TIME_MS, None, b"\x00\x63\x00")
+    path.write_bytes(path.read_bytes() + encode_batch([newer], base_offset=3, leader_epoch=1))
+    assert main(["metadata", "dump", "--from", str(metadata_log), "-o", "json"]) == Exit.DONE
+    last = lines(capsys)[-1]
+    assert (last["offset"], last["type"], last["found"]) == (3, "unsupported", "a record of type 99")
+    with pytest.raises(
+        UnsupportedMetadata, match=r"a record of type 99 at offset 3; .* metadata.version 1 is in force"
+    ):
+        read_image(metadata_log)
+    assert exit_code(UnsupportedMetadata("a", "b")) == Exit.PRECONDITION
 
 
 def test_a_torn_batch_at_the_end_of_the_metadata_log_is_ignored(metadata_log: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import sys
@@ -19,6 +20,7 @@ from quorumlog.messages.decode_error import DecodeError
 pytest.importorskip("grpc_tools")
 pytest.importorskip("mypy_protobuf")
 
+import generate as generator
 from generate import ProtocFailed, generate, main, stale
 
 BASE = """// Shared parts.
@@ -258,6 +260,61 @@ def test_stale_files_are_named(sample: SimpleNamespace) -> None:
         left_over.unlink()
 
 
+AWKWARD = """// Opens with prose.
+//
+//   A list, indented:
+//     - one	and a tab
+//
+//   - two
+syntax = "proto3";
+package samplelog.v1;
+
+// "Quoted" is the first word.
+//
+// And "the last".
+message Quotes {
+  // Two paragraphs of a field.
+  //
+  // The second.
+  int32 a = 1;
+  // default: 3; none
+  int32 b = 2;
+}
+
+// Closing with "a quote"
+enum Choice { CHOICE_NO = 0; }
+
+// Closing with a backslash \\\\
+message Blank { }
+"""
+
+
+@pytest.fixture
+def no_formatter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the environment of the tests, which has no ruff."""
+    monkeypatch.setattr(generator, "_formatter", lambda: None)
+
+
+@pytest.mark.usefixtures("no_formatter")
+def test_no_line_of_a_docstring_ends_with_blanks(tmp_path: Path) -> None:
+    generate(write_schema(tmp_path / "proto", base=BASE, sample=SAMPLE, awkward=AWKWARD), tmp_path)
+    for path in sorted(tmp_path.rglob("messages/*.py")):
+        lines = path.read_text().splitlines()
+        assert [(path.name, number) for number, line in enumerate(lines, 1) if line != line.rstrip()] == []
+
+
+def test_a_formatter_changes_no_program_and_no_docstring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if generator._formatter() is None:
+        pytest.skip("ruff is part of the development environment")
+    schema = write_schema(tmp_path / "proto", base=BASE, sample=SAMPLE, awkward=AWKWARD)
+    (tmp_path / "formatted").mkdir()
+    formatted = generate(schema, tmp_path / "formatted")
+    monkeypatch.setattr(generator, "_formatter", lambda: None)
+    assert stale(schema, tmp_path / "formatted") == []
+    docs = [ast.get_docstring(ast.parse((tmp_path / "formatted" / path).read_text())) for path in formatted]
+    assert any(doc and doc.startswith("Opens with prose.\n\n  A list, indented:\n    - one") for doc in docs)
+
+
 REFUSED = [
     ("a map", "message M { map<string, int32> m = 1; }", "maps are not supported"),
     ("a keyword", "message M { int32 from = 1; }", "M.from"),
@@ -284,3 +341,9 @@ def test_refused_schemas_say_why(tmp_path: Path, text: str, reason: str) -> None
 def test_the_committed_files_are_fresh(capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["--check"])
     assert code == 0, f"run ./dev proto:\n{capsys.readouterr().out}"
+
+
+@pytest.mark.usefixtures("no_formatter")
+def test_the_committed_files_are_fresh_without_a_formatter(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["--check"])
+    assert code == 0, f"docstrings differ from what ruff leaves:\n{capsys.readouterr().out}"

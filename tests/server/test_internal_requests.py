@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from cli.server.internal_requests import TO_CONTROLLER, TO_QUORUM, internal_handler
+from cli.server.internal_requests import TO_QUORUM, internal_handler
+from quorum.controller.requests import RULES
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.messages.controller import ProbeRequest
+from quorumlog.messages.controller import ProbeRequest, RegisterBrokerRequest
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.services import METHODS
 from quorumlog.rpc.access import INTERNAL_SERVICES
@@ -45,13 +46,13 @@ def blank(kind: type) -> Any:
 
 def test_each_request_is_routed() -> None:
     assert [ask(blank(kind)) for kind in TO_QUORUM] == ["quorum"] * len(TO_QUORUM)
-    assert [ask(blank(kind)) for kind in TO_CONTROLLER] == ["controller"] * len(TO_CONTROLLER)
+    assert [ask(blank(kind)) for kind in RULES] == ["controller"] * len(RULES)
     assert ask(blank(FetchRequest)) == "broker"
 
 
 def test_every_internal_method_is_routed_to_the_quorum_or_controller() -> None:
     internal = {method.request for method in METHODS if method.service in INTERNAL_SERVICES}
-    assert internal - {ProbeRequest} <= {*TO_QUORUM, *TO_CONTROLLER}
+    assert internal - {ProbeRequest} <= {*TO_QUORUM, *RULES}
 
 
 def test_a_probe_returns_the_incarnation() -> None:
@@ -60,7 +61,7 @@ def test_a_probe_returns_the_incarnation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "code"), [(TO_CONTROLLER[0], ErrorCode.NOT_CONTROLLER), (FetchRequest, ErrorCode.INVALID_REQUEST)]
+    ("kind", "code"), [(RegisterBrokerRequest, ErrorCode.NOT_CONTROLLER), (FetchRequest, ErrorCode.INVALID_REQUEST)]
 )
 def test_a_missing_role_is_refused(kind: type, code: ErrorCode) -> None:
     with pytest.raises(ApiError) as caught:

@@ -6,7 +6,15 @@ Written by `./dev proto` from proto/quorumlog/v1/common.proto; edit that instead
 from __future__ import annotations
 
 from quorumlog.messages.buffer import Buffer
-from quorumlog.messages.common import ConfigEntry, CurrentLeader, Endpoint, EpochEndOffset, NodeEndpoint, SnapshotId
+from quorumlog.messages.common import (
+    ConfigEntry,
+    CurrentLeader,
+    Endpoint,
+    EpochEndOffset,
+    FeatureRange,
+    NodeEndpoint,
+    SnapshotId,
+)
 from quorumlog.rpc.convert.parsing import parse
 from quorumlog.rpc.pb import common_pb2 as pb
 
@@ -146,3 +154,27 @@ def encode_ConfigEntry(m: ConfigEntry) -> bytes:
 
 def decode_ConfigEntry(data: Buffer) -> ConfigEntry:
     return read_ConfigEntry(parse(pb.ConfigEntry, data))
+
+
+def fill_FeatureRange(m: FeatureRange, p: pb.FeatureRange) -> None:
+    p.name = m.name
+    p.min_level = m.min_level
+    p.max_level = m.max_level
+
+
+def read_FeatureRange(p: pb.FeatureRange) -> FeatureRange:
+    return FeatureRange(
+        name=p.name,
+        min_level=p.min_level,
+        max_level=p.max_level,
+    )
+
+
+def encode_FeatureRange(m: FeatureRange) -> bytes:
+    p = pb.FeatureRange()
+    fill_FeatureRange(m, p)
+    return p.SerializeToString()
+
+
+def decode_FeatureRange(data: Buffer) -> FeatureRange:
+    return read_FeatureRange(parse(pb.FeatureRange, data))

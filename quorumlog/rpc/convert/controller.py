@@ -25,7 +25,7 @@ from quorumlog.messages.controller import (
     RegisterBrokerRequest,
     RegisterBrokerResponse,
 )
-from quorumlog.rpc.convert.common import fill_Endpoint, read_Endpoint
+from quorumlog.rpc.convert.common import fill_Endpoint, fill_FeatureRange, read_Endpoint, read_FeatureRange
 from quorumlog.rpc.convert.parsing import parse
 from quorumlog.rpc.pb import controller_pb2 as pb
 
@@ -40,6 +40,8 @@ def fill_RegisterBrokerRequest(m: RegisterBrokerRequest, p: pb.RegisterBrokerReq
     if m.rack is not None:
         p.rack = m.rack
     p.previous_broker_epoch = m.previous_broker_epoch
+    for x_features in m.features:
+        fill_FeatureRange(x_features, p.features.add())
 
 
 def read_RegisterBrokerRequest(p: pb.RegisterBrokerRequest) -> RegisterBrokerRequest:
@@ -51,6 +53,7 @@ def read_RegisterBrokerRequest(p: pb.RegisterBrokerRequest) -> RegisterBrokerReq
         log_directories=tuple(p.log_directories),
         rack=p.rack if p.HasField("rack") else None,
         previous_broker_epoch=p.previous_broker_epoch,
+        features=tuple([read_FeatureRange(x) for x in p.features]),
     )
 
 

@@ -21,7 +21,7 @@ from quorumlog.messages.metadata_records import (
     TopicRecord,
     UnregisterBrokerRecord,
 )
-from quorumlog.rpc.convert.common import fill_Endpoint, read_Endpoint
+from quorumlog.rpc.convert.common import fill_Endpoint, fill_FeatureRange, read_Endpoint, read_FeatureRange
 from quorumlog.rpc.convert.parsing import parse
 from quorumlog.rpc.pb import metadata_records_pb2 as pb
 
@@ -37,6 +37,8 @@ def fill_RegisterBrokerRecord(m: RegisterBrokerRecord, p: pb.RegisterBrokerRecor
     p.fenced = m.fenced
     p.in_controlled_shutdown = m.in_controlled_shutdown
     p.log_directories.extend(m.log_directories)
+    for x_features in m.features:
+        fill_FeatureRange(x_features, p.features.add())
 
 
 def read_RegisterBrokerRecord(p: pb.RegisterBrokerRecord) -> RegisterBrokerRecord:
@@ -49,6 +51,7 @@ def read_RegisterBrokerRecord(p: pb.RegisterBrokerRecord) -> RegisterBrokerRecor
         fenced=p.fenced,
         in_controlled_shutdown=p.in_controlled_shutdown,
         log_directories=tuple(p.log_directories),
+        features=tuple([read_FeatureRange(x) for x in p.features]),
     )
 
 

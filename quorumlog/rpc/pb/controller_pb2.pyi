@@ -31,6 +31,7 @@ class RegisterBrokerRequest(_message.Message):
     LOG_DIRECTORIES_FIELD_NUMBER: _builtins.int
     RACK_FIELD_NUMBER: _builtins.int
     PREVIOUS_BROKER_EPOCH_FIELD_NUMBER: _builtins.int
+    FEATURES_FIELD_NUMBER: _builtins.int
     broker_id: _builtins.int
     cluster_id: _builtins.str
     incarnation_id: _builtins.bytes
@@ -46,6 +47,10 @@ class RegisterBrokerRequest(_message.Message):
 
     @_builtins.property
     def log_directories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]: ...
+    @_builtins.property
+    def features(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.FeatureRange]:
+        """What the broker's software supports. A broker that tells no range of metadata.version supports level 1 alone."""
+
     def __init__(
         self,
         *,
@@ -56,10 +61,11 @@ class RegisterBrokerRequest(_message.Message):
         log_directories: _abc.Iterable[_builtins.bytes] | None = ...,
         rack: _builtins.str | None = ...,
         previous_broker_epoch: _builtins.int = ...,
+        features: _abc.Iterable[_common_pb2.FeatureRange] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "rack", b"rack"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_id", b"broker_id", "cluster_id", b"cluster_id", "endpoints", b"endpoints", "incarnation_id", b"incarnation_id", "log_directories", b"log_directories", "previous_broker_epoch", b"previous_broker_epoch", "rack", b"rack"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_id", b"broker_id", "cluster_id", b"cluster_id", "endpoints", b"endpoints", "features", b"features", "incarnation_id", b"incarnation_id", "log_directories", b"log_directories", "previous_broker_epoch", b"previous_broker_epoch", "rack", b"rack"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__rack: _TypeAlias = _typing.Literal["rack"]  # noqa: Y015
     _WhichOneofArgType__rack: _TypeAlias = _typing.Literal["_rack", b"_rack"]  # noqa: Y015

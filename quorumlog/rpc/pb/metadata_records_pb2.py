@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from quorumlog.rpc.pb import common_pb2 as quorumlog_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#quorumlog/v1/metadata_records.proto\x12\x0cquorumlog.v1\x1a\x19quorumlog/v1/common.proto\"\xe7\x01\n\x14RegisterBrokerRecord\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x16\n\x0eincarnation_id\x18\x02 \x01(\x0c\x12\x14\n\x0c\x62roker_epoch\x18\x03 \x01(\x03\x12)\n\tendpoints\x18\x04 \x03(\x0b\x32\x16.quorumlog.v1.Endpoint\x12\x11\n\x04rack\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06\x66\x65nced\x18\x06 \x01(\x08\x12\x1e\n\x16in_controlled_shutdown\x18\x07 \x01(\x08\x12\x17\n\x0flog_directories\x18\x08 \x03(\x0c\x42\x07\n\x05_rack\"A\n\x16UnregisterBrokerRecord\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\"-\n\x0bTopicRecord\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\"\xb6\x02\n\x0fPartitionRecord\x12\x11\n\tpartition\x18\x01 \x01(\x05\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12\x10\n\x08replicas\x18\x03 \x03(\x05\x12\x0b\n\x03isr\x18\x04 \x03(\x05\x12\x19\n\x11removing_replicas\x18\x05 \x03(\x05\x12\x17\n\x0f\x61\x64\x64ing_replicas\x18\x06 \x03(\x05\x12\x0e\n\x06leader\x18\x07 \x01(\x05\x12\x1d\n\x15leader_recovery_state\x18\x08 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\t \x01(\x05\x12\x17\n\x0fpartition_epoch\x18\n \x01(\x05\x12\x13\n\x0b\x64irectories\x18\x0b \x03(\x0c\x12 \n\x18\x65ligible_leader_replicas\x18\x0c \x03(\x05\x12\x16\n\x0elast_known_elr\x18\r \x03(\x05\"h\n\x0c\x43onfigRecord\x12\x15\n\rresource_type\x18\x01 \x01(\x05\x12\x15\n\rresource_name\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x12\n\x05value\x18\x04 \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_value\"\x19\n\x08NodeList\x12\r\n\x05nodes\x18\x01 \x03(\x05\"$\n\rDirectoryList\x12\x13\n\x0b\x64irectories\x18\x01 \x03(\x0c\"\xe9\x03\n\x15PartitionChangeRecord\x12\x11\n\tpartition\x18\x01 \x01(\x05\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12#\n\x03isr\x18\x03 \x01(\x0b\x32\x16.quorumlog.v1.NodeList\x12\x13\n\x06leader\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12(\n\x08replicas\x18\x05 \x01(\x0b\x32\x16.quorumlog.v1.NodeList\x12\x31\n\x11removing_replicas\x18\x06 \x01(\x0b\x32\x16.quorumlog.v1.NodeList\x12/\n\x0f\x61\x64\x64ing_replicas\x18\x07 \x01(\x0b\x32\x16.quorumlog.v1.NodeList\x12\"\n\x15leader_recovery_state\x18\x08 \x01(\x05H\x01\x88\x01\x01\x12\x38\n\x18\x65ligible_leader_replicas\x18\t \x01(\x0b\x32\x16.quorumlog.v1.NodeList\x12.\n\x0elast_known_elr\x18\n \x01(\x0b\x32\x16.quorumlog.v1.NodeList\x12\x30\n\x0b\x64irectories\x18\x0b \x01(\x0b\x32\x1b.quorumlog.v1.DirectoryListB\t\n\x07_leaderB\x18\n\x16_leader_recovery_state\"%\n\x11RemoveTopicRecord\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\"1\n\x12\x46\x65\x61tureLevelRecord\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05level\x18\x02 \x01(\x05\"V\n\x11ProducerIdsRecord\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\x12\x18\n\x10next_producer_id\x18\x03 \x01(\x03\"\xdf\x01\n\x1e\x42rokerRegistrationChangeRecord\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\x12\x13\n\x06\x66\x65nced\x18\x03 \x01(\x08H\x00\x88\x01\x01\x12#\n\x16in_controlled_shutdown\x18\x04 \x01(\x08H\x01\x88\x01\x01\x12\x34\n\x0flog_directories\x18\x05 \x01(\x0b\x32\x1b.quorumlog.v1.DirectoryListB\t\n\x07_fencedB\x19\n\x17_in_controlled_shutdown\"\x0c\n\nNoOpRecordb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#quorumlog/v1/metadata_records.proto\x12\x0cquorumlog.v1\x1a\x19quorumlog/v1/common.proto\"\x95\x02\n\x14RegisterBrokerRecord\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x16\n\x0eincarnation_id\x18\x02 \x01(\x0c\x12\x14\n\x0c\x62roker_epoch\x18\x03 \x01(\x03\x12)\n\tendpoints\x18\x04 \x03(\x0b\x32\x16.quorumlog.v1.Endpoint\x12\x11\n\x04rack\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06\x66\x65nced\x18\x06 \x01(\x08\x12\x1e\n\x16in_controlled_shutdown\x18\x07 \x01(\x08\x12\x17\n\x0flog_directories\x18\x08 \x03(\x0c\x12,\n\x08\x66\x65\x61tures\x18\t \x03(\x0b\x32\x1a.quorumlog.v1.FeatureRangeB\x07\n\x05_rack\"A\n\x16UnregisterBrokerRecord\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\"-\n\x0bTopicRecord\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\"\xb6\x02\n\x0fPartitionRecord\x12\x11\n\tpartition\x18\x01 \x01(\x05\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12\x10\n\x08replicas\x18\x03 \x03(\x05\x12\x0b\n\x03isr\x18\x04 \x03(\x05\x12\x19\n\x11removing_replicas\x18\x05 \x03(\x05\x12\x17\n\x0f\x61\x64\x64ing_replicas\x18\x06 \x03(\x05\x12\x0e\n\x06leader\x18\x07 \x01(\x05\x12\x1d\n\x15leader_recovery_state\x18\x08 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\t \x01(\x05\x12\x17\n\x0fpartition_epoch\x18\n \x01(\x05\x12\x13\n\x0b\x64irectories\x18\x0b \x03(\x0c\x12 \n\x18\x65ligible_leader_replicas\x18\x0c \x03(\x05\x12\x16\n\x0elast_known_elr\x18\r \x03(\x05\"h\n\x0c\x43onfigRecord\x12\x15\n\rresource_type\x18\x01 \x01(\x05\x12\x15\n\rresource_name\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x12\n\x05value\x18\x04 \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_value\"\x19\n\x08NodeList\x12\r\n\x05nodes\x18\x01 \x03(\x05\"$\n\rDirectoryList\x12\x13\n\x0b\x64irectories\x18\x01 \x03(\x0c\"\xe9\x03\n\x15PartitionChangeRecord\x12\x11\n\tpartition\x18\x01 \x01(\x05\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12#\n\x03isr\x18\x03 \x01(\x0b\x32\x16.quorumlog.v1.NodeList\x12\x13\n\x06leader\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12(\n\x08replicas\x18\x05 \x01(\x0b\x32\x16.quorumlog.v1.NodeList\x12\x31\n\x11removing_replicas\x18\x06 \x01(\x0b\x32\x16.quorumlog.v1.NodeList\x12/\n\x0f\x61\x64\x64ing_replicas\x18\x07 \x01(\x0b\x32\x16.quorumlog.v1.NodeList\x12\"\n\x15leader_recovery_state\x18\x08 \x01(\x05H\x01\x88\x01\x01\x12\x38\n\x18\x65ligible_leader_replicas\x18\t \x01(\x0b\x32\x16.quorumlog.v1.NodeList\x12.\n\x0elast_known_elr\x18\n \x01(\x0b\x32\x16.quorumlog.v1.NodeList\x12\x30\n\x0b\x64irectories\x18\x0b \x01(\x0b\x32\x1b.quorumlog.v1.DirectoryListB\t\n\x07_leaderB\x18\n\x16_leader_recovery_state\"%\n\x11RemoveTopicRecord\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\"1\n\x12\x46\x65\x61tureLevelRecord\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05level\x18\x02 \x01(\x05\"V\n\x11ProducerIdsRecord\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\x12\x18\n\x10next_producer_id\x18\x03 \x01(\x03\"\xdf\x01\n\x1e\x42rokerRegistrationChangeRecord\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\x12\x13\n\x06\x66\x65nced\x18\x03 \x01(\x08H\x00\x88\x01\x01\x12#\n\x16in_controlled_shutdown\x18\x04 \x01(\x08H\x01\x88\x01\x01\x12\x34\n\x0flog_directories\x18\x05 \x01(\x0b\x32\x1b.quorumlog.v1.DirectoryListB\t\n\x07_fencedB\x19\n\x17_in_controlled_shutdown\"\x0c\n\nNoOpRecordb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,29 +33,29 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'metadata_records_pb2', _glo
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_REGISTERBROKERRECORD']._serialized_start=81
-  _globals['_REGISTERBROKERRECORD']._serialized_end=312
-  _globals['_UNREGISTERBROKERRECORD']._serialized_start=314
-  _globals['_UNREGISTERBROKERRECORD']._serialized_end=379
-  _globals['_TOPICRECORD']._serialized_start=381
-  _globals['_TOPICRECORD']._serialized_end=426
-  _globals['_PARTITIONRECORD']._serialized_start=429
-  _globals['_PARTITIONRECORD']._serialized_end=739
-  _globals['_CONFIGRECORD']._serialized_start=741
-  _globals['_CONFIGRECORD']._serialized_end=845
-  _globals['_NODELIST']._serialized_start=847
-  _globals['_NODELIST']._serialized_end=872
-  _globals['_DIRECTORYLIST']._serialized_start=874
-  _globals['_DIRECTORYLIST']._serialized_end=910
-  _globals['_PARTITIONCHANGERECORD']._serialized_start=913
-  _globals['_PARTITIONCHANGERECORD']._serialized_end=1402
-  _globals['_REMOVETOPICRECORD']._serialized_start=1404
-  _globals['_REMOVETOPICRECORD']._serialized_end=1441
-  _globals['_FEATURELEVELRECORD']._serialized_start=1443
-  _globals['_FEATURELEVELRECORD']._serialized_end=1492
-  _globals['_PRODUCERIDSRECORD']._serialized_start=1494
-  _globals['_PRODUCERIDSRECORD']._serialized_end=1580
-  _globals['_BROKERREGISTRATIONCHANGERECORD']._serialized_start=1583
-  _globals['_BROKERREGISTRATIONCHANGERECORD']._serialized_end=1806
-  _globals['_NOOPRECORD']._serialized_start=1808
-  _globals['_NOOPRECORD']._serialized_end=1820
+  _globals['_REGISTERBROKERRECORD']._serialized_end=358
+  _globals['_UNREGISTERBROKERRECORD']._serialized_start=360
+  _globals['_UNREGISTERBROKERRECORD']._serialized_end=425
+  _globals['_TOPICRECORD']._serialized_start=427
+  _globals['_TOPICRECORD']._serialized_end=472
+  _globals['_PARTITIONRECORD']._serialized_start=475
+  _globals['_PARTITIONRECORD']._serialized_end=785
+  _globals['_CONFIGRECORD']._serialized_start=787
+  _globals['_CONFIGRECORD']._serialized_end=891
+  _globals['_NODELIST']._serialized_start=893
+  _globals['_NODELIST']._serialized_end=918
+  _globals['_DIRECTORYLIST']._serialized_start=920
+  _globals['_DIRECTORYLIST']._serialized_end=956
+  _globals['_PARTITIONCHANGERECORD']._serialized_start=959
+  _globals['_PARTITIONCHANGERECORD']._serialized_end=1448
+  _globals['_REMOVETOPICRECORD']._serialized_start=1450
+  _globals['_REMOVETOPICRECORD']._serialized_end=1487
+  _globals['_FEATURELEVELRECORD']._serialized_start=1489
+  _globals['_FEATURELEVELRECORD']._serialized_end=1538
+  _globals['_PRODUCERIDSRECORD']._serialized_start=1540
+  _globals['_PRODUCERIDSRECORD']._serialized_end=1626
+  _globals['_BROKERREGISTRATIONCHANGERECORD']._serialized_start=1629
+  _globals['_BROKERREGISTRATIONCHANGERECORD']._serialized_end=1852
+  _globals['_NOOPRECORD']._serialized_start=1854
+  _globals['_NOOPRECORD']._serialized_end=1866
 # @@protoc_insertion_point(module_scope)

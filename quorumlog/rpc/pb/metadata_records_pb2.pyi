@@ -5,7 +5,9 @@ isort:skip_file
 Records of the metadata log. Only replayed records change the state of the cluster.
 
 Frame of a record's value (DESIGN 12): uvarint frame version (0), uvarint record type, uvarint record version, then
-the message. Types are Kafka's numbers where Kafka has the record (KRAFT 2.5).
+the message. Types are Kafka's numbers where Kafka has the record (KRAFT 2.5). `@n` marks a field that came with
+version n of its record; a field without a mark came with version 0. quorum/metadata/frame.py says which version is
+written at which feature level.
 """
 
 from collections import abc as _abc
@@ -26,7 +28,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class RegisterBrokerRecord(_message.Message):
-    """Type 0. A broker came up; it is fenced until it has caught up with its own registration."""
+    """Type 0, versions 0 and 1. A broker came up; it is fenced until it has caught up with its own registration."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -38,6 +40,7 @@ class RegisterBrokerRecord(_message.Message):
     FENCED_FIELD_NUMBER: _builtins.int
     IN_CONTROLLED_SHUTDOWN_FIELD_NUMBER: _builtins.int
     LOG_DIRECTORIES_FIELD_NUMBER: _builtins.int
+    FEATURES_FIELD_NUMBER: _builtins.int
     broker_id: _builtins.int
     incarnation_id: _builtins.bytes
     broker_epoch: _builtins.int
@@ -50,6 +53,10 @@ class RegisterBrokerRecord(_message.Message):
     def endpoints(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Endpoint]: ...
     @_builtins.property
     def log_directories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]: ...
+    @_builtins.property
+    def features(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.FeatureRange]:
+        """@1. In the order of names."""
+
     def __init__(
         self,
         *,
@@ -61,10 +68,11 @@ class RegisterBrokerRecord(_message.Message):
         fenced: _builtins.bool = ...,
         in_controlled_shutdown: _builtins.bool = ...,
         log_directories: _abc.Iterable[_builtins.bytes] | None = ...,
+        features: _abc.Iterable[_common_pb2.FeatureRange] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "rack", b"rack"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "endpoints", b"endpoints", "fenced", b"fenced", "in_controlled_shutdown", b"in_controlled_shutdown", "incarnation_id", b"incarnation_id", "log_directories", b"log_directories", "rack", b"rack"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "endpoints", b"endpoints", "features", b"features", "fenced", b"fenced", "in_controlled_shutdown", b"in_controlled_shutdown", "incarnation_id", b"incarnation_id", "log_directories", b"log_directories", "rack", b"rack"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__rack: _TypeAlias = _typing.Literal["rack"]  # noqa: Y015
     _WhichOneofArgType__rack: _TypeAlias = _typing.Literal["_rack", b"_rack"]  # noqa: Y015
@@ -333,7 +341,7 @@ Global___PartitionChangeRecord: _TypeAlias = PartitionChangeRecord  # noqa: Y015
 
 @_typing.final
 class RemoveTopicRecord(_message.Message):
-    """Type 9. The topic and all its partitions and configs go."""
+    """Type 9. Removes the topic with all its partitions and configs."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -354,7 +362,7 @@ Global___RemoveTopicRecord: _TypeAlias = RemoveTopicRecord  # noqa: Y015
 
 @_typing.final
 class FeatureLevelRecord(_message.Message):
-    """Type 12. Level 0 removes the feature."""
+    """Type 12. The cluster uses this level of the feature from here on; level 0 turns the feature off."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

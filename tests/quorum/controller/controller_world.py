@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from quorum.controller.config import ControllerConfig
-from quorum.controller.core import Controller, ControllerRequest
-from quorum.controller.outcome import Outcome
+from quorum.controller.core import Controller
+from quorum.controller.operation import Operation
+from quorum.controller.runner import OperationRunner
 from quorum.metadata.check import violations
 from quorum.metadata.delta import Delta
-from quorum.metadata.frame import MetadataRecord, decode_record, encode_record
+from quorum.metadata.features import SUPPORTED
+from quorum.metadata.frame import MetadataRecord, decode_record
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.registration import PartitionRegistration
-from quorumlog.errors import ErrorCode
+from quorum.raft.events import NotLeader
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicResult, CreateTopicsRequest, ReplicaAssignment
 from quorumlog.messages.common import ConfigEntry, Endpoint
 from quorumlog.messages.controller import (
@@ -42,45 +46,182 @@ def registration(broker_id: int, incarnation: int = 0, /, **changes: Any) -> Reg
         "incarnation_id": uuid(10_000 + 100 * broker_id + incarnation),
         "endpoints": (Endpoint(name="INTERNAL", host="127.0.0.1", port=9000 + broker_id),),
         "log_directories": (uuid(broker_id),),
+        "features": SUPPORTED,
     }
     return RegisterBrokerRequest(**fields | changes)
 
 
-class World:
-    """The core, its log, and a replay of that log that must always agree with the tip."""
+class Told:
+    """A caller that remembers what it was told."""
 
-    def __init__(self, seed: int = 0, **config: Any) -> None:
+    gone = False
+
+    def __init__(self) -> None:
+        self.response: Any = None
+        self.error: ApiError | None = None
+        self.dropped_after_writing: bool | None = None
+        self.accepted_first = False
+
+    @property
+    def done(self) -> bool:
+        return self.response is not None or self.error is not None or self.dropped_after_writing is not None
+
+    def accepted(self) -> None:
+        assert not self.done
+        self.accepted_first = True
+
+    def refused(self, error: ApiError) -> None:
+        assert not self.done and not self.accepted_first
+        self.error = error
+
+    def performed(self, response: Any, tip: Image) -> None:
+        assert not self.done and self.accepted_first
+        self.response = response
+
+    def dropped(self, wrote: bool) -> None:
+        assert not self.done
+        self.dropped_after_writing = wrote
+
+
+class StillUnderWay(Exception):
+    """The request was accepted, or waits; turns bring the answer."""
+
+
+class LogDriver:
+    """A log that takes everything, and a replay of it that must be sound after each record."""
+
+    def __init__(self, records: tuple[MetadataRecord, ...]) -> None:
+        """records: those that are there at the start."""
+        self.records: list[MetadataRecord] = list(records)
+        delta = Delta(EMPTY)
+        for record in records:
+            delta.replay(record)
+        self.replayed: Image = delta.apply(len(records), 1) if records else EMPTY
+        self.batches: list[int] = []  # records of each
+        self.leads = True
+
+    @property
+    def end_offset(self) -> int:
+        return len(self.records)
+
+    @property
+    def high_watermark(self) -> int:
+        return len(self.records)
+
+    def append(self, epoch: int, values: Sequence[bytes]) -> int:
+        if not self.leads:
+            raise NotLeader(epoch, 2, epoch + 1)
+        self.batches.append(len(values))
+        for value in values:
+            record = decode_record(value)
+            self.records.append(record)
+            delta = Delta(self.replayed)
+            delta.replay(record)
+            self.replayed = delta.apply(len(self.records), epoch)
+            assert not (broken := violations(self.replayed)), f"{broken} after {record}"
+        return len(self.records)
+
+
+class HandRunner(OperationRunner):
+    """Turns come from the test, not from a loop."""
+
+    def schedule(self) -> None:
+        pass
+
+    def turn(self) -> bool:
+        more = self._core.queue.has_next
+        self._turn()
+        return more
+
+
+class _ClockOf:
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def now_ms(self) -> int:
+        return self._world.now_ms
+
+    def wall_ms(self) -> int:
+        return self._world.now_ms
+
+
+class World:
+    """The core with its runner, and a log whose replay must always agree with the tip.
+
+    Turns are run by the test: `ask` runs them until nothing is under way, `begin` runs none after the call itself.
+    """
+
+    def __init__(self, seed: int = 0, *, log: tuple[MetadataRecord, ...] = (), **config: Any) -> None:
+        """log: what an earlier controller wrote."""
         self.core = Controller(
             cluster_id=CLUSTER,
             config=ControllerConfig(broker_session_timeout_ms=SESSION_MS, **config),
             rng=random.Random(seed),
         )
-        self.log: list[MetadataRecord] = []
-        self.replayed: Image = EMPTY
+        self.driver = LogDriver(log)
         self.now_ms = 1_000
-        self.write(self.core.claim(EMPTY, 1, self.now_ms))
+        self.interleave = False  # leave operations under way; `told` has their callers
+        self.told: list[Told] = []
+        self.runner = HandRunner(self.core, _ClockOf(self), on_not_leader=self.core.resign)
+        self.runner.driver = self.driver
+        self.runner.submit(self.core.claim(self.driver.replayed, 1, self.now_ms))
+        self.finish()
 
     @property
     def tip(self) -> Image:
         return self.core.tip
 
-    def write(self, outcome: Outcome | None) -> Any:
-        """Append, replay each record from its bytes, and check every state in between."""
-        if outcome is None:
-            return None
-        for record in outcome.records:
-            self.log.append(record)
-            delta = Delta(self.replayed)
-            delta.replay(decode_record(encode_record(record)))
-            self.replayed = delta.apply(len(self.log), self.core.epoch or 0)
-            assert not (broken := violations(self.replayed)), f"{broken} after {record}"
-        if outcome.records:
-            self.core.appended(outcome, len(self.log), self.now_ms)
-        assert self.replayed.state_hash == self.tip.state_hash and self.replayed == self.tip
-        return outcome.response
+    @property
+    def log(self) -> list[MetadataRecord]:
+        return self.driver.records
 
-    def ask(self, request: ControllerRequest) -> Any:
-        return self.write(self.core.operate(request, len(self.log), self.now_ms))
+    def begin(self, request: Any) -> Told:
+        """Only the first slice, if it is the request's turn."""
+        told = Told()
+        self.submit(self.core.operation(request, told))
+        return told
+
+    def submit(self, operation: Operation | None) -> None:
+        if operation is not None:
+            self.runner.submit(operation)
+        self.check()
+
+    def turn(self) -> bool:
+        """One slice of what is under way. False: nothing is."""
+        more = self.runner.turn()
+        self.check()
+        return more
+
+    def finish(self) -> None:
+        while self.turn():
+            pass
+
+    def new_controller(self) -> None:
+        """Leadership is lost, and won again; everything that was appended is committed."""
+        image, epoch = self.tip, self.core.epoch
+        assert epoch is not None
+        self.core.resign()
+        self.submit(self.core.claim(image, epoch + 1, self.now_ms))
+        if not self.interleave:
+            self.finish()
+
+    def check(self) -> None:
+        if self.core.active:
+            assert self.driver.replayed.state_hash == self.tip.state_hash and self.driver.replayed == self.tip
+
+    def ask(self, request: Any) -> Any:
+        """The answer, once everything has been done. Raises ApiError; StillUnderWay only while `interleave` is set."""
+        told = self.begin(request)
+        if self.interleave:
+            self.told.append(told)
+        else:
+            self.finish()
+        if told.error is not None:
+            raise told.error
+        if not told.done and self.interleave:
+            raise StillUnderWay
+        assert told.done
+        return told.response
 
     def heartbeat(self, broker_id: int, /, **changes: Any) -> BrokerHeartbeatResponse:
         """By the registered incarnation, caught up, wanting to serve; unless `changes` say otherwise."""
@@ -104,10 +245,12 @@ class World:
         return epoch
 
     def fence(self, broker_id: int) -> None:
-        self.write(self.core.fence_broker(broker_id))
+        self.submit(self.core.fencing(broker_id))
+        if not self.interleave:
+            self.finish()
 
     def create(self, name: str = "t", *, replicas: tuple[int, ...] = (), **fields: Any) -> CreateTopicResult:
-        """One topic; `replicas`: one partition by hand; configs: as a dictionary."""
+        """One topic; `replicas`: of its one partition; configs: as a dictionary."""
         configs = tuple(ConfigEntry(name=key, value=value) for key, value in fields.pop("configs", {}).items())
         if replicas:
             fields["assignments"] = (ReplicaAssignment(partition=0, broker_ids=replicas),)

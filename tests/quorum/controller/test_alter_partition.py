@@ -81,7 +81,7 @@ def test_a_stale_sender_is_told_so_as_a_whole() -> None:
         assert raised.value.code is ErrorCode.STALE_BROKER_EPOCH
 
 
-def test_expanding_answers_the_new_state_and_elects_nobody() -> None:
+def test_expanding_answers_the_new_state_and_elects_no_leader() -> None:
     world = world_with_history()
     assert world.partition().eligible_leader_replicas == (3,)
     epoch = world.tip.brokers[3].broker_epoch

@@ -2,192 +2,17 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
-from controller_world import CLUSTER, registration
+from controller_world import registration
+from service_world import CONTROLLER, SESSION_MS, Bench, FakeContext, refusal, topics
 
 from jepsen.sim import killed_coroutines
-from jepsen.sim.clock import SimClock
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.scheduler import NS_PER_MS, Scheduler
-from quorum.controller.config import ControllerConfig
-from quorum.controller.service import ControllerService
 from quorum.metadata.frame import decode_record
-from quorum.metadata.loader import MetadataLoader
-from quorum.raft.events import NotLeader
-from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import Epoch, NodeId, Offset
-from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
-from quorumlog.messages.common import Endpoint
-from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from quorumlog.nursery import Nursery
-from quorumlog.records import Record, decode_batch, encode_batch, headers
-from quorumlog.rpc.transport import Address, Answered, ProbeResult, Refused
-
-SESSION_MS = 3_000
-CONTROLLER = Endpoint(name="INTERNAL", host="c", port=1)
-
-
-class FakeDriver:
-    """A log in memory. Appended batches are committed by `commit`, at once while `auto_commit` is on."""
-
-    def __init__(self, listeners: Sequence[Any]) -> None:
-        self.listeners = listeners
-        self.epoch: Epoch = -1
-        self.leads = False
-        self.auto_commit = True
-        self.high_watermark: Offset = 0
-        self.batches: list[tuple[bytes, Offset]] = []
-        self.delivered = 0
-
-    @property
-    def end_offset(self) -> Offset:
-        return self.batches[-1][1] if self.batches else 0
-
-    def append(self, epoch: Epoch, values: Sequence[bytes]) -> Offset:
-        if not self.leads or epoch != self.epoch:
-            raise NotLeader(epoch, 2, self.epoch)
-        self._add([Record(self.end_offset + i, 0, None, value, ()) for i, value in enumerate(values)], False)
-        if self.auto_commit:
-            self.commit()
-        return self.end_offset
-
-    def commit(self) -> None:
-        self.high_watermark = self.end_offset
-        for listener in self.listeners:
-            listener.on_high_watermark(self.high_watermark)
-        while self.delivered < len(self.batches):
-            batch, end = self.batches[self.delivered]
-            self.delivered += 1
-            for listener in self.listeners:
-                listener.on_committed(batch, end)
-
-    def lead(self, epoch: Epoch) -> None:
-        self.epoch, self.leads = epoch, True
-        self._add([Record(self.end_offset, 0, b"", b"", ())], True)
-        self.commit()
-        for listener in self.listeners:
-            listener.on_claim(epoch, self.end_offset)
-
-    def lose(self) -> None:
-        self.leads = False
-        for listener in self.listeners:
-            listener.on_leader_change(2, self.epoch + 1, CONTROLLER)
-        for listener in self.listeners:
-            listener.on_resign(self.epoch)
-
-    def _add(self, records: list[Record], control: bool) -> None:
-        base = records[0].offset
-        batch = bytes(encode_batch(records, base_offset=base, leader_epoch=self.epoch, control=control))
-        self.batches.append((batch, headers(batch)[-1].next_offset))
-
-
-class FakeTransport:
-    """answer: what the next probe finds."""
-
-    def __init__(self) -> None:
-        self.answer: Callable[[Address], ProbeResult] = lambda address: Refused()
-        self.probed: list[Address] = []
-
-    async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
-        self.probed.append(address)
-        return self.answer(address)
-
-    def connect(self, address: Address, *, internal: bool, client_id: str = "") -> Any:
-        raise AssertionError("a controller calls nobody")
-
-    async def listen(self, listener: Any, handler: Any) -> Any:
-        raise AssertionError("the node listens")
-
-
-class FakeContext:
-    def __init__(self) -> None:
-        self.closed: list[Callable[[], None]] = []
-
-    def on_closed(self, callback: Callable[[], None]) -> None:
-        self.closed.append(callback)
-
-    def close(self) -> None:
-        for callback in self.closed:
-            callback()
-
-
-class Bench:
-    """One node's controller, on a loop of virtual time."""
-
-    def __init__(self) -> None:
-        self.scheduler = Scheduler(seed=1)
-        self.loop = SimLoop(self.scheduler, "a")
-        self.clock = SimClock(self.scheduler)
-        self.transport = FakeTransport()
-        self.loader = MetadataLoader()
-        self.service = ControllerService(
-            node_id=1,
-            cluster_id=CLUSTER,
-            config=ControllerConfig(broker_session_timeout_ms=SESSION_MS),
-            clock=self.clock,
-            rng=random.Random(1),
-            transport=self.transport,  # type: ignore[arg-type]
-            nursery=Nursery(self._crash),
-            loader=self.loader,
-        )
-        self.driver = FakeDriver([self.loader, self.service])
-        self.service.driver = self.driver
-
-    def _crash(self, name: str, error: BaseException) -> None:
-        raise AssertionError(name) from error
-
-    def do(self, action: Callable[[], Any]) -> Any:
-        """Run `action` on the loop."""
-
-        async def call() -> Any:
-            return action()
-
-        return self.loop.run_until_complete(call())
-
-    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        return self.loop.run_until_complete(coroutine)
-
-    def start(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Let a call run to its first wait."""
-        task = self.loop.create_task(coroutine)
-        self.wait(1)
-        return task
-
-    def wait(self, length_ms: int) -> None:
-        self.scheduler.run_for(length_ms * NS_PER_MS)
-
-    def ask(self, request: Any, context: FakeContext | None = None) -> Coroutine[Any, Any, Any]:
-        return self.service.handle(context or FakeContext(), request)  # type: ignore[arg-type]
-
-    def heartbeat(self, broker_id: NodeId) -> BrokerHeartbeatRequest:
-        broker = self.service.tip.brokers[broker_id]
-        return BrokerHeartbeatRequest(
-            broker_id=broker_id,
-            broker_epoch=broker.broker_epoch,
-            current_metadata_offset=self.driver.end_offset,
-            want_fence=False,
-            want_shutdown=False,
-            incarnation_id=broker.incarnation_id,
-        )
-
-    def start_broker(self, broker_id: NodeId) -> FakeContext:
-        """Registered, unfenced; the stream that it heartbeats on."""
-        context = FakeContext()
-        self.run(self.ask(registration(broker_id)))
-        response = self.run(self.ask(self.heartbeat(broker_id), context))
-        assert isinstance(response, BrokerHeartbeatResponse) and not response.is_fenced
-        return context
-
-    def alive(self, address: Address) -> ProbeResult:
-        """Every registered broker answers."""
-        return Answered(address.port - 9000, registration(address.port - 9000).incarnation_id)
-
-    def is_fenced(self, broker_id: NodeId) -> bool:
-        return self.loader.committed_image.brokers[broker_id].fenced
+from quorumlog.errors import ErrorCode
+from quorumlog.records import decode_batch, headers
+from quorumlog.rpc.transport import Address, Refused
 
 
 @pytest.fixture
@@ -203,17 +28,6 @@ def leader(bench: Bench) -> Bench:
     bench.transport.answer = bench.alive
     bench.do(lambda: bench.driver.lead(1))
     return bench
-
-
-def topics(*names: str, timeout_ms: int = 1_000) -> CreateTopicsRequest:
-    wanted = tuple(CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names)
-    return CreateTopicsRequest(topics=wanted, timeout_ms=timeout_ms)
-
-
-def refusal(bench: Bench, awaited: Any) -> ApiError:
-    with pytest.raises(ApiError) as raised:
-        bench.loop.run_until_complete(awaited)
-    return raised.value
 
 
 def test_who_is_not_active_says_who_is(bench: Bench) -> None:
@@ -255,7 +69,7 @@ def names(batch: bytes) -> str:
     return str(getattr(decode_record(value), "name", ""))
 
 
-def test_losing_leadership_answers_everybody_and_forgets_the_tip(leader: Bench) -> None:
+def test_losing_leadership_answers_every_caller_and_forgets_the_tip(leader: Bench) -> None:
     leader.start_broker(1)
     leader.driver.auto_commit = False
     writing = leader.start(leader.ask(topics("t")))
@@ -362,7 +176,7 @@ def test_a_wrongly_fenced_broker_is_back_with_its_next_heartbeat_and_left_alone(
     assert not leader.is_fenced(1)
 
 
-def test_after_a_pause_heartbeats_that_wait_are_heard_before_anybody_is_fenced(leader: Bench) -> None:
+def test_after_a_pause_heartbeats_that_wait_are_heard_before_any_broker_is_fenced(leader: Bench) -> None:
     leader.start_broker(1)
     leader.loop.pause()
     leader.wait(2 * SESSION_MS)

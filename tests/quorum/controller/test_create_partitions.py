@@ -26,7 +26,7 @@ REFUSALS: list[tuple[str, str, int, tuple[tuple[int, ...], ...], ErrorCode]] = [
     ("too few assigned", "t", 4, ((1, 2),), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ("too many assigned", "t", 3, ((1, 2), (2, 1)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ("other replication factor", "t", 3, ((1,),), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-    ("nobody assigned", "t", 3, ((),), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+    ("no broker assigned", "t", 3, ((),), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ("one broker twice", "t", 3, ((1, 1),), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ("unknown broker", "t", 3, ((1, 9),), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
 ]

@@ -1,4 +1,4 @@
-"""Elections of one partition: who is valid, in which order, what becomes of ISR, ELR and epochs."""
+"""Elections of one partition: which replicas are valid, in which order, and the ISR, ELR and epochs that follow."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def brokers(*alive: int) -> Map[int, BrokerRegistration]:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Before, who is alive, and after: leader, ISR, ELR, last known leader, recovering, leader epoch moved."""
+    """Before, the brokers alive, and after: leader, ISR, ELR, last known leader, recovering, leader epoch moved."""
 
     name: str
     isr: tuple[int, ...]
@@ -83,7 +83,7 @@ CASES = [
         then=(2, (2,), (1,), (), False, True),
     ),
     Case(
-        name="somebody else comes back",
+        name="another replica comes back",
         isr=(),
         leader=-1,
         elr=(1, 2),
@@ -92,7 +92,7 @@ CASES = [
         then=(-1, (), (1, 2), (1,), False, False),
     ),
     Case(
-        name="somebody else, and unclean is allowed",
+        name="another replica, and unclean is allowed",
         isr=(),
         leader=-1,
         elr=(1, 2),

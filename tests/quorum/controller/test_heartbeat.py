@@ -67,7 +67,7 @@ STALE = [
 
 
 @pytest.mark.parametrize(("changes", "code"), [case[1:] for case in STALE], ids=[case[0] for case in STALE])
-def test_a_stale_heartbeat_keeps_nobody_alive(changes: dict[str, object], code: ErrorCode) -> None:
+def test_a_stale_heartbeat_keeps_no_broker_alive(changes: dict[str, object], code: ErrorCode) -> None:
     world = cluster(1)
     world.now_ms += SESSION_MS - 1
     with pytest.raises(ApiError) as raised:
@@ -90,14 +90,13 @@ def test_sessions_end_exactly_on_time_and_one_broker_is_fenced_at_a_time() -> No
 
 def test_a_new_controller_gives_every_unfenced_broker_a_full_session() -> None:
     world = cluster(1, 2)
-    image = world.tip
-    world.core.resign()
-    world.write(world.core.claim(image, 2, now_ms=50_000))
+    world.now_ms = 50_000
+    world.new_controller()
     assert world.core.expired_broker(50_000 + SESSION_MS - 1) is None
     assert world.core.expired_broker(50_000 + SESSION_MS) == 1
 
 
-def test_nobody_is_fenced_right_after_a_stall() -> None:
+def test_no_broker_is_fenced_right_after_a_stall() -> None:
     world = cluster(1)
     late = world.now_ms + 2 * SESSION_MS
     world.core.on_stall(late)
@@ -115,7 +114,7 @@ def test_a_fenced_broker_comes_back_by_its_next_heartbeat_and_may_lead_again() -
     assert (partition.leader, partition.isr, partition.leader_recovery_state) == (1, (1,), 0)
 
 
-def test_controlled_shutdown_waits_until_everybody_knows_the_new_leaders() -> None:
+def test_controlled_shutdown_waits_until_every_broker_knows_the_new_leaders() -> None:
     world = cluster(1, 2, 3)
     world.create(replicas=(1, 2, 3))
     known = len(world.log)
@@ -144,9 +143,7 @@ def test_a_new_controller_lets_a_shutdown_end() -> None:
     world = cluster(1, 2)
     world.create(replicas=(1, 2))
     world.heartbeat(1, want_shutdown=True)
-    image = world.tip
-    world.core.resign()
-    world.write(world.core.claim(image, 2, world.now_ms))
+    world.new_controller()
     assert not world.heartbeat(1, want_shutdown=True).should_shutdown
     world.heartbeat(2)
     assert world.heartbeat(1, want_shutdown=True).should_shutdown
@@ -217,7 +214,7 @@ def test_an_assignment_to_a_directory_that_is_offline_takes_the_replica_offline(
     assert (after.leader, after.isr, after.leader_epoch) == (2, (2,), before.leader_epoch + 1)
 
 
-def test_an_assignment_between_online_directories_elects_nobody() -> None:
+def test_an_assignment_between_online_directories_elects_no_leader() -> None:
     world = World()
     world.start(1, log_directories=(uuid(1), uuid(11)))
     world.create(replicas=(1,))

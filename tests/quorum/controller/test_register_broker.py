@@ -7,13 +7,20 @@ from typing import Any
 import pytest
 from controller_world import SESSION_MS, World, cluster, registration, uuid
 
+from quorum.metadata.features import LATEST_LEVEL, SUPPORTED
 from quorum.metadata.registration import LOST
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.messages.common import Endpoint
+from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest as Assign
 from quorumlog.messages.controller import DirectoryAssignment
+from quorumlog.messages.metadata_records import ConfigRecord, FeatureLevelRecord
 
 INTERNAL = Endpoint(name="INTERNAL", host="h", port=1)
+
+
+def ranged(low: int, high: int) -> FeatureRange:
+    return FeatureRange(name="metadata.version", min_level=low, max_level=high)
+
 
 REFUSED: list[tuple[str, dict[str, Any], ErrorCode, str]] = [
     ("another cluster", {"cluster_id": "other"}, ErrorCode.INCONSISTENT_CLUSTER_ID, "belongs to cluster 'other'"),
@@ -26,6 +33,12 @@ REFUSED: list[tuple[str, dict[str, Any], ErrorCode, str]] = [
     ("a listener twice", {"endpoints": (INTERNAL, INTERNAL)}, ErrorCode.INVALID_REGISTRATION, "listeners"),
     ("no port", {"endpoints": (Endpoint(name="A", host="h", port=0),)}, ErrorCode.INVALID_REGISTRATION, "port"),
     ("no id", {"broker_id": -1}, ErrorCode.INVALID_REGISTRATION, "needs an id"),
+    ("a range from level 0", {"features": (ranged(0, 2),)}, ErrorCode.INVALID_REGISTRATION, "one range of levels"),
+    ("a range without levels", {"features": (ranged(2, 1),)}, ErrorCode.INVALID_REGISTRATION, "one range of levels"),
+    ("two ranges", {"features": (ranged(1, 2), ranged(1, 2))}, ErrorCode.INVALID_REGISTRATION, "one range of levels"),
+    ("older software", {"features": (ranged(1, 1),)}, ErrorCode.UNSUPPORTED_VERSION, "from level 1 to 1; .* level 2"),
+    ("software without levels", {"features": ()}, ErrorCode.UNSUPPORTED_VERSION, "uses level 2: upgrade the broker"),
+    ("newer software alone", {"features": (ranged(3, 4),)}, ErrorCode.UNSUPPORTED_VERSION, "from level 3 to 4"),
     ("a short incarnation", {"incarnation_id": b"x"}, ErrorCode.INVALID_REGISTRATION, "incarnation id"),
 ]
 
@@ -143,3 +156,33 @@ def test_the_old_process_leaves_before_the_new_one_is_registered() -> None:
     epoch = world.ask(registration(1, 1)).broker_epoch
     assert [type(record).__name__ for record in world.log[start:]] == ["PartitionChangeRecord", "RegisterBrokerRecord"]
     assert epoch == start + 1
+
+
+OTHER = FeatureRange(name="a.feature", min_level=1, max_level=1)
+
+
+def test_a_new_cluster_begins_with_the_latest_level_and_keeps_each_brokers_ranges() -> None:
+    world = World()
+    assert world.log[0] == FeatureLevelRecord(name="metadata.version", level=LATEST_LEVEL)
+    world.ask(registration(1, features=(*SUPPORTED, OTHER)))
+    assert world.tip.brokers[1].features == (OTHER, *SUPPORTED), "in the order of names"
+
+
+BEFORE_LEVELS = (ConfigRecord(resource_type=4, resource_name="", name="min.insync.replicas", value="1"),)
+
+
+@pytest.mark.parametrize("features", [(), SUPPORTED], ids=["older software", "this software"])
+def test_a_cluster_from_before_there_were_levels_stays_at_level_1(features: tuple[FeatureRange, ...]) -> None:
+    world = World(log=BEFORE_LEVELS)
+    assert world.tip.metadata_version == 1 and not world.tip.features
+    world.ask(registration(1, features=features))
+    assert world.tip.brokers[1].features == (), "the record of this level does not carry them"
+    before = len(world.log)
+    world.ask(registration(1, features=features))
+    assert len(world.log) == before, "a retry changes nothing"
+
+
+def test_level_1_refuses_software_that_no_longer_supports_it() -> None:
+    with pytest.raises(ApiError) as raised:
+        World(log=BEFORE_LEVELS).ask(registration(1, features=(ranged(2, 3),)))
+    assert raised.value.code is ErrorCode.UNSUPPORTED_VERSION

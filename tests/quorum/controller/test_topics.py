@@ -44,7 +44,7 @@ REFUSED: list[tuple[str, dict[str, Any], ErrorCode]] = [
     ("a broker twice", by_hand((0, (1, 1))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ("an unknown broker", by_hand((0, (1, 9))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ("uneven", by_hand((0, (1, 2)), (1, (1,))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-    ("nobody alive", by_hand((0, (3,))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+    ("no broker alive", by_hand((0, (3,))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ("by hand and by number", by_hand((0, (1,))) | {"num_partitions": 1}, ErrorCode.INVALID_REQUEST),
 ]
 
@@ -202,9 +202,9 @@ RACKS: dict[int, str | None] = {broker_id: "abc"[broker_id % 3] for broker_id in
 def test_replicas_and_leaders_are_spread_evenly(racks: dict[int, str | None], partitions: int, factor: int) -> None:
     placed = place_replicas(registrations(racks), partitions, factor, random.Random(7))
     leaders = Counter(replicas[0] for replicas in placed)
-    everybody = Counter(broker_id for replicas in placed for broker_id in replicas)
+    all_replicas = Counter(broker_id for replicas in placed for broker_id in replicas)
     assert set(leaders.values()) == {partitions // len(racks)}
-    assert set(everybody.values()) == {partitions * factor // len(racks)}
+    assert set(all_replicas.values()) == {partitions * factor // len(racks)}
 
 
 def test_replicas_are_on_different_racks_as_far_as_there_are_any() -> None:

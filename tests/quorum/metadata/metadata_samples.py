@@ -1,4 +1,4 @@
-"""Records and images that several tests of the metadata package need."""
+"""Records and images for the tests of the metadata package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quorum.metadata.delta import Delta
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, Image
-from quorumlog.messages.common import Endpoint
+from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,
@@ -28,11 +28,18 @@ from quorumlog.messages.metadata_records import (
 
 
 def uuid(number: int) -> bytes:
-    """A readable identifier; above the reserved ones."""
+    """A readable id, above the reserved ones."""
     return (1000 + number).to_bytes(16, "big")
 
 
-def register(broker_id: int, *, fenced: bool = False, epoch: int = 0, rack: str | None = None) -> RegisterBrokerRecord:
+def register(
+    broker_id: int,
+    *,
+    fenced: bool = False,
+    epoch: int = 0,
+    rack: str | None = None,
+    features: tuple[FeatureRange, ...] = (),
+) -> RegisterBrokerRecord:
     return RegisterBrokerRecord(
         broker_id=broker_id,
         incarnation_id=uuid(100 + broker_id),
@@ -41,11 +48,12 @@ def register(broker_id: int, *, fenced: bool = False, epoch: int = 0, rack: str 
         rack=rack,
         fenced=fenced,
         log_directories=(uuid(200 + broker_id),),
+        features=features,
     )
 
 
 def partition(index: int, replicas: tuple[int, ...], topic: int = 1) -> PartitionRecord:
-    """Everybody in sync, the first leads."""
+    """Every replica is in sync; the first one leads."""
     return PartitionRecord(
         partition=index,
         topic_id=uuid(topic),
@@ -57,7 +65,7 @@ def partition(index: int, replicas: tuple[int, ...], topic: int = 1) -> Partitio
 
 
 EVERY_RECORD: tuple[MetadataRecord, ...] = (
-    FeatureLevelRecord(name="metadata.version", level=3),
+    FeatureLevelRecord(name="metadata.version", level=2),
     register(1),
     register(2, fenced=True, rack="r"),
     TopicRecord(name="t", topic_id=uuid(1)),
@@ -95,9 +103,10 @@ def image_of(records: Iterable[MetadataRecord], base: Image = EMPTY) -> Image:
 
 
 small = st.integers(0, 3)
+any_features = st.sampled_from([(), (FeatureRange(name="metadata.version", min_level=1, max_level=2),)])
 
 any_record: st.SearchStrategy[MetadataRecord] = st.one_of(
-    st.builds(register, small, fenced=st.booleans()),
+    st.builds(register, small, fenced=st.booleans(), features=any_features),
     st.builds(UnregisterBrokerRecord, broker_id=small, broker_epoch=st.just(0)),
     st.builds(TopicRecord, name=st.sampled_from("abc"), topic_id=small.map(uuid)),
     st.builds(partition, small, st.permutations([0, 1, 2]).map(tuple), topic=small),

@@ -9,10 +9,13 @@ import pytest
 from metadata_samples import image_of, partition, register, uuid
 
 from quorum.metadata.check import effective_min_isr, violations
+from quorum.metadata.features import SUPPORTED
 from quorum.metadata.image import Image
 from quorum.metadata.registration import RECOVERING
+from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.metadata_records import ConfigRecord, TopicRecord
 
+UPSIDE_DOWN = FeatureRange(name="metadata.version", min_level=2, max_level=1)
 SOUND = image_of(
     [
         *(register(broker_id) for broker_id in (1, 2, 3)),
@@ -42,7 +45,7 @@ BROKEN: list[tuple[str, Image, str]] = [
     ("leader outside", with_partition(isr=(2, 3)), "leader 1 is not in the ISR"),
     ("no leader, though", with_partition(leader=-1), "no leader, though the ISR"),
     ("overlap", with_partition(isr=(1,), eligible_leader_replicas=(1, 2)), "overlap"),
-    ("no need of an ELR", with_partition(isr=(1, 2), eligible_leader_replicas=(3,)), "still there is an ELR"),
+    ("no need of an ELR", with_partition(isr=(1, 2), eligible_leader_replicas=(3,)), "but there is an ELR"),
     ("a stranger in the ISR", with_partition(isr=(1, 2, 4)), "is not among"),
     ("a replica twice", with_partition(replicas=(1, 1, 2)), "different brokers"),
     ("an ISR member twice", with_partition(isr=(1, 1)), "names a broker twice"),
@@ -54,11 +57,13 @@ BROKEN: list[tuple[str, Image, str]] = [
     ("a fenced ISR member", with_broker(2, fenced=True), "broker 2 is in the ISR, and is fenced"),
     ("a stopping ISR member", with_broker(2, in_controlled_shutdown=True), "broker 2 is in the ISR, and is fenced"),
     ("a directory offline", with_broker(2, log_directories=()), "its directory is offline"),
-    ("a reserved directory", with_broker(4, log_directories=(bytes(16),)), "is no directory id"),
+    ("a reserved directory", with_broker(4, log_directories=(bytes(16),)), "is not a directory id"),
+    ("a feature twice", with_broker(4, features=SUPPORTED * 2), "are not one range per name"),
+    ("a range upside down", with_broker(4, features=(UPSIDE_DOWN,)), "are not one range per name"),
     ("a directory shared", with_broker(4, log_directories=(uuid(203),)), "is also broker 3's"),
     ("a broker of the future", with_broker(4, broker_epoch=SOUND.offset), "is not an offset below"),
     ("a hash of something else", replace(SOUND, state_hash=1), "the state hash"),
-    ("a name that leads nowhere", replace(SOUND, topic_ids=SOUND.topic_ids.set("x", uuid(5))), "leads nowhere"),
+    ("a name without a topic", replace(SOUND, topic_ids=SOUND.topic_ids.set("x", uuid(5))), "belongs to no such topic"),
     (
         "settings of nothing",
         image_of([ConfigRecord(resource_type=2, resource_name="x", name="retention.ms", value="1")]),

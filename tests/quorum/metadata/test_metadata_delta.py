@@ -1,8 +1,9 @@
-"""Images and deltas: what each record does, the state hash, and an order that records do not decide."""
+"""Images and deltas: the effect of each record, the state hash, and the order of the lists of changes."""
 
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,8 +13,9 @@ from metadata_samples import EVERY_RECORD, any_record, image_of, partition, regi
 from quorum.metadata.delta import Delta, ReplayError
 from quorum.metadata.dump import describe_image, describe_record
 from quorum.metadata.frame import MetadataRecord
-from quorum.metadata.image import EMPTY, Image, hash_of
+from quorum.metadata.image import EMPTY, Image, hash_of, partition_hash
 from quorum.metadata.records_of import delta_from_empty, records_of
+from quorum.metadata.registration import PartitionRegistration
 from quorumlog.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,
@@ -33,7 +35,7 @@ def test_every_record_has_its_effect() -> None:
     assert list(image.brokers) == [1]
     assert [topic.name for topic in image.sorted_topics()] == ["t"]
     assert image.topic_config("t") == {"retention.ms": "5"}
-    assert dict(image.features) == {"metadata.version": 3}
+    assert dict(image.features) == {"metadata.version": 2}
     assert image.next_producer_id == 1000
     changed = image.partition(uuid(1), 1)
     assert changed is not None
@@ -82,7 +84,7 @@ def test_a_record_that_does_not_fit_is_refused(records: list[MetadataRecord]) ->
 
 
 def replay_what_fits(records: list[MetadataRecord], cuts: list[int]) -> tuple[Image, list[MetadataRecord]]:
-    """The image after the records that fit, applied at each cut."""
+    """The image after the records that fit. The delta is applied at each cut."""
     image, fitting = EMPTY, []
     delta = Delta(image)
     for position, record in enumerate(records):
@@ -99,7 +101,7 @@ def replay_what_fits(records: list[MetadataRecord], cuts: list[int]) -> tuple[Im
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(any_record, max_size=40), st.lists(st.integers(0, 40)))
-def test_the_hash_kept_up_is_the_hash_computed(records: list[MetadataRecord], cuts: list[int]) -> None:
+def test_the_delta_keeps_the_state_hash_up_to_date(records: list[MetadataRecord], cuts: list[int]) -> None:
     image, fitting = replay_what_fits(records, cuts)
     assert image.state_hash == hash_of(image)
     whole, _ = replay_what_fits(fitting, [])
@@ -126,7 +128,7 @@ def test_an_image_never_changes() -> None:
     assert base.state_hash == hash_of(base)
 
 
-def test_an_empty_image_hashes_to_nothing() -> None:
+def test_the_state_hash_of_the_empty_image_is_zero() -> None:
     assert hash_of(EMPTY) == EMPTY.state_hash == 0
 
 
@@ -160,9 +162,30 @@ def test_changes_are_listed_by_key_whatever_the_order_of_records() -> None:
     assert listings == {((2, 3), ("n4", "n5", "n6"), ("d",), (("t", 0, False), ("t", 1, True)), ((2, "d"), (2, "t")))}
 
 
-def test_a_topic_made_and_removed_in_one_delta_was_never_there() -> None:
+def test_a_topic_created_and_removed_in_one_delta_is_not_listed() -> None:
     delta = Delta(EMPTY)
     for record in (TOPIC, partition(0, (1,)), RemoveTopicRecord(topic_id=uuid(1))):
         delta.replay(record)
     assert (delta.changed_topics, delta.deleted_topics, delta.changed_partitions) == ([], [], [])
     assert delta.apply(3, 1).state_hash == 0
+
+
+def test_a_partition_s_hash_depends_on_every_field_and_on_where_a_list_ends() -> None:
+    """Two lists next to each other must not be taken for one that is cut elsewhere."""
+    base = PartitionRegistration(replicas=(1, 2), directories=(uuid(1), uuid(2)), isr=(1,), leader=1)
+    changes: list[dict[str, object]] = [
+        {"replicas": (1,), "isr": (2, 1)},
+        {"directories": (uuid(2), uuid(1))},
+        {"isr": (1, 2)},
+        {"leader": 2},
+        {"leader_recovery_state": 1},
+        {"leader_epoch": 1},
+        {"partition_epoch": 1},
+        {"eligible_leader_replicas": (2,)},
+        {"last_known_elr": (2,)},
+        {"removing_replicas": (2,)},
+        {"adding_replicas": (2,)},
+    ]
+    hashes = {partition_hash(uuid(1), 0, replace(base, **change)) for change in changes}  # type: ignore[arg-type]
+    others = {partition_hash(uuid(1), 0, base), partition_hash(uuid(1), 1, base), partition_hash(uuid(2), 0, base)}
+    assert len(hashes | others) == len(changes) + 3

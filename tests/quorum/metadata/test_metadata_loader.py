@@ -1,20 +1,28 @@
-"""The loader: committed batches in, images out, in order and not before it has caught up."""
+"""The loader: committed batches in, images out, in order, once it has caught up with the high watermark."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from metadata_samples import EVERY_RECORD, image_of, partition, register, uuid
 
 from quorum.metadata.delta import Delta
+from quorum.metadata.features import LATEST_LEVEL
 from quorum.metadata.frame import BadRecord, MetadataRecord, encode_record
 from quorum.metadata.image import EMPTY, Image
-from quorum.metadata.loader import MetadataLoader
+from quorum.metadata.loader import (
+    MAX_RECORDS_PER_DELTA,
+    MAX_WORK_PER_STEP,
+    PARTITIONS_GONE_PER_RECORD,
+    MetadataLoader,
+)
+from quorum.metadata.unsupported import UnsupportedMetadata
 from quorum.subscription import MetadataSubscription
 from quorumlog.messages.common import Endpoint
-from quorumlog.messages.metadata_records import NoOpRecord, TopicRecord
+from quorumlog.messages.metadata_records import NoOpRecord, RemoveTopicRecord, TopicRecord
 from quorumlog.records import CorruptRecords, Record, encode_batch
 from quorumlog.records.control import LeaderChange, control_batch
 
@@ -25,11 +33,16 @@ def batch(offset: int, values: Sequence[bytes], epoch: int = 1) -> bytes:
 
 
 def metadata_batch(offset: int, records: Sequence[MetadataRecord], epoch: int = 1) -> bytes:
-    return batch(offset, [encode_record(record) for record in records], epoch)
+    return batch(offset, [encode_record(record, LATEST_LEVEL) for record in records], epoch)
+
+
+def deliver(loader: MetadataLoader, batches: bytes, end_offset: int) -> int:
+    """All steps of one delivery; how many there were."""
+    return 1 + sum(1 for _ in loader.on_committed(batches, end_offset))
 
 
 class Seen:
-    """A subscriber that remembers."""
+    """A subscriber that records every image."""
 
     def __init__(self) -> None:
         self.images: list[Image] = []
@@ -44,21 +57,21 @@ def test_nothing_is_published_before_the_log_has_caught_up() -> None:
     loader, seen = MetadataLoader(), Seen()
     loader.subscribe(seen)
     loader.on_high_watermark(3)
-    loader.on_committed(metadata_batch(0, [register(1)]), 1)
-    loader.on_committed(metadata_batch(1, [register(2)]), 2)
+    deliver(loader, metadata_batch(0, [register(1)]), 1)
+    deliver(loader, metadata_batch(1, [register(2)]), 2)
     assert seen.images == [] and loader.image is EMPTY
     assert sorted(loader.committed_image.brokers) == [1, 2]
-    loader.on_high_watermark(9)  # later news do not move the bar
-    loader.on_committed(metadata_batch(2, [register(3)], epoch=4), 3)
+    loader.on_high_watermark(9)  # a later high watermark does not delay the first image
+    deliver(loader, metadata_batch(2, [register(3)], epoch=4), 3)
     assert [(image.offset, image.epoch) for image in seen.images] == [(3, 4)]
-    loader.on_committed(metadata_batch(3, [NoOpRecord()], epoch=5), 4)
+    deliver(loader, metadata_batch(3, [NoOpRecord()], epoch=5), 4)
     assert [(image.offset, image.epoch) for image in seen.images] == [(3, 4), (4, 5)]
 
 
 def test_batches_may_arrive_before_the_high_watermark() -> None:
     loader, seen = MetadataLoader(), Seen()
     loader.subscribe(seen)
-    loader.on_committed(metadata_batch(0, [register(1)]), 1)
+    deliver(loader, metadata_batch(0, [register(1)]), 1)
     assert seen.images == []
     loader.on_high_watermark(1)
     assert [image.offset for image in seen.images] == [1]
@@ -67,7 +80,7 @@ def test_batches_may_arrive_before_the_high_watermark() -> None:
 def test_a_late_subscriber_is_given_the_whole_image() -> None:
     loader, seen = MetadataLoader(), Seen()
     loader.on_high_watermark(0)
-    loader.on_committed(metadata_batch(0, EVERY_RECORD), len(EVERY_RECORD))
+    deliver(loader, metadata_batch(0, EVERY_RECORD), len(EVERY_RECORD))
     loader.subscribe(seen)
     assert seen.images == [image_of(EVERY_RECORD)]
 
@@ -78,18 +91,77 @@ def test_control_batches_take_offsets_and_change_nothing() -> None:
     loader.on_high_watermark(0)
     leader_change = LeaderChange(leader_id=1, voters=(1,), granting_voters=(1,))
     change = control_batch([leader_change], base_offset=0, timestamp_ms=0, leader_epoch=3)
-    loader.on_committed(bytes(change) + metadata_batch(1, [register(1)], epoch=3), 2)
+    deliver(loader, bytes(change) + metadata_batch(1, [register(1)], epoch=3), 2)
     assert [(image.offset, image.epoch, len(image.brokers)) for image in seen.images] == [(2, 3, 1)]
 
 
-def test_what_cannot_be_replayed_is_raised() -> None:
+def caught_up() -> tuple[MetadataLoader, Seen]:
+    loader, seen = MetadataLoader(), Seen()
+    loader.subscribe(seen)
+    loader.on_high_watermark(0)
+    return loader, seen
+
+
+def test_a_large_batch_is_replayed_in_steps_and_published_whole() -> None:
+    loader, seen = caught_up()
+    count = 3 * MAX_WORK_PER_STEP
+    records = [TopicRecord(name="t", topic_id=uuid(1)), *(partition(index, (1, 2)) for index in range(count - 1))]
+    steps = loader.on_committed(metadata_batch(0, records), count)
+    turns = 0
+    for _ in steps:
+        turns += 1
+        loader.on_high_watermark(count + turns)  # news between two steps must not bring half a topic out
+        assert all(len(image.topics) == 1 for image in seen.images), "a batch is atomic to those who read images"
+    assert turns >= 3
+    assert [len(image.topics[uuid(1)].partitions) for image in seen.images] == [count - 1]
+
+
+def test_a_delta_holds_no_more_than_some_hundred_records_in_small_batches() -> None:
+    loader, seen = caught_up()
+    size, batches = MAX_RECORDS_PER_DELTA // 4, 20
+    topic = TopicRecord(name="t", topic_id=uuid(1))
+    deliver(loader, metadata_batch(0, [topic]), 1)
+    parts = []
+    for first in range(0, size * batches, size):
+        part = [partition(index, (1, 2)) for index in range(first, first + size)]
+        parts.append(metadata_batch(1 + first, part))
+    steps = deliver(loader, b"".join(parts), 1 + size * batches)
+    ends = [image.offset for image in seen.images]
+    assert max(after - before for before, after in pairwise(ends)) <= MAX_RECORDS_PER_DELTA + size
+    assert all((end - 1) % size == 0 for end in ends) and ends[-1] == 1 + size * batches
+    assert steps > len(ends), "each publication is a step of its own"
+
+
+def test_a_topic_that_goes_counts_with_its_partitions() -> None:
+    loader, seen = caught_up()
+    partitions = PARTITIONS_GONE_PER_RECORD * MAX_WORK_PER_STEP
+    records: list[MetadataRecord] = []
+    for topic in (1, 2, 3):
+        records.append(TopicRecord(name=f"t{topic}", topic_id=uuid(topic)))
+        records += [partition(index, (1,), topic) for index in range(partitions)]
+    deliver(loader, metadata_batch(0, records), len(records))
+    gone = [RemoveTopicRecord(topic_id=uuid(topic)) for topic in (1, 2, 3)]
+    assert deliver(loader, metadata_batch(len(records), gone), len(records) + 3) >= 3
+    assert not seen.images[-1].topics
+
+
+def test_before_it_has_caught_up_a_batch_alone_ends_no_step() -> None:
     loader = MetadataLoader()
+    loader.on_high_watermark(10_000)
+    batches = b"".join(metadata_batch(offset, [NoOpRecord()]) for offset in range(MAX_WORK_PER_STEP))
+    assert deliver(loader, batches, MAX_WORK_PER_STEP) == 1
+
+
+def test_records_that_cannot_be_replayed_raise() -> None:
+    loader = MetadataLoader()
+    with pytest.raises(UnsupportedMetadata):
+        deliver(loader, batch(0, [b"\x00\x63\x00"]), 1)
     with pytest.raises(BadRecord):
-        loader.on_committed(batch(0, [b"\x00\x63\x00"]), 1)
+        deliver(MetadataLoader(), batch(0, [b"\x00\x02\x00\xff\xff"]), 1)
     damaged = bytearray(metadata_batch(0, [TopicRecord(name="t", topic_id=uuid(1)), partition(0, (1,))]))
     damaged[-1] ^= 1
     with pytest.raises(CorruptRecords):
-        MetadataLoader().on_committed(bytes(damaged), 2)
+        deliver(MetadataLoader(), bytes(damaged), 2)
 
 
 def test_the_active_controller_is_told_once_per_change() -> None:
@@ -117,8 +189,8 @@ def test_waiting_for_an_offset() -> None:
         tasks = [asyncio.create_task(loader.wait_for_offset(offset, 10_000)) for offset in (0, 1, 2)]
         late = asyncio.create_task(loader.wait_for_offset(3, 1))
         await asyncio.sleep(0)
-        loader.on_committed(metadata_batch(0, [NoOpRecord()]), 1)
-        loader.on_committed(metadata_batch(1, [NoOpRecord()]), 2)
+        deliver(loader, metadata_batch(0, [NoOpRecord()]), 1)
+        deliver(loader, metadata_batch(1, [NoOpRecord()]), 2)
         return [await task for task in (*tasks, late)]
 
     assert asyncio.run(scenario()) == [True, True, True, False]

@@ -1,4 +1,4 @@
-"""Whole drivers, three and more, on the simulated loop, network and disk. One log directory per node: `/n<id>`."""
+"""Production drivers on the simulated loop, network and disk. The log directory of a node is `/n<id>`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from jepsen.sim.scheduler import Scheduler
 from jepsen.sim.transport import SimTransport
 from jepsen.sim.worker import SimWorker
 from quorum.driver import Driver
+from quorum.metadata.unsupported import UnsupportedMetadata
 from quorum.metadata_directory import METADATA_LOG
 from quorum.metadata_log import METADATA_DIRECTORY
-from quorum.raft.voters import Voter, VoterSet
+from quorum.raft import Voter, VoterSet
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import ProbeRequest, ProbeResponse
@@ -29,7 +30,7 @@ MS = 1_000_000  # of virtual nanoseconds
 
 
 class Recorder:
-    """A RaftListener that keeps the values it was given, and checks the promises of quorum/listener.py."""
+    """A RaftListener that records what it is told and checks the promises of quorum/listener.py."""
 
     def __init__(self) -> None:
         self.values: list[bytes] = []
@@ -38,6 +39,7 @@ class Recorder:
         self.leader: tuple[NodeId, Epoch] = (-1, 0)
         self.claimed: Epoch | None = None
         self.calls: list[str] = []
+        self.unsupported: bytes | None = None  # a value of newer software
 
     def on_committed(self, batches: bytes, end_offset: Offset) -> None:
         found = headers(batches)
@@ -46,7 +48,13 @@ class Recorder:
         self.end_offset = end_offset
         for header in found:
             if not header.is_control:
-                self.values.extend(record.value or b"" for record in decode_batch(batches, header))
+                self._take([record.value or b"" for record in decode_batch(batches, header)])
+
+    def _take(self, values: list[bytes]) -> None:
+        for value in values:
+            if value == self.unsupported:
+                raise UnsupportedMetadata("a record of type 99", "the types below")
+            self.values.append(value)
 
     def on_high_watermark(self, high_watermark: Offset) -> None:
         assert high_watermark > self.high_watermark
@@ -79,12 +87,13 @@ class LoopClock:
 
 
 class Process:
-    """One life of one node."""
+    """One process of one node, from its start to its end."""
 
     def __init__(self, world: World, node_id: NodeId, life: int) -> None:
         name = f"n{node_id}"
         self.loop = SimLoop(world.scheduler, name)
         self.crashes: list[BaseException] = []
+        self.fatal: list[str] = []
         self.incarnation_id = bytes([node_id, life]) * 8
         identity = Identity(cluster_id="c", node_id=node_id, incarnation_id=self.incarnation_id, secret=b"s" * 32)
         on_crash = lambda _, error: self.crashes.append(error)  # noqa: E731
@@ -105,6 +114,7 @@ class Process:
             clock=LoopClock(self.loop),
             rng=world.scheduler.rng(f"driver/{node_id}/{life}"),
             nursery=Nursery(on_crash),
+            on_fatal=self.fatal.append,
             listeners=[self.recorder],
             log_config=world.log_config,
             recovery_points=points,
@@ -182,7 +192,7 @@ class World:
 
     @property
     def leader(self) -> Process | None:
-        """Whoever has claimed the largest epoch."""
+        """The process that has claimed the largest epoch; None if there is none."""
         claimed = [process for process in self.running.values() if process.recorder.claimed is not None]
         return max(claimed, key=lambda process: process.recorder.claimed or 0, default=None)
 
@@ -201,7 +211,7 @@ WORLDS: list[World] = []  # of the running test
 
 
 def outcome_of(world: World, process: Process, coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run to the end; the value, or the error."""
+    """Run the coroutine to its end. Returns its value, or the exception that it raised."""
     results: list[Any] = []
 
     async def catch() -> None:

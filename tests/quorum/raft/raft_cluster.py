@@ -1,4 +1,4 @@
-"""Pure cores, a heap of events, and a world that loses messages, processes and whatever was not synced.
+"""Cores without drivers, a heap of events, and a world that loses messages, processes and data that is not synced.
 
 Every invariant of RELIABILITY 3.3 on elections, logs and commits is checked when the effect appears that could
 break it. The world knows more than any node: what is durable where, and what was ever committed.
@@ -17,13 +17,13 @@ from quorum.raft.effects import (
     AppendFetched,
     AppendLeaderChange,
     AppendValues,
-    Effect,
     HighWatermark,
     LeaderChanged,
     LeadershipClaimed,
     LeadershipLost,
     PersistQuorumState,
     ProbeLeader,
+    RaftEffect,
     ReadForFetch,
     Reply,
     Send,
@@ -31,25 +31,25 @@ from quorum.raft.effects import (
     TruncateTo,
 )
 from quorum.raft.events import (
-    AppendAsked,
-    Appended,
-    Event,
+    AppendRequested,
+    LogSynced,
     LogTruncated,
+    LogWritten,
     NotLeader,
     PeerProvenDead,
+    RaftEvent,
     RecordsRead,
+    RequestFailed,
     RequestReceived,
     ResponseReceived,
-    RpcFailed,
-    ShutdownAsked,
+    ShutdownRequested,
     Started,
-    Synced,
     TimerFired,
 )
 from quorum.raft.log_state import EpochSpan, LogState
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.raft import Raft
-from quorum.raft.roles import Role
+from quorum.raft.roles import RaftRole
 from quorum.raft.voters import Voter, VoterKey, VoterSet
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.buffer import Buffer
@@ -68,7 +68,7 @@ class Faults:
     max_delay_ms: int = 10
     max_sync_ms: int = 10
     wrong_refusal: float = 0.0
-    cut: set[frozenset[NodeId]] = field(default_factory=set)  # asked for membership only
+    cut: set[frozenset[NodeId]] = field(default_factory=set)  # only used with `in`: its order never matters
 
 
 @dataclass
@@ -81,12 +81,12 @@ class Node:
     # of this life
     life: int = 0
     raft: Raft | None = None
-    rests: list[Effect] = field(default_factory=list)  # effects behind a persist
+    rests: list[RaftEffect] = field(default_factory=list)  # effects that wait for a persist
     persisting: bool = False
     disk_free_at: int = 0
     high_watermark: Offset = -1
     shutdown_finished: bool = False
-    calls: dict[int, Callable[[object], None]] = field(default_factory=dict)  # token -> how to answer
+    calls: dict[int, Callable[[object], None]] = field(default_factory=dict)  # by token: the callback for the answer
     claims: list[Epoch] = field(default_factory=list)
 
 
@@ -103,7 +103,7 @@ class Cluster:
         self.nodes = [Node(VoterKey(i, bytes([i] * 16))) for i in range(voters + observers)]
         self.token = 0
         self.next_value = 0
-        # what must hold
+        # for the invariants
         self.leaders: dict[Epoch, NodeId] = {}
         self.votes: dict[tuple[NodeId, Epoch], VoterKey] = {}
         self.prefixes: dict[tuple[Offset, Epoch], int] = {}
@@ -116,7 +116,7 @@ class Cluster:
         heapq.heappush(self.heap, (self.now + delay_ms, self.sequence, action))
 
     def run(self, duration_ms: int, until: Callable[[], bool] | None = None) -> bool:
-        """Run for so long, or until the condition holds: whether it did."""
+        """Run for so long, or until the condition holds. Returns whether it holds."""
         end = self.now + duration_ms
         while self.heap and self.heap[0][0] <= end:
             if until is not None and until():
@@ -148,7 +148,7 @@ class Cluster:
                 self.start(node_id)
 
     def kill(self, node_id: NodeId) -> None:
-        """What was not synced survives in part: a prefix of it."""
+        """A prefix of the data that was not synced survives."""
         node = self.nodes[node_id]
         assert node.raft is not None
         node.raft = None
@@ -159,7 +159,7 @@ class Cluster:
         for answer in calls.values():
             answer(None)
 
-    def step(self, node: Node, event: Event) -> None:
+    def step(self, node: Node, event: RaftEvent) -> None:
         raft = node.raft
         assert raft is not None
         node.rests.extend(raft.step(event, self.now))
@@ -176,7 +176,7 @@ class Cluster:
         if node.life == life and node.raft is not None and node.raft.deadline_ms() == deadline:
             self.step(node, TimerFired())
 
-    def later(self, node: Node, delay_ms: int, event: Event) -> None:
+    def later(self, node: Node, delay_ms: int, event: RaftEvent) -> None:
         life = node.life
 
         def act() -> None:
@@ -185,11 +185,11 @@ class Cluster:
 
         self.at(delay_ms, act)
 
-    # --- what nodes ask for ---
+    # --- effects ---
 
     def append(self, count: int = 1) -> bool:
-        """One entry each through any node that believes to lead."""
-        leaders = [node for node in self.nodes if node.raft is not None and node.raft.role is Role.LEADER]
+        """Append one entry on each node that leads, in its own view."""
+        leaders = [node for node in self.nodes if node.raft is not None and node.raft.role is RaftRole.LEADER]
         if not leaders:
             return False
         node = self.rng.choice(leaders)
@@ -197,7 +197,7 @@ class Cluster:
         for _ in range(count):
             self.next_value += 1
             try:
-                self.step(node, AppendAsked(node.raft.epoch, [b"%d" % self.next_value]))
+                self.step(node, AppendRequested(node.raft.epoch, [b"%d" % self.next_value]))
             except NotLeader:
                 return False
         return True
@@ -206,7 +206,7 @@ class Cluster:
         while node.rests and not node.persisting:
             self.perform_one(node, node.rests.pop(0))
 
-    def perform_one(self, node: Node, effect: Effect) -> None:
+    def perform_one(self, node: Node, effect: RaftEffect) -> None:
         match effect:
             case PersistQuorumState(state):
                 node.persisting = True
@@ -244,11 +244,11 @@ class Cluster:
             case LeaderChanged() | LeadershipLost():
                 pass
 
-    def step_soon(self, node: Node, event: Event) -> None:
+    def step_soon(self, node: Node, event: RaftEvent) -> None:
         self.later(node, 0, event)
 
     def disk_ms(self, node: Node) -> int:
-        """Time until one more sync of this node's only disk is done."""
+        """How long one more sync takes on this node's disk."""
         node.disk_free_at = max(node.disk_free_at, self.now) + self.rng.randint(0, self.faults.max_sync_ms)
         return node.disk_free_at - self.now
 
@@ -263,17 +263,17 @@ class Cluster:
         self.perform(node)
 
     def write(self, node: Node, offset: Offset, entries: list[Entry]) -> None:
-        """Written at once, synced later; both are told in order."""
+        """Write at once and sync later. The core is told both, in order."""
         assert offset == len(node.entries), "an append that leaves a gap"
         node.entries.extend(entries)
         self.check_matching(node, offset)
         end, life = len(node.entries), node.life
-        self.step_soon(node, Appended(end))
+        self.step_soon(node, LogWritten(end))
 
         def synced() -> None:
             if node.life == life and node.raft is not None:
                 node.synced = max(node.synced, end)
-                self.step(node, Synced(end))
+                self.step(node, LogSynced(end))
 
         self.at(self.disk_ms(node), synced)
 
@@ -311,7 +311,7 @@ class Cluster:
         life, peer = node.life, self.nodes[call.to]
         open_call = [True]
 
-        def finish(event: Event) -> None:
+        def finish(event: RaftEvent) -> None:
             if open_call[0] and node.life == life and node.raft is not None:
                 open_call[0] = False
                 self.step(node, event)
@@ -320,7 +320,7 @@ class Cluster:
             if self.is_cut(node.key.node_id, call.to):
                 return
             if peer.raft is None:
-                self.at(self.delay(), lambda: finish(RpcFailed(call.correlation, delivered=False)))
+                self.at(self.delay(), lambda: finish(RequestFailed(call.correlation, delivered=False)))
                 return
             self.token += 1
             peer.calls[self.token] = answer
@@ -329,7 +329,7 @@ class Cluster:
         def answer(message: object) -> None:
             if self.is_cut(node.key.node_id, call.to) or self.rng.random() < self.faults.loss:
                 return
-            event: Event = RpcFailed(call.correlation)
+            event: RaftEvent = RequestFailed(call.correlation)
             if message is not None:
                 spans = spans_of(message)
                 event = ResponseReceived(call.correlation, message, spans)  # type: ignore[arg-type]
@@ -337,9 +337,9 @@ class Cluster:
 
         if self.rng.random() >= self.faults.loss:
             self.at(self.delay(), arrive)
-        self.at(call.timeout_ms, lambda: finish(RpcFailed(call.correlation)))
+        self.at(call.timeout_ms, lambda: finish(RequestFailed(call.correlation)))
 
-    # --- what must hold ---
+    # --- invariants ---
 
     def check_send(self, node: Node, call: Send) -> None:
         message, node_id = call.message, node.key.node_id
@@ -359,7 +359,7 @@ class Cluster:
         assert node.entries[: len(self.committed)] == self.committed, f"leader of {epoch} lacks committed records"
 
     def check_matching(self, node: Node, first: Offset) -> None:
-        """Same offset and epoch: same record, and the same record before it."""
+        """Log matching: entries of the same offset and epoch are equal, and so are the entries before them."""
         for offset in range(first, len(node.entries)):
             epoch, value = node.entries[offset]
             before = node.entries[offset - 1] if offset else None
@@ -380,20 +380,20 @@ class Cluster:
             self.committed = list(mine)
         assert self.committed[:offset] == mine, "two histories committed"
 
-    # --- questions ---
+    # --- queries ---
 
     @property
     def leader(self) -> Node | None:
         """The leader of the largest epoch, if it has committed its first record."""
         best = max(
-            (n for n in self.nodes if n.raft is not None and n.raft.role is Role.LEADER),
+            (n for n in self.nodes if n.raft is not None and n.raft.role is RaftRole.LEADER),
             key=lambda n: n.raft.epoch if n.raft else -1,
             default=None,
         )
         return best if best is not None and best.raft is not None and best.raft.epoch in best.claims else None
 
     def everyone_agrees(self) -> bool:
-        """One leader, followed by all, everything committed everywhere."""
+        """Whether there is one leader, every node follows it, and all entries are committed on every node."""
         leader = self.leader
         if leader is None or leader.raft is None or leader.high_watermark != len(leader.entries):
             return False
@@ -407,7 +407,7 @@ class Cluster:
         )
 
     def ask_shutdown(self, node_id: NodeId) -> None:
-        self.step(self.nodes[node_id], ShutdownAsked())
+        self.step(self.nodes[node_id], ShutdownRequested())
 
 
 def epochs_of(entries: list[Entry]) -> tuple[EpochStart, ...]:

@@ -1,4 +1,4 @@
-"""One core and the few events that most tests begin with."""
+"""A core in each role, and the events that most tests need."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from random import Random
 from typing import Any
 
 from quorum.raft.config import RaftConfig
-from quorum.raft.effects import Effect, PersistQuorumState, Reply, Send
-from quorum.raft.events import Appended, RequestReceived, ResponseReceived, Started, Synced, TimerFired
+from quorum.raft.effects import PersistQuorumState, RaftEffect, Reply, Send
+from quorum.raft.events import LogSynced, LogWritten, RequestReceived, ResponseReceived, Started, TimerFired
 from quorum.raft.log_state import LogState
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.raft import Raft
-from quorum.raft.roles import Role
+from quorum.raft.roles import RaftRole
 from quorum.raft.voters import Voter, VoterKey, VoterSet
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.quorum import (
@@ -40,7 +40,7 @@ def make_raft(
     epochs: tuple[EpochStart, ...] = (),
     saved: QuorumState | None = None,
 ) -> Raft:
-    """Not started."""
+    """A core that is not started."""
     return Raft(
         key=VoterKey(node_id, bytes([node_id]) * 16),
         voters=voter_set(voters),
@@ -90,9 +90,9 @@ def leader(*, epoch: int = 5, voters: int = 3, settled: bool = True, **log: Any)
     for send in sends(raft.step(Started(), 0), VoteRequest)[: voters // 2]:
         raft.step(ResponseReceived(send.correlation, VoteResponse(leader_epoch=epoch, vote_granted=True)), 0)
     if settled:
-        end = raft.core.log.accepted_end
-        raft.step(Appended(end), 0)
-        raft.step(Synced(end), 0)
+        end = raft.end_offset
+        raft.step(LogWritten(end), 0)
+        raft.step(LogSynced(end), 0)
     return raft
 
 
@@ -151,27 +151,27 @@ def fetched(correlation: int, *, epoch: int = 5, leader_id: int = 1, **fields: A
     return ResponseReceived(correlation, response, spans)
 
 
-def sends(effects: list[Effect], kind: type) -> list[Send]:
+def sends(effects: list[RaftEffect], kind: type) -> list[Send]:
     return [effect for effect in effects if isinstance(effect, Send) and isinstance(effect.message, kind)]
 
 
-def reply_of(effects: list[Effect]) -> object:
+def reply_of(effects: list[RaftEffect]) -> object:
     (reply,) = [effect for effect in effects if isinstance(effect, Reply)]
     return reply.message
 
 
-def names(effects: list[Effect]) -> list[str]:
-    """For the order of effects: a Send or Reply is named by its message."""
+def names(effects: list[RaftEffect]) -> list[str]:
+    """The effects by the names of their types, in order; a Send or Reply by that of its message."""
     return [
         type(effect.message).__name__ if isinstance(effect, Send | Reply) else type(effect).__name__
         for effect in effects
     ]
 
 
-def persisted(effects: list[Effect]) -> list[QuorumState]:
+def persisted(effects: list[RaftEffect]) -> list[QuorumState]:
     return [effect.state for effect in effects if isinstance(effect, PersistQuorumState)]
 
 
-def role_of(raft: Raft) -> Role:
-    """Asked by a call, lest a type checker think that it stays as it was."""
+def role_of(raft: Raft) -> RaftRole:
+    """A call, because a type checker would take the property for a constant between two assertions."""
     return raft.role

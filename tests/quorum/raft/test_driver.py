@@ -1,4 +1,4 @@
-"""The driver as production runs it, on a simulated world: elections, kills, power cuts, stalls, a sick disk."""
+"""The production driver in a simulated world: elections, kills, power cuts, stalls, failing disks, newer metadata."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from driver_world import WORLDS, World, log_path, outcome_of
 
 from jepsen.sim.disk_faults import Fail
-from quorum.driver import NotLeader
 from quorum.metadata_log import METADATA_PARTITION
+from quorum.raft import NotLeader
 from quorum.raft.quorum_state import CorruptQuorumState
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.quorum import DescribeQuorumRequest, VoteRequest
@@ -21,7 +21,7 @@ from storage.writer import DirectoryOffline
 
 @pytest.fixture(autouse=True)
 def _ended() -> Iterator[None]:
-    """What still runs when a test ends is killed, as a process is."""
+    """Kill the processes that still run at the end of a test."""
     yield
     for world in WORLDS:
         for node_id in list(world.running):
@@ -30,7 +30,7 @@ def _ended() -> Iterator[None]:
 
 
 class Caller:
-    """A context whose wire has verified who calls."""
+    """A context of a request whose sender the transport has verified."""
 
     def __init__(self, node_id: int) -> None:
         self.peer = Identity(cluster_id="c", node_id=node_id, incarnation_id=b"i" * 16, secret=b"s")
@@ -85,7 +85,7 @@ def test_a_graceful_stop_hands_over(seed: int) -> None:
     assert world.run(3_000, until=world.all_have(b"kept"))
 
 
-def test_everyone_loses_power_and_what_was_committed_stays() -> None:
+def test_committed_values_survive_a_power_cut_of_every_node() -> None:
     world = elected(7)
     assert world.leader is not None
     for number in range(20):
@@ -146,7 +146,7 @@ def test_a_wrong_proof_of_death_costs_at_most_an_election() -> None:
     assert world.run(3_000, until=world.all_have(b"on"))
 
 
-def test_a_leader_that_restarts_at_once_is_not_believed_to_lead_on() -> None:
+def test_a_leader_that_restarts_at_once_is_replaced() -> None:
     world = elected(10)
     world.run(1_000)
     leader = world.leader
@@ -160,7 +160,7 @@ def test_a_leader_that_restarts_at_once_is_not_believed_to_lead_on() -> None:
     assert world.now_ms - before_ms <= 1_000
 
 
-def test_append_where_this_node_does_not_lead() -> None:
+def test_append_on_a_node_that_does_not_lead_is_refused() -> None:
     world = elected()
     follower = next(process for process in world.running.values() if process is not world.leader)
     with pytest.raises(NotLeader):
@@ -193,7 +193,7 @@ def test_describe_quorum() -> None:
     assert {row.log_end_offset for row in (*answer.voters, *answer.observers)} == {leader.driver.end_offset}
 
 
-def test_nobody_asks_for_votes_in_another_name() -> None:
+def test_a_vote_request_in_the_name_of_another_node_is_refused() -> None:
     world = elected()
     process = world.running[0]
     request = VoteRequest(epoch=99, candidate_id=2, voter_id=0, last_epoch=98, last_epoch_end_offset=9, pre_vote=False)
@@ -213,6 +213,41 @@ def test_a_disk_that_fails_stops_its_node_and_the_others_go_on() -> None:
     assert not leader.driver.is_leader
     world.kill(leader.driver.node_id)
     assert world.run(5_000, until=world.has_leader)
+
+
+def test_a_follower_that_meets_newer_metadata_stays_out_and_asks_to_be_stopped() -> None:
+    world = elected(5)
+    leader = world.leader
+    assert leader is not None
+    old = next(process for process in world.running.values() if process is not leader)
+    old.recorder.unsupported = b"new"
+    leader.append(b"known")
+    leader.append(b"new", b"after")
+    leader.append(b"later")
+    others = [process for process in world.running.values() if process is not old]
+    assert world.run(3_000, until=lambda: all(p.recorder.values[-1:] == [b"later"] for p in others))
+    world.run(1_000)
+    assert old.recorder.values == [b"known"], "nothing after the unsupported record is delivered"
+    assert len(old.fatal) == 1 and "a record of type 99" in old.fatal[0] and "Upgrade this node" in old.fatal[0]
+    assert not old.crashes
+    assert old.driver.end_offset == leader.driver.end_offset, "its voter still counts for the majority"
+    assert outcome_of(world, old, old.driver.stop()) is True, "it stops in good order"
+
+
+def test_a_leader_that_meets_newer_metadata_claims_nothing_and_stops_in_good_order() -> None:
+    world = World(voters=1)
+    assert world.run(5_000, until=world.has_leader)
+    world.running[0].append(b"new")
+    assert world.run(3_000, until=world.all_have(b"new"))
+    world.kill(0)
+    old = world.start(0, begin=False)
+    old.recorder.unsupported = b"new"
+    old.start()
+    assert world.run(5_000, until=lambda: bool(old.fatal))
+    world.run(1_000)
+    assert old.driver.is_leader and old.recorder.claimed is None and old.recorder.calls == []
+    assert len(old.fatal) == 1 and not old.crashes
+    assert outcome_of(world, old, old.driver.stop()) is True
 
 
 def test_a_corrupt_quorum_state_is_fatal() -> None:
@@ -235,7 +270,7 @@ def test_the_same_seed_gives_the_same_history() -> None:
 
 
 def appended_and_killed(world: World, times: int) -> None:
-    """Values enough for several segments, then everyone loses power."""
+    """Append enough values for several segments, then cut the power of every node."""
     assert world.run(5_000, until=world.has_leader)
     for number in range(times):
         leader = world.leader
@@ -263,7 +298,7 @@ def test_an_unclean_start_reads_the_newest_segment_and_not_the_whole_log() -> No
     assert not log.recovery.lost_below_recovery_point
 
 
-def test_a_stop_in_order_notes_how_far_the_log_is_synced() -> None:
+def test_a_clean_stop_notes_the_recovery_point() -> None:
     world = World(voters=1, log_config=SMALL_SEGMENTS)
     assert world.run(5_000, until=world.has_leader)
     process = world.running[0]

@@ -11,12 +11,12 @@ import pytest
 from raft_samples import CONFIG, fetched, follower, make_raft, names, role_of, sends
 
 from quorum.raft.effects import HighWatermark, ProbeLeader, TruncateTo
-from quorum.raft.events import Appended, LogTruncated, RpcFailed, Started, Synced, TimerFired
+from quorum.raft.events import LogSynced, LogTruncated, LogWritten, RequestFailed, Started, TimerFired
 from quorum.raft.following import SnapshotNeeded, TruncationBelowHighWatermark
 from quorum.raft.log_state import EpochSpan
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.raft import Raft
-from quorum.raft.roles import Role
+from quorum.raft.roles import RaftRole
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.common import EpochEndOffset, SnapshotId
 from quorumlog.messages.quorum import QuorumFetchRequest
@@ -26,38 +26,38 @@ LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}
 SPAN = (EpochSpan(5, 10, 12),)
 
 
-def flight(raft: Raft) -> int:
-    (correlation,) = (c for c, f in raft.core.flights.items() if isinstance(f.message, QuorumFetchRequest))
+def in_flight(raft: Raft) -> int:
+    (correlation,) = (c for c, f in raft._core.in_flight.items() if isinstance(f.message, QuorumFetchRequest))
     return correlation
 
 
 def test_the_next_fetch_waits_for_the_sync() -> None:
     raft = follower(**LOG)
-    assert names(raft.step(fetched(flight(raft), records=b"r", spans=SPAN), 1)) == ["AppendFetched"]
-    assert raft.step(Appended(12), 2) == []
-    (send,) = raft.step(Synced(12), 3)
+    assert names(raft.step(fetched(in_flight(raft), records=b"r", spans=SPAN), 1)) == ["AppendFetched"]
+    assert raft.step(LogWritten(12), 2) == []
+    (send,) = raft.step(LogSynced(12), 3)
     assert sends([send], QuorumFetchRequest)
     assert (send.message.fetch_offset, send.message.last_fetched_epoch) == (12, 5)  # type: ignore[union-attr]
 
 
 def test_an_observer_waits_for_the_write_only() -> None:
     raft = follower(node_id=7, **LOG)
-    raft.step(fetched(flight(raft), records=b"r", spans=SPAN), 1)
-    assert names(raft.step(Appended(12), 2)) == ["QuorumFetchRequest"]
+    raft.step(fetched(in_flight(raft), records=b"r", spans=SPAN), 1)
+    assert names(raft.step(LogWritten(12), 2)) == ["QuorumFetchRequest"]
 
 
-def test_the_high_watermark_is_at_most_the_own_synced_end() -> None:
+def test_the_high_watermark_of_a_voter_never_passes_its_synced_end() -> None:
     raft = follower(**LOG)
-    effects = raft.step(fetched(flight(raft), records=b"r", spans=SPAN, high_watermark=12), 1)
+    effects = raft.step(fetched(in_flight(raft), records=b"r", spans=SPAN, high_watermark=12), 1)
     assert HighWatermark(10) in effects
-    assert raft.step(Appended(12), 2) == []
-    assert HighWatermark(12) in raft.step(Synced(12), 3)
+    assert raft.step(LogWritten(12), 2) == []
+    assert HighWatermark(12) in raft.step(LogSynced(12), 3)
 
 
-def test_a_smaller_high_watermark_is_no_news() -> None:
+def test_a_smaller_high_watermark_is_ignored() -> None:
     raft = follower(**LOG)
-    raft.step(fetched(flight(raft), high_watermark=9), 1)
-    raft.step(fetched(flight(raft), high_watermark=3), 2)
+    raft.step(fetched(in_flight(raft), high_watermark=9), 1)
+    raft.step(fetched(in_flight(raft), high_watermark=3), 2)
     assert raft.high_watermark == 9
 
 
@@ -76,68 +76,68 @@ def test_a_smaller_high_watermark_is_no_news() -> None:
 )
 def test_records_that_do_not_fit_are_dropped(spans: tuple[EpochSpan, ...] | None) -> None:
     raft = follower(**LOG)
-    effects = raft.step(fetched(flight(raft), records=b"r", spans=spans), 1)
-    assert effects == [] and raft.core.log.accepted_end == 10
+    effects = raft.step(fetched(in_flight(raft), records=b"r", spans=spans), 1)
+    assert effects == [] and raft.end_offset == 10
     assert raft.deadline_ms() is not None and raft.deadline_ms() <= 1 + 2 * CONFIG.retry_backoff_ms  # type: ignore[operator]
 
 
 def test_divergence_truncates_before_the_next_fetch() -> None:
     raft = follower(end=10, epochs=(EpochStart(3, 0), EpochStart(4, 6)))
-    effects = raft.step(fetched(flight(raft), diverging_epoch=EpochEndOffset(epoch=3, end_offset=8)), 1)
+    effects = raft.step(fetched(in_flight(raft), diverging_epoch=EpochEndOffset(epoch=3, end_offset=8)), 1)
     assert effects == [TruncateTo(6)]
     (send,) = raft.step(LogTruncated(6), 2)
     assert (send.message.fetch_offset, send.message.last_fetched_epoch) == (6, 3)  # type: ignore[union-attr]
 
 
-def test_what_is_committed_is_never_cut_off() -> None:
+def test_committed_records_are_never_truncated() -> None:
     raft = follower(**LOG)
-    raft.step(fetched(flight(raft), high_watermark=8), 1)
+    raft.step(fetched(in_flight(raft), high_watermark=8), 1)
     with pytest.raises(TruncationBelowHighWatermark):
-        raft.step(fetched(flight(raft), diverging_epoch=EpochEndOffset(epoch=4, end_offset=7)), 2)
+        raft.step(fetched(in_flight(raft), diverging_epoch=EpochEndOffset(epoch=4, end_offset=7)), 2)
 
 
-def test_a_divergence_that_changes_nothing_is_asked_again_later() -> None:
+def test_after_a_divergence_that_changes_nothing_the_fetch_is_repeated_later() -> None:
     raft = follower(**LOG)
-    assert raft.step(fetched(flight(raft), diverging_epoch=EpochEndOffset(epoch=4, end_offset=10)), 1) == []
+    assert raft.step(fetched(in_flight(raft), diverging_epoch=EpochEndOffset(epoch=4, end_offset=10)), 1) == []
 
 
 def test_a_snapshot_cannot_be_fetched_yet() -> None:
     raft = follower(**LOG)
     with pytest.raises(SnapshotNeeded):
-        raft.step(fetched(flight(raft), snapshot_id=SnapshotId(end_offset=100, epoch=5)), 1)
+        raft.step(fetched(in_flight(raft), snapshot_id=SnapshotId(end_offset=100, epoch=5)), 1)
 
 
-def test_an_answer_after_the_doubt_is_ignored() -> None:
+def test_an_answer_after_the_fetch_timeout_is_ignored() -> None:
     raft = follower(**LOG)
-    asked = flight(raft)
+    asked = in_flight(raft)
     raft.step(TimerFired(), CONFIG.fetch_timeout_ms)
-    assert role_of(raft) is Role.PROSPECTIVE
+    assert role_of(raft) is RaftRole.PROSPECTIVE
     assert raft.step(fetched(asked, records=b"r", spans=SPAN), 1_001) == []
 
 
-def test_a_good_answer_winds_the_fetch_timer_up_and_a_bad_one_does_not() -> None:
+def test_a_good_answer_renews_the_fetch_timeout_and_a_bad_one_does_not() -> None:
     raft = follower(**LOG)
-    raft.step(fetched(flight(raft)), 600)
-    raft.step(fetched(flight(raft), error_code=ErrorCode.UNKNOWN_SERVER_ERROR), 900)
+    raft.step(fetched(in_flight(raft)), 600)
+    raft.step(fetched(in_flight(raft), error_code=ErrorCode.UNKNOWN_SERVER_ERROR), 900)
     raft.step(TimerFired(), 1_599)
-    assert role_of(raft) is Role.FOLLOWER
+    assert role_of(raft) is RaftRole.FOLLOWER
     raft.step(TimerFired(), 1_600)
-    assert role_of(raft) is Role.PROSPECTIVE
+    assert role_of(raft) is RaftRole.PROSPECTIVE
 
 
-def test_a_broken_way_to_the_leader_is_probed_and_tried_again() -> None:
+def test_after_a_failed_fetch_the_leader_is_probed_and_the_fetch_repeated() -> None:
     raft = follower(**LOG)
-    assert ProbeLeader(1) in raft.step(RpcFailed(flight(raft)), 10)
+    assert ProbeLeader(1) in raft.step(RequestFailed(in_flight(raft)), 10)
     due = raft.deadline_ms()
     assert due is not None and due < 10 + 2 * CONFIG.retry_backoff_ms
     assert names(raft.step(TimerFired(), due)) == ["QuorumFetchRequest"]
 
 
-def test_a_follower_is_led_to_the_new_leader() -> None:
+def test_a_follower_learns_of_the_new_leader_from_an_answer() -> None:
     raft = follower(1, **LOG)
     error = ErrorCode.FENCED_LEADER_EPOCH
-    effects = raft.step(fetched(flight(raft), error_code=error, leader_id=2, epoch=6), 1)
-    assert (role_of(raft), raft.leader_id, raft.epoch) == (Role.FOLLOWER, 2, 6)
+    effects = raft.step(fetched(in_flight(raft), error_code=error, leader_id=2, epoch=6), 1)
+    assert (role_of(raft), raft.leader_id, raft.epoch) == (RaftRole.FOLLOWER, 2, 6)
     assert names(effects) == ["PersistQuorumState", "LeaderChanged", "QuorumFetchRequest"]
 
 
@@ -146,13 +146,13 @@ def test_an_observer_looks_for_the_leader_and_never_elects() -> None:
     (send,) = sends(raft.step(Started(), 0), QuorumFetchRequest)
     assert send.to in (0, 1, 2)
     raft.step(fetched(send.correlation, error_code=ErrorCode.FENCED_LEADER_EPOCH, leader_id=1, epoch=5), 1)
-    assert (role_of(raft), raft.leader_id) == (Role.FOLLOWER, 1)
+    assert (role_of(raft), raft.leader_id) == (RaftRole.FOLLOWER, 1)
     raft.step(TimerFired(), 1 + CONFIG.fetch_timeout_ms)
-    assert (role_of(raft), raft.leader_id, raft.epoch) == (Role.UNATTACHED, None, 5)
+    assert (role_of(raft), raft.leader_id, raft.epoch) == (RaftRole.UNATTACHED, None, 5)
 
 
-def test_an_observer_finds_a_leader_that_speaks_for_itself() -> None:
+def test_an_observer_follows_the_leader_that_answers_its_fetch() -> None:
     raft = make_raft(7, saved=QuorumState(epoch=5))
     (send,) = sends(raft.step(Started(), 0), QuorumFetchRequest)
     raft.step(fetched(send.correlation, leader_id=send.to), 1)
-    assert (role_of(raft), raft.leader_id) == (Role.FOLLOWER, send.to)
+    assert (role_of(raft), raft.leader_id) == (RaftRole.FOLLOWER, send.to)

@@ -1,4 +1,4 @@
-"""A timer in time, a timer replaced, and one that comes after a stall."""
+"""LateTimer: on time, replaced, and after a stall."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from quorum.late_timer import GRACE_MS, STALL_MS, LateTimer
 
 
 class Stage:
-    """A clock that a stall moves on its own, and what became due when."""
+    """A clock that a stall moves forward while nothing runs, and a record of when the timer fired."""
 
     def __init__(self) -> None:
         self.scheduler = Scheduler(1)
@@ -66,7 +66,7 @@ def test_after_a_stall_without_messages_it_fires_a_moment_later() -> None:
     stage.set(50)
     stage.stalled_ms = STALL_MS + 1
     stage.run(50)
-    for _ in range(3):  # events that leave the deadline as it was do not prolong the grace
+    for _ in range(3):  # setting the same deadline again does not prolong the grace period
         stage.run(5)
         stage.set(50)
     stage.run(5)

@@ -10,20 +10,28 @@ from typing import Any
 import pytest
 from raft_samples import CONFIG, begin, end_epoch, fetch, follower, leader, names, reply_of, role_of, sends, unattached
 
-from quorum.raft.effects import Effect, HighWatermark, LeadershipClaimed, ReadForFetch, Reply, Send, ShutdownFinished
+from quorum.raft.effects import (
+    HighWatermark,
+    LeadershipClaimed,
+    RaftEffect,
+    ReadForFetch,
+    Reply,
+    Send,
+    ShutdownFinished,
+)
 from quorum.raft.events import (
-    AppendAsked,
-    Appended,
+    AppendRequested,
+    LogSynced,
+    LogWritten,
     NotLeader,
     RecordsRead,
+    RequestFailed,
     ResponseReceived,
-    RpcFailed,
-    ShutdownAsked,
-    Synced,
+    ShutdownRequested,
     TimerFired,
 )
 from quorum.raft.raft import Raft
-from quorum.raft.roles import Leader, Role
+from quorum.raft.roles import Leader, RaftRole
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.quorum import (
     BeginQuorumEpochRequest,
@@ -39,7 +47,7 @@ LOG: dict[str, Any] = {
 }  # LeaderChange goes to offset 10, the log then ends at 11
 
 
-def marks(effects: list[Effect]) -> list[int]:
+def marks(effects: list[RaftEffect]) -> list[int]:
     return [effect.offset for effect in effects if isinstance(effect, HighWatermark)]
 
 
@@ -50,10 +58,10 @@ def marks(effects: list[Effect]) -> list[int]:
     ("voters", "acknowledged", "want"),
     [
         (1, [], 11),
-        (2, [(1, 10)], None),  # its epoch's first record is not on a majority
+        (2, [(1, 10)], None),  # the first record of the epoch is not on a majority
         (2, [(1, 11)], 11),
         (3, [(1, 11)], 11),
-        (3, [(1, 10), (2, 10)], None),  # nothing of an older epoch is committed by counting
+        (3, [(1, 10), (2, 10)], None),  # records of an older epoch are not committed by counting
         (5, [(1, 11)], None),
         (5, [(1, 11), (2, 11)], 11),
     ],
@@ -67,25 +75,25 @@ def test_high_watermark(voters: int, acknowledged: list[tuple[int, int]], want: 
 
 def test_the_leader_counts_only_what_it_has_synced() -> None:
     raft = leader(voters=1, settled=False, **LOG)
-    raft.step(Appended(11), 1)
+    raft.step(LogWritten(11), 1)
     assert raft.high_watermark == -1
-    effects = raft.step(Synced(11), 2)
+    effects = raft.step(LogSynced(11), 2)
     assert names(effects) == ["HighWatermark", "LeadershipClaimed"]
 
 
 def test_followers_may_commit_what_the_leader_has_only_written() -> None:
     raft = leader(settled=False, **LOG)
-    raft.step(Appended(11), 1)
+    raft.step(LogWritten(11), 1)
     raft.step(fetch(11, 5, replica=1), 1)
     raft.step(fetch(11, 5, replica=2), 1)
     assert raft.high_watermark == 11
 
 
-def test_the_high_watermark_never_falls_and_a_claim_is_told_once() -> None:
+def test_the_high_watermark_never_falls_and_the_leadership_is_claimed_once() -> None:
     raft = leader(**LOG)
     effects = raft.step(fetch(11, 5), 1)
     assert [e for e in effects if isinstance(e, LeadershipClaimed)] == [LeadershipClaimed(5, 11)]
-    effects = raft.step(fetch(5, 4), 2)  # it lost its disk
+    effects = raft.step(fetch(5, 4), 2)  # the follower has lost its disk
     assert not marks(effects) and raft.high_watermark == 11
     effects = raft.step(fetch(11, 5), 3)
     assert not marks(effects) and "LeadershipClaimed" not in names(effects)
@@ -100,22 +108,22 @@ def test_observers_are_not_counted() -> None:
 # --- appends ---
 
 
-def test_append_gives_offsets_in_order_of_asking() -> None:
+def test_appends_get_offsets_in_the_order_of_requests() -> None:
     raft = leader(**LOG)
-    first = raft.step(AppendAsked(5, [b"a", b"b"]), 1)
-    second = raft.step(AppendAsked(5, [b"c"]), 1)
+    first = raft.step(AppendRequested(5, [b"a", b"b"]), 1)
+    second = raft.step(AppendRequested(5, [b"c"]), 1)
     assert [(e.offset, e.end_offset) for e in (*first, *second)] == [(11, 13), (13, 14)]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("epoch", [4, 6])
 def test_append_in_another_epoch_is_refused(epoch: int) -> None:
     with pytest.raises(NotLeader):
-        leader().step(AppendAsked(epoch, [b"a"]), 1)
+        leader().step(AppendRequested(epoch, [b"a"]), 1)
 
 
 def test_append_at_a_follower_is_refused() -> None:
     with pytest.raises(NotLeader):
-        follower().step(AppendAsked(5, [b"a"]), 1)
+        follower().step(AppendRequested(5, [b"a"]), 1)
 
 
 # --- fetches ---
@@ -152,7 +160,7 @@ def test_divergence(offset: int, last_epoch: int, want: tuple[int, int]) -> None
 
 
 def parked_leader() -> Raft:
-    """Everything committed, and known to the follower whose fetch (token 1) is parked."""
+    """Everything is committed, and the follower whose fetch (token 1) is parked knows it."""
     raft = leader(**LOG)
     raft.step(fetch(11, 5, token=9), 1)
     assert raft.step(fetch(11, 5, token=1, known=11), 2) == []
@@ -161,8 +169,8 @@ def parked_leader() -> Raft:
 
 def test_a_parked_fetch_waits_for_a_written_end() -> None:
     raft = parked_leader()
-    raft.step(AppendAsked(5, [b"a"]), 3)
-    (read,) = raft.step(Appended(12), 4)
+    raft.step(AppendRequested(5, [b"a"]), 3)
+    (read,) = raft.step(LogWritten(12), 4)
     assert read == ReadForFetch(1, 11, CONFIG.fetch_max_bytes, 12)
     answer = reply_of(raft.step(RecordsRead(1, b"records"), 5))
     assert isinstance(answer, QuorumFetchResponse) and answer.records == b"records" and answer.high_watermark == 11
@@ -182,11 +190,11 @@ def test_a_parked_fetch_ends_with_its_time() -> None:
     assert isinstance(answer, QuorumFetchResponse) and answer.error_code == 0 and answer.records == b""
 
 
-def test_parked_and_reading_fetches_end_with_the_leadership() -> None:
+def test_parked_fetches_and_reads_end_with_the_leadership() -> None:
     raft = parked_leader()
-    raft.step(AppendAsked(5, [b"a"]), 3)
+    raft.step(AppendRequested(5, [b"a"]), 3)
     raft.step(fetch(11, 5, replica=2, token=2, known=11), 3)
-    raft.step(Appended(12), 4)
+    raft.step(LogWritten(12), 4)
     effects = raft.step(begin(6, leader_id=2), 5)
     answers = {e.token: e.message.error_code for e in effects if isinstance(e, Reply)}
     assert answers[2] == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -195,22 +203,22 @@ def test_parked_and_reading_fetches_end_with_the_leadership() -> None:
 
 def test_a_full_purgatory_answers_at_once() -> None:
     raft = parked_leader()
-    assert isinstance(raft.core.role, Leader)
-    raft.core.role.parked *= CONFIG.max_parked_fetches
+    assert isinstance(raft._core.role, Leader)
+    raft._core.role.parked *= CONFIG.max_parked_fetches
     answer = reply_of(raft.step(fetch(11, 5, replica=7, token=77, known=11), 3))
     assert isinstance(answer, QuorumFetchResponse) and answer.error_code == 0
 
 
-# --- keeping and losing the quorum ---
+# --- check-quorum and resignation ---
 
 
 def test_check_quorum() -> None:
     raft = leader(**LOG)
     raft.step(fetch(11, 5), 1_000)
     raft.step(TimerFired(), 1_000 + CONFIG.check_quorum_timeout_ms - 1)
-    assert role_of(raft) is Role.LEADER
+    assert role_of(raft) is RaftRole.LEADER
     effects = raft.step(TimerFired(), 1_000 + CONFIG.check_quorum_timeout_ms)
-    assert role_of(raft) is Role.RESIGNED and "LeadershipLost" in names(effects)
+    assert role_of(raft) is RaftRole.RESIGNED and "LeadershipLost" in names(effects)
     assert len(sends(effects, EndQuorumEpochRequest)) == 2
 
 
@@ -218,17 +226,17 @@ def test_five_voters_need_two_others() -> None:
     raft = leader(voters=5, **LOG)
     raft.step(fetch(11, 5, replica=1), 1_400)
     raft.step(TimerFired(), 1_500)
-    assert role_of(raft) is Role.RESIGNED
+    assert role_of(raft) is RaftRole.RESIGNED
 
 
-def test_observers_keep_no_quorum() -> None:
+def test_fetches_of_observers_do_not_count_for_check_quorum() -> None:
     raft = leader(**LOG)
     raft.step(fetch(11, 5, replica=7), 1_400)
     raft.step(TimerFired(), 1_500)
-    assert role_of(raft) is Role.RESIGNED
+    assert role_of(raft) is RaftRole.RESIGNED
 
 
-def test_a_single_voter_needs_nobody() -> None:
+def test_a_single_voter_has_no_check_quorum() -> None:
     raft = leader(voters=1)
     assert raft.deadline_ms() is None
 
@@ -236,14 +244,14 @@ def test_a_single_voter_needs_nobody() -> None:
 def test_a_resigned_leader_never_stays_in_its_epoch() -> None:
     raft = leader()
     raft.step(TimerFired(), 1_500)
-    while role_of(raft) is Role.RESIGNED:
+    while role_of(raft) is RaftRole.RESIGNED:
         raft.step(TimerFired(), raft.deadline_ms() or 0)
-        for correlation in list(raft.core.flights):
-            raft.step(RpcFailed(correlation), raft.deadline_ms() or 0)
-    assert (role_of(raft), raft.epoch) == (Role.UNATTACHED, 6)
+        for correlation in list(raft._core.in_flight):
+            raft.step(RequestFailed(correlation), raft.deadline_ms() or 0)
+    assert (role_of(raft), raft.epoch) == (RaftRole.UNATTACHED, 6)
 
 
-def test_voters_that_do_not_fetch_are_told_again_who_leads() -> None:
+def test_begin_quorum_epoch_is_repeated_for_voters_that_do_not_fetch() -> None:
     raft = leader()
     raft.step(fetch(1, 5, replica=1), 300)
     (again,) = sends(raft.step(TimerFired(), 500), BeginQuorumEpochRequest)
@@ -253,18 +261,18 @@ def test_voters_that_do_not_fetch_are_told_again_who_leads() -> None:
 def test_shutdown_names_successors_and_ends_when_all_were_told() -> None:
     raft = leader(**LOG)
     raft.step(fetch(11, 5, replica=2), 1)
-    ends = sends(raft.step(ShutdownAsked(), 2), EndQuorumEpochRequest)
+    ends = sends(raft.step(ShutdownRequested(), 2), EndQuorumEpochRequest)
     preferred = [candidate.node_id for candidate in ends[0].message.preferred_candidates]  # type: ignore[union-attr]
     assert preferred == [2, 1]
     assert raft.step(ResponseReceived(ends[0].correlation, EndQuorumEpochResponse(leader_epoch=5)), 3) == []
-    assert raft.step(RpcFailed(ends[1].correlation), 4) == [ShutdownFinished()]
+    assert raft.step(RequestFailed(ends[1].correlation), 4) == [ShutdownFinished()]
 
 
 def test_shutdown_of_a_follower_ends_at_once() -> None:
-    assert ShutdownFinished() in follower().step(ShutdownAsked(), 1)
+    assert ShutdownFinished() in follower().step(ShutdownRequested(), 1)
 
 
-# --- being told ---
+# --- EndQuorumEpoch and BeginQuorumEpoch received ---
 
 
 @pytest.mark.parametrize(("successors", "delay_ms"), [((0, 2), 0), ((2, 0), 500), ((2,), 1_000)])
@@ -272,15 +280,15 @@ def test_end_quorum_epoch(successors: tuple[int, ...], delay_ms: int) -> None:
     raft = follower(1)
     raft.step(end_epoch(5, successors=successors), 100)
     if delay_ms == 0:
-        assert role_of(raft) is Role.PROSPECTIVE
+        assert role_of(raft) is RaftRole.PROSPECTIVE
     else:
-        assert role_of(raft) is Role.UNATTACHED and raft.deadline_ms() == 100 + delay_ms
+        assert role_of(raft) is RaftRole.UNATTACHED and raft.deadline_ms() == 100 + delay_ms
 
 
 def test_end_of_an_older_epoch_changes_nothing() -> None:
     raft = follower(1)
     answer = reply_of(raft.step(end_epoch(4, successors=(0,)), 1))
-    assert role_of(raft) is Role.FOLLOWER and answer.error_code == ErrorCode.FENCED_LEADER_EPOCH  # type: ignore[attr-defined]
+    assert role_of(raft) is RaftRole.FOLLOWER and answer.error_code == ErrorCode.FENCED_LEADER_EPOCH  # type: ignore[attr-defined]
 
 
 def test_begin_quorum_epoch_is_durable_before_it_is_answered() -> None:

@@ -1,4 +1,4 @@
-"""quorum-state: what is written is read, and what is damaged is never guessed (FORMATS 4.7)."""
+"""quorum-state: a written state is read back, and a damaged file is refused (FORMATS 4.7)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_no_damage_is_read_as_another_state(state: QuorumState, data: st.DataObj
             read = decode_quorum_state("q", content)
         except CorruptQuorumState:
             continue
-        # Only the checksum's own name can be lost unseen, and then the rest is whole.
+        # Only damage to the name of the checksum field goes unnoticed, and then the other fields are intact.
         assert read == state
 
 

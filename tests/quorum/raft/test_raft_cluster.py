@@ -1,11 +1,11 @@
-"""Many short lives of small quorums (ORACLES 3.10). `Cluster` checks the invariants; a test is a seed and a story."""
+"""Small quorums under faults (ORACLES 3.10). `Cluster` checks the invariants; a test is a seed and a history."""
 
 from __future__ import annotations
 
 import pytest
 from raft_cluster import Cluster, Faults
 
-from quorum.raft.roles import Role
+from quorum.raft.roles import RaftRole
 
 SWARM_SEEDS = range(240)
 
@@ -23,7 +23,7 @@ def test_a_fresh_quorum_elects_and_commits(voters: int, observers: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_fresh_quorum_has_a_leader_within_its_first_moments(seed: int) -> None:
-    """Its voters come one after the other, as processes do, and none waits for a leader that never was."""
+    """Voters start one after another, as processes do. None waits for a leader, because there was never one."""
     cluster = Cluster(seed)
     for node_id in cluster.rng.sample(range(3), 3):
         cluster.start(node_id)
@@ -34,7 +34,7 @@ def test_a_fresh_quorum_has_a_leader_within_its_first_moments(seed: int) -> None
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_voter_that_starts_empty_beside_a_leader_raises_no_epoch(seed: int) -> None:
-    """It may stand before it has heard of the leader; whoever fetches from that one refuses."""
+    """The empty voter may ask for pre-votes before it learns of the leader; the leader's followers refuse."""
     cluster = Cluster(seed)
     late = cluster.rng.randrange(3)
     for node_id in range(3):
@@ -89,7 +89,7 @@ def test_an_isolated_leader_resigns_and_returns_as_a_follower(seed: int) -> None
     cluster.append(2)
     assert cluster.run(4_000, until=lambda: cluster.leader is not None and cluster.leader is not old)
     cluster.run(2_000)
-    assert old.raft.role is not Role.LEADER
+    assert old.raft.role is not RaftRole.LEADER
     cluster.heal()
     assert cluster.run(4_000, until=cluster.everyone_agrees)
 
@@ -132,7 +132,7 @@ def test_all_killed_and_started_again() -> None:
 
 @pytest.mark.parametrize("block", range(8))
 def test_swarm(block: int) -> None:
-    """Faults at random, then a healed world that must make progress."""
+    """Random faults; then the faults end, and the quorum must make progress."""
     for seed in SWARM_SEEDS[block::8]:
         cluster = Cluster(seed, voters=1 + seed % 5, observers=seed % 3)
         hurt(cluster)

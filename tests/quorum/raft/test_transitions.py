@@ -1,4 +1,4 @@
-"""The transition table, from x to, and what a start makes of a saved state (KRAFT 2.1, ORACLES QuorumStateTest)."""
+"""Every transition from each role, and the first role for each saved state (KRAFT 2.1, ORACLES QuorumStateTest)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from raft_samples import candidate, make_raft, role_of, unattached, voter_set
 from quorum.raft.effects import PersistQuorumState
 from quorum.raft.events import Started
 from quorum.raft.quorum_state import QuorumState
-from quorum.raft.roles import Resigned, Role, Unattached, is_legal
+from quorum.raft.roles import RaftRole, Resigned, Unattached, is_legal
 from quorum.raft.voters import VoterKey, VoterSet
 from storage.epochs import EpochStart
 
-U, P, C, L, F, R = Role.UNATTACHED, Role.PROSPECTIVE, Role.CANDIDATE, Role.LEADER, Role.FOLLOWER, Role.RESIGNED
+U, P, C, L, F, R = (
+    RaftRole.UNATTACHED,
+    RaftRole.PROSPECTIVE,
+    RaftRole.CANDIDATE,
+    RaftRole.LEADER,
+    RaftRole.FOLLOWER,
+    RaftRole.RESIGNED,
+)
 
 # Written out by hand: which roles follow a role in its epoch, in the next one, in a later one.
 TABLE = {
@@ -29,19 +36,19 @@ TABLE = {
 LETTER = {U: "U", P: "P", C: "C", L: "L", F: "F", R: "R"}
 
 
-@pytest.mark.parametrize(("old", "new", "step"), list(product(Role, Role, (0, 1, 2))))
-def test_voter(old: Role, new: Role, step: int) -> None:
+@pytest.mark.parametrize(("old", "new", "step"), list(product(RaftRole, RaftRole, (0, 1, 2))))
+def test_voter(old: RaftRole, new: RaftRole, step: int) -> None:
     assert is_legal(old, 5, new, 5 + step, is_voter=True) == (LETTER[new] in TABLE[old][step])
 
 
-@pytest.mark.parametrize(("old", "new", "step"), list(product((U, F), Role, (0, 1, 2))))
-def test_observer_only_looks_and_follows(old: Role, new: Role, step: int) -> None:
+@pytest.mark.parametrize(("old", "new", "step"), list(product((U, F), RaftRole, (0, 1, 2))))
+def test_observer_only_looks_and_follows(old: RaftRole, new: RaftRole, step: int) -> None:
     expected = LETTER[new] in TABLE[old][step] and new in (U, F)
     assert is_legal(old, 5, new, 5 + step, is_voter=False) == expected
 
 
-@pytest.mark.parametrize(("old", "new"), list(product(Role, Role)))
-def test_no_epoch_goes_back(old: Role, new: Role) -> None:
+@pytest.mark.parametrize(("old", "new"), list(product(RaftRole, RaftRole)))
+def test_no_epoch_goes_back(old: RaftRole, new: RaftRole) -> None:
     assert not is_legal(old, 5, new, 4, is_voter=True)
 
 
@@ -60,13 +67,13 @@ STARTS = [
 
 
 @pytest.mark.parametrize(("saved", "epochs", "role", "epoch"), [c[1:] for c in STARTS], ids=[c[0] for c in STARTS])
-def test_start(saved: QuorumState, epochs: tuple[EpochStart, ...], role: Role, epoch: int) -> None:
+def test_start(saved: QuorumState, epochs: tuple[EpochStart, ...], role: RaftRole, epoch: int) -> None:
     raft = make_raft(saved=saved, epochs=epochs, end=5 if epochs else 0)
     raft.step(Started(), 0)
     assert (role_of(raft), raft.epoch) == (role, epoch)
 
 
-# Which voter waits how long where it starts as unattached: by rank, or as long as a leader may take to be heard of.
+# How long a voter that starts unattached waits for its election: by rank at the very first start, else the time-out.
 NEVER_LED = [(node_id, QuorumState(), (), (node_id * 75, node_id * 75 + 25)) for node_id in range(3)]
 MAY_BE_LED = [
     (0, QuorumState(epoch=1), (), (500, 1_000)),
@@ -79,11 +86,11 @@ MAY_BE_LED = [
 def test_first_election(
     node_id: int, saved: QuorumState, epochs: tuple[EpochStart, ...], within_ms: tuple[int, int]
 ) -> None:
-    """Where no epoch was ever heard of, there is no leader to wait for."""
+    """A voter that has never heard of an epoch does not wait for a leader."""
     raft = make_raft(node_id, saved=saved, epochs=epochs, end=5 if epochs else 0)
     raft.step(Started(), 7_000)
-    assert isinstance(raft.core.role, Unattached) and raft.core.role.election_at_ms is not None
-    assert within_ms[0] <= raft.core.role.election_at_ms - 7_000 <= within_ms[1]
+    assert isinstance(raft._core.role, Unattached) and raft._core.role.election_at_ms is not None
+    assert within_ms[0] <= raft._core.role.election_at_ms - 7_000 <= within_ms[1]
 
 
 def test_an_observer_starts_no_candidacy_whatever_was_saved() -> None:
@@ -94,11 +101,11 @@ def test_an_observer_starts_no_candidacy_whatever_was_saved() -> None:
 
 
 def test_a_voter_on_another_disk_is_an_observer() -> None:
-    """An amnesiac may not vote as the one that it was."""
+    """A voter that lost its directory does not know its promises, so it must not vote."""
     raft = make_raft()
-    raft.core.voters = VoterSet(replace(voter, directory_id=bytes([9]) * 16) for voter in voter_set().voters)
+    raft._core.voters = VoterSet(replace(voter, directory_id=bytes([9]) * 16) for voter in voter_set().voters)
     raft.step(Started(), 0)
-    assert isinstance(raft.core.role, Unattached) and raft.core.role.election_at_ms is None
+    assert isinstance(raft._core.role, Unattached) and raft._core.role.election_at_ms is None
 
 
 def test_a_single_voter_leads_within_its_first_step() -> None:
@@ -120,4 +127,4 @@ def test_an_illegal_change_stops_the_process(role: str) -> None:
 
     raft = unattached() if role == "unattached" else candidate()
     with pytest.raises(AssertionError):
-        raft.core.become(Resigned(None, (), {}), epoch=raft.epoch)
+        raft._core.become(Resigned(None, (), {}), epoch=raft.epoch)

@@ -1,4 +1,7 @@
-"""Granting, asking, counting (KRAFT 2.2 "Vote granting"; ORACLES KafkaRaftClientTest 1, 2, 10, 12 and PreVoteTest)."""
+"""Granting, requesting and counting votes.
+
+Sources: KRAFT 2.2 "Vote granting"; ORACLES KafkaRaftClientTest 1, 2, 10, 12 and PreVoteTest.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,10 @@ from raft_samples import (
     vote,
 )
 
-from quorum.raft.events import PeerProvenDead, ResponseReceived, RpcFailed, Started, TimerFired
+from quorum.raft.events import PeerProvenDead, RequestFailed, ResponseReceived, Started, TimerFired
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.raft import Raft
-from quorum.raft.roles import Role
+from quorum.raft.roles import RaftRole
 from quorum.raft.voters import VoterKey
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.quorum import VoteRequest, VoteResponse
@@ -39,8 +42,8 @@ LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}  # ends at (epo
 
 def fetched_follower() -> Raft:
     raft = follower(**LOG)
-    (flight,) = raft.core.flights
-    raft.step(fetched(flight), 0)
+    (correlation,) = raft._core.in_flight
+    raft.step(fetched(correlation), 0)
     return raft
 
 
@@ -88,8 +91,8 @@ def test_granting_in_the_own_epoch(role: str, pre: bool) -> None:
 @pytest.mark.parametrize("role", GRANTS)
 def test_a_larger_epoch_makes_everyone_unattached_first(role: str) -> None:
     raft = MAKERS[role]()
-    assert granted(raft, epoch=6, last=(5, 11))  # a leader's own log ends with its epoch's first record
-    assert role_of(raft) is Role.UNATTACHED and raft.epoch == 6
+    assert granted(raft, epoch=6, last=(5, 11))  # the leader's own log already ends with the first record of its epoch
+    assert role_of(raft) is RaftRole.UNATTACHED and raft.epoch == 6
 
 
 @pytest.mark.parametrize(
@@ -97,7 +100,7 @@ def test_a_larger_epoch_makes_everyone_unattached_first(role: str) -> None:
     [((4, 9), False), ((3, 99), False), ((4, 10), True), ((4, 11), True), ((5, 1), True), ((-1, 0), False)],
 )
 @pytest.mark.parametrize("pre", [False, True])
-def test_only_a_log_that_is_up_to_date(last: tuple[int, int], enough: bool, pre: bool) -> None:
+def test_a_vote_needs_a_log_that_is_up_to_date(last: tuple[int, int], enough: bool, pre: bool) -> None:
     assert granted(unattached(**LOG), epoch=6, last=last, pre=pre) == enough
 
 
@@ -148,16 +151,16 @@ def test_a_pre_vote_promises_nothing() -> None:
 
 def test_the_own_vote_is_durable_before_others_are_asked() -> None:
     raft = prospective()
-    first, _ = (c for c, flight in raft.core.flights.items() if isinstance(flight.message, VoteRequest))
+    first, _ = (c for c, sent in raft._core.in_flight.items() if isinstance(sent.message, VoteRequest))
     effects = raft.step(ResponseReceived(first, VoteResponse(leader_epoch=5, vote_granted=True)), 1)
-    assert role_of(raft) is Role.CANDIDATE and raft.epoch == 6
+    assert role_of(raft) is RaftRole.CANDIDATE and raft.epoch == 6
     assert names(effects) == ["PersistQuorumState", "LeaderChanged", "VoteRequest", "VoteRequest"]
     assert persisted(effects) == [QuorumState(epoch=6, voted=VoterKey(0, bytes(16)))]
 
 
 def test_leadership_is_durable_before_its_first_record() -> None:
     raft = candidate()
-    (first, *_) = raft.core.flights
+    (first, *_) = raft._core.in_flight
     effects = raft.step(ResponseReceived(first, VoteResponse(leader_epoch=5, vote_granted=True)), 1)
     assert names(effects)[:3] == ["PersistQuorumState", "LeaderChanged", "AppendLeaderChange"]
 
@@ -165,7 +168,7 @@ def test_leadership_is_durable_before_its_first_record() -> None:
 def test_a_round_that_cannot_be_won_is_tried_again_soon() -> None:
     raft = prospective()
     now = 1_000
-    for correlation in list(raft.core.flights)[:2]:
+    for correlation in list(raft._core.in_flight)[:2]:
         raft.step(ResponseReceived(correlation, VoteResponse(leader_epoch=5)), now)
     retry = raft.deadline_ms()
     assert retry is not None and CONFIG.rejected_retry_min_ms <= retry - now <= CONFIG.rejected_retry_max_ms
@@ -174,71 +177,71 @@ def test_a_round_that_cannot_be_won_is_tried_again_soon() -> None:
 
 def test_a_candidate_that_lost_asks_for_pre_votes_before_it_raises_the_epoch_again() -> None:
     raft = candidate()
-    for correlation in list(raft.core.flights):
-        raft.step(RpcFailed(correlation), 10)
+    for correlation in list(raft._core.in_flight):
+        raft.step(RequestFailed(correlation), 10)
     retry = raft.deadline_ms()
     assert retry is not None
     (request, _) = sends(raft.step(TimerFired(), retry), VoteRequest)
-    assert role_of(raft) is Role.PROSPECTIVE and request.message.pre_vote and request.message.epoch == 5  # type: ignore[union-attr]
+    assert role_of(raft) is RaftRole.PROSPECTIVE and request.message.pre_vote and request.message.epoch == 5  # type: ignore[union-attr]
 
 
-def test_an_answer_of_an_older_round_counts_nothing() -> None:
+def test_an_answer_to_an_older_round_is_ignored() -> None:
     raft = candidate()
-    old, *_ = raft.core.flights
+    old, *_ = raft._core.in_flight
     raft.step(TimerFired(), raft.deadline_ms() or 0)
     raft.step(ResponseReceived(old, VoteResponse(leader_epoch=5, vote_granted=True)), 2_000)
-    assert role_of(raft) is Role.PROSPECTIVE
+    assert role_of(raft) is RaftRole.PROSPECTIVE
 
 
 def test_an_answer_from_a_larger_epoch_ends_the_candidacy() -> None:
     raft = candidate()
-    first, second = raft.core.flights
+    first, second = raft._core.in_flight
     raft.step(ResponseReceived(first, VoteResponse(leader_epoch=9, leader_id=2)), 1)
-    assert (role_of(raft), raft.epoch, raft.leader_id) == (Role.FOLLOWER, 9, 2)
+    assert (role_of(raft), raft.epoch, raft.leader_id) == (RaftRole.FOLLOWER, 9, 2)
     raft.step(ResponseReceived(second, VoteResponse(leader_epoch=5, vote_granted=True)), 1)
-    assert role_of(raft) is Role.FOLLOWER
+    assert role_of(raft) is RaftRole.FOLLOWER
 
 
 def test_a_voter_that_knows_no_pre_vote() -> None:
     raft = prospective()
-    first, *_ = raft.core.flights
+    first, *_ = raft._core.in_flight
     raft.step(ResponseReceived(first, VoteResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, leader_epoch=5)), 1)
-    assert role_of(raft) is Role.CANDIDATE
+    assert role_of(raft) is RaftRole.CANDIDATE
 
 
-def test_a_doubting_follower_believes_again_when_others_do() -> None:
+def test_a_prospective_voter_follows_its_leader_again_when_others_refuse() -> None:
     raft = follower()
     raft.step(TimerFired(), CONFIG.fetch_timeout_ms)
-    assert role_of(raft) is Role.PROSPECTIVE and raft.leader_id == 1
-    votes = [c for c, flight in raft.core.flights.items() if isinstance(flight.message, VoteRequest)]
+    assert role_of(raft) is RaftRole.PROSPECTIVE and raft.leader_id == 1
+    votes = [c for c, sent in raft._core.in_flight.items() if isinstance(sent.message, VoteRequest)]
     for correlation in votes:
         raft.step(ResponseReceived(correlation, VoteResponse(leader_epoch=5, leader_id=1)), 1_001)
-    assert role_of(raft) is Role.FOLLOWER and raft.epoch == 5
+    assert role_of(raft) is RaftRole.FOLLOWER and raft.epoch == 5
 
 
 @pytest.mark.parametrize(
     ("node_id", "leader_id", "rank"), [(0, 1, 0), (2, 1, 1), (0, 2, 0), (1, 2, 1), (1, 0, 0), (2, 0, 1)]
 )
-def test_survivors_of_a_dead_leader_stand_by_rank(node_id: int, leader_id: int, rank: int) -> None:
+def test_survivors_of_a_dead_leader_wait_by_rank(node_id: int, leader_id: int, rank: int) -> None:
     raft = follower(leader_id, node_id=node_id)
     raft.step(PeerProvenDead(leader_id), 100)
     due = raft.deadline_ms()
-    assert role_of(raft) is Role.UNATTACHED and raft.leader_id is None and due is not None
+    assert role_of(raft) is RaftRole.UNATTACHED and raft.leader_id is None and due is not None
     assert 0 <= due - 100 - rank * CONFIG.rank_step_ms <= CONFIG.rank_jitter_ms
 
 
-def test_hearsay_does_not_bring_a_dead_leader_back_but_its_own_word_does() -> None:
+def test_only_a_departed_leader_itself_can_bring_itself_back() -> None:
     raft = follower(1)
     raft.step(PeerProvenDead(1), 0)
     raft.step(TimerFired(), 200)
-    votes = [c for c, flight in raft.core.flights.items() if flight.to == 2]
+    votes = [c for c, sent in raft._core.in_flight.items() if sent.to == 2]
     raft.step(ResponseReceived(votes[-1], VoteResponse(leader_epoch=5, leader_id=1)), 210)
     assert raft.leader_id is None
     raft.step(begin(5, leader_id=1), 220)
-    assert role_of(raft) is Role.FOLLOWER and raft.leader_id == 1
+    assert role_of(raft) is RaftRole.FOLLOWER and raft.leader_id == 1
 
 
-def test_a_dead_stranger_is_no_news() -> None:
+def test_the_death_of_a_node_that_does_not_lead_changes_nothing() -> None:
     raft = follower(1)
     raft.step(PeerProvenDead(2), 0)
-    assert role_of(raft) is Role.FOLLOWER
+    assert role_of(raft) is RaftRole.FOLLOWER

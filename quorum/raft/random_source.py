@@ -1,4 +1,4 @@
-"""The randomness that is passed in: the three questions that the core asks of a `random.Random`."""
+"""The randomness of the core, passed in by its owner: the three methods of `random.Random` that it uses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 
 
-class Chance(Protocol):
+class RandomSource(Protocol):
     def randrange(self, start: int, /) -> int:
         """From 0 up to `start`, exclusive."""
         ...

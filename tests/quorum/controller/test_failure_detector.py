@@ -9,7 +9,7 @@ from controller_world import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.controller.suspicion import Effect, Probe, ProvenDead, Suspicion, Target
+from quorum.controller.failure_detector import DetectorEffect, FailureDetector, Probe, ProvenDead, Target
 from quorumlog.rpc.transport import Address, Answered, NoProof, ProbeResult, Refused
 
 SESSION_MS = 9_000
@@ -24,14 +24,14 @@ class Watched:
     """A suspicion of one broker, and a clock that goes to each probe and lets it be answered."""
 
     def __init__(self, reached: bool = True) -> None:
-        self.core = Suspicion(SESSION_MS)
+        self.core = FailureDetector(SESSION_MS)
         self.now_ms = 0
         self.core.on_registered(ME, 0)
         if reached:
             assert self.probe(ALIVE) == []
             assert self.core.deadline_ms() is None, "once reached it is left alone"
 
-    def probe(self, result: ProbeResult) -> list[Effect]:
+    def probe(self, result: ProbeResult) -> list[DetectorEffect]:
         """Go to the next probe, answer it."""
         due = self.core.deadline_ms()
         assert due is not None, "no probe is due"
@@ -91,7 +91,7 @@ def test_a_refusal_where_it_was_never_reached_proves_nothing() -> None:
     assert [watched.probe(Refused()) for _ in range(5)] == [[]] * 5
 
 
-def test_nobody_is_proven_dead_who_is_not_suspected() -> None:
+def test_a_broker_that_is_not_suspected_is_not_proven_dead() -> None:
     watched = Watched(reached=False)
     assert watched.probe(REBORN) == []
 
@@ -141,7 +141,7 @@ def test_after_a_wrong_fencing_the_rule_is_off_for_one_session() -> None:
 
 
 def test_on_activation_only_those_that_open_no_stream_are_probed() -> None:
-    core = Suspicion(SESSION_MS)
+    core = FailureDetector(SESSION_MS)
     targets = {b: Target(broker_id=b, incarnation_id=uuid(b), address=Address("h", b)) for b in (1, 2)}
     for target in targets.values():
         core.on_registered(target, 0)
@@ -196,10 +196,10 @@ def test_another_process_that_wants_the_id_raises_suspicion() -> None:
     watched = Watched()
     watched.core.on_id_wanted(1, 0)
     assert [type(effect) for effect in watched.probe(REBORN)] == [ProvenDead]
-    watched.core.on_id_wanted(5, 0)  # nobody we know
+    watched.core.on_id_wanted(5, 0)  # not a registered broker
 
 
-def take(step: str, watched: Watched) -> list[Effect]:
+def take(step: str, watched: Watched) -> list[DetectorEffect]:
     match step:
         case "stream closed":
             watched.close_stream()
@@ -213,7 +213,7 @@ def take(step: str, watched: Watched) -> list[Effect]:
 
 
 @given(st.lists(st.sampled_from(["stream closed", "heartbeat", "alive", "silent", "active"]), max_size=30))
-def test_without_a_refusal_or_a_stranger_nobody_is_ever_proven_dead(steps: list[str]) -> None:
+def test_without_a_refusal_or_another_process_no_broker_is_ever_proven_dead(steps: list[str]) -> None:
     watched = Watched()
     for step in steps:
         assert take(step, watched) == []

@@ -1,26 +1,26 @@
-"""The shell around `suspicion`: heartbeat streams and registrations in, probes out, proven deaths to the controller."""
+"""The shell around `failure_detector`: heartbeat streams and registrations in, probes and proven deaths out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from quorum.controller.alarm import Alarm
 from quorum.controller.config import ControllerConfig
-from quorum.controller.suspicion import Effect, Probe, ProvenDead, Suspicion, Target
+from quorum.controller.failure_detector import DetectorEffect, FailureDetector, Probe, ProvenDead, Target
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
 from quorum.metadata.registration import BrokerRegistration
+from quorumlog.alarm import Alarm
 from quorumlog.clock import Clock
 from quorumlog.ids import NodeId
 from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Context, Transport
 
-OnProvenDead = Callable[[Target, str], None]  # (who, evidence)
+OnProvenDead = Callable[[Target, str], None]  # (which process, evidence)
 
 
-class DeathWatch:
-    """Runs on every controller, active or not, so that each has reached each broker before it must (suspicion.py)."""
+class BrokerLiveness:
+    """Runs on every controller, active or not: each must have reached a broker before it can prove its death."""
 
     def __init__(
         self,
@@ -36,15 +36,15 @@ class DeathWatch:
         self._transport = transport
         self._nursery = nursery
         self._on_proven_dead = on_proven_dead
-        self._suspicion = Suspicion(config.broker_session_timeout_ms)
-        self._alarm = Alarm(clock, self._on_alarm)
+        self._detector = FailureDetector(config.broker_session_timeout_ms)
+        self._alarm = Alarm(clock, self._detector.deadline_ms, self._on_alarm)
         self._streams: dict[NodeId, Context] = {}  # the newest stream that each broker heartbeats on
         self._stopped = False
 
     def stop(self) -> None:
         self._stopped = True
         self._streams.clear()
-        self._alarm.set(None)
+        self._alarm.cancel()
 
     def on_image(self, delta: Delta, image: Image) -> None:
         now_ms = self._clock.now_ms()
@@ -52,45 +52,45 @@ class DeathWatch:
             broker = image.brokers.get(broker_id)
             target = None if broker is None else self._target(broker)
             if target is None:
-                self._suspicion.on_unregistered(broker_id)
+                self._detector.on_unregistered(broker_id)
             else:
-                self._suspicion.on_registered(target, now_ms)
-        self._reschedule()
+                self._detector.on_registered(target, now_ms)
+        self._arm()
 
     def on_active(self, unfenced: list[NodeId], former: NodeId | None) -> None:
-        """former: who was active before this node, as far as it knows.
+        """former: the node that was active before this one, as far as it knows.
 
-        Streams that are open already were opened to somebody who answered NOT_CONTROLLER: they do not count.
+        Streams that are open already do not count: they were opened before, and answered NOT_CONTROLLER.
         """
         self._streams.clear()
-        self._suspicion.on_active(unfenced, former, self._clock.now_ms())
-        self._reschedule()
+        self._detector.on_active(unfenced, former, self._clock.now_ms())
+        self._arm()
 
     def on_inactive(self) -> None:
         self._streams.clear()
-        self._suspicion.on_inactive()
-        self._reschedule()
+        self._detector.on_inactive()
+        self._arm()
 
     def on_heartbeat(self, context: Context, request: BrokerHeartbeatRequest) -> None:
         """A heartbeat of the registered incarnation, which the active controller accepted."""
-        self._suspicion.on_heartbeat(request.broker_id, request.incarnation_id, self._clock.now_ms())
+        self._detector.on_heartbeat(request.broker_id, request.incarnation_id, self._clock.now_ms())
         if self._streams.get(request.broker_id) is not context:
             self._streams[request.broker_id] = context
             context.on_closed(lambda: self._on_stream_closed(context, request))
-        self._reschedule()
+        self._arm()
 
     def on_id_wanted(self, broker_id: NodeId) -> None:
         """Another process asks to be this broker."""
-        self._suspicion.on_id_wanted(broker_id, self._clock.now_ms())
-        self._reschedule()
+        self._detector.on_id_wanted(broker_id, self._clock.now_ms())
+        self._arm()
 
     def _on_stream_closed(self, context: Context, request: BrokerHeartbeatRequest) -> None:
-        """Only the newest stream of a broker says something of its life."""
+        """Only the newest stream of a broker counts."""
         if self._stopped or self._streams.get(request.broker_id) is not context:
             return
         del self._streams[request.broker_id]
-        self._suspicion.on_stream_closed(request.broker_id, request.incarnation_id, self._clock.now_ms())
-        self._reschedule()
+        self._detector.on_stream_closed(request.broker_id, request.incarnation_id, self._clock.now_ms())
+        self._arm()
 
     def _target(self, broker: BrokerRegistration) -> Target | None:
         endpoint = broker.endpoint(self._config.internal_listener)
@@ -105,20 +105,20 @@ class DeathWatch:
     async def _probe(self, target: Target) -> None:
         result = await self._transport.probe(target.address, self._config.probe_timeout_ms)
         if not self._stopped:
-            self._perform(self._suspicion.on_probed(target, result, self._clock.now_ms()))
+            self._perform(self._detector.on_probed(target, result, self._clock.now_ms()))
 
-    def _on_alarm(self, late_ms: int) -> None:
-        self._perform(self._suspicion.on_timer(self._clock.now_ms()))
+    def _on_alarm(self, now_ms: int, _late_ms: int) -> None:
+        self._perform(self._detector.on_timer(now_ms))
 
-    def _perform(self, effects: list[Effect]) -> None:
+    def _perform(self, effects: list[DetectorEffect]) -> None:
         for effect in effects:
             match effect:
                 case Probe(target):
                     self._nursery.start(self._probe(target), f"probe broker {target.broker_id}")
                 case ProvenDead(target, evidence):
                     self._on_proven_dead(target, evidence)
-        self._reschedule()
+        self._arm()
 
-    def _reschedule(self) -> None:
+    def _arm(self) -> None:
         if not self._stopped:
-            self._alarm.set(self._suspicion.deadline_ms())
+            self._alarm.arm()

@@ -1,0 +1,65 @@
+"""What the quorum's listeners are told: leaders, the high watermark, committed records, leadership won and lost.
+
+`end` follows when a listener meets metadata that this software does not support: an image must not skip a record. From
+then on no committed records are delivered and no leadership is claimed. The node goes on voting until it is stopped,
+because consensus does not read metadata records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quorum.committed import Delivery
+from quorum.raft import HighWatermark, LeaderChanged, LeadershipClaimed, LeadershipLost, VoterSet
+from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
+
+Announcement = HighWatermark | LeaderChanged | LeadershipClaimed | LeadershipLost
+
+
+class Announcements:
+    """leader_id, epoch, high_watermark: as told last; the high watermark is exclusive, -1: not known."""
+
+    def __init__(self, node_id: NodeId, voters: VoterSet, on_other_leader: Callable[[NodeId], None]) -> None:
+        """on_other_leader: called each time that this node begins to follow another one."""
+        self._node_id, self._voters, self._on_other_leader = node_id, voters, on_other_leader
+        self._delivery: Delivery | None = None  # until started
+        self._ended = False
+        self.leader_id: NodeId | None = None
+        self.epoch: Epoch = 0
+        self.high_watermark: Offset = -1
+
+    def start(self, delivery: Delivery) -> None:
+        """Before the first announcement."""
+        self._delivery = delivery
+
+    def end(self) -> None:
+        self._ended = True
+        if self._delivery is not None:
+            self._delivery.stop()
+
+    @property
+    def delivered(self) -> Offset:
+        """Exclusive end of the records that the listeners have been given."""
+        return 0 if self._delivery is None else self._delivery.delivered
+
+    def announce(self, effect: Announcement) -> None:
+        assert self._delivery is not None
+        match effect:
+            case HighWatermark(offset):
+                self.high_watermark = offset
+                if not self._ended:
+                    self._delivery.on_high_watermark(offset)
+            case LeaderChanged(leader_id, epoch):
+                self._on_leader_changed(self._delivery, leader_id, epoch)
+            case LeadershipClaimed(epoch, end_offset):
+                if not self._ended:
+                    self._delivery.on_claimed(epoch, end_offset)
+            case LeadershipLost(epoch):
+                self._delivery.on_lost(epoch)
+
+    def _on_leader_changed(self, delivery: Delivery, leader_id: NodeId | None, epoch: Epoch) -> None:
+        self.leader_id, self.epoch = leader_id, epoch
+        if leader_id is not None and leader_id != self._node_id:
+            self._on_other_leader(leader_id)
+        endpoint = None if leader_id is None else self._voters.endpoint_of(leader_id)
+        delivery.on_leader_changed(NO_NODE if leader_id is None else leader_id, epoch, endpoint)

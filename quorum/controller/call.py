@@ -1,0 +1,54 @@
+"""One request on its way through the controller: what its caller is told, and when."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from quorum.controller.commit_waiters import Answer
+from quorum.controller.requests import Rule
+from quorum.metadata.image import Image
+from quorumlog.errors import ApiError
+from quorumlog.ids import Offset
+from quorumlog.rpc.transport import Context
+
+
+class Calls(Protocol):
+    """The service, as a call sees it."""
+
+    def on_accepted(self, call: Call) -> None: ...
+
+    def on_refused(self, call: Call, error: ApiError) -> None: ...
+
+    def await_commit(self, end_offset: Offset, response: Any, answer: Answer) -> None: ...
+
+    def leadership_lost(self, *, unknown: bool) -> ApiError:
+        """unknown: the records may survive, and to repeat the request may do harm."""
+
+
+class Call:
+    """A `Caller` of an operation."""
+
+    def __init__(self, calls: Calls, context: Context, request: Any, rule: Rule, answer: Answer) -> None:
+        self.context = context
+        self.request = request
+        self.rule = rule
+        self.answer = answer
+        self._calls = calls
+
+    @property
+    def gone(self) -> bool:
+        return self.answer.given
+
+    def accepted(self) -> None:
+        self._calls.on_accepted(self)
+
+    def refused(self, error: ApiError) -> None:
+        self._calls.on_refused(self, error)
+        self.answer.fail(error)
+
+    def performed(self, response: Any, tip: Image) -> None:
+        assert isinstance(response, self.rule.response), f"{type(response).__name__} answers {self.rule.request}"
+        self._calls.await_commit(tip.offset, response, self.answer)
+
+    def dropped(self, wrote: bool) -> None:
+        self.answer.fail(self._calls.leadership_lost(unknown=wrote and not self.rule.retry_safe))

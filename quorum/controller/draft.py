@@ -1,0 +1,78 @@
+"""The records of one slice of an operation, and the image as they will leave it.
+
+An operation reads `image`, calls `add`, and writes nothing else to the cluster's state. When the draft is `full` it
+yields: the records so far are appended, other operations run, and then the draft begins again on the new tip.
+Whatever the operation has read before must be read again then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TypeVar
+
+from immutables import Map
+
+from quorum.controller.state import ControllerState
+from quorum.metadata.delta import Delta
+from quorum.metadata.frame import MetadataRecord
+from quorum.metadata.image import EMPTY, Image
+from quorum.metadata.registration import BrokerRegistration
+from quorumlog.ids import NodeId, Offset
+
+T = TypeVar("T")
+Slices = Generator[None, None, T]  # an operation: each yield ends a slice, the return value is its answer
+
+# Work is measured in partitions looked at, some 2 us each. A slice ends at the first chance once it has done
+# `max_slice_work`: 5,000 are some 10 ms.
+WORK_OF_A_RECORD = 25  # deciding, replaying and encoding it
+WORK_OF_A_TOPIC = 10  # finding it and reading its settings
+
+
+class Draft:
+    def __init__(self, state: ControllerState) -> None:
+        self.state = state
+        self.now_ms = 0
+        self.begin(EMPTY, 0)
+
+    def begin(self, base: Image, now_ms: int) -> None:
+        """The next slice. base: the tip."""
+        self.now_ms = now_ms
+        self.delta = Delta(base)
+        self.records: list[MetadataRecord] = []
+        self._work = 0
+
+    def preview(self) -> Draft:
+        """A draft on the same image. Its records are not appended."""
+        draft = Draft(self.state)
+        draft.begin(self.image, self.now_ms)
+        return draft
+
+    @property
+    def image(self) -> Image:
+        return self.delta.apply(self.delta.base.offset, self.delta.base.epoch)
+
+    @property
+    def brokers(self) -> Map[NodeId, BrokerRegistration]:
+        """As they will be once the operations under way have ended."""
+        return self.state.pending.brokers(self.image)
+
+    @property
+    def next_offset(self) -> Offset:
+        """Where the next record will be appended."""
+        return self.delta.base.offset + len(self.records)
+
+    @property
+    def full(self) -> bool:
+        return self._work >= self.state.config.max_slice_work
+
+    def spend(self, work: int) -> None:
+        self._work += work
+
+    def add(self, record: MetadataRecord) -> None:
+        self._work += WORK_OF_A_RECORD
+        self.delta.replay(record)
+        self.records.append(record)
+
+    def topic_config(self, name: str) -> dict[str, str]:
+        """Settings of a topic, over the cluster-wide ones, as they will be once the operations under way have ended."""
+        return self.state.pending.topic_config(self.image, name)

@@ -1,0 +1,112 @@
+"""One operation of the controller: a request, or something that time or a proof of death asks for.
+
+It is carried out in slices. The log is sound after each record, so it is sound after each slice, too, and an operation
+may be dropped between two of them. That happens when leadership is lost; what it leaves undone is done again:
+
+- a broker half fenced is still unfenced: its session at the next controller ends, and fences the rest;
+- a controlled shutdown, a failed directory and a registration are repeated by the broker, heartbeat by heartbeat;
+- elections that are missing are held at each activation;
+- any other caller learns that the outcome is unknown, or is told to ask the next controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from quorum.controller.draft import Draft, Slices
+from quorum.controller.state import ControllerState
+from quorum.metadata.delta import Delta
+from quorum.metadata.frame import MetadataRecord
+from quorum.metadata.image import Image
+from quorumlog.errors import ApiError
+from quorumlog.ids import NodeId
+
+Lane = Hashable  # operations of one lane run one after the other, in the order of their calls
+CONFIG_LANE: Lane = "settings"
+
+
+def broker_lane(broker_id: NodeId) -> Lane:
+    """Of everything that changes this broker's registration, or that it says of its partitions."""
+    return ("broker", broker_id)
+
+
+class Caller(Protocol):
+    """The request behind an operation. It is told how the operation goes."""
+
+    @property
+    def gone(self) -> bool:
+        """It waits no longer. An operation that has not begun is not begun for it."""
+
+    def accepted(self) -> None:
+        """The first slice was performed: nothing is refused any more."""
+
+    def refused(self, error: ApiError) -> None:
+        """Nothing was written."""
+
+    def performed(self, response: Any, tip: Image) -> None:
+        """The last record is appended; the answer may be told once all of `tip` is committed."""
+
+    def dropped(self, wrote: bool) -> None:
+        """Leadership is lost. wrote: some of its records may survive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """records: to be appended in this order, in one batch; none: nothing changes. delta: the same, on the tip."""
+
+    records: tuple[MetadataRecord, ...]
+    delta: Delta
+
+
+class Operation:
+    """`next_slice` until `done`. lane: None for one that never waits for another. wrote: a record was appended."""
+
+    def __init__(
+        self,
+        name: str,
+        perform: Callable[[Draft], Slices[Any]],
+        state: ControllerState,
+        lane: Lane | None = None,
+        caller: Caller | None = None,
+    ) -> None:
+        self.name = name
+        self.lane = lane
+        self.caller = caller
+        self.begun = False
+        self.wrote = False
+        self.accepted = False  # and its caller knows
+        self.done = False
+        self.response: Any = None
+        self.draft = Draft(state)
+        self._slices = perform(self.draft)
+
+    def next_slice(self, tip: Image, now_ms: int) -> Slice:
+        """Raises ApiError: it is refused, and ended. Only before its first record."""
+        assert not self.done
+        self.draft.begin(tip, now_ms)
+        begun, self.begun = self.begun, True
+        try:
+            next(self._slices)
+        except StopIteration as end:
+            self.done, self.response = True, end.value
+        except ApiError:
+            assert not begun, f"{self.name} was refused after it had begun"
+            raise
+        return Slice(tuple(self.draft.records), self.draft.delta)
+
+    def drop(self) -> None:
+        """It goes no further; nothing stays pending."""
+        self.done = True
+        self._slices.close()
+
+
+def in_one_slice(perform: Callable[[Draft], Any]) -> Callable[[Draft], Slices[Any]]:
+    """An atomic operation: all its records are in one batch."""
+
+    def slices(draft: Draft) -> Slices[Any]:
+        yield from ()
+        return perform(draft)
+
+    return slices

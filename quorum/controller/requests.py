@@ -1,0 +1,177 @@
+"""Every request that a controller serves, and what holds for it. A new one is a file with its operation and a row here.
+
+Limits of what is one slice, and so one batch: 10,000 partitions a request (POLICY_VIOLATION), 8 MiB of records
+(RECORD_LIST_TOO_LARGE). Nothing is written then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from quorum.controller.alter_configs import alter_configs
+from quorum.controller.alter_partition import alter_partitions
+from quorum.controller.assign_directories import assign_directories
+from quorum.controller.create_partitions import create_partitions
+from quorum.controller.create_topics import create_topics
+from quorum.controller.delete_topics import delete_topics
+from quorum.controller.draft import Draft, Slices
+from quorum.controller.heartbeat import heartbeat
+from quorum.controller.operation import CONFIG_LANE, Lane, broker_lane, in_one_slice
+from quorum.controller.producer_ids import allocate_producer_ids
+from quorum.controller.register_broker import register_broker
+from quorumlog.messages.admin import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from quorumlog.messages.cluster import (
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from quorumlog.messages.controller import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    AssignReplicasToDirectoriesRequest,
+    AssignReplicasToDirectoriesResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    RegisterBrokerRequest,
+    RegisterBrokerResponse,
+)
+
+
+class Asker(Enum):
+    BROKER = "a broker, for itself: `broker_id` is the node that sends it"
+    CLIENT = "a client, through any broker"
+
+
+class Deadline(Enum):
+    """How long the answer is waited for at most. The operation goes on all the same."""
+
+    COMMIT = "as long as the controller waits for a commit"
+    REQUESTED = "`timeout_ms` of the request, if it is above 0; else as for COMMIT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What holds for requests of one type.
+
+    perform: with `atomic`, a function of the draft and the request that returns the response, and all its records are
+    one batch; else a generator of slices that does. Both raise ApiError only before their first record.
+    retry_safe: what an answer says when leadership is lost before the commit. True: repeating the request does no harm,
+    so the caller is told NOT_CONTROLLER and asks the next controller. False: REQUEST_TIMED_OUT, the outcome is unknown.
+    lane: of the request's operation, see operation_queue.py.
+    """
+
+    request: type
+    response: type
+    perform: Callable[[Draft, Any], Any]
+    atomic: bool
+    asker: Asker
+    retry_safe: bool
+    deadline: Deadline = Deadline.COMMIT
+    lane: Callable[[Any], Lane | None] = lambda _request: None
+
+    def slices(self, request: Any) -> Callable[[Draft], Slices[Any]]:
+        perform = self.perform
+        if self.atomic:
+            return in_one_slice(lambda draft: perform(draft, request))
+        return lambda draft: perform(draft, request)
+
+
+def _lane_of_sender(request: Any) -> Lane:
+    return broker_lane(request.broker_id)
+
+
+_TABLE = (
+    Rule(
+        request=RegisterBrokerRequest,
+        response=RegisterBrokerResponse,
+        perform=register_broker,
+        atomic=False,
+        asker=Asker.BROKER,
+        retry_safe=True,
+        lane=_lane_of_sender,
+    ),
+    Rule(
+        request=BrokerHeartbeatRequest,
+        response=BrokerHeartbeatResponse,
+        perform=heartbeat,
+        atomic=False,
+        asker=Asker.BROKER,
+        retry_safe=True,
+        lane=_lane_of_sender,
+    ),
+    Rule(
+        request=AlterPartitionRequest,
+        response=AlterPartitionResponse,
+        perform=alter_partitions,
+        atomic=False,
+        asker=Asker.BROKER,
+        retry_safe=True,
+        lane=_lane_of_sender,
+    ),
+    Rule(
+        request=AssignReplicasToDirectoriesRequest,
+        response=AssignReplicasToDirectoriesResponse,
+        perform=assign_directories,
+        atomic=False,
+        asker=Asker.BROKER,
+        retry_safe=True,
+        lane=_lane_of_sender,
+    ),
+    Rule(
+        request=AllocateProducerIdsRequest,
+        response=AllocateProducerIdsResponse,
+        perform=allocate_producer_ids,
+        atomic=True,
+        asker=Asker.BROKER,
+        retry_safe=True,
+    ),
+    Rule(
+        request=CreateTopicsRequest,
+        response=CreateTopicsResponse,
+        perform=create_topics,
+        atomic=True,
+        asker=Asker.CLIENT,
+        retry_safe=False,
+        deadline=Deadline.REQUESTED,
+    ),
+    Rule(
+        request=DeleteTopicsRequest,
+        response=DeleteTopicsResponse,
+        perform=delete_topics,
+        atomic=True,
+        asker=Asker.CLIENT,
+        retry_safe=False,
+        deadline=Deadline.REQUESTED,
+    ),
+    Rule(
+        request=CreatePartitionsRequest,
+        response=CreatePartitionsResponse,
+        perform=create_partitions,
+        atomic=True,
+        asker=Asker.CLIENT,
+        retry_safe=False,
+        deadline=Deadline.REQUESTED,
+    ),
+    Rule(
+        request=IncrementalAlterConfigsRequest,
+        response=IncrementalAlterConfigsResponse,
+        perform=alter_configs,
+        atomic=False,
+        asker=Asker.CLIENT,
+        retry_safe=False,
+        lane=lambda _request: CONFIG_LANE,
+    ),
+)
+
+RULES: Mapping[type, Rule] = {rule.request: rule for rule in _TABLE}

@@ -1,0 +1,71 @@
+"""A change of many partitions, slice by slice: each is brought in line with brokers, settings and a wish of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
+from quorum.controller.election import NOTHING, Brokers, TopicRules, Wish, partition_change, topic_rules
+from quorum.metadata.image import Image, TopicImage
+from quorum.metadata.partition_index import Partitions, indexes_in
+from quorum.metadata.registration import PartitionRegistration
+from quorumlog.ids import Uuid
+
+WishFor = Callable[[PartitionRegistration, TopicRules], Wish]
+Concerns = Callable[[PartitionRegistration], bool]
+
+
+def no_wish(_partition: PartitionRegistration, _rules: TopicRules) -> Wish:
+    return NOTHING
+
+
+def change_partitions(draft: Draft, which: Partitions, concerns: Concerns, wish_for: WishFor = no_wish) -> Slices[None]:
+    """By topic name and index. which: as of the start; partitions that came later are the caller's to rule out.
+
+    concerns: whether a partition is to be looked at more closely.
+    """
+    for topic_id in _by_name(draft, which):
+        found = _Found(draft, topic_id)
+        for index in indexes_in(which[topic_id]):
+            if draft.full:
+                yield
+                found = _Found(draft, topic_id)  # anything may have happened
+            draft.spend(1)
+            partition = None if found.topic is None else found.topic.partitions.get(index)
+            if partition is not None and concerns(partition):
+                wish = wish_for(partition, found.rules)
+                record = partition_change(topic_id, index, partition, found.brokers, found.rules, wish)
+                if record is not None:
+                    draft.add(record)
+
+
+@dataclass(slots=True)
+class _Found:
+    """One topic in one slice. topic: None where it was deleted."""
+
+    draft: Draft
+    topic: TopicImage | None
+    brokers: Brokers
+    _rules: TopicRules | None
+
+    def __init__(self, draft: Draft, topic_id: Uuid) -> None:
+        draft.spend(1)
+        self.draft = draft
+        self.topic = draft.image.topics.get(topic_id)
+        self.brokers = draft.brokers
+        self._rules = None
+
+    @property
+    def rules(self) -> TopicRules:
+        if self._rules is None:
+            assert self.topic is not None
+            self.draft.spend(WORK_OF_A_TOPIC)
+            self._rules = topic_rules(self.draft.topic_config(self.topic.name))
+        return self._rules
+
+
+def _by_name(draft: Draft, which: Partitions) -> list[Uuid]:
+    image: Image = draft.image
+    draft.spend(len(which))
+    return sorted((topic_id for topic_id in which if topic_id in image.topics), key=lambda one: image.topics[one].name)

@@ -1,0 +1,108 @@
+"""A node whose metadata log was written by newer software: it stops with a sentence, and its data stays whole.
+
+An older log, which names no feature level, is opened as it is.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.offline.metadata_log import read_image
+from cli.server.config import load
+from cli.server.format import format_node
+from cli.server.real_edges import random_uuid
+from cli.server.secret import new_secret
+from quorum.metadata.frame import encode_record
+from quorumlog.messages.metadata_records import ConfigRecord, FeatureLevelRecord
+from quorumlog.records import Record, encode_batch
+from quorumlog.records.control import LeaderChange, control_batch
+from quorumlog.testing.ports import NodePorts, PortPicker
+from storage.edge.disk import RealDisk
+
+WAIT_S = 60
+NODE_ID = 7
+MIN_ISR = encode_record(ConfigRecord(resource_type=4, resource_name="", name="min.insync.replicas", value="1"), level=1)
+
+
+@pytest.fixture
+def ports() -> Iterator[NodePorts]:
+    picker = PortPicker()
+    (row,) = picker.pick(1)
+    yield row
+    picker.close()
+
+
+def formatted(root: Path, ports: NodePorts) -> Path:
+    """The configuration file of a node of both roles, alone in its cluster."""
+    path = root / "server.properties"
+    path.write_text(
+        f"node.id={NODE_ID}\nlog.dirs={root}/a\nmetrics.port={ports.admin}\n"
+        f"listeners=CLIENT://127.0.0.1:{ports.client},INTERNAL://127.0.0.1:{ports.internal}\n"
+        f"controller.quorum.voters={NODE_ID}@127.0.0.1:{ports.internal}\n"
+    )
+    format_node(
+        load(str(path), path.read_text(), {}),
+        cluster_id="c",
+        secret=new_secret(bytes(range(32))),
+        disk=RealDisk(),
+        new_uuid=random_uuid,
+        protect=lambda name: Path(name).chmod(0o600),
+    )
+    return path
+
+
+def write_log(root: Path, *values: bytes) -> Path:
+    directory = root / "a" / "__cluster_metadata-0"
+    directory.mkdir()
+    change = LeaderChange(leader_id=NODE_ID, voters=(NODE_ID,), granting_voters=(NODE_ID,))
+    content = control_batch([change], base_offset=0, timestamp_ms=0, leader_epoch=1)
+    records = [Record(1 + index, 0, None, value) for index, value in enumerate(values)]
+    content += encode_batch(records, base_offset=1, leader_epoch=1)
+    (directory / f"{0:020d}.log").write_bytes(content)
+    return directory
+
+
+NEWER = [
+    (
+        "a level",
+        encode_record(FeatureLevelRecord(name="metadata.version", level=3), level=1),
+        "metadata.version at level 3 at offset 2; this software supports metadata.version from level 1 to 2",
+    ),
+    ("a record", b"\x00\x63\x00", "a record of type 99 at offset 2"),
+    ("a version", b"\x00\x00\x02", "RegisterBrokerRecord version 2 at offset 2; this software supports its versions 0"),
+]
+
+
+@pytest.mark.parametrize(("newer", "says"), [case[1:] for case in NEWER], ids=[case[0] for case in NEWER])
+def test_a_node_that_meets_newer_metadata_stops_and_says_what_to_do(
+    newer: bytes, says: str, tmp_path: Path, ports: NodePorts
+) -> None:
+    config = formatted(tmp_path, ports)
+    directory = write_log(tmp_path, MIN_ISR, newer)
+    before = (directory / f"{0:020d}.log").read_bytes()
+    command = [sys.executable, "-P", "-m", "cli.server", "-c", str(config)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
+    assert done.returncode == 6, done.stderr
+    assert says in done.stderr and "Upgrade this node" in done.stderr
+    assert "Traceback" not in done.stderr and "READY" not in done.stdout
+    assert (directory / f"{0:020d}.log").read_bytes().startswith(before), "nothing of the log is lost"
+
+
+def test_a_log_without_levels_is_opened_and_stays_at_level_1(tmp_path: Path, ports: NodePorts) -> None:
+    config = formatted(tmp_path, ports)
+    directory = write_log(tmp_path, MIN_ISR)
+    command = [sys.executable, "-P", "-m", "cli.server", "-c", str(config)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as node:
+        assert node.stdout is not None
+        assert any(line.startswith("READY") for line in node.stdout)
+        node.terminate()
+        _, errors = node.communicate(timeout=WAIT_S)
+    assert node.returncode == 0, errors
+    image = read_image(directory)
+    assert not image.features and image.metadata_version == 1
+    assert image.brokers[NODE_ID].features == ()
