@@ -18,11 +18,11 @@ def write_atomically(disk: Disk, path: str, content: bytes) -> None:
 
 
 def replace_file(disk: Disk, path: str, content: bytes) -> None:
-    """All but the last step, for callers with more new names in the directory: durable once they sync it."""
+    """All but the last step. Durable once the caller has synced the directory, perhaps with other new names."""
     temporary = path + TEMPORARY_SUFFIX
     file = disk.open(temporary, create=True)
     try:
-        file.truncate(0)  # what an interrupted earlier attempt left behind
+        file.truncate(0)  # an interrupted attempt may have left bytes
         write_fully(file, temporary, [content], 0)
         file.sync()
     finally:

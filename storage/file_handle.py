@@ -6,8 +6,8 @@ Rules:
 
 1. The file is opened at its first use. A log of a thousand segments opens at once.
 2. The first descriptor wins. Two threads that open at the same time get the same one; the other closes itself.
-3. A rename opens the file first. So reads through this handle find the same bytes, also after another file has taken the
-   old name.
+3. A rename opens the file first. So reads through this handle find the same bytes, also after another file has taken
+   the old name.
 4. A removed file is only dropped, not closed: its descriptor closes with the last reader that holds it.
 """
 

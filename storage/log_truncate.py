@@ -3,8 +3,7 @@
 A truncation at the end is durable when it returns: otherwise an old record could come back behind a new one. It changes
 first what readers see, then names, then bytes. So a crash leaves a prefix of the old log.
 
-A start inside a segment is kept in memory only: a caller that needs it durable writes it down first
-(storage/log_starts.py).
+A start inside a segment is kept in memory only; storage/partition_log.py notes it on disk first.
 """
 
 from __future__ import annotations
