@@ -153,9 +153,9 @@ TOOLS = {
         Tool("kafka-broker-api-versions", "list every broker's versions", api_versions),
         Tool("kafka-delete-records", "delete the first records", delete_records),
         Tool("kafka-log-dirs", "describe the log directories", log_dirs),
-        Tool("kafka-cluster", "tell the cluster's id", cluster),
+        Tool("kafka-cluster", "show the cluster's id", cluster),
         Tool("kafka-consumer-groups", "list groups; there are none", groups),
-        Tool("kafka-console-consumer, subscribed", "is refused, and ends", group),
-        Tool("kafka-producer-perf-test, transactional", "is refused, and ends", transaction),
+        Tool("kafka-console-consumer, subscribed", "refused: it fails and ends", group),
+        Tool("kafka-producer-perf-test, transactional", "refused: it fails and ends", transaction),
     )
 }

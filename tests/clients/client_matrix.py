@@ -19,8 +19,8 @@ METADATA = "brokers, controller, topics"
 CREATE_TOPIC = "create and delete topics"
 ADD_PARTITIONS = "add partitions"
 DESCRIBE_CONFIGS = "describe settings"
-ALTER_CONFIGS = "change settings, incrementally"
-REPLACE_CONFIGS = "change settings, as a whole (AlterConfigs)"
+ALTER_CONFIGS = "change single settings"
+REPLACE_CONFIGS = "replace all settings (AlterConfigs)"
 PRODUCE = "produce, client's defaults"
 IDEMPOTENT = "produce, idempotent"
 NO_ACKS = "produce, acks=0"
@@ -89,31 +89,32 @@ def page(clients: Mapping[str, Client], tools: Mapping[str, Tool], ran: Ran) -> 
     lines = [
         "# Kafka clients",
         "",
-        "Written by `./dev test clients`, which runs every cell against three nodes with their default settings. A",
-        "cell holds the version that ran. `refused`: not there yet; the client gets a clear error within",
-        f"{REFUSAL_S:g} s and can be closed. `-`: the client does not offer it. `not run`: the machine that ran the",
-        "tests had no such client.",
+        "`./dev test clients` writes this page: it runs every cell against three nodes with their default settings.",
+        "A cell holds the version of the client that passed. `refused`: not supported yet; the client gets a clear",
+        f"error within {REFUSAL_S:g} s and can be closed. `-`: the client does not have the feature. `not run`: the",
+        "client was not installed where the tests ran.",
         "",
         f"| | {' | '.join(clients)} |",
         f"|---|{'---|' * len(clients)}",
     ]
     for feature in FEATURES:
-        told = [_told(client, feature, ran) for client in clients.values()]
-        lines.append(f"| {feature} | {' | '.join(told)} |")
+        results = [_result(client, feature, ran) for client in clients.values()]
+        lines.append(f"| {feature} | {' | '.join(results)} |")
     lines += ["", "Kafka's own tools, with the settings they come with:", "", "| tool | does | ran |", "|---|---|---|"]
     lines += [f"| {tool.name} | {tool.does} | {ran.get((tool.name, ''), 'not run')} |" for tool in tools.values()]
     lines += [
         "",
-        "Not there yet, and not announced in ApiVersions: consumer groups (so no committed offsets either), share",
-        "groups, transactions, ACLs, quotas, delegation tokens, SASL and TLS on client listeners. FindCoordinator",
-        "(version 0) and JoinGroup are announced all the same, so that who wants a group is told that there is none;",
-        "see decisions/0005-tell-of-groups.md. What else anybody sends does a node no harm: `./dev fuzz`.",
+        "Not supported yet, and not announced in ApiVersions: consumer groups (and with them committed offsets),",
+        "share groups, transactions, ACLs, quotas, delegation tokens, SASL and TLS on client listeners.",
+        "FindCoordinator (version 0) and JoinGroup are announced, so that a client that wants a group gets an error",
+        "that says there are none: see decisions/0005-announce-groups-that-are-refused.md. `./dev fuzz` shows that no",
+        "other bytes that a client may send harm a node.",
         "",
     ]
     return "\n".join(lines)
 
 
-def _told(client: Client, feature: str, ran: Ran) -> str:
+def _result(client: Client, feature: str, ran: Ran) -> str:
     if feature not in client.cells:
         return "-"
     version = ran.get((client.name, feature))
