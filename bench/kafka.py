@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
         return 0
     size = Size.quick(options.rounds or QUICK_ROUNDS) if options.quick else Size(rounds=options.rounds or ROUNDS)
     parts = options.parts or list(PARTS)
-    report = Report(settings={"parts": parts, "kafka": VERSION, "size": size.told()}, machine=machine.facts())
+    report = Report(settings={"parts": parts, "kafka": VERSION, "size": size.as_json()}, machine=machine.facts())
     print(", ".join(f"{name} {value}" for name, value in report.machine.items()))
     folder = Path(tempfile.mkdtemp(prefix="quorumlog-kafka-", dir=options.folder))
     theirs, ours = _measure_both(kafka, folder, size, parts, report, options.json)
@@ -84,7 +84,7 @@ def _measure_both(
         return OurPeer(folder / f"ours-{number}")
 
     def write() -> None:
-        report.samples = {of.name: of.told() for of in (theirs, ours)}
+        report.samples = {of.name: of.as_json() for of in (theirs, ours)}
         if json:
             report.write_json(json)
 

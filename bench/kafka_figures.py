@@ -51,7 +51,7 @@ class Size:
             latency_s=3.0, many_partitions=(),
         )  # fmt: skip
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
 

@@ -66,8 +66,10 @@ def _produce(theirs: Samples, ours: Samples) -> list[Row]:
         name = f"produce 1 KiB, {name}"
         return _beside(name, "MB/s", lambda: _mb(theirs[figure]), lambda: _mb(ours[figure]), goal)
 
-    def best(name: str, unit: str, size: str, told: Callable[[Sequence[float]], list[float]], goal: float) -> list[Row]:
-        return _beside(name, unit, lambda: told(_best(theirs, size)), lambda: told(ours[f"own {size}"]), goal)
+    def best(
+        name: str, unit: str, size: str, values: Callable[[Sequence[float]], list[float]], goal: float
+    ) -> list[Row]:
+        return _beside(name, unit, lambda: values(_best(theirs, size)), lambda: values(ours[f"own {size}"]), goal)
 
     return [
         *same("Java", "java kib", 1.3),
@@ -95,12 +97,12 @@ def _floor(ours: Samples, figure: str) -> list[Row]:
 
 def _consume(theirs: Samples, ours: Samples) -> list[Row]:
     def best(
-        name: str, unit: str, size: str, figure: str, told: Callable[[Sequence[float]], list[float]], goal: float
+        name: str, unit: str, size: str, figure: str, values: Callable[[Sequence[float]], list[float]], goal: float
     ) -> list[Row]:
         def fastest() -> list[float]:
-            return told(_best_of(theirs[f"java consume {size}"], theirs[f"rdkafka consume {size}"]))
+            return values(_best_of(theirs[f"java consume {size}"], theirs[f"rdkafka consume {size}"]))
 
-        return _beside(name, unit, fastest, lambda: told(ours[figure]), goal)
+        return _beside(name, unit, fastest, lambda: values(ours[figure]), goal)
 
     def plain(name: str, of: Samples) -> list[Row]:
         return _or_why(name, lambda: [Row(name=name, unit="MB/s", rounds=_mb(of["rdkafka consume kib"]))])
@@ -115,7 +117,7 @@ def _consume(theirs: Samples, ours: Samples) -> list[Row]:
 
 
 def _latency(theirs: Samples, ours: Samples) -> list[Row]:
-    def told(of: Samples, figure: str) -> list[float]:
+    def at_least(of: Samples, figure: str) -> list[float]:
         return [max(value, LEAST_MS) for value in of[figure]]
 
     return [
@@ -125,7 +127,8 @@ def _latency(theirs: Samples, ours: Samples) -> list[Row]:
         for part in ("p50", "p99")
         for row in _beside(
             f"{part}, 1 KiB at {rate:,}/s, Java, linger {linger_ms} ms", "ms",
-            partial(told, theirs, f"{part} {rate} {linger_ms}"), partial(told, ours, f"{part} {rate} {linger_ms}"),
+            partial(at_least, theirs, f"{part} {rate} {linger_ms}"),
+            partial(at_least, ours, f"{part} {rate} {linger_ms}"),
             0.5, at_least=False,
         )
     ]  # fmt: skip

@@ -61,7 +61,7 @@ class Samples:
             self._failed.update(dict.fromkeys(wanted, _why(error)))
             self._changed()
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {"samples": self._values, "failed": self._failed}
 
 

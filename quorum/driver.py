@@ -107,17 +107,17 @@ class Driver:
 
     @property
     def leader(self) -> NodeId | None:
-        """The leader as the listeners were told; None while none is known."""
+        """The leader as the listeners know it; None while none is known."""
         return self._announcements.leader_id
 
     @property
     def epoch(self) -> Epoch:
-        """The epoch as the listeners were told."""
+        """The epoch as the listeners know it."""
         return self._announcements.epoch
 
     @property
     def high_watermark(self) -> Offset:
-        """Exclusive, as the listeners were told; -1: not known yet."""
+        """Exclusive, as the listeners know it; -1: not known yet."""
         return self._announcements.high_watermark
 
     @property
@@ -161,7 +161,7 @@ class Driver:
             clock=self._clock,
             on_error=self._fail,
         )
-        self._loop.tell(Started())
+        self._loop.step(Started())
 
     async def stop(self, graceful: bool = True) -> bool:
         """graceful: hand leadership over first. Returns True if the log was open and is now synced and closed."""
@@ -176,7 +176,7 @@ class Driver:
         """Answer a request of the quorum: Vote, BeginQuorumEpoch, EndQuorumEpoch, QuorumFetch, DescribeQuorum."""
         if self._loop is None or self._stopped:
             raise ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"node {self.node_id} is starting or shutting down")
-        response = await self._requests.ask(check_request(context.peer, request), self._loop.tell)
+        response = await self._requests.ask(check_request(context.peer, request), self._loop.step)
         if isinstance(response, DescribeQuorumResponse):
             return replace(response, cluster_id=self._cluster_id)
         return response
@@ -206,7 +206,7 @@ class Driver:
 
     def _on_dead(self, node_id: NodeId) -> None:
         if self._loop is not None:
-            self._loop.tell(PeerProvenDead(node_id))
+            self._loop.step(PeerProvenDead(node_id))
 
     # --- the end ---
 

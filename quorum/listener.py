@@ -1,4 +1,4 @@
-"""What the quorum's driver tells its listeners: the metadata loader and the controller.
+"""The calls of the quorum's driver to its listeners, the metadata loader and the controller.
 
 All calls are synchronous, come on the node's event loop, in order, and must not block.
 """

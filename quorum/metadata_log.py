@@ -25,7 +25,7 @@ METADATA_PARTITION = (METADATA_TOPIC, 0)
 METADATA_DIRECTORY = f"{METADATA_TOPIC}-0"
 TAIL_BYTES = 8 << 20  # of the newest batches are kept in memory
 
-OnEnd = Callable[[Offset], None]  # told an exclusive end offset
+OnEnd = Callable[[Offset], None]  # called with an exclusive end offset
 OnError = Callable[[Exception], None]
 Appending = AppendLeaderChange | AppendValues | AppendFetched
 

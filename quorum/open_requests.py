@@ -28,14 +28,14 @@ class OpenRequests:
         self._waiting: dict[int, asyncio.Future[SentResponse]] = {}
         self._last_token = 0
 
-    async def ask(self, request: ReceivedRequest, tell: Callable[[RequestReceived], None]) -> SentResponse:
+    async def ask(self, request: ReceivedRequest, give: Callable[[RequestReceived], None]) -> SentResponse:
         """Give the request to the core, before the first await, and await its answer. Raises the error of `fail`."""
         self._last_token += 1
         token = self._last_token
         answer: asyncio.Future[SentResponse] = asyncio.get_running_loop().create_future()
         self._waiting[token] = answer
         try:
-            tell(RequestReceived(token, request))
+            give(RequestReceived(token, request))
             return await answer
         finally:
             self._waiting.pop(token, None)

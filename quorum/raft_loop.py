@@ -71,11 +71,11 @@ class RaftLoop:
         self._peers, self._proof, self._requests, self._announcements = peers, proof, requests, announcements
         self._clock, self._on_error = clock, on_error
         self._effects = EffectQueue(self._perform, on_error)
-        self._timer = LateTimer(clock, lambda: self.tell(TimerFired()))
+        self._timer = LateTimer(clock, lambda: self.step(TimerFired()))
         self._shutdown: asyncio.Future[None] | None = None
         self._stopped = False
 
-    def tell(self, event: RaftEvent) -> None:
+    def step(self, event: RaftEvent) -> None:
         """Let the core decide, and start the effects."""
         if self._stopped:
             return
@@ -101,7 +101,7 @@ class RaftLoop:
     async def hand_over(self, timeout_ms: int) -> None:
         """Resign. Returns when another leader is known, when all voters acknowledged it, or after timeout_ms."""
         self._shutdown = asyncio.get_running_loop().create_future()
-        self.tell(ShutdownRequested())
+        self.step(ShutdownRequested())
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 await self._shutdown
@@ -121,15 +121,15 @@ class RaftLoop:
             case PersistQuorumState(state):
                 self._persist(state)
             case Send():
-                self._peers.call(effect, self.tell)
+                self._peers.call(effect, self.step)
             case Reply(token, message):
                 self._requests.answer(token, message)
             case ReadForFetch(token, offset, max_bytes, upper_bound):
-                self._log.read(offset, max_bytes, upper_bound, lambda data: self.tell(RecordsRead(token, data)))
+                self._log.read(offset, max_bytes, upper_bound, lambda data: self.step(RecordsRead(token, data)))
             case AppendLeaderChange() | AppendValues() | AppendFetched():
                 self._log.append(effect, self._clock.wall_ms(), self._on_written, self._on_synced)
             case TruncateTo(end_offset):
-                self._log.truncate_to(end_offset, lambda end: self.tell(LogTruncated(end)))
+                self._log.truncate_to(end_offset, lambda end: self.step(LogTruncated(end)))
             case ProbeLeader(node_id):
                 self._proof.suspect(node_id)
             case ShutdownFinished():
@@ -139,10 +139,10 @@ class RaftLoop:
                 self._announcements.announce(effect)
 
     def _on_written(self, end_offset: Offset) -> None:
-        self.tell(LogWritten(end_offset))
+        self.step(LogWritten(end_offset))
 
     def _on_synced(self, end_offset: Offset) -> None:
-        self.tell(LogSynced(end_offset))
+        self.step(LogSynced(end_offset))
 
     def _persist(self, state: QuorumState) -> None:
         """The queue goes on when `state` is durable."""

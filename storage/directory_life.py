@@ -5,12 +5,12 @@
 
 Rules:
 
-1. The first failed write or sync fails the directory. Only a verification from disk brings it back; nobody retries.
+1. The first failed write or sync fails the directory. Only a verification from disk brings it back; nothing is retried.
 2. A *generation* is one opening of the directory in this process. Writers, worker, queue and offset files are made for
    one generation. The first begins with OPENING, each later one with VERIFYING.
 3. What happens in a generation that is over changes nothing. Its answers are no successes (`Generation.is_over`).
-4. A failure is found on a writer's thread and told on the node's loop. The writers of a generation share its `failure`,
-   which stops them at once; the state follows when the loop is told.
+4. A failure is found on a writer's thread and reported on the node's loop. The writers of a generation share its
+   `failure`, which stops them at once; the state follows on the loop.
 
 `TRANSITIONS` is the whole machine. Pure: no I/O, no clock.
 """

@@ -7,7 +7,7 @@
 - `replication-offset-checkpoint`: high watermarks. A hint: it may be too low.
 
 A line names topic and partition, as in Kafka's files, and no topic id. Who keeps a line from a topic that was deleted
-and made anew is `storage/partition_log.py`.
+and created again is `storage/partition_log.py`.
 
 A line is changed by the writer of that partition's log only. The metadata log has a writer of its own, and therefore a
 file of its own, beside its segments.

@@ -99,7 +99,7 @@ class PartitionDirectories:
     def move_away(self, partition: TopicPartition, unique: Uuid, mark: str) -> str:
         """Rename the directory, if it is there, and forget its offsets. Durable. Returns the marked name.
 
-        The order matters. Offsets without a directory harm nobody (creating one removes them first); a directory
+        The order matters. Offsets without a directory do no harm (creating one removes them first); a directory
         without its offsets would bring deleted records back, if the move were undone by a power cut or an operator.
         unique: any fresh id. mark: DELETE or STRAY. Raises DiskError.
         """

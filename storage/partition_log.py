@@ -3,9 +3,9 @@
 Every operation is one call in the turn of the directory's writer, and durable when it returns. `kill` below is the end
 of the process, which keeps what was written; a power cut loses what was not synced.
 
-Whose offsets. The offset files name topic and partition, as Kafka's do, so a topic that was deleted and made anew finds
-the lines of the first one under its own name. Rule: **a line belongs to the topic id in the directory of that name;
-where there is no such directory, the line belongs to nobody.** Two orders keep it:
+Owners of offsets. The offset files name topic and partition, as Kafka's do, so a topic that was deleted and created
+again finds the lines of the first one under its own name. Rule: **a line belongs to the topic id in the directory of
+that name; where there is no such directory, the line belongs to no topic.** Two orders keep it:
 
 - `create` removes the lines durably before it makes the directory. No new directory ever meets an old line.
 - `set_aside` and `delete` rename the directory durably before they remove the lines. A crash in between leaves lines

@@ -130,17 +130,17 @@ Answers = list[tuple[Answer, Outcome]]  # callbacks and their arguments
 
 def written_answers(turn: Sequence[Submitted], outcomes: Sequence[Outcome]) -> Answers:
     """For those jobs of a turn that asked for it, in order."""
-    told = zip(turn, outcomes, strict=True)
-    return [(submitted.on_written, outcome) for submitted, outcome in told if submitted.on_written is not None]
+    answered = zip(turn, outcomes, strict=True)
+    return [(submitted.on_written, outcome) for submitted, outcome in answered if submitted.on_written is not None]
 
 
 def synced_answers(turn: Sequence[Submitted], outcomes: Sequence[Outcome]) -> Answers:
     """For those jobs of a turn that asked for it, in order."""
-    told = zip(turn, outcomes, strict=True)
-    return [(submitted.on_synced, outcome) for submitted, outcome in told if submitted.on_synced is not None]
+    answered = zip(turn, outcomes, strict=True)
+    return [(submitted.on_synced, outcome) for submitted, outcome in answered if submitted.on_synced is not None]
 
 
-def tell(answers: Answers) -> None:
+def deliver(answers: Answers) -> None:
     for answer, outcome in answers:
         answer(outcome)
 

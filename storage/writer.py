@@ -124,7 +124,7 @@ class DirectoryWriter:
                 for log in logs:
                     log.begin_sync()
             for error in run([log.sync_unless_closed for log in logs]):
-                if error is not None:  # of any kind: the turn must not be told as durable
+                if error is not None:  # of any kind: the turn must not be acknowledged
                     self.generation.fail(error)
                     break
         self._dirty.clear()

@@ -25,9 +25,9 @@ class DelayedQueue:
     def __len__(self) -> int:
         return len(self._purgatory)
 
-    def subscribe(self, tell: Callable[[PartitionKey], None]) -> None:
-        """Call `tell` after every event that may complete a waiter of the partition, even if there was none."""
-        self._subscribers = (*self._subscribers, tell)
+    def subscribe(self, listener: Callable[[PartitionKey], None]) -> None:
+        """Call `listener` after every event that may complete a waiter of the partition, even if there was none."""
+        self._subscribers = (*self._subscribers, listener)
 
     def watch(self, wanted: Sequence[tuple[PartitionKey, Offset]], timeout_ms: int, done: Done) -> Waiter[PartitionKey]:
         """See `Purgatory.watch`; the deadline is timeout_ms from now."""
@@ -37,13 +37,13 @@ class DelayedQueue:
 
     def reached(self, key: PartitionKey, position: Offset) -> None:
         self._purgatory.reached(key, position)
-        for tell in self._subscribers:
-            tell(key)
+        for listener in self._subscribers:
+            listener(key)
 
     def state_changed(self, key: PartitionKey) -> None:
         self._purgatory.state_changed(key)
-        for tell in self._subscribers:
-            tell(key)
+        for listener in self._subscribers:
+            listener(key)
 
     def cancel(self, waiter: Waiter[PartitionKey]) -> None:
         self._purgatory.cancel(waiter)

@@ -4,7 +4,7 @@ Everything that changes files goes through the directory's worker, in the order 
 loop. The first failed write or sync fails the whole directory (storage/directory_life.py).
 
 Directory, worker and queue belong to one generation. When that is over, its queue refuses every call, and what its
-worker still answers is told as a failure.
+worker still answers counts as a failure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from storage.worker import Answer, Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, Job, Outcome
 
 T = TypeVar("T")
-Told = Callable[[Exception | None], None]  # None: it went well
+OnEnded = Callable[[Exception | None], None]  # None: it went well
 
 MAX_FLUSH_MS = 3_600_000  # of `flush.ms`: sooner is allowed, and a timer holds its log, which may be deleted meanwhile
 FLUSH_RETRY_MS = 100  # where the queue was full; not `flush.ms`, which may be 0
@@ -52,7 +52,7 @@ class LogDirectory:
 
 
 class DirectoryQueue:
-    """on_failed is called at the first failure. From then on every call is refused, or told that it has failed."""
+    """on_failed is called at the first failure. From then on every call is refused or fails."""
 
     def __init__(self, directory: LogDirectory, on_failed: Callable[[DirectoryQueue, Exception], None]) -> None:
         self.directory = directory
@@ -75,21 +75,21 @@ class DirectoryQueue:
         log: Log,
         batches: Sequence[StoredBatch],
         *,
-        written: Told | None = None,
-        synced: Told,
+        written: OnEnded | None = None,
+        synced: OnEnded,
         gaps: bool = False,
     ) -> None:
         """Raises ApiError where nothing was queued. synced: also where the topic asks for no sync; then soon.
 
-        written: None where nobody may read what is not synced yet. gaps: see `AppendJob`.
+        written: None if records must not be read before they are synced. gaps: see `AppendJob`.
         """
-        on_written = None if written is None else self._told(written)
-        self._submit(AppendJob(log, batches, gaps), on_written, self._told(synced))
+        on_written = None if written is None else self._answer_to(written)
+        self._submit(AppendJob(log, batches, gaps), on_written, self._answer_to(synced))
         if log.config.flush_ms < NEVER and not log.config.durable:
             self._sync_later(log, min(log.config.flush_ms, MAX_FLUSH_MS))
 
     def call(
-        self, work: Callable[[], T], *, done: Callable[[T], None], failed: Told, logs: tuple[Log, ...] = ()
+        self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded, logs: tuple[Log, ...] = ()
     ) -> None:
         """Run `work` in the worker, in the order of calls. One of done and failed is called. Raises ApiError.
 
@@ -116,13 +116,13 @@ class DirectoryQueue:
         if not self.generation.is_usable:
             return
         try:
-            self.directory.worker.submit(CallJob(log.request_sync, (log,)), None, self._told(lambda _: None))
+            self.directory.worker.submit(CallJob(log.request_sync, (log,)), None, self._answer_to(lambda _: None))
         except WorkerFull:
             self._sync_later(log, FLUSH_RETRY_MS)
         except WorkerClosed:
             pass  # closing a log syncs it
 
-    def run_in_background(self, work: Callable[[], T], *, done: Callable[[T], None], failed: Told) -> None:
+    def run_in_background(self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
         """`call` for jobs that come by the thousand (`background_jobs.py`). Never raises: `failed` gets the reason."""
         self._background.add(work, done, failed)
 
@@ -165,19 +165,19 @@ class DirectoryQueue:
         if not self.generation.is_usable:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {self.directory.path} is offline")
 
-    def _told(self, tell: Told) -> Answer:
+    def _answer_to(self, on_ended: OnEnded) -> Answer:
         generation = self.generation
 
         def answered(outcome: Outcome) -> None:
             if outcome.error is None and not generation.is_over:
-                tell(None)
+                on_ended(None)
             else:
-                tell(self._error_of(outcome))
+                on_ended(self._error_of(outcome))
 
         return answered
 
     def _error_of(self, outcome: Outcome) -> Exception | None:
-        """None for a success of a generation that is not over. on_failed is told of a failed directory first."""
+        """None for a success of a generation that is not over. on_failed is called first if the directory failed."""
         error = outcome.error
         if error is None:
             return self.generation.failure if self.generation.is_over else None

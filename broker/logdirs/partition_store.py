@@ -159,7 +159,7 @@ async def _settle(queue: DirectoryQueue, work: Callable[[], None]) -> bool:
 
 
 def _high_watermarks(held: Sequence[HostedReplica]) -> dict[PartitionLog, Offset]:
-    """Of the replicas whose core knows its log. A log that is opened but not told yet keeps what is noted of it."""
+    """Of the replicas whose core knows its log. The notes of a log that its core does not know yet stay as they are."""
     return {
         replica.partition_log: replica.core.high_watermark
         for replica in held

@@ -91,7 +91,7 @@ class UnnamedFetch:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderToldHighWatermark:
+class LeaderHighWatermark:
     """The high watermark of a fetch response whose records have been appended here."""
 
     high_watermark: Offset
@@ -199,7 +199,7 @@ PartitionEvent = (
     | LogFailed
     | FollowerFetched
     | UnnamedFetch
-    | LeaderToldHighWatermark
+    | LeaderHighWatermark
     | BrokersChanged
     | SettingsChanged
     | Tick

@@ -25,8 +25,8 @@ from broker.partition.events import (
     HighWatermarkMoved,
     IsrAnswered,
     LeaderElected,
+    LeaderHighWatermark,
     LeadershipLost,
-    LeaderToldHighWatermark,
     LogAdvanced,
     LogFailed,
     LogReady,
@@ -146,8 +146,8 @@ class Partition:
                 return self._on_unnamed_fetch(event)
             case LogAdvanced():
                 return self._on_log_advanced(event, now_ms)
-            case LeaderToldHighWatermark():
-                return self._on_leader_told(event)
+            case LeaderHighWatermark():
+                return self._on_leader_high_watermark(event)
             case MetadataChanged():
                 return self._on_metadata(event, now_ms)
             case LogReady():
@@ -276,7 +276,7 @@ class Partition:
             )
         ]
 
-    def _on_leader_told(self, event: LeaderToldHighWatermark) -> list[PartitionEffect]:
+    def _on_leader_high_watermark(self, event: LeaderHighWatermark) -> list[PartitionEffect]:
         if not self.is_follower:
             return []
         return self._raise_high_watermark(min(event.high_watermark, self.end_offset))

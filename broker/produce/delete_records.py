@@ -43,7 +43,7 @@ class DeletePath:
 
         def moved(start: Offset) -> None:
             self._step(replica, LogStartMoved(start))
-            self._delayed.ends.state_changed(replica.key)  # wakes waiting followers, to tell them the new start
+            self._delayed.ends.state_changed(replica.key)  # wakes waiting followers, which then get the new start
 
         def failed(error: Exception | None) -> None:
             self._delayed.starts.cancel(waiter)

@@ -66,7 +66,7 @@ class Leaderships:
         )
 
     def _cannot_open(self, replica: Replica, error: Exception | None) -> None:
-        """A failed directory has told all its replicas already. Any other error concerns this log alone."""
+        """A failed directory has failed all its replicas already. Any other error concerns this log alone."""
         if not isinstance(error, DirectoryOffline | LogClosed | ApiError) and self._is_current(replica):
             _log.error("%s cannot be opened: %s", replica.name, error)
             self._step(replica, LogFailed())

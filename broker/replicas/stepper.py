@@ -31,9 +31,9 @@ class PartitionStepper:
         """Call `perform` for each effect of this type."""
         self._performers[effect] = (*self._performers.get(effect, ()), perform)
 
-    def on_changed(self, tell: Callable[[PartitionKey], None]) -> None:
-        """Call `tell` after each step that may change the answer to a fetch of this partition, before its effects."""
-        self._on_changed = (*self._on_changed, tell)
+    def on_changed(self, listener: Callable[[PartitionKey], None]) -> None:
+        """Call `listener` after each step that may change the answer to a fetch, before the effects of the step."""
+        self._on_changed = (*self._on_changed, listener)
 
     def check_complete(self) -> None:
         """After the last subscription: no effect may go unperformed."""
@@ -45,8 +45,8 @@ class PartitionStepper:
         effects = core.step(event, self._clock.now_ms())
         core.check_invariants()
         if effects or type(event) not in QUIET:
-            for tell in self._on_changed:
-                tell(replica.key)
+            for listener in self._on_changed:
+                listener(replica.key)
         for effect in effects:
             for perform in self._performers[type(effect)]:
                 perform(replica, effect)

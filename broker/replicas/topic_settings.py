@@ -14,7 +14,7 @@ from quorumlog.topic_config import TopicConfig
 
 
 class TopicSettings:
-    """advance: tells a replica's core, and those that wait for it, where its log ends.
+    """advance: reports a log's ends to the replica's core and to waiting requests.
 
     defaults: set for all topics by this broker's file.
     """
@@ -41,7 +41,7 @@ class TopicSettings:
         return TopicConfig.from_map({**image.topic_config(topic), **own, **on_topic}, self._defaults)
 
     def changed(self, topic: str) -> None:
-        """The core hears of it after the log has taken the new settings and is synced, if they ask for that."""
+        """The core gets the settings after the log has them, and is synced if they require it."""
         config = self.of(topic)
         topic_id = self._registry.image.topic_ids[topic]
         for key, replica in self._registry.replicas.items():

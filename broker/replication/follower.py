@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import takewhile
 
-from broker.logdirs.log_directory import Told
-from broker.partition.events import LeaderToldHighWatermark, LogAdvanced, LogStartMoved, LogTruncated
+from broker.logdirs.log_directory import OnEnded
+from broker.partition.events import LeaderHighWatermark, LogAdvanced, LogStartMoved, LogTruncated
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
@@ -57,7 +57,7 @@ class Follower:
             elif len(answer.records):
                 self._append(replica, position, answer, done)
             else:
-                self._step(replica, LeaderToldHighWatermark(answer.high_watermark))
+                self._step(replica, LeaderHighWatermark(answer.high_watermark))
                 self._adopt_start(replica, position, answer.log_start_offset, done)
         except (ApiError, CorruptRecords):  # nothing was queued: a full queue, a failed directory, damaged bytes
             self._back_off(position)
@@ -93,12 +93,12 @@ class Follower:
                 self._advance(replica, log)
                 self._moved(position, log)
                 if self._followed(position) is replica:
-                    self._step(replica, LeaderToldHighWatermark(answer.high_watermark))
+                    self._step(replica, LeaderHighWatermark(answer.high_watermark))
                     self._adopt_start(replica, position, answer.log_start_offset, done)
             if not position.busy:
                 done(position)
 
-        queue.append(log, batches, synced=synced, gaps=True)  # nobody reads a follower: `written` would tell nobody
+        queue.append(log, batches, synced=synced, gaps=True)  # no fetch waits for a follower, so none needs `written`
         position.busy = True
 
     def _advance(self, replica: Replica, log: Log) -> None:
@@ -169,9 +169,9 @@ class Follower:
         assert queue is not None
         point = truncation_point(log.epochs, log.end_offset, Diverging(leader.epoch, leader.end_offset))
         offset = max(point, log.start_offset)
-        told = self._repaired(replica, position, log, done)
+        ended = self._repaired(replica, position, log, done)
         work = partial(_files_of(replica).truncate_to, offset)
-        queue.call(work, done=lambda _: told(None), failed=told, logs=(log,))
+        queue.call(work, done=lambda _: ended(None), failed=ended, logs=(log,))
         position.busy = True
 
     def _start_again(self, replica: Replica, position: FetchPosition, leader_start: Offset, done: Done) -> None:
@@ -181,13 +181,13 @@ class Follower:
             self._back_off(position)  # the position is past the leader's end: it will say where we diverged
             return
         assert queue is not None
-        told = self._repaired(replica, position, log, done)
+        ended = self._repaired(replica, position, log, done)
         work = partial(_files_of(replica).restart_at, leader_start)
-        queue.call(work, done=lambda _: told(None), failed=told)
+        queue.call(work, done=lambda _: ended(None), failed=ended)
         position.busy = True
 
-    def _repaired(self, replica: Replica, position: FetchPosition, log: Log, done: Done) -> Told:
-        def told(error: Exception | None) -> None:
+    def _repaired(self, replica: Replica, position: FetchPosition, log: Log, done: Done) -> OnEnded:
+        def ended(error: Exception | None) -> None:
             position.busy = False
             if error is not None:
                 self._back_off(position)
@@ -199,7 +199,7 @@ class Follower:
                     self._back_off(position)  # nothing gained: do not ask the same at once, for ever
             done(position)
 
-        return told
+        return ended
 
 
 def verified_batches(records: Buffer, leader_epoch: Epoch) -> list[StoredBatch]:

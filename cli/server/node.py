@@ -187,9 +187,9 @@ class Node:
         """Every listener's advertised address, with the actual port."""
         endpoints = []
         for listener in self.config.listeners:
-            told = self.config.advertised[listener.name]
-            port = told.port or self.addresses[listener.name].port
-            endpoints.append(Endpoint(name=listener.name, host=told.host, port=port))
+            advertised = self.config.advertised[listener.name]
+            port = advertised.port or self.addresses[listener.name].port
+            endpoints.append(Endpoint(name=listener.name, host=advertised.host, port=port))
         return endpoints
 
     def _on_broker_state(self, state: LifecycleState) -> None:

@@ -81,10 +81,10 @@ def broker_config(config: NodeConfig, previous_broker_epoch: BrokerEpoch) -> Bro
 
 def described(config: NodeConfig) -> tuple[DescribedConfig, ...]:
     """The values of the node's own keys, for DescribeConfigs. They contain no secret."""
-    told = []
+    rows = []
     for key in NODE_KEYS.values():
         given = config.given.get(key.name)
-        told.append(
+        rows.append(
             DescribedConfig(
                 name=key.name,
                 value=given if given is not None else key.default,
@@ -95,7 +95,7 @@ def described(config: NodeConfig) -> tuple[DescribedConfig, ...]:
                 synonyms=_synonyms(key, given),
             )
         )
-    return tuple(told)
+    return tuple(rows)
 
 
 def _synonyms(key: NodeKey, given: str | None) -> tuple[ConfigSynonym, ...]:

@@ -125,8 +125,8 @@ async def _start(config: NodeConfig, node: Node, admin: HttpAdmin) -> None:
     except BaseException:
         await admin.close()
         raise
-    told = {name: str(address) for name, address in (*node.addresses.items(), *metrics.items())}
-    _tell("LISTENING", {"node_id": config.node_id, "pid": os.getpid(), "listeners": told})
+    listeners = {name: str(address) for name, address in (*node.addresses.items(), *metrics.items())}
+    _tell("LISTENING", {"node_id": config.node_id, "pid": os.getpid(), "listeners": listeners})
 
 
 async def _listen_for_admin(config: NodeConfig, admin: HttpAdmin) -> dict[str, Address]:

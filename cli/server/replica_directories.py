@@ -47,7 +47,7 @@ class DirectoryWorkers:
         return PartitionDirectories(self._disk, path, clean)
 
     def for_replicas(self) -> list[LogDirectory]:
-        """All of `log.dirs`. A failed one is among them: its partitions must not be made anew elsewhere."""
+        """All of `log.dirs`. A failed one is among them: its partitions must not be created again elsewhere."""
         ids = {entry.path: entry.meta.directory_id for entry in self._directories.opened}
         return [
             LogDirectory(

@@ -31,8 +31,8 @@ def lost_writes(history: History) -> Iterator[Finding]:
         if send.acks == ALL and send.key in history.final:
             found = history.final[send.key].get(send.offset)
             if found != send.value:
-                told = f"{send.value} was acknowledged at {send.offset} of {_name(send.key)}"
-                yield Finding("lost-write", f"{told}; at the end there is {found or 'nothing'}")
+                acknowledged = f"{send.value} was acknowledged at {send.offset} of {_name(send.key)}"
+                yield Finding("lost-write", f"{acknowledged}; at the end there is {found or 'nothing'}")
 
 
 def vanished_reads(history: History) -> Iterator[Finding]:
@@ -68,8 +68,8 @@ def failed_and_phantom_reads(history: History) -> Iterator[Finding]:
         if send is None:
             yield Finding("phantom-read", f"{reader} read {value} at {offset} of {_name(key)}; nobody sent it there")
         elif send.status is Status.FAIL:
-            told = f"its producer was told that it is not there: {send.error}"
-            yield Finding("failed-write-read", f"{reader} read {value} at {offset} of {_name(key)}; {told}")
+            answer = f"its producer was told that it is not there: {send.error}"
+            yield Finding("failed-write-read", f"{reader} read {value} at {offset} of {_name(key)}; {answer}")
 
 
 def gaps_in_polls(history: History) -> Iterator[Finding]:

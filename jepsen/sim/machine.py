@@ -177,8 +177,8 @@ class Machine:
             grpc = SimTransport(self._network, self.host, loop, identity, on_crash=on_crash)
             if not self._lane:
                 return grpc
-            told = self.config.advertised
-            return RoutingTransport(identity, on_crash=on_crash, grpc=grpc, serves=tuple(HANDLERS), advertised=told)
+            names = self.config.advertised
+            return RoutingTransport(identity, on_crash=on_crash, grpc=grpc, serves=tuple(HANDLERS), advertised=names)
 
         def on_crash(name: str, error: BaseException) -> None:
             self._ends(loop, f"{name}: {error!r}")

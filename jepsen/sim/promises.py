@@ -2,7 +2,7 @@
 
 Checks the bytes on the wire, decoded by the production codec, against the disk of the sending host:
 - persist-before-vote: a power cut would not make the voter forget a vote that it grants.
-- vote-told-twice: no voter grants its vote to two candidates of one epoch.
+- vote-granted-twice: no voter grants its vote to two candidates of one epoch.
 - sync-before-quorum-fetch, sync-before-replica-fetch: a fetch acknowledges only synced records.
 """
 
@@ -36,7 +36,7 @@ class Promises:
     def __init__(self, machines: dict[str, Machine], mirrors: Mirrors, findings: Findings) -> None:
         self._machines, self._mirrors, self._findings = machines, mirrors, findings
         self._asked: dict[tuple[str, str, int], list[VoteRequest]] = {}  # by candidate, voter and call number
-        self._told: dict[tuple[str, Epoch], NodeId] = {}
+        self._granted: dict[tuple[str, Epoch], NodeId] = {}
         self.votes_granted = 0
 
     def look(self, message: Message) -> None:
@@ -68,9 +68,9 @@ class Promises:
 
     def _on_granted(self, host: str, epoch: Epoch, candidate: NodeId) -> None:
         self.votes_granted += 1
-        first = self._told.setdefault((host, epoch), candidate)
+        first = self._granted.setdefault((host, epoch), candidate)
         if first != candidate:
-            self._findings.broken("vote-told-twice", f"{host} granted epoch {epoch} to {first} and to {candidate}")
+            self._findings.broken("vote-granted-twice", f"{host} granted epoch {epoch} to {first} and to {candidate}")
         state = durable_state(self._machines[host])
         voted = None if state.voted is None else state.voted.node_id
         if state.epoch < epoch or (state.epoch == epoch and voted != candidate):

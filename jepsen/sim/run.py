@@ -53,8 +53,8 @@ class Result:
     exercised: dict[str, int] = field(default_factory=dict)
 
     def must_be(self, verdict: Verdict) -> None:
-        told = "; ".join(str(finding) for finding in self.findings[:3])
-        assert self.verdict is verdict, f"seed {self.seed} ({self.plan.name}): {self.verdict.value}: {told}"
+        findings = "; ".join(str(finding) for finding in self.findings[:3])
+        assert self.verdict is verdict, f"seed {self.seed} ({self.plan.name}): {self.verdict.value}: {findings}"
 
 
 def run(seed: int, *, profile: str = "swarm", seconds: int = 60, trace: TextIO | None = None) -> Result:

@@ -19,9 +19,9 @@ from storage.worker import (
     WorkerClosed,
     WorkerFull,
     WorkerLimits,
+    deliver,
     run_read,
     synced_answers,
-    tell,
     written_answers,
 )
 from storage.writer import DirectoryWriter, Job, Outcome
@@ -90,13 +90,13 @@ class SimWorker:
         self._after(took_ns, partial(self._written, turn, outcomes))
 
     def _written(self, turn: list[Submitted], outcomes: list[Outcome]) -> None:
-        tell(written_answers(turn, outcomes))
+        deliver(written_answers(turn, outcomes))
         self._after(self._sync_ns, partial(self._synced, turn))
 
     def _synced(self, turn: list[Submitted]) -> None:
         """A sync takes effect at its end; until then a power cut may lose all of it."""
         outcomes, self._sync_ns = self._timed(self._writer.sync_phase)
-        tell(synced_answers(turn, outcomes))
+        deliver(synced_answers(turn, outcomes))
         self._write()
 
     def _read(self, fn: Callable[[], Any], callback: Answer) -> None:

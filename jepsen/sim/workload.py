@@ -137,13 +137,13 @@ class Workload:
 
     async def _await(self, delivery: Delivery, send: Send) -> None:
         try:
-            told = await delivery
+            record = await delivery
         except (RequestFailed, DeliveryTimeout) as error:
             (send.info if error.outcome_unknown else send.fail)(repr(error), self._scheduler.now_ns)
         except QuorumlogError as error:
             send.info(repr(error), self._scheduler.now_ns)
         else:
-            send.ok(told.offset, told.may_be_duplicated, self._scheduler.now_ns)
+            send.ok(record.offset, record.may_be_duplicated, self._scheduler.now_ns)
             if send.acks == -1:
                 self.acked += 1
                 self._cluster.invariants.on_acked(send)

@@ -27,7 +27,7 @@ from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import RemoveTopicRecord
 from quorumlog.records import headers
 
-UNKNOWN = -1  # the high watermark, before the first one is told
+UNKNOWN = -1  # the high watermark, before the first one is known
 MAX_WORK_PER_STEP = 200  # records replayed, some 25 us each
 MAX_RECORDS_PER_DELTA = 200
 PARTITIONS_GONE_PER_RECORD = 8  # taking so many from the image costs as much as a record

@@ -23,7 +23,7 @@ def start_election(core: Core, now_ms: int) -> None:
 
 
 def schedule_first_election(core: Core, now_ms: int) -> None:
-    """At start: a node that has never heard of an epoch does not wait for a leader (docs/decisions/0007).
+    """At start: a node that has never known an epoch does not wait for a leader (docs/decisions/0007).
 
     Voters that start together take turns by rank, as after a proven death. An empty voter that starts beside a leader
     does no harm: the followers of that leader refuse its pre-vote.

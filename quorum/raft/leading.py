@@ -144,7 +144,7 @@ def _is_possible(request: QuorumFetchRequest) -> bool:
 
 
 def _replica(core: Core, leader: Leader, request: QuorumFetchRequest, now_ms: int) -> Replica | None:
-    """The replica whose progress this fetch tells; None if it is not recorded."""
+    """The replica whose progress this fetch shows; None if it is not recorded."""
     if request.replica_id == NO_NODE:
         return None
     key = VoterKey(request.replica_id, request.replica_directory_id or ZERO_UUID)

@@ -128,7 +128,7 @@ class Follower:
     fetch_by_ms: int  # the fetch timeout: a good answer is due by then
     fetch: FetchState
     has_fetched: bool = False  # successfully, from this leader, in this epoch
-    offered_high_watermark: Offset = -1  # as the leader told it; ours never passes the own log
+    offered_high_watermark: Offset = -1  # the leader's; this node's own never passes its log
 
     def on_good_answer(self, fetch_by_ms: int) -> None:
         self.fetch_by_ms, self.has_fetched = fetch_by_ms, True

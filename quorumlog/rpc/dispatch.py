@@ -95,8 +95,8 @@ class Dispatch:
             return Reply(failure(method, error)) if answered else Reply(None, last=True)
         except Exception as error:
             self._on_crash(f"handler of {method.name}", error)
-            told = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, FAILED)
-            return Reply(failure(method, told)) if answered else Reply(None, last=True)
+            unknown = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, FAILED)
+            return Reply(failure(method, unknown)) if answered else Reply(None, last=True)
 
     async def _handle(self, context: PeerContext, method: Method, request: Any, answered: bool) -> Any:
         refusal = refuse_request(self.listener, method, request)

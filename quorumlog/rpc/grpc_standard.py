@@ -49,12 +49,12 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # sh
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"the limit of {MAX_WATCHES} watches is reached")
         self._watches += 1
         try:
-            told: _Answer = None
+            last: _Answer = None
             while True:
                 answer = _answer(self._source(request.service))
-                if answer != told:
+                if answer != last:
                     yield answer
-                    told = answer
+                    last = answer
                 await asyncio.sleep(WATCH_POLL_S)
         finally:
             self._watches -= 1

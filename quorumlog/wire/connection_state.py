@@ -20,7 +20,7 @@ Phases:
 Sending. Answers that become ready in one turn of the loop are sent together:
 
     IDLE        nothing is planned
-    BEGINNING   a request is being begun; whoever begins it sends what is ready afterwards
+    BEGINNING   a request is being begun; the code that begins it then sends what is ready
     SCHEDULED   a callback of the loop will send what is ready
 
     event            IDLE                BEGINNING   SCHEDULED

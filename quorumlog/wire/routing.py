@@ -165,7 +165,7 @@ class RoutingConnection:
         return self._by_grpc(self._grpc_address).call(request, timeout_ms)
 
     async def _watched(self, call: Awaitable[Any]) -> Any:
-        """If a peer without a lane cannot be reached by gRPC, the next call finds out its wires anew."""
+        """If a peer without a lane cannot be reached by gRPC, the next call asks for its wires again."""
         try:
             return await call
         except NotDelivered:

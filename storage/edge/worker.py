@@ -22,9 +22,9 @@ from storage.worker import (
     WorkerClosed,
     WorkerFull,
     WorkerLimits,
+    deliver,
     run_read,
     synced_answers,
-    tell,
     written_answers,
 )
 from storage.writer import DirectoryWriter, Job
@@ -92,7 +92,7 @@ class ThreadWorker:
 
     def _answer(self, answers: Answers) -> None:
         if answers:
-            self._post(partial(tell, answers))
+            self._post(partial(deliver, answers))
 
     def _next_turn(self) -> list[Submitted]:
         """Waits for work; empty once closed and nothing is left."""

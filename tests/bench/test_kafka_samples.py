@@ -35,7 +35,7 @@ def test_a_figure_that_failed_is_not_tried_again_and_keeps_its_samples(capsys: p
     figures.attempt(["memory"], fail)
     figures.attempt(["memory"], fail)
     assert len(tries) == 1 and figures["start"] == [2.0]
-    assert figures.told() == {
+    assert figures.as_json() == {
         "samples": {"memory": [1.0], "start": [2.0]},
         "failed": {"memory": "TimeoutError: the cluster was not there in time"},
     }
@@ -55,12 +55,12 @@ def test_an_attempt_within_an_attempt_fails_alone() -> None:
     assert figures["produce"] == [1.0] and list(figures.failed) == ["consume"]
 
 
-def test_every_sample_and_every_failure_is_told() -> None:
-    told: list[dict[str, Any]] = []
-    figures = Samples("ours", lambda: told.append(json.loads(json.dumps(figures.told()))))
+def test_every_sample_and_every_failure_is_written() -> None:
+    saved: list[dict[str, Any]] = []
+    figures = Samples("ours", lambda: saved.append(json.loads(json.dumps(figures.as_json()))))
     figures.add("a", 1.0)
     figures.attempt(["b"], raise_late)
-    assert [(list(one["samples"]), list(one["failed"])) for one in told] == [(["a"], []), (["a"], ["b"])]
+    assert [(list(one["samples"]), list(one["failed"])) for one in saved] == [(["a"], []), (["a"], ["b"])]
 
 
 def test_a_row_says_why_it_was_not_measured_and_leaves_the_others() -> None:
@@ -91,9 +91,9 @@ def test_a_run_in_which_something_fails_ends_with_1_and_all_that_it_measured(
     monkeypatch.setattr(kafka, "measure", measure)
     assert kafka.main(["start", "memory", "--json", str(file), "--folder", str(tmp_path)]) == 1
     assert seen[1]["samples"]["Kafka"]["samples"] == {"start": [5.0]} and seen[1]["rows"] == []
-    told = json.loads(file.read_text())
-    assert told["samples"]["quorumlog"]["samples"] == {"start": [1.0]}
-    assert [(bool(row["failed"]), row["median"]) for row in told["rows"]] == [(False, 5.0), (False, 1.0), (True, None)]
+    saved = json.loads(file.read_text())
+    assert saved["samples"]["quorumlog"]["samples"] == {"start": [1.0]}
+    assert [(bool(row["failed"]), row["median"]) for row in saved["rows"]] == [(False, 5.0), (False, 1.0), (True, None)]
     assert "failed: Kafka: nothing was measured" in capsys.readouterr().out
     assert list(tmp_path.glob("*.tmp")) == []
 

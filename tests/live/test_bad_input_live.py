@@ -337,7 +337,7 @@ def test_an_unreadable_frame_closes_its_connection_with_one_log_line(
 ) -> None:
     log = log_of(cluster, target[0])
     before = log.read_text().count(CLOSED)
-    with knock(target[0]) as stranger:
+    with connect(target[0]) as stranger:
         stranger.sendall(data)
         assert until_closed(stranger) == b""
     good_append(target)
@@ -359,14 +359,14 @@ def test_clients_that_stop_inside_a_giant_frame_hold_no_memory(cluster: LocalClu
     before_bytes = process.memory_info().rss
     with ExitStack() as stack:
         for _ in range(HALF_FRAMES):
-            stack.enter_context(knock(target[0])).sendall(struct.pack(">i", ANNOUNCED_BYTES) + bytes(SENT_BYTES))
+            stack.enter_context(connect(target[0])).sendall(struct.pack(">i", ANNOUNCED_BYTES) + bytes(SENT_BYTES))
         good_append(target)
         grown_bytes = process.memory_info().rss - before_bytes
     good_append(target)
     assert grown_bytes < ALLOWED_GROWTH_BYTES
 
 
-def knock(target: Target) -> socket.socket:
+def connect(target: Target) -> socket.socket:
     return socket.create_connection((target.lane.host, target.lane.port), CALL_MS / 1_000)
 
 

@@ -83,7 +83,7 @@ class World:
     def prepare(self, condition: Callable[[], bool], what: str, limit_s: float = LIMIT_S) -> None:
         """Raises NotPrepared."""
         if not self.comes_true(condition, limit_s):
-            raise NotPrepared(f"{what}: not within {limit_s} s; {self.cluster.ailments()}")
+            raise NotPrepared(f"{what}: not within {limit_s} s; {self.cluster.problems()}")
 
     # --- the client ---
 

@@ -51,7 +51,7 @@ class Queue:
     def __init__(self) -> None:
         self.full = self.failed = False
         self.calls: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
-        self.gentle = BackgroundJobs(self.call, lambda: self.failed)
+        self.jobs = BackgroundJobs(self.call, lambda: self.failed)
         self.performed: list[int] = []
         self.refused: list[int] = []
 
@@ -62,7 +62,7 @@ class Queue:
 
     def add(self, *numbers: int) -> None:
         for number in numbers:
-            self.gentle.add(partial(int, number), self.performed.append, partial(self._refuse, number))
+            self.jobs.add(partial(int, number), self.performed.append, partial(self._refuse, number))
 
     def _refuse(self, number: int, _error: object) -> None:
         self.refused.append(number)
@@ -76,17 +76,17 @@ class Queue:
 def test_a_few_at_a_time_and_in_their_order() -> None:
     queue = Queue()
     queue.add(*range(10))
-    assert (len(queue.calls), len(queue.gentle)) == (MAX_UNDER_WAY, 10 - MAX_UNDER_WAY)
+    assert (len(queue.calls), len(queue.jobs)) == (MAX_UNDER_WAY, 10 - MAX_UNDER_WAY)
     queue.perform(3)
     assert len(queue.calls) == MAX_UNDER_WAY
     queue.perform(7)
-    assert (queue.performed, len(queue.gentle)) == (list(range(10)), 0)
+    assert (queue.performed, len(queue.jobs)) == (list(range(10)), 0)
 
 
 def test_in_a_hurry_all_go_at_once() -> None:
     queue = Queue()
     queue.add(*range(10))
-    queue.gentle.hurry()
+    queue.jobs.hurry()
     queue.add(10)
     assert len(queue.calls) == 11
     queue.perform(11)
@@ -124,7 +124,7 @@ def test_a_job_that_is_added_whenever_one_fails_fails_as_often() -> None:
 
     def again(_error: object = None) -> None:
         if left:
-            queue.gentle.add(partial(int, left.pop()), queue.performed.append, again)
+            queue.jobs.add(partial(int, left.pop()), queue.performed.append, again)
 
     again()
     assert not left and not queue.performed

@@ -12,8 +12,8 @@ from broker.partition.events import (
     FollowerFetched,
     HighWatermarkMoved,
     IsrAnswered,
+    LeaderHighWatermark,
     LeadershipLost,
-    LeaderToldHighWatermark,
     LogAdvanced,
     LogFailed,
     LogReady,
@@ -359,8 +359,8 @@ def test_a_follower_holds_its_high_watermark_below_its_own_end() -> None:
     driver = Driver()
     assert driver.metadata(leader=A, isr=(A,)) == [Follow(A, 5)]
     driver.ready(end=3)
-    assert driver.step(LeaderToldHighWatermark(9)) == [HighWatermarkMoved(3)]
-    assert driver.step(LeaderToldHighWatermark(2)) == []
+    assert driver.step(LeaderHighWatermark(9)) == [HighWatermarkMoved(3)]
+    assert driver.step(LeaderHighWatermark(2)) == []
     driver.step(LogTruncated(0, 1))
     assert driver.core.high_watermark == 1
 
