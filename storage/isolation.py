@@ -1,6 +1,6 @@
 """How far a reader may see: a name for each bound, and the one function that turns it into an offset.
 
-Who computes which offset:
+Where each offset is computed:
 
 - the log end: the log itself, `Log.end_offset`;
 - the high watermark: the partition's core, from what the in-sync replicas hold (storage/commit_rule.py); a follower has

@@ -6,8 +6,8 @@
   deleted, so that deleted records stay deleted. A start may be too low, never too high.
 - `replication-offset-checkpoint`: high watermarks. A hint: it may be too low.
 
-A line names topic and partition, as in Kafka's files, and no topic id. Who keeps a line from a topic that was deleted
-and created again is `storage/partition_log.py`.
+A line names topic and partition, as in Kafka's files, and no topic id. `storage/partition_log.py` ensures that
+a topic that was deleted and created again does not find the lines of the old one.
 
 A line is changed by the writer of that partition's log only. The metadata log has a writer of its own, and therefore a
 file of its own, beside its segments.

@@ -15,7 +15,7 @@ Buffer = bytes | bytearray | memoryview
 class Pieces:
     """Bytes that lie in several places: stored batches, each a stamp and a view of what came. Nobody changes them.
 
-    A lane sends them as they are; who needs one buffer asks for `whole`. Equal to any buffer of the same bytes.
+    A lane sends them as they are; `whole` joins them into one buffer. Equal to any buffer of the same bytes.
     """
 
     __slots__ = ("_size_bytes", "buffers")

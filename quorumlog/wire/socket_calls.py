@@ -189,7 +189,7 @@ class SocketCalls(asyncio.BufferedProtocol):
         header = RequestHeader(api.key, version, self._new_id(), self._caller.client_id)
         try:
             frame = encode_request(api, header, call.request)
-        except Exception as mistake:  # of the caller, who gets it; other callers' calls go on
+        except Exception as mistake:  # of this caller, which gets it; other callers' calls go on
             call.fail(mistake)
             return
         size_bytes = sum(map(len, frame)) - LENGTH_BYTES

@@ -1,4 +1,4 @@
-"""What a data directory of ours holds, told twice: by storage from its files, and by a node that runs on it.
+"""The content of a data directory of ours, read twice: by storage from its files, and from a node that runs on it.
 
 Both give plain values that go into a JSON file as they are (golden/README.md lists them).
 """
@@ -38,7 +38,7 @@ COMMAND_S = 60.0
 SET_ON_TOPIC = 1  # source of a setting
 NODE_CONFIG = {"auto.create.topics.enable": "false"}
 
-Told = dict[str, Any]
+Content = dict[str, Any]
 
 
 def unpack(archive: Path, data: Path) -> Path:
@@ -52,21 +52,21 @@ def unpack(archive: Path, data: Path) -> Path:
 # --- by storage ---
 
 
-def tell_files(data: Path) -> Told:
-    """Open every partition as a node does at its start, after a clean or an unclean end, and tell what is in it."""
+def describe_files(data: Path) -> Content:
+    """Open every partition as a node does at its start, after a clean or an unclean end, and return its content."""
     disk = RealDisk()
     clean = (data / CLEAN_SHUTDOWN).exists()
     directories = PartitionDirectories(disk, str(data), clean)
-    told: Told = {}
+    content: Content = {}
     for (topic_id, index), topic in sorted(directories.find().partitions.items()):
         config = LogConfig(segment_bytes=1 << 20, remembers_producers=True)
         log = PartitionLog.open(directories, (topic, index), topic_id, config).log
-        told[f"{topic}-{index}"] = {"topic_id": format_uuid(topic_id), **_tell_log(log)}
+        content[f"{topic}-{index}"] = {"topic_id": format_uuid(topic_id), **_describe_log(log)}
         log.close()
-    return dict(sorted(told.items()))
+    return dict(sorted(content.items()))
 
 
-def _tell_log(log: Log) -> Told:
+def _describe_log(log: Log) -> Content:
     assert log.producers is not None
     chunks = list(_chunks(log))
     found = [(header, data) for data in chunks for header in headers(data)]
@@ -135,12 +135,12 @@ def node_on(root: Path, data: Path) -> Iterator[LocalNodes]:
         picker.close()
 
 
-def tell_node(bootstrap_servers: str) -> Told:
+def describe_node(bootstrap_servers: str) -> Content:
     """Topics, their settings, and every partition's offsets and records, as clients see them.
 
-    "records" are those that `tell_files` tells under the partition's name.
+    "records" are those that `describe_files` has under the partition's name.
     """
-    told: Told = {}
+    content: Content = {}
     with Cluster(bootstrap_servers) as cluster:
         for topic in sorted(cluster.admin.list_topics(), key=lambda topic: topic.name):
             name = topic.name
@@ -150,7 +150,7 @@ def tell_node(bootstrap_servers: str) -> Told:
             records = sorted(
                 cluster.consumer(name, start="earliest", stop="latest"), key=lambda r: (r.partition, r.offset)
             )
-            told[name] = {
+            content[name] = {
                 "topic_id": format_uuid(topic.topic_id),
                 "configs": settings_of(cluster, name),
                 "partitions": {
@@ -162,7 +162,7 @@ def tell_node(bootstrap_servers: str) -> Told:
                     for _, index in sorted(keys)
                 },
             }
-    return told
+    return content
 
 
 def settings_of(cluster: Cluster, topic: str) -> dict[str, str]:
@@ -175,7 +175,7 @@ def settings_of(cluster: Cluster, topic: str) -> dict[str, str]:
 # --- metadata ---
 
 
-def tell_metadata(data: Path) -> list[Told]:
+def describe_metadata(data: Path) -> list[Content]:
     """The records of the metadata log as `quorumlog metadata dump` reads them; no-op records left out."""
     done = subprocess.run(
         [sys.executable, "-m", "cli.main", "metadata", "dump", "--from", str(data), "-o", "json"],

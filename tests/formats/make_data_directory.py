@@ -27,11 +27,11 @@ from quorumlog.testing.waiting import wait_until
 from tests.formats.golden_directory import (
     NODE,
     NODE_CONFIG,
-    Told,
+    Content,
+    describe_files,
+    describe_metadata,
+    describe_node,
     node_on,
-    tell_files,
-    tell_metadata,
-    tell_node,
     text_of,
     unpack,
 )
@@ -162,28 +162,28 @@ def pack(data: Path, archive: Path) -> None:
                 packed.add(path, path.name, filter=plain)
 
 
-def tell(archive: Path, scratch: Path) -> Told:
+def describe(archive: Path, scratch: Path) -> Content:
     """What today's code finds in an archive: in the files, and as a node. Both must find the same records."""
-    files = tell_files(unpack(archive, scratch / "files"))
-    metadata = tell_metadata(unpack(archive, scratch / "metadata"))
+    files = describe_files(unpack(archive, scratch / "files"))
+    metadata = describe_metadata(unpack(archive, scratch / "metadata"))
     data = unpack(archive, scratch / "cluster" / f"n{NODE}" / "data")
     with node_on(scratch / "cluster", data) as nodes:
         nodes.start()
         nodes.wait_ready()
-        topics = tell_node(nodes.layout.bootstrap_servers)
+        topics = describe_node(nodes.layout.bootstrap_servers)
     for topic in topics.values():
         for name, partition in topic["partitions"].items():
             assert partition.pop("records") == files[name]["records"], name
     return {"files": files, "topics": topics, "metadata": metadata}
 
 
-def check_acknowledged(told: Told, acknowledged: ProducedAt) -> None:
+def check_acknowledged(content: Content, acknowledged: ProducedAt) -> None:
     """Every acknowledged record that was not deleted is there, where it was acknowledged."""
     for (topic, index), values in acknowledged.items():
-        if topic not in told["topics"]:
+        if topic not in content["topics"]:
             assert topic == "gone", topic
             continue
-        partition = told["files"][f"{topic}-{index}"]
+        partition = content["files"][f"{topic}-{index}"]
         found = {row[0]: row[3] for row in partition["records"]}
         for offset, value in values.items():
             if offset >= partition["log_start"]:
@@ -193,7 +193,7 @@ def check_acknowledged(told: Told, acknowledged: ProducedAt) -> None:
 def main(arguments: Sequence[str]) -> int:
     (out,) = map(Path, arguments)
     archives = {kind: out.with_name(f"{out.name}-{kind}.tar.xz") for kind in ("clean", "killed")}
-    told: Told = {}
+    content: Content = {}
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         picker = PortPicker()
@@ -203,28 +203,28 @@ def main(arguments: Sequence[str]) -> int:
         try:
             maker.lives()
             pack(data, archives["clean"])
-            told["clean"] = tell(archives["clean"], scratch / "clean")
-            check_acknowledged(told["clean"], maker.acknowledged)
+            content["clean"] = describe(archives["clean"], scratch / "clean")
+            check_acknowledged(content["clean"], maker.acknowledged)
             maker.last_life()
             shutil.copytree(data, scratch / "copy")
             pack(scratch / "copy", archives["killed"])
-            told["killed"] = tell(archives["killed"], scratch / "killed")
-            check_acknowledged(told["killed"], maker.acknowledged)
+            content["killed"] = describe(archives["killed"], scratch / "killed")
+            check_acknowledged(content["killed"], maker.acknowledged)
         finally:
             nodes.stop()
             picker.close()
-    out.with_name(f"{out.name}.json").write_text(_lines(told))
+    out.with_name(f"{out.name}.json").write_text(_lines(content))
     return 0
 
 
-def _lines(told: Any, depth: int = 0) -> str:
+def _lines(content: Any, depth: int = 0) -> str:
     """JSON with a line for each row of the deepest lists, so that a change can be read."""
-    if depth < 5 and isinstance(told, dict) and told:
-        inner = ",\n".join(f"{json.dumps(key)}: {_lines(value, depth + 1)}" for key, value in told.items())
+    if depth < 5 and isinstance(content, dict) and content:
+        inner = ",\n".join(f"{json.dumps(key)}: {_lines(value, depth + 1)}" for key, value in content.items())
         return "{\n" + inner + "\n}" + ("\n" if depth == 0 else "")
-    if isinstance(told, list) and told and isinstance(told[0], list | dict):
-        return "[\n" + ",\n".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in told) + "\n]"
-    return json.dumps(told, ensure_ascii=False)
+    if isinstance(content, list) and content and isinstance(content[0], list | dict):
+        return "[\n" + ",\n".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in content) + "\n]"
+    return json.dumps(content, ensure_ascii=False)
 
 
 if __name__ == "__main__":

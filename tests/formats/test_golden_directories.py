@@ -14,7 +14,15 @@ import pytest
 from quorumlog.client.blocking import Cluster
 from quorumlog.testing.nodes import LocalNodes
 from storage.directory import CLEAN_SHUTDOWN
-from tests.formats.golden_directory import NODE, node_on, tell_files, tell_metadata, tell_node, text_of, unpack
+from tests.formats.golden_directory import (
+    NODE,
+    describe_files,
+    describe_metadata,
+    describe_node,
+    node_on,
+    text_of,
+    unpack,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 SETS = sorted(path.stem for path in GOLDEN.glob("directory-*.json"))
@@ -38,17 +46,17 @@ def test_there_are_directories() -> None:
 def test_the_files_hold_every_record(name: str, kind: str, tmp_path: Path) -> None:
     data = unpack(archive(name, kind), tmp_path / "data")
     assert (data / CLEAN_SHUTDOWN).exists() == (kind == "clean")
-    found, want = tell_files(data), wanted(name, kind)["files"]
+    found, want = describe_files(data), wanted(name, kind)["files"]
     assert found.keys() == want.keys()
     for partition in want:
         for what in want[partition]:
             assert found[partition][what] == want[partition][what], f"{partition}: {what}"
-    assert tell_files(data) == found  # what opening repaired stays so
+    assert describe_files(data) == found  # what opening repaired stays so
 
 
 @pytest.mark.parametrize(("name", "kind"), ALL)
 def test_the_metadata_log_says_the_same(name: str, kind: str, tmp_path: Path) -> None:
-    found = tell_metadata(unpack(archive(name, kind), tmp_path / "data"))
+    found = describe_metadata(unpack(archive(name, kind), tmp_path / "data"))
     want = wanted(name, kind)["metadata"]
     assert len(found) == len(want)
     for ours, theirs in zip(found, want, strict=True):
@@ -61,11 +69,11 @@ def test_a_node_serves_every_record_and_goes_on(name: str, kind: str, tmp_path: 
     data = unpack(archive(name, kind), tmp_path / "cluster" / f"n{NODE}" / "data")
     with node_on(tmp_path / "cluster", data) as nodes:
         serve(nodes)
-        compare(tell_node(nodes.layout.bootstrap_servers), want, added=0)
+        compare(describe_node(nodes.layout.bootstrap_servers), want, added=0)
         add_one_record(nodes.layout.bootstrap_servers, want)
         assert nodes.stop() == []
         serve(nodes)
-        compare(tell_node(nodes.layout.bootstrap_servers), want, added=1)
+        compare(describe_node(nodes.layout.bootstrap_servers), want, added=1)
 
 
 def serve(nodes: LocalNodes) -> None:
@@ -76,12 +84,12 @@ def serve(nodes: LocalNodes) -> None:
 def compare(found: Any, want: Any, added: int) -> None:
     """added: records behind those of the golden directory, in each partition."""
     assert found.keys() == want["topics"].keys()
-    for topic, told in want["topics"].items():
+    for topic, content in want["topics"].items():
         assert {key: found[topic][key] for key in ("topic_id", "configs")} == {
-            key: told[key] for key in ("topic_id", "configs")
+            key: content[key] for key in ("topic_id", "configs")
         }
-        assert found[topic]["partitions"].keys() == told["partitions"].keys()
-        for partition, offsets in told["partitions"].items():
+        assert found[topic]["partitions"].keys() == content["partitions"].keys()
+        for partition, offsets in content["partitions"].items():
             one = found[topic]["partitions"][partition]
             assert one["log_start"] == offsets["log_start"], partition
             assert one["high_watermark"] == offsets["high_watermark"] + added, partition
@@ -92,8 +100,8 @@ def compare(found: Any, want: Any, added: int) -> None:
 
 def add_one_record(bootstrap_servers: str, want: Any) -> None:
     with Cluster(bootstrap_servers) as cluster, cluster.producer() as producer:
-        for topic, told in want["topics"].items():
-            for partition, offsets in told["partitions"].items():
+        for topic, content in want["topics"].items():
+            for partition, offsets in content["partitions"].items():
                 index = int(partition.rpartition("-")[2])
                 added = producer.send(topic, b"new", partition=index).result(10)
                 assert added.offset == offsets["high_watermark"], partition

@@ -1,4 +1,4 @@
-"""`.ci/run` with a `dev` that only pretends: what it counts, what it finds left behind, and what it removes."""
+"""`.ci/run` with a fake `dev`: what it counts, which leftovers it finds, and what it removes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WELL = {"check": "true", "demo": "true", "test": 'echo "5 0" >"$3"'}
 
 
 def repository(folder: Path, verbs: dict[str, str]) -> Path:
-    """A checkout with our `.ci/run`, a `dev` whose verbs do as told, and an environment that is not committed."""
+    """A checkout with our `.ci/run`, a `dev` whose verbs run given commands, and an environment not in git."""
     (folder / ".ci").mkdir(parents=True)
     shutil.copy(ROOT / ".ci" / "run", folder / ".ci" / "run")
     cases = "\n".join(f"{verb}) {what} ;;" for verb, what in verbs.items())
@@ -53,7 +53,7 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *arguments], cwd=folder, check=True, timeout=RUN_S)
 
 
-def told(what: str, places: dict[str, str]) -> str:
+def filled(what: str, places: dict[str, str]) -> str:
     for name, path in places.items():
         what = what.replace(name, path)
     return what
@@ -65,7 +65,7 @@ def left_in(folder: Path) -> list[Path]:
 
 
 def runs(pid: int) -> bool:
-    """False for a process that has ended, even where nobody waits for it."""
+    """False for a process that has ended, even if its parent has not waited for it."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -76,7 +76,9 @@ def runs(pid: int) -> bool:
 def test_ci(tmp_path: Path, verbs: dict[str, str], want: str, code: int) -> None:
     pids = tmp_path / "pids"
     places = {"{pids}": str(pids), "{locks}": str(tmp_path / "tmp" / f"quorumlog-ports-{os.getuid()}")}
-    checkout = repository(tmp_path / "checkout", {verb: told(what, places) for verb, what in {**WELL, **verbs}.items()})
+    checkout = repository(
+        tmp_path / "checkout", {verb: filled(what, places) for verb, what in {**WELL, **verbs}.items()}
+    )
     (tmp_path / "tmp").mkdir()
     done = subprocess.run(
         [checkout / ".ci" / "run"],

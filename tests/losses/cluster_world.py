@@ -35,7 +35,7 @@ _QUICK: dict[str, Any] = {"request_timeout_ms": 2_000, "retry_backoff_ms": 50, "
 
 
 class NotPrepared(Exception):
-    """The cluster did not come to where the test begins."""
+    """The cluster did not reach the state in which the test begins."""
 
 
 @contextmanager
@@ -73,7 +73,7 @@ class World:
         self.scheduler.run_for(int(seconds * NS_PER_S))
 
     def comes_true(self, condition: Callable[[], bool], limit_s: float = LIMIT_S) -> bool:
-        """Looked at every 10 virtual ms."""
+        """Whether the condition becomes true; checked every 10 virtual ms."""
         for _ in range(int(limit_s * 100)):
             if condition():
                 return True
@@ -88,7 +88,7 @@ class World:
     # --- the client ---
 
     def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Raises NotPrepared where the client gave up: no promise of these tests is that a call succeeds."""
+        """Raises NotPrepared if the client gave up: these tests do not promise that a call succeeds."""
         try:
             result: T = self.loop.run_until_complete(coroutine, self.scheduler.now_ns + LIMIT_S * NS_PER_S)
         except (QuorumlogError, RpcError) as error:
@@ -130,19 +130,19 @@ class World:
         self.do(delete())
 
     def produce(self, topic: str, values: Sequence[str], partition: int = 0) -> dict[int, str]:
-        """One batch each, acks=all. Returns what was acknowledged, by offset: all of them."""
+        """Send each value in a batch of its own, acks=all. Returns all values by their offsets."""
 
         async def produce() -> dict[int, str]:
-            told: dict[int, str] = {}
+            acknowledged: dict[int, str] = {}
             async with AsyncProducer(**self._options()) as producer:
                 for value in values:
-                    told[(await (await producer.send(topic, value, partition=partition))).offset] = value
-            return told
+                    acknowledged[(await (await producer.send(topic, value, partition=partition))).offset] = value
+            return acknowledged
 
         return self.do(produce())
 
     def read(self, topic: str, partition: int = 0) -> dict[int, str]:
-        """All that is readable, by offset."""
+        """All readable values, by offset."""
 
         async def read() -> dict[int, str]:
             found: dict[int, str] = {}
@@ -209,7 +209,7 @@ def files_of(machine: Machine) -> dict[str, bytes]:
 
 
 def overwrite(machine: Machine, path: str, content: bytes) -> None:
-    """What a file holds from now on, durably. The machine's process is dead."""
+    """Replace a file's content durably. The machine's process must be dead."""
     file = machine.disk.open(path, create=True)
     file.truncate(0)
     file.pwritev([content], 0)

@@ -1,4 +1,4 @@
-"""How a loss is shown: a test that asserts the right behaviour and is expected to fail by that assertion alone.
+"""Marks a loss: a test that asserts the right behaviour and is expected to fail by that assertion alone.
 
     @expected_loss("why it happens")
     def test_...() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.losses.promises import expected_loss, promised
 
-SEEDS = (7, 1014, 620007, 620011)  # more than one: a mend elsewhere may move the faults of a single seed away
+SEEDS = (7, 1014, 620007, 620011)  # several, because another fix may move the faults of a single seed
 RUN_S = 100.0
 
 

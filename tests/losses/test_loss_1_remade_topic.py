@@ -1,4 +1,4 @@
-"""Loss 1: a topic that is made anew under its old name begins where the old one's log start was.
+"""Loss 1: a topic that is created again under its old name begins where the old one's log start was.
 
 A node stops after it has renamed the dead partition's directory and before it has forgotten the partition's recovery
 point and log start. The new topic's log is opened with them: it claims to begin at the old start, joins the ISR without

@@ -1,7 +1,7 @@
-"""Loss 3: nobody reads what recovery found.
+"""Loss 3: what recovery finds is not reported.
 
 A replica whose log was cut below its recovery point, and a voter that has lost synced records, go on as if they were
-whole. `quorum-state` that is missing beside a metadata log is made anew, so a voter may vote twice in one epoch.
+whole. A `quorum-state` that is missing beside a metadata log is created, so a voter may vote twice in one epoch.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def test_what_recovery_cut_below_the_recovery_point_is_logged(caplog: pytest.Log
         with caplog.at_level(logging.WARNING):
             machine.start()
             w.prepare(w.cluster.is_healthy, "the replica is back in sync")
-        told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+        messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     with promised():
-        assert any("t-0" in text for text in told), told
+        assert any("t-0" in text for text in messages), messages
 
 
 @expected_loss("a damaged replica registers as if it were whole, keeps its place among those in sync, and is elected")
@@ -132,9 +132,9 @@ def test_what_recovery_cut_of_a_voter_s_log_is_logged(caplog: pytest.LogCaptureF
         with caplog.at_level(logging.WARNING):
             machine.start()
             w.run_for(15)
-        told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+        messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     with promised():
-        assert any("__cluster_metadata-0" in text for text in told), told
+        assert any("__cluster_metadata-0" in text for text in messages), messages
 
 
 @expected_loss("a missing quorum-state counts as that of a voter that has never voted")
@@ -147,10 +147,10 @@ def test_a_voter_without_its_quorum_state_beside_a_log_refuses_and_names_the_com
         w.cluster.findings.found.clear()
         machine.start()
         w.run_for(15)
-        alive, told = machine.alive, [str(finding) for finding in w.cluster.findings.found]
+        alive, messages = machine.alive, [str(finding) for finding in w.cluster.findings.found]
     with promised():
         assert not alive, "it runs"
-        assert any("quorum-state" in text and "quorumlog " in text for text in told), told
+        assert any("quorum-state" in text and "quorumlog " in text for text in messages), messages
 
 
 @pytest.fixture(scope="module")

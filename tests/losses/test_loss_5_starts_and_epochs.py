@@ -47,7 +47,7 @@ def test_a_follower_that_was_cut_at_the_front_too_finds_where_the_logs_parted() 
         assert follower.end == START
 
 
-@expected_loss("a follower that begins past its leader's end asks for ever; it should set its log aside and copy anew")
+@expected_loss("a follower that begins past its leader's end asks for ever; it should set it aside and copy another")
 def test_a_follower_that_begins_past_the_leader_s_end_comes_back_into_sync() -> None:
     with world() as w:
         w.create("t", [LEADER, FOLLOWER, OTHER])

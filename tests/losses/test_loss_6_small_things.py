@@ -64,7 +64,7 @@ def test_a_segment_of_another_version_is_refused_and_stays_as_it_is(magic: int) 
 
 
 def message(offset: int, magic: int) -> bytes:
-    """One entry of a message set as Kafka wrote it before 0.11; of magic 3, which nobody has written yet, likewise."""
+    """One entry of a message set as Kafka wrote it before 0.11; also for magic 3, which does not exist yet."""
     timestamp = b"" if magic == 0 else struct.pack(">q", FIRST_MS)
     body = struct.pack(">bb", magic, 0) + timestamp + struct.pack(">i", -1) + struct.pack(">i", 40) + b"v" * 40
     return struct.pack(">qiI", offset, 4 + len(body), zlib.crc32(body)) + body

@@ -89,7 +89,7 @@ class NodeFuzz:
             self.tally.codes[type(request).__name__.replace("Request", "Response")].add(int(error.code))
             raise
         if response is not None:
-            self.tally.told(response)
+            self.tally.count_response(response)
         return response
 
     async def _piece(self, begin: int, end: int) -> None:

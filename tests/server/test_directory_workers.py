@@ -99,14 +99,14 @@ def test_the_quorum_has_its_own_writer_and_a_controller_has_no_other() -> None:
 
 def test_the_quorum_does_not_wait_for_partitions() -> None:
     world = World()
-    told: list[str] = []
+    answers: list[str] = []
     logs = [world.log(f"{DATA}/t-{index}") for index in range(50)]
     quorum = world.log(METADATA)
     for log in logs:
-        world.partitions.submit(appending(log), None, lambda _: told.append("partition"))
-    world.workers.quorum.submit(appending(quorum), None, lambda _: told.append("quorum"))
+        world.partitions.submit(appending(log), None, lambda _: answers.append("partition"))
+    world.workers.quorum.submit(appending(quorum), None, lambda _: answers.append("quorum"))
     world.run()
-    assert told == ["quorum"] + ["partition"] * 50
+    assert answers == ["quorum"] + ["partition"] * 50
 
 
 FAILURES = [("the quorum's", METADATA), ("a partition's", f"{DATA}/t-0")]
@@ -130,21 +130,21 @@ def test_a_failure_of_either_takes_both_offline_and_no_other_directory(kind: str
             world.workers.quorum,
         )
     )
-    told: list[Outcome] = []
-    first.submit(appending(quorum if sick == METADATA else partition), None, told.append)
+    answers: list[Outcome] = []
+    first.submit(appending(quorum if sick == METADATA else partition), None, answers.append)
     world.run()
     world.disk.faults = lambda _: None
-    second.submit(appending(partition if sick == METADATA else quorum), None, told.append)
-    second.submit(CallJob(lambda: "never"), None, told.append)
+    second.submit(appending(partition if sick == METADATA else quorum), None, answers.append)
+    second.submit(CallJob(lambda: "never"), None, answers.append)
     world.run()
-    assert [type(outcome.error) for outcome in told] == [DirectoryOffline] * 3
+    assert [type(outcome.error) for outcome in answers] == [DirectoryOffline] * 3
     failure = world.lives[DATA].failure
-    assert failure is told[0].error is told[2].error
+    assert failure is answers[0].error is answers[2].error
     assert DATA in str(failure) and METADATA not in str(failure).partition(":")[0]
     assert world.lives[OTHER].failure is None
-    world.elsewhere.submit(appending(far), None, told.append)
+    world.elsewhere.submit(appending(far), None, answers.append)
     world.run()
-    assert told[-1].value == 1 and not world.workers.close()
+    assert answers[-1].value == 1 and not world.workers.close()
 
 
 def test_an_unsynced_write_is_not_reported_durable_when_the_other_worker_fails() -> None:
@@ -153,18 +153,18 @@ def test_an_unsynced_write_is_not_reported_durable_when_the_other_worker_fails()
     world.disk.faults = lambda operation: (
         Fail() if operation.kind == "pwritev" and operation.path.startswith(METADATA) else None
     )
-    told: list[Outcome] = []
+    answers: list[Outcome] = []
     written: list[Outcome] = []
 
     def then_the_quorum_fails(outcome: Outcome) -> None:
         written.append(outcome)
-        world.workers.quorum.submit(appending(quorum), None, told.append)
+        world.workers.quorum.submit(appending(quorum), None, answers.append)
 
-    world.partitions.submit(appending(partition), then_the_quorum_fails, told.append)
+    world.partitions.submit(appending(partition), then_the_quorum_fails, answers.append)
     world.scheduler.run_while(lambda: not written, 10_000 * NS_PER_MS)
     assert written[0].error is None
     world.run()
-    assert [type(outcome.error) for outcome in told] == [DirectoryOffline] * 2
+    assert [type(outcome.error) for outcome in answers] == [DirectoryOffline] * 2
     assert partition.synced_end == 0
 
 
@@ -184,12 +184,12 @@ def test_a_directory_with_unreadable_recovery_points_is_offline_alone() -> None:
     world = World()
     OffsetFile(world.disk, f"{OTHER}/{RECOVERY_POINTS}").update({("t", 0): 5})
     world.disk.faults = lambda operation: Fail() if operation.path == f"{OTHER}/{RECOVERY_POINTS}" else None
-    told: dict[str, Outcome] = {}
+    answers: dict[str, Outcome] = {}
     for entry in world.workers.for_replicas():
         job = CallJob(partial(entry.partitions.recovery_points.update, {("t", 0): 3}))
-        entry.worker.submit(job, None, partial(told.__setitem__, entry.path))
+        entry.worker.submit(job, None, partial(answers.__setitem__, entry.path))
     world.run()
-    assert told[DATA].error is None and isinstance(told[OTHER].error, DirectoryOffline)
+    assert answers[DATA].error is None and isinstance(answers[OTHER].error, DirectoryOffline)
     assert world.lives[DATA].failure is None and world.lives[OTHER].failure is not None
 
 

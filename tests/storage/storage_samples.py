@@ -63,5 +63,5 @@ def read_all(log: Log, max_bytes: int = 300, upper_bound: Offset | None = None) 
 
 
 def reappend(log: Log, data: bytes) -> None:
-    """What a follower does with a fetch answer."""
+    """Append the batches of a fetch response as a follower does."""
     log.append(received_batches(data), gaps=True)

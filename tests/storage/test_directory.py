@@ -1,4 +1,4 @@
-"""Whose directory it is, who holds it, what lies in it, and whether it was left in order."""
+"""A log directory: its owner, its lock, its content, and whether it was closed cleanly."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ VALID = {
 }
 
 
-def tell(life: DirectoryLife, event: LifeEvent) -> bool:
+def step(life: DirectoryLife, event: LifeEvent) -> bool:
     if event is E.FAILED:
         return life.fail(OSError("no such disk"), life.generation)
     return life.step(event, life.generation)
@@ -39,7 +39,7 @@ def tell(life: DirectoryLife, event: LifeEvent) -> bool:
 def life_in(state: DirectoryState) -> DirectoryLife:
     life = DirectoryLife("/data/d")
     for event in WAYS[state]:
-        tell(life, event)
+        step(life, event)
     assert life.state is state
     return life
 
@@ -50,10 +50,10 @@ def test_every_state_takes_the_events_of_the_table_and_no_others(state: Director
     after = VALID.get((state, event))
     if after is None:
         with pytest.raises(AssertionError, match=f"/data/d: `{event.value}` in state `{state.value}`"):
-            tell(life, event)
+            step(life, event)
         assert life.state is state
     else:
-        assert tell(life, event) == (after is not state)
+        assert step(life, event) == (after is not state)
         assert life.state is after
 
 
@@ -64,7 +64,7 @@ def test_the_table_is_whole() -> None:
 def test_an_invalid_event_prints_the_story() -> None:
     life = life_in(S.VERIFYING)
     with pytest.raises(AssertionError) as caught:
-        tell(life, E.OPENED)
+        step(life, E.OPENED)
     assert str(caught.value) == (
         "log directory /data/d: `opened` in state `verifying` of generation 2; before that:\n"
         "  opening --opened--> online in generation 1\n"
@@ -86,14 +86,14 @@ def test_the_first_cause_is_kept_whichever_writer_met_it() -> None:
 def test_a_directory_that_comes_back_is_a_new_generation() -> None:
     life = life_in(S.ONLINE)
     first = life.generation
-    tell(life, E.FAILED)
+    step(life, E.FAILED)
     assert not first.is_usable and not first.is_over
-    tell(life, E.VERIFICATION_BEGAN)
+    step(life, E.VERIFICATION_BEGAN)
     second = life.generation
     assert (first.number, second.number) == (1, 2)
     assert (first.is_usable, first.is_over) == (False, True)
     assert second.is_usable and not second.is_over and life.failure is None
-    tell(life, E.VERIFIED)
+    step(life, E.VERIFIED)
     assert life.is_online and life.generation is second
 
 
@@ -102,9 +102,9 @@ def test_a_directory_that_comes_back_is_a_new_generation() -> None:
 def test_an_event_of_a_generation_that_is_over_changes_nothing(state: DirectoryState, event: LifeEvent) -> None:
     life = life_in(S.FAILED)
     first = life.generation
-    tell(life, E.VERIFICATION_BEGAN)
+    step(life, E.VERIFICATION_BEGAN)
     if state is S.ONLINE:
-        tell(life, E.VERIFIED)
+        step(life, E.VERIFIED)
     second = life.generation
     assert not (life.fail(OSError("late"), first) if event is E.FAILED else life.step(event, first))
     assert life.state is state and life.generation is second

@@ -1,4 +1,4 @@
-"""The log: reading at its edges, refusing, recovering, and what is durable before what is told."""
+"""The log: reads at its edges, refusals, recovery, and what is durable before it is acknowledged."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ def test_a_failed_sync_ends_the_log() -> None:
 
 
 @pytest.mark.parametrize("power_fails", [False, True])
-def test_what_a_failed_sync_left_in_memory_only_is_not_taken_for_stored_by_the_next_process(power_fails: bool) -> None:
-    """Linux marks the pages clean: they are read as if they were there, and the next sync says that all is well."""
+def test_the_next_process_does_not_take_pages_of_a_failed_sync_for_stored(power_fails: bool) -> None:
+    """Linux marks the pages clean: reads return them as if they were on disk, and the next sync reports success."""
     disk, log = filled()
     append(log, [b"x"])
     disk.faults = lambda operation: Fail() if operation.kind == "sync" else None
@@ -173,11 +173,11 @@ def test_what_a_failed_sync_left_in_memory_only_is_not_taken_for_stored_by_the_n
     disk.faults = lambda operation: None
     disk.kill()
     log = open_log(disk)
-    told = log.synced_end
+    acknowledged = log.synced_end
     if power_fails:
         disk.crash(random.Random(1))
         log = open_log(disk)
-    assert (told, log.end_offset) == (60, 60)
+    assert (acknowledged, log.end_offset) == (60, 60)
     append(log, [b"y"])
     log.sync()
     assert [value for _, _, value in read_all(log)][60:] == [b"y"]
@@ -355,7 +355,7 @@ def test_the_same_on_a_real_disk(tmp_path: object) -> None:
 
 
 def changes_of(disk: SimDisk) -> list[str]:
-    """From now on: every change and sync, with the last name of its path; reads are left out."""
+    """Records every change and sync from now on, with the last name of its path; reads are left out."""
     seen: list[str] = []
 
     def note(kind: str, path: str, digest: bytes) -> None:

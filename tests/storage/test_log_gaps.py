@@ -36,7 +36,7 @@ def filled(batches: int = 20) -> tuple[SimDisk, Log]:
     return disk, log
 
 
-def test_gaps_are_the_followers_right_only() -> None:
+def test_only_a_follower_may_append_gaps() -> None:
     log = open_log(disk_with_data())
     with pytest.raises(UnexpectedAppend, match="where 0 is next"):
         log.append(with_gaps(4))
@@ -153,7 +153,7 @@ def test_a_whole_log_has_no_hole_and_boundaries_need_no_index() -> None:
     assert (again.recovery.has_hole, again.recovery.scanned_bytes, again.end_offset) == (False, 0, 60)
 
 
-def test_an_offset_that_has_rotted_upwards_is_no_gap() -> None:
+def test_an_offset_that_a_flipped_bit_has_raised_is_no_gap() -> None:
     """Offsets are not under the checksum: the batch after it says that the gap is none."""
     content = b"".join(raw(batch(n, [b"%d" % n])) for n in range(5))
     found = headers(content)

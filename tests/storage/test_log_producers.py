@@ -52,7 +52,7 @@ def remembered(log: Log) -> list[tuple[int, ProducerEntry]]:
 
 
 def comparable(states: ProducerStates) -> list[tuple[int, ProducerEntry]]:
-    """Without the time of a control batch behind other batches: a snapshot has no place for it."""
+    """Without the time of a control batch behind other batches, which a snapshot cannot hold."""
     return [
         (producer_id, entry._replace(timestamp=entry.batches[-1].timestamp) if entry.batches else entry)
         for producer_id, entry in states.entries.items()
@@ -148,13 +148,13 @@ def test_cutting_a_control_batch_gives_the_producer_its_epoch_back(reopened: boo
     assert check(entry, numbered(2, 1, 7, 2, producer_epoch=4)) is None
 
 
-def test_a_log_that_starts_anew_knows_nobody() -> None:
+def test_a_log_that_is_emptied_remembers_no_producers() -> None:
     disk, log, _ = filled()
     log.truncate_fully(100)
     assert remembered(log) == [] and snapshots(disk) == []
 
 
-def test_old_segments_take_their_snapshots_along_but_nobody_is_forgotten() -> None:
+def test_snapshots_of_old_segments_are_removed_but_no_producer_is_forgotten() -> None:
     disk, log, _ = filled()
     before = remembered(log)
     log.advance_start(log.end_offset)
@@ -181,7 +181,7 @@ def test_silent_producers_are_forgotten() -> None:
     assert [producer_id for producer_id, _ in remembered(log)] == [2]
 
 
-def test_a_log_that_remembers_nobody_writes_no_snapshots() -> None:
+def test_a_log_without_producer_state_writes_no_snapshots() -> None:
     disk = disk_with_data()
     log = Log.open(disk, PATH, LogConfig(segment_bytes=256))
     for n in range(5):

@@ -71,10 +71,10 @@ def check_whole(disk: SimDisk, log: Log, synced: Offset) -> None:
 def test_a_durable_log_is_whole_whatever_the_recovery_point_says(seed: int, point: str) -> None:
     for number in range(20 * seed, 20 * seed + 20):
         disk, synced = cut_in_a_turn_that_rolls(number, SMALL)
-        told = {"zero": 0, "synced": synced, "above the end": 10_000, "any": random.Random(number).randrange(80)}[point]
-        log = Log.open(disk, PATH, SMALL, recovery_point=told)
+        at = {"zero": 0, "synced": synced, "above the end": 10_000, "any": random.Random(number).randrange(80)}[point]
+        log = Log.open(disk, PATH, SMALL, recovery_point=at)
         check_whole(disk, log, synced)
-        assert log.recovery.lost_below_recovery_point == (told > log.end_offset)
+        assert log.recovery.lost_below_recovery_point == (at > log.end_offset)
 
 
 @pytest.mark.parametrize("seed", range(CUTS // 20))
@@ -84,8 +84,8 @@ def test_a_log_in_the_page_cache_is_whole_with_a_point_that_was_synced_or_is_non
     config = replace(SMALL, durable=False)
     for number in range(20 * seed, 20 * seed + 20):
         disk, synced = cut_in_a_turn_that_rolls(number, config)
-        told = {"zero": 0, "synced": synced, "above the end": 10_000}[point]
-        log = Log.open(disk, PATH, config, recovery_point=told)
+        at = {"zero": 0, "synced": synced, "above the end": 10_000}[point]
+        log = Log.open(disk, PATH, config, recovery_point=at)
         check_whole(disk, log, synced)
 
 
@@ -97,11 +97,11 @@ def test_a_point_above_the_end_makes_recovery_read_the_whole_log() -> None:
     log.close()
     sizes = [disk.open(f"{PATH}/{log_name(base)}").size() for base in log.segment_bases]
     for clean in (True, False):
-        for told, scanned in ((61, sum(sizes)), (60, 0 if clean else sizes[-1])):
+        for at, scanned in ((61, sum(sizes)), (60, 0 if clean else sizes[-1])):
             disk.kill()
-            again = Log.open(disk, PATH, SMALL, recovery_point=told, clean=clean)
+            again = Log.open(disk, PATH, SMALL, recovery_point=at, clean=clean)
             assert again.recovery.scanned_bytes == scanned
-            assert again.recovery.lost_below_recovery_point == (told == 61)
+            assert again.recovery.lost_below_recovery_point == (at == 61)
             again.close()
 
 

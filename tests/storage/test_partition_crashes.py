@@ -90,7 +90,7 @@ def is_whole(world: World, _done: bool) -> None:
 
 
 def is_whole_or_new(world: World, done: bool) -> None:
-    """Set aside, and to be made anew for the same topic."""
+    """Set aside, and to be created again for the same topic."""
     if done or world.span == (0, 0):
         assert world.span == (0, 0) and world.log.high_watermark == 0
     else:
@@ -118,7 +118,7 @@ BASE = a_world().log.log.segment_bases[2]  # a start that the name of a segment 
 
 
 def raised_stays(world: World, _done: bool) -> None:
-    """The start had been told before the operation began."""
+    """The start was known to clients before the operation began."""
     starts_at(BASE)(world, True)
 
 

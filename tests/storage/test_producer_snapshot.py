@@ -50,8 +50,8 @@ def test_round_trip_in_order(state: dict[int, ProducerEntry]) -> None:
     assert found == state and list(found) == list(state)
 
 
-def test_who_takes_the_last_word_on_a_producer_finds_its_newest_batch() -> None:
-    """As Kafka does: it puts one row after the other into a map."""
+def test_a_reader_that_takes_the_last_entry_of_a_producer_finds_its_newest_batch() -> None:
+    """Kafka does: it puts one row after the other into a map."""
     five = tuple(Remembered(n, 10 + n, 0, n) for n in range(5))
     content = encode_snapshot({7: ProducerEntry(0, five, 4)})
     rows = [content[10 + 46 * n : 56 + 46 * n] for n in range(5)]

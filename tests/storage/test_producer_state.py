@@ -59,8 +59,8 @@ def verdict(entry: ProducerEntry | None, batch: Batch) -> ErrorCode | Offset | N
 FIVE = [Batch(10 * n, 10, base_offset=100 + 20 * n) for n in range(5)]  # other producers wrote in between
 
 CASES = [
-    ("nobody knows the producer", [], Batch(0), None),
-    ("nobody knows it, and it is far along", [], Batch(12_345, 5, producer_epoch=9), None),
+    ("an unknown producer", [], Batch(0), None),
+    ("an unknown producer with a high sequence", [], Batch(12_345, 5, producer_epoch=9), None),
     ("the next", [Batch(0, 10)], Batch(10), None),
     ("a gap", [Batch(0, 10)], Batch(11), OUT_OF_ORDER),
     ("the first of five again", FIVE, FIVE[0], 100),
@@ -107,7 +107,7 @@ def test_an_entry_says_what_was_last_written() -> None:
     assert entry.batches[0] == Remembered(last_sequence=9, last_offset=109, offset_delta=9, timestamp=1_000)
 
 
-def test_batches_without_a_producer_are_nobodys() -> None:
+def test_batches_without_a_producer_id_are_ignored() -> None:
     states = ProducerStates()
     states.note(Batch(-1, producer_id=-1))
     assert states.entries == {}
@@ -129,7 +129,7 @@ def test_silence_counts_from_when_it_is_noticed() -> None:
     assert states.entries == {}
 
 
-def test_beyond_the_limit_goes_who_wrote_longest_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beyond_the_limit_the_producer_that_wrote_longest_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(producer_state, "MAX_PRODUCERS", 3)
     states = ProducerStates()
     for producer_id in (1, 2, 3, 1, 4):

@@ -219,7 +219,7 @@ def test_a_file_that_is_missing_without_a_change_is_an_error_of_the_disk() -> No
 
 
 class CountingCache:
-    """A second cache, as a time index will be: how many batches it was told of, and where they begin."""
+    """A second cache, as a time index will be: it counts the batches that it got and records where they begin."""
 
     path, size = "", 0
 

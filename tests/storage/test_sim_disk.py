@@ -145,7 +145,7 @@ def test_rates_and_rot() -> None:
     assert disk.read_bytes("/f") == b"\x00\x02"
 
 
-def test_time_and_trace_are_reported_to_whoever_asks() -> None:
+def test_time_and_trace_are_reported_to_subscribers() -> None:
     seen: list[tuple[str, str]] = []
 
     def latency(operation: Operation) -> int:

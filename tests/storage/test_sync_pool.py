@@ -87,15 +87,15 @@ def test_what_was_lost_at_the_beginning_fails_every_sync(tmp_path: Path, monkeyp
             file.sync()
 
 
-@pytest.mark.parametrize(("error", "told"), [(errno.EIO, errno.EIO), (errno.ENOSPC, errno.ENOSPC), (errno.ESPIPE, 0)])
+@pytest.mark.parametrize(("error", "code"), [(errno.EIO, errno.EIO), (errno.ENOSPC, errno.ENOSPC), (errno.ESPIPE, 0)])
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux's system call")
-def test_which_errors_of_the_call_are_told(error: int, told: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_errors_of_the_call_are_reported(error: int, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_what: int) -> int:
         ctypes.set_errno(error)
         return -1
 
     monkeypatch.setattr("ctypes.CDLL", lambda _name, use_errno: SimpleNamespace(sync_file_range=fails))
-    assert writeback._find()(3) == told
+    assert writeback._find()(3) == code
 
 
 @pytest.mark.parametrize("error", [OSError, AttributeError])

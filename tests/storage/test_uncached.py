@@ -1,4 +1,4 @@
-"""Which writes ask the kernel to keep nothing, and what is done where it cannot."""
+"""Which writes ask the kernel to cache nothing, and what is done if the kernel refuses."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="Linux's page ca
 
 
 @linux_only
-def test_only_large_writes_that_nobody_reads_soon_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_large_writes_not_read_soon_bypass_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = Kernel(monkeypatch)
     file = RealDisk().open(f"{tmp_path}/log", create=True)
     file.pwritev([LARGE], 0)
@@ -67,7 +67,7 @@ REFUSALS = [
 
 @linux_only
 @pytest.mark.parametrize("refusal", [case[1] for case in REFUSALS], ids=[case[0] for case in REFUSALS])
-def test_a_kernel_that_refuses_is_told_after_the_sync(
+def test_pages_are_freed_after_the_sync_if_the_kernel_refuses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: Exception
 ) -> None:
     kernel = Kernel(monkeypatch, refusal)
@@ -98,7 +98,7 @@ def test_an_error_of_the_disk_is_no_refusal(tmp_path: Path, monkeypatch: pytest.
 def test_a_log_without_readers_says_so(
     monkeypatch: pytest.MonkeyPatch, has_readers: bool, durability: str, read_soon: bool
 ) -> None:
-    """Not where nothing is synced: there the page cache is where the records are until the kernel writes them."""
+    """Not in a log that is never synced: until the kernel writes them, its records are only in the page cache."""
     disk = disk_with_data()
     log = open_log(disk, LogConfig(durable=durability == "synced"))
     log.has_readers = has_readers

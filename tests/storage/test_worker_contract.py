@@ -83,70 +83,70 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     made.worker.close()
 
 
-class Told:
+class Recorder:
     """Collects answers."""
 
     def __init__(self) -> None:
         self.log: list[tuple[str, int]] = []
         self.outcomes: dict[tuple[str, int], Outcome] = {}
 
-    def hear(self, kind: str, number: int, outcome: Outcome) -> None:
+    def record(self, kind: str, number: int, outcome: Outcome) -> None:
         self.log.append((kind, number))
         assert (kind, number) not in self.outcomes
         self.outcomes[kind, number] = outcome
 
     def answers(self, number: int) -> tuple[Callable[[Outcome], None], Callable[[Outcome], None]]:
-        return partial(self.hear, "written", number), partial(self.hear, "synced", number)
+        return partial(self.record, "written", number), partial(self.record, "synced", number)
 
 
-def test_every_job_is_told_twice_in_order(world: World) -> None:
-    log, told = Log.open(world.disk, f"{world.root}/t-0", SMALL), Told()
+def test_every_job_is_answered_twice_in_order(world: World) -> None:
+    log, recorder = Log.open(world.disk, f"{world.root}/t-0", SMALL), Recorder()
     durable_when_told: list[bool] = []
     for number in range(4):
-        written, synced = told.answers(number)
+        written, synced = recorder.answers(number)
 
         def check(outcome: Outcome, number: int = number, synced: Callable[[Outcome], None] = synced) -> None:
             durable_when_told.append(log.synced_end >= number + 1)
             synced(outcome)
 
         world.worker.submit(AppendJob(log, [batch(number, [b"v"])]), written, check)
-    world.run_until(lambda: len(told.log) == 8)
+    world.run_until(lambda: len(recorder.log) == 8)
     for kind in ("written", "synced"):
-        assert [number for k, number in told.log if k == kind] == [0, 1, 2, 3]
-        assert [told.outcomes[kind, number].value for number in range(4)] == [1, 2, 3, 4]
-    assert all(told.log.index(("written", n)) < told.log.index(("synced", n)) for n in range(4))
+        assert [number for k, number in recorder.log if k == kind] == [0, 1, 2, 3]
+        assert [recorder.outcomes[kind, number].value for number in range(4)] == [1, 2, 3, 4]
+    assert all(recorder.log.index(("written", n)) < recorder.log.index(("synced", n)) for n in range(4))
     assert durable_when_told == [True] * 4
 
 
 def test_an_error_comes_to_both(world: World) -> None:
-    log, told = Log.open(world.disk, f"{world.root}/t-0", SMALL), Told()
-    world.worker.submit(AppendJob(log, [batch(7, [b"v"])]), *told.answers(0))
-    world.worker.submit(CallJob(lambda: "fine"), *told.answers(1))
-    world.run_until(lambda: len(told.log) == 4)
-    assert told.outcomes["written", 0].error is told.outcomes["synced", 0].error is not None
-    assert told.outcomes["synced", 1] == Outcome(value="fine")
+    log, recorder = Log.open(world.disk, f"{world.root}/t-0", SMALL), Recorder()
+    world.worker.submit(AppendJob(log, [batch(7, [b"v"])]), *recorder.answers(0))
+    world.worker.submit(CallJob(lambda: "fine"), *recorder.answers(1))
+    world.run_until(lambda: len(recorder.log) == 4)
+    assert recorder.outcomes["written", 0].error is recorder.outcomes["synced", 0].error is not None
+    assert recorder.outcomes["synced", 1] == Outcome(value="fine")
     assert world.generation.failure is None
 
 
-def test_who_asks_for_one_answer_gets_that_one(world: World) -> None:
-    log, told = Log.open(world.disk, f"{world.root}/t-0", SMALL), Told()
+def test_a_caller_that_asks_for_one_answer_gets_that_one(world: World) -> None:
+    log, recorder = Log.open(world.disk, f"{world.root}/t-0", SMALL), Recorder()
     for number, wanted in enumerate(["synced", "written", "both", "neither", "both"]):
-        written, synced = told.answers(number)
+        written, synced = recorder.answers(number)
         job = AppendJob(log, [batch(number if number < 3 else 7, [b"v"])])  # the last two fail
         world.worker.submit(
             job,
             None if wanted in ("synced", "neither") else written,
             None if wanted in ("written", "neither") else synced,
         )
-    world.run_until(lambda: len(told.log) == 6)
-    assert [number for kind, number in told.log if kind == "written"] == [1, 2, 4]
-    assert [number for kind, number in told.log if kind == "synced"] == [0, 2, 4]
-    assert told.outcomes["written", 1].value == 2 and told.outcomes["synced", 0].value == 1
-    assert told.outcomes["written", 4].error is told.outcomes["synced", 4].error is not None
+    world.run_until(lambda: len(recorder.log) == 6)
+    assert [number for kind, number in recorder.log if kind == "written"] == [1, 2, 4]
+    assert [number for kind, number in recorder.log if kind == "synced"] == [0, 2, 4]
+    assert recorder.outcomes["written", 1].value == 2 and recorder.outcomes["synced", 0].value == 1
+    assert recorder.outcomes["written", 4].error is recorder.outcomes["synced", 4].error is not None
     assert log.synced_end == 3
 
 
-def test_a_phase_that_nobody_asks_about_wakes_no_loop(tmp_path: Path) -> None:
+def test_a_phase_without_callbacks_does_not_wake_the_loop(tmp_path: Path) -> None:
     disk, posts = RealDisk(), list[Callable[[], None]]()
     log = Log.open(disk, f"{tmp_path}/t-0", SMALL)
     worker = ThreadWorker(DirectoryWriter(str(tmp_path)), posts.append)
@@ -171,15 +171,15 @@ def test_reads_answer_with_value_or_error_and_leave_the_directory_online(world: 
 
 
 def test_close_performs_what_was_accepted_and_accepts_nothing_more(world: World) -> None:
-    told = Told()
-    world.worker.submit(CallJob(lambda: "done"), *told.answers(0))
+    recorder = Recorder()
+    world.worker.submit(CallJob(lambda: "done"), *recorder.answers(0))
     world.worker.close()
     with pytest.raises(WorkerClosed):
-        world.worker.submit(CallJob(lambda: None), *told.answers(1))
+        world.worker.submit(CallJob(lambda: None), *recorder.answers(1))
     with pytest.raises(WorkerClosed):
         world.worker.read(lambda: None, lambda outcome: None)
-    world.run_until(lambda: len(told.log) == 2)
-    assert told.outcomes["synced", 0].value == "done"
+    world.run_until(lambda: len(recorder.log) == 2)
+    assert recorder.outcomes["synced", 0].value == "done"
 
 
 def test_a_full_queue_refuses() -> None:
@@ -206,27 +206,27 @@ def test_reads_are_bounded() -> None:
 
 
 def test_a_kill_between_the_phases_leaves_the_turn_half_done() -> None:
-    world, told = SimWorld(), Told()
+    world, recorder = SimWorld(), Recorder()
     log = Log.open(world.disk, "/data/t-0", SMALL)
-    world.worker.submit(AppendJob(log, [batch(0, [b"v"])]), *told.answers(0))
+    world.worker.submit(AppendJob(log, [batch(0, [b"v"])]), *recorder.answers(0))
     world.step()
-    assert (log.end_offset, log.synced_end, told.log) == (1, 0, [])
+    assert (log.end_offset, log.synced_end, recorder.log) == (1, 0, [])
     disk = world.disk
     assert isinstance(disk, SimDisk)
     disk.kill()
     world.step()
-    assert (log.synced_end, told.log) == (0, [])
+    assert (log.synced_end, recorder.log) == (0, [])
 
 
 def test_time_passes_as_the_disk_says() -> None:
     """A write takes its own time; a sync counts from its end, and is waited for as long as the one before it took."""
-    world, told = SimWorld(), Told()
+    world, recorder = SimWorld(), Recorder()
     log = Log.open(world.disk, "/data/t-0", SMALL)
-    world.worker.submit(AppendJob(log, [batch(0, [b"v"])]), *told.answers(0))
-    world.run_until(lambda: len(told.log) == 2)
+    world.worker.submit(AppendJob(log, [batch(0, [b"v"])]), *recorder.answers(0))
+    world.run_until(lambda: len(recorder.log) == 2)
     assert world.now_ns == 1
-    world.worker.submit(AppendJob(log, [batch(1, [b"w"])]), *told.answers(1))
-    world.run_until(lambda: len(told.log) == 3)
+    world.worker.submit(AppendJob(log, [batch(1, [b"w"])]), *recorder.answers(1))
+    world.run_until(lambda: len(recorder.log) == 3)
     assert world.now_ns == 2
-    world.run_until(lambda: len(told.log) == 4)
+    world.run_until(lambda: len(recorder.log) == 4)
     assert world.now_ns >= 102

@@ -155,8 +155,8 @@ def sealed_records(rng: random.Random, body: Body) -> bytes | None:
 def _shorter(body: Body, place: Place, data: bytes) -> bytes:
     """The bytes after a length that is right for them."""
     (length,) = [one for one in body.of(Kind.LENGTH) if one.start + one.size == place.start]
-    told = uvarint(len(data) + 1) if length.compact else struct.pack(f">{LETTERS[length.size]}", len(data))
-    return body.data[: length.start] + told + data + body.data[place.start + place.size :]
+    length_bytes = uvarint(len(data) + 1) if length.compact else struct.pack(f">{LETTERS[length.size]}", len(data))
+    return body.data[: length.start] + length_bytes + data + body.data[place.start + place.size :]
 
 
 def _is_sealed(body: Body, place: Place) -> bool:

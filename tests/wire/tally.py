@@ -29,7 +29,7 @@ class Tally:
         self.by_grpc: Counter[str] = Counter()
         self.codes: defaultdict[str, set[int]] = defaultdict(set)
 
-    def told(self, response: Any) -> None:
+    def count_response(self, response: Any) -> None:
         self.codes[type(response).__name__].update(_codes(response))
 
     def shortfalls(self) -> list[str]:
@@ -59,7 +59,7 @@ class Tally:
         yield f"{self.answered:,} inputs got an answer; {self.sockets:,} also went over a socket"
         yield "kind of damage           frames  at a handler"
         yield from (f"  {kind:21} {self.made[kind]:8,} {self.begun[kind]:8,}" for kind in KINDS)
-        yield "API                      handled  by gRPC  different error codes told"
+        yield "API                      handled  by gRPC  different error codes"
         for api in APIS:
             count = sum(self.handled[api.key, version] for version in range(api.oldest, api.newest + 1))
             codes = len(self.codes[api.method.response.__name__])

@@ -116,7 +116,7 @@ def test_impossible_events_of_sending_tell_what_went_wrong() -> None:
 
 @given(st.lists(st.sampled_from(["begin", "alone", "together"]), max_size=40))
 def test_no_answer_is_left_unsent(events: list[str]) -> None:
-    """An answer is sent now, or somebody will: the beginner of a request, or one callback of the loop."""
+    """An answer is sent now or later: by the code that begins a request, or by one callback of the loop."""
     state = in_phase(Phase.READING)
     is_beginning, callbacks = False, 0
     for event in events:

@@ -116,18 +116,18 @@ def test_an_error_of_the_whole_request_can_be_expressed_in_every_version(request
     api = BY_REQUEST[type(request_)]
     for version in range(api.oldest, api.newest + 1):
         asked = through(api, request_, version)
-        told = answer(asked, api.method.response(error_code=41, error_message="why"))
+        result = answer(asked, api.method.response(error_code=41, error_message="why"))
         silent = isinstance(request_, admin.DescribeLogDirsRequest) and version < 3
         everything = isinstance(request_, cluster.MetadataRequest) and request_.all_topics and version < 13
-        assert ("error_code=41" in repr(told)) is not (silent or everything), (version, told)
+        assert ("error_code=41" in repr(result)) is not (silent or everything), (version, result)
 
 
 @pytest.mark.parametrize("api", APIS, ids=[api.schema for api in APIS])
 def test_an_empty_response_can_be_expressed_in_every_version(api: Api) -> None:
     request = next(request for request in REQUESTS if type(request) is api.method.request)
     for version in range(api.oldest, api.newest + 1):
-        told = answer(through(api, request, version), api.method.response())
-        assert told.error_code == 0
+        result = answer(through(api, request, version), api.method.response())
+        assert result.error_code == 0
 
 
 def test_a_leaders_hints_reach_the_producer() -> None:
@@ -140,8 +140,8 @@ def test_a_leaders_hints_reach_the_producer() -> None:
         node_endpoints=(common.NodeEndpoint(node_id=3, host="h", port=1),),
     )
     request = REQUESTS[0]
-    told = answer(through(BY_REQUEST[type(request)], request, 12), response)
-    assert told == response
+    result = answer(through(BY_REQUEST[type(request)], request, 12), response)
+    assert result == response
 
 
 def test_a_response_to_a_follower_survives() -> None:

@@ -53,9 +53,9 @@ def test_produce(version: int) -> None:
     assert asked(made).request == our_produce_request()
     partition = our_produce.ProducePartitionResponse(index=4, base_offset=17, log_append_time_ms=-1, log_start_offset=3)
     topic = our_produce.ProduceTopicResponse(name="t", partitions=(partition,))
-    told = answered(made, our_produce.ProduceResponse(topics=(topic,), throttle_time_ms=5))
-    assert told.throttle_time_ms == 5
-    assert told.topics[0][0] == "t" and told.topics[0][1][0][:4] == (4, 0, 17, -1)
+    result = answered(made, our_produce.ProduceResponse(topics=(topic,), throttle_time_ms=5))
+    assert result.throttle_time_ms == 5
+    assert result.topics[0][0] == "t" and result.topics[0][1][0][:4] == (4, 0, 17, -1)
 
 
 @pytest.mark.parametrize("version", range(4, 12))
@@ -93,9 +93,9 @@ def test_fetch(version: int) -> None:
     response = our_fetch.FetchResponse(
         topics=(our_fetch.FetchTopicResponse(topic_id=b"", name="t", partitions=(part,)),), throttle_time_ms=5
     )
-    told = answered(made, response)
-    assert told.throttle_time_ms == 5
-    name, partitions = told.topics[0]
+    result = answered(made, response)
+    assert result.throttle_time_ms == 5
+    name, partitions = result.topics[0]
     assert name == "t" and partitions[0][:4] == (4, 0, 12, 12) and partitions[0][-1] == RECORDS
 
 
@@ -110,9 +110,9 @@ def test_metadata(version: int) -> None:
     topic = cluster.TopicMetadata(name="t", topic_id=b"i" * 16, partitions=(partition,))
     broker = cluster.BrokerMetadata(node_id=1, host="h", port=9092, rack="r")
     response = cluster.MetadataResponse(brokers=(broker,), cluster_id="c", controller_id=1, topics=(topic,))
-    told = answered(made, response)
-    assert told.brokers[0][:3] == (1, "h", 9092)
-    assert told.topics[0][0:2] == (0, "t") and told.topics[0][-1][0][:5] == (0, 2, 1, [1, 2], [1])
+    result = answered(made, response)
+    assert result.brokers[0][:3] == (1, "h", 9092)
+    assert result.topics[0][0:2] == (0, "t") and result.topics[0][-1][0][:5] == (0, 2, 1, [1, 2], [1])
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -125,8 +125,8 @@ def test_create_topics(version: int) -> None:
     assert request.topics[0].assignments == (cluster.ReplicaAssignment(partition=0, broker_ids=(1, 2)),)
     assert [(entry.name, entry.value) for entry in request.topics[0].configs] == [("retention.ms", "5")]
     refused = cluster.CreateTopicsResponse(error_code=41, error_message="no controller")
-    told = answered(made, refused)
-    assert told.topic_errors == [("t", 41, "no controller")]
+    result = answered(made, refused)
+    assert result.topic_errors == [("t", 41, "no controller")]
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -24,9 +24,9 @@ def frames(seed: int, largest_bytes: int) -> list[Frame]:
     ]
 
 
-async def sent_to(peer: socket.socket, ours: socket.socket, told: list[Frame]) -> bytes:
+async def sent_to(peer: socket.socket, ours: socket.socket, wanted: list[Frame]) -> bytes:
     transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=ours)
-    for frame in told:
+    for frame in wanted:
         send(transport, list(frame))
     transport.close()  # sends what it holds back
     received = bytearray()
@@ -37,13 +37,13 @@ async def sent_to(peer: socket.socket, ours: socket.socket, told: list[Frame]) -
 
 @pytest.mark.parametrize(("seed", "largest_bytes"), [(1, 100), (2, 5_000), (3, 400_000), (4, 2_000_000)])
 def test_frames_arrive_whole_and_in_order(seed: int, largest_bytes: int) -> None:
-    told = frames(seed, largest_bytes)
+    wanted = frames(seed, largest_bytes)
     ours, peer = socket.socketpair()
     ours.setblocking(False)
     peer.setblocking(False)
     with peer:
-        received = asyncio.run(sent_to(peer, ours, told))
-    assert received == b"".join(bytes(buffer) for frame in told for buffer in frame)
+        received = asyncio.run(sent_to(peer, ours, wanted))
+    assert received == b"".join(bytes(buffer) for frame in wanted for buffer in frame)
 
 
 @pytest.mark.parametrize("seed", [3, 4])

@@ -107,18 +107,18 @@ def test_api_versions_of_an_unknown_version_is_answered_in_version_0(version: in
             wire.send(api_versions(0, 8))
             return refused, await wire.frame()
 
-    refused, told = asyncio.run(scenario())
+    refused, supported = asyncio.run(scenario())
     assert refused[:6] == struct.pack(">ih", 7, 35)
-    assert refused[6:] == told[6:]
+    assert refused[6:] == supported[6:]
 
 
 def test_apis_that_do_not_exist_yet_are_not_announced() -> None:
-    told = versions.served_versions(None, internal=False)
-    assert 8 not in told and 12 not in told and 17 not in told
+    supported = versions.served_versions(None, internal=False)
+    assert 8 not in supported and 12 not in supported and 17 not in supported
     assert (
-        told[10] == (0, 0) and 11 in told
+        supported[10] == (0, 0) and 11 in supported
     )  # both are announced only so that a client that wants a group gets an error
-    assert told[0] == (0, 13) and told[18] == (0, 4)
+    assert supported[0] == (0, 13) and supported[18] == (0, 4)
     assert set(sasl.SASL_VERSIONS) <= set(versions.served_versions(None, internal=True))
     assert 3 in versions.served_versions((MetadataRequest,), internal=False)
     assert 0 not in versions.served_versions((MetadataRequest,), internal=False)
@@ -140,7 +140,7 @@ def test_joining_a_group_is_refused_in_every_version(version: int) -> None:
     assert (answer["error_code"], answer["member_id"], list(answer["members"])) == (35, "m", [])
 
 
-# ---- bad input: the connection is closed with one log line, nobody else notices
+# ---- bad input: the connection is closed with one log line, no other connection is affected
 
 
 def cut(data: bytes, keep: int) -> bytes:

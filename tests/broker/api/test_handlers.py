@@ -222,18 +222,18 @@ def test_metadata_waits_for_the_first_broker_that_is_alive() -> None:
 
 
 @pytest.mark.parametrize(
-    ("live", "known", "told"), [((1, 2), True, 1), ((2, 3), True, 2), ((1, 2), False, -1), ((), True, -1)]
+    ("live", "known", "expected"), [((1, 2), True, 1), ((2, 3), True, 2), ((1, 2), False, -1), ((), True, -1)]
 )
 def test_the_controller_that_clients_get_is_a_broker_in_the_response(
-    live: tuple[int, ...], known: bool, told: int
+    live: tuple[int, ...], known: bool, expected: int
 ) -> None:
     """This broker (1) forwards requests for the controller; while it is fenced it is not in the response."""
     fakes = Fakes()
     fakes.subscription.image = image_of([broker_record(number, fenced=number not in live) for number in (1, 2, 3)])
     if not known:
         fakes.subscription.active_controller = None
-    assert ask(fakes, MetadataRequest(all_topics=True)).controller_id == told
-    assert ask(fakes, DescribeClusterRequest()).controller_id == told
+    assert ask(fakes, MetadataRequest(all_topics=True)).controller_id == expected
+    assert ask(fakes, DescribeClusterRequest()).controller_id == expected
 
 
 def created(name: str, code: ErrorCode = ErrorCode.NONE) -> CreateTopicsResponse:
@@ -317,8 +317,8 @@ def test_topic_configs_name_their_source() -> None:
         fakes,
         DescribeConfigsRequest(resources=(ConfigResource(resource_type=2, resource_name="orders", names=names),)),
     ).results
-    told = {config.name: (config.value, config.source) for config in result.configs}
-    assert told == {"retention.ms": ("5", 1), "segment.bytes": ("2097152", 4), "cleanup.policy": ("delete", 5)}
+    shown = {config.name: (config.value, config.source) for config in result.configs}
+    assert shown == {"retention.ms": ("5", 1), "segment.bytes": ("2097152", 4), "cleanup.policy": ("delete", 5)}
 
 
 def test_configs_of_what_is_not_there() -> None:

@@ -39,15 +39,15 @@ CASES: list[tuple[str, list[MetadataRecord], list[int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("after", "told"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(("after", "listed"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_a_broker_that_was_unfenced_and_is_fenced_now_is_listed_for_a_while(
-    after: list[MetadataRecord], told: list[int]
+    after: list[MetadataRecord], listed: list[int]
 ) -> None:
     recently_fenced = RecentlyFenced()
     image = step(recently_fenced, usual_image(), [FENCED_2], 1_000)
     assert ids(recently_fenced, image, 1_000) == [2]
     image = step(recently_fenced, image, after, 1_000)
-    assert ids(recently_fenced, image, 1_000 + STILL_LISTED_MS - 1) == told
+    assert ids(recently_fenced, image, 1_000 + STILL_LISTED_MS - 1) == listed
     assert ids(recently_fenced, image, 1_000 + STILL_LISTED_MS) == []
 
 

@@ -85,7 +85,7 @@ def test_no_leader_is_suspected_for_longer_than_the_limit(steps: list[tuple[str,
             assert suspected.left_ms([one], now_ms) == max(0, until_ms.get(one, 0) - now_ms)
 
 
-# --- who is there
+# --- probes
 
 
 @dataclass
@@ -186,11 +186,11 @@ BROKEN, ANSWER = OutcomeUnknown("broken"), FetchResponse(topics=())
 def test_a_leader_is_lost_once_for_each_connection_on_which_it_had_answered(
     calls: list[FetchResponse | Exception], lost: int
 ) -> None:
-    told: list[NodeId] = []
+    lost_leaders: list[NodeId] = []
     registry = Registry()
     registry.image = usual_image()
     transport = FakeTransport(answers=list(calls))
-    source = RemoteLeaderEndPoint(2, registry, cast(Transport, transport), ReplicationConfig(), told.append)
+    source = RemoteLeaderEndPoint(2, registry, cast(Transport, transport), ReplicationConfig(), lost_leaders.append)
 
     async def scenario() -> None:
         for call in calls:
@@ -200,7 +200,7 @@ def test_a_leader_is_lost_once_for_each_connection_on_which_it_had_answered(
                 assert call is BROKEN
 
     asyncio.run(scenario())
-    assert told == [2] * lost
+    assert lost_leaders == [2] * lost
 
 
 # --- the answer

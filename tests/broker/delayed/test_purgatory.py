@@ -8,48 +8,48 @@ from broker.delayed.purgatory import Purgatory, Reason, Waiter
 
 def test_each_way_out() -> None:
     purgatory: Purgatory[str] = Purgatory()
-    told: list[tuple[str, Reason]] = []
+    completed: list[tuple[str, Reason]] = []
     for name in ("offset", "state", "time"):
-        purgatory.watch([(name, 10)], 100, lambda reason, name=name: told.append((name, reason)))  # type: ignore[misc]
+        purgatory.watch([(name, 10)], 100, lambda reason, name=name: completed.append((name, reason)))  # type: ignore[misc]
     purgatory.reached("offset", 9)
-    assert told == []
+    assert completed == []
     purgatory.reached("offset", 10)
     purgatory.state_changed("state")
     purgatory.expire(99)
     purgatory.expire(100)
     purgatory.expire(1000)
-    assert told == [("offset", Reason.OFFSET), ("state", Reason.STATE), ("time", Reason.TIME)]
+    assert completed == [("offset", Reason.OFFSET), ("state", Reason.STATE), ("time", Reason.TIME)]
     assert len(purgatory) == 0 and purgatory.deadline_ms() is None
 
 
 def test_one_waiter_of_two_keys_is_completed_once() -> None:
     purgatory: Purgatory[str] = Purgatory()
-    told: list[Reason] = []
-    purgatory.watch([("a", 1), ("b", 1)], 100, told.append)
+    completed: list[Reason] = []
+    purgatory.watch([("a", 1), ("b", 1)], 100, completed.append)
     purgatory.reached("b", 1)
     purgatory.reached("a", 1)
     purgatory.state_changed("a")
     purgatory.expire(100)
-    assert told == [Reason.OFFSET]
+    assert completed == [Reason.OFFSET]
 
 
 def test_waiters_of_one_offset_are_completed_in_order_of_arrival() -> None:
     purgatory: Purgatory[str] = Purgatory()
-    told: list[int] = []
+    completed: list[int] = []
     for number, offset in enumerate([3, 1, 2, 1]):
-        purgatory.watch([("a", offset)], 100, lambda _, number=number: told.append(number))  # type: ignore[misc]
+        purgatory.watch([("a", offset)], 100, lambda _, number=number: completed.append(number))  # type: ignore[misc]
     purgatory.reached("a", 5)
-    assert told == [0, 1, 2, 3]
+    assert completed == [0, 1, 2, 3]
 
 
 def test_a_callback_may_watch_again() -> None:
     purgatory: Purgatory[str] = Purgatory()
-    told: list[Reason] = []
-    purgatory.watch([("a", 1)], 100, lambda _: void(purgatory.watch([("a", 2)], 100, told.append)))
+    completed: list[Reason] = []
+    purgatory.watch([("a", 1)], 100, lambda _: void(purgatory.watch([("a", 2)], 100, completed.append)))
     purgatory.reached("a", 1)
-    assert told == [] and len(purgatory) == 1
+    assert completed == [] and len(purgatory) == 1
     purgatory.reached("a", 2)
-    assert told == [Reason.OFFSET]
+    assert completed == [Reason.OFFSET]
 
 
 def void(_: object) -> None:
@@ -72,7 +72,7 @@ KEYS = ["a", "b", "c"]
 def test_exactly_once_against_a_list(data: st.DataObject) -> None:
     """A dumb second answer: all waiters in a list, every one checked at every event."""
     purgatory: Purgatory[str] = Purgatory()
-    told: list[tuple[int, Reason]] = []
+    completed: list[tuple[int, Reason]] = []
     want: list[tuple[int, Reason]] = []
     waiting: dict[int, tuple[dict[str, int], int, Waiter[str]]] = {}
     now_ms = 0
@@ -87,7 +87,7 @@ def test_exactly_once_against_a_list(data: st.DataObject) -> None:
             case "watch":
                 wanted = data.draw(st.dictionaries(st.sampled_from(KEYS), st.integers(0, 9), min_size=1))
                 deadline = now_ms + data.draw(st.integers(0, 20))
-                done = lambda reason, number=number: told.append((number, reason))  # noqa: E731
+                done = lambda reason, number=number: completed.append((number, reason))  # noqa: E731
                 waiting[number] = (wanted, deadline, purgatory.watch(list(wanted.items()), deadline, done))
             case "reach":
                 key, position = data.draw(st.sampled_from(KEYS)), data.draw(st.integers(0, 9))
@@ -104,6 +104,6 @@ def test_exactly_once_against_a_list(data: st.DataObject) -> None:
             case "cancel" if waiting:
                 number = data.draw(st.sampled_from(sorted(waiting)))
                 purgatory.cancel(waiting.pop(number)[2])
-        assert told == want
+        assert completed == want
         assert len(purgatory) == len(waiting)
         assert purgatory.deadline_ms() == min((d for _, d, _ in waiting.values()), default=None)

@@ -88,19 +88,19 @@ def refused(sessions: FetchSessions, asked: FetchRequest) -> ErrorCode:
 
 def test_without_a_session_everything_is_answered_and_nothing_is_kept() -> None:
     sessions = make()
-    session_id, told = turn(sessions, request(epoch=-1, wanted=((T, 0), (T, 1))))
-    assert (session_id, len(told), len(sessions)) == (0, 2, 0)
+    session_id, sent = turn(sessions, request(epoch=-1, wanted=((T, 0), (T, 1))))
+    assert (session_id, len(sent), len(sessions)) == (0, 2, 0)
 
 
 def test_a_session_answers_only_what_has_changed() -> None:
     sessions = make()
-    session_id, told = turn(sessions, request(wanted=((T, 0), (U, 1))))
-    assert session_id > 0 and len(told) == 2
+    session_id, sent = turn(sessions, request(wanted=((T, 0), (U, 1))))
+    assert session_id > 0 and len(sent) == 2
     assert turn(sessions, request(session_id, 1)) == (session_id, [])
     assert sessions.begin(request(session_id, 2), 0).targets == [], "caught up"
     sessions.changed((U, 1))
-    _, told = turn(sessions, request(session_id, 3), high_watermark=6)
-    assert [topic for topic, _ in told] == [U]
+    _, sent = turn(sessions, request(session_id, 3), high_watermark=6)
+    assert [topic for topic, _ in sent] == [U]
 
 
 NEWS = [
@@ -117,8 +117,8 @@ NEWS = [
 def test_what_has_to_be_sent(fields: dict[str, Any]) -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0),)))
-    _, told = turn(sessions, request(session_id, 1), **fields)
-    assert len(told) == 1
+    _, sent = turn(sessions, request(session_id, 1), **fields)
+    assert len(sent) == 1
 
 
 def test_the_end_of_an_error_has_to_be_sent() -> None:
@@ -159,7 +159,7 @@ def test_what_changes_while_a_request_waits_is_read_by_the_next_one_too() -> Non
     assert [partition.index for _, partition in again.targets] == [1]
 
 
-def test_a_request_that_was_never_answered_has_told_its_reader_nothing() -> None:
+def test_the_reader_of_a_request_that_was_never_answered_knows_nothing_of_it() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1))))
     first = sessions.begin(request(session_id, 1), 0)
@@ -167,25 +167,25 @@ def test_a_request_that_was_never_answered_has_told_its_reader_nothing() -> None
     assert len(sessions.begin(request(session_id, 2), 0).targets) == 2
 
 
-def heard(sessions: FetchSessions) -> dict[int, int]:
+def unnamed(sessions: FetchSessions) -> dict[int, int]:
     return {key[1]: at_ms for key, _, _, at_ms in sessions.unnamed_fetches()}
 
 
 def test_a_followers_request_counts_as_a_fetch_of_its_caught_up_partitions() -> None:
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0), (T, 1)), of_replica=True), now_ms=10)
-    assert heard(sessions) == {}, "all are named"
+    assert unnamed(sessions) == {}, "all are named"
     turn(sessions, request(session_id, 1, of_replica=True), now_ms=20)
-    assert heard(sessions) == {0: 20, 1: 20}
+    assert unnamed(sessions) == {0: 20, 1: 20}
     turn(sessions, request(session_id, 2, of_replica=True), now_ms=30)
     sessions.changed((T, 1))
-    assert heard(sessions) == {0: 30, 1: 30}
+    assert unnamed(sessions) == {0: 30, 1: 30}
     turn(sessions, request(session_id, 3, of_replica=True), now_ms=40, records=b"r")
-    assert heard(sessions) == {0: 40, 1: 30}, "a partition with more to read is named by the follower itself"
+    assert unnamed(sessions) == {0: 40, 1: 30}, "a partition with more to read is named by the follower itself"
 
 
 @pytest.mark.parametrize("of_replica", [True, False])
-def test_a_follower_that_moves_is_told_the_high_watermark_again(of_replica: bool) -> None:
+def test_a_follower_that_moves_is_sent_the_high_watermark_again(of_replica: bool) -> None:
     """For example, it truncated its log by a response whose high watermark it could not take."""
     sessions = make()
     session_id, _ = turn(sessions, request(wanted=((T, 0),), of_replica=of_replica))
@@ -310,7 +310,7 @@ def test_the_session_of_a_reader_that_left_is_not_kept_for_ever(of_replica: bool
     assert len(sessions) == 2
     turn(sessions, request(stays, 2), now_ms=IDLE_MS + 1)
     assert len(sessions) == 1
-    assert list(sessions._holders) == [(T, 0)], "nothing is told to it any more"
+    assert list(sessions._holders) == [(T, 0)], "it is not notified any more"
     assert refused(sessions, request(gone, 1, of_replica=of_replica)) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
@@ -318,8 +318,8 @@ def test_a_session_that_would_not_fit_does_not_begin_and_evicts_none() -> None:
     sessions = make(slots=9, max_partitions=5)
     turn(sessions, request(wanted=wide(2)), now_ms=0)
     turn(sessions, request(wanted=wide(2)), now_ms=EVICT_MS)
-    session_id, told = turn(sessions, request(wanted=wide(6)), now_ms=EVICT_MS + 1)
-    assert (session_id, len(told), len(sessions)) == (0, 6, 2), "it is answered without a session"
+    session_id, sent = turn(sessions, request(wanted=wide(6)), now_ms=EVICT_MS + 1)
+    assert (session_id, len(sent), len(sessions)) == (0, 6, 2), "it is answered without a session"
     sessions.check_invariants()
 
 
@@ -477,16 +477,16 @@ class Reader:
             return self.fetch()
         assert {(topic, partition.index) for topic, partition in begun.targets} <= set(self.wanted)
         answers = [self.truth[partition.index] for _, partition in begun.targets]
-        self.id, told = end(self.sessions, begun, answers)
+        self.id, sent = end(self.sessions, begun, answers)
         self.epoch = next_epoch(self.epoch) if self.id else 0
         self.sent = dict(self.wanted)
         for key in gone:
             self.known.pop(key, None)
         self.sessions.check_invariants()
-        self.known |= {(topic, one.index): one for topic, one in told}
+        self.known |= {(topic, one.index): one for topic, one in sent}
         for index, one in self.truth.items():
             if (T, index) in self.wanted and len(one.records):
-                assert any(told_one.index == index for _, told_one in told), "records are sent each time"
+                assert any(answer.index == index for _, answer in sent), "records are sent each time"
                 self.truth[index] = self.known[T, index] = replace(one, records=b"")  # the reader moves past them
         assert self.known == {key: self.truth[key[1]] for key in self.wanted}
         return None

@@ -1,4 +1,4 @@
-"""How far a reader may read, by who asks and at which isolation level."""
+"""How far a reader may read: follower or consumer, and at which isolation level."""
 
 from __future__ import annotations
 

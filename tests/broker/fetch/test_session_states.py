@@ -48,7 +48,7 @@ def test_only_a_request_that_nothing_disturbed_leaves_a_partition_caught_up() ->
 @dataclass
 class Row:
     request: FetchPartition
-    told: tuple[int, int] = (-1, -1)  # high watermark, log start
+    known: tuple[int, int] = (-1, -1)  # high watermark, log start
     fetched_ms: int = NO_FETCH_MS
 
 
@@ -77,7 +77,7 @@ class ListModel:
             self.change(one.index)
             row.request = one
             if self.of_replica:
-                row.told = (-1, row.told[1])
+                row.known = (-1, row.known[1])
         for index in forgotten:
             self.rows.pop(index, None)
             self.to_read = [other for other in self.to_read if other != index]
@@ -107,7 +107,7 @@ class ListModel:
 
     def tell(self, one: FetchPartitionResponse) -> bool:
         row = self.rows[one.index]
-        before, row.told = row.told, (-1 if one.error_code else one.high_watermark, one.log_start_offset)
+        before, row.known = row.known, (-1 if one.error_code else one.high_watermark, one.log_start_offset)
         now = (one.high_watermark, one.log_start_offset)
         return bool(one.error_code or one.records or one.diverging_epoch) or before != now
 
@@ -139,7 +139,7 @@ class Both:
         self.model.request(named, forgotten, self.now_ms)
 
     def change(self, index: int) -> None:
-        if index in self.model.rows:  # nobody tells a session of what it does not hold
+        if index in self.model.rows:  # a session gets no events of partitions that it does not hold
             self.session.changed((T, index))
             self.model.change(index)
 
@@ -217,7 +217,7 @@ def session_of(count: int) -> FetchSession:
     return session
 
 
-def test_who_waits_longest_comes_first_and_who_got_records_last() -> None:
+def test_partitions_that_wait_longest_come_first_and_those_that_got_records_last() -> None:
     session = session_of(6)
     for index in (3, 1, 4, 0):
         session.changed((T, index))

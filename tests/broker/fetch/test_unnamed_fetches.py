@@ -116,7 +116,7 @@ class World:
         self.sessions = FetchSessions(Random(1))
         self.plain, self.sparing = Leader(None), Leader(self.sessions)
         self.offsets = dict.fromkeys(INDEXES, 0)  # where the follower is
-        self.told: dict[int, int] = {}  # what its requests named last
+        self.named: dict[int, int] = {}  # what its requests named last
         self.id, self.epoch = 0, 0
         self.context: FetchContext | None = None
 
@@ -167,7 +167,7 @@ class World:
     # --- a fetch: its acknowledgements, and later its response ---
 
     def arrive(self) -> None:
-        named = [index for index in INDEXES if self.epoch == 0 or self.told.get(index) != self.offsets[index]]
+        named = [index for index in INDEXES if self.epoch == 0 or self.named.get(index) != self.offsets[index]]
         partitions = tuple(
             FetchPartition(index=index, fetch_offset=self.offsets[index], max_bytes=1, current_leader_epoch=5)
             for index in named
@@ -184,7 +184,7 @@ class World:
             ),
             self.now_ms,
         )
-        self.told = dict(self.offsets)
+        self.named = dict(self.offsets)
         self.acknowledge(self.context.targets)
         for index in INDEXES:
             self.plain.step(index, FollowerFetched(A, 20, self.offsets[index]), self.now_ms)

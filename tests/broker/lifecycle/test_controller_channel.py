@@ -137,14 +137,14 @@ def test_it_gives_up_in_time_and_says_why() -> None:
     play({}, scene)
 
 
-def test_a_broken_stream_is_noticed_and_the_next_call_connects_anew() -> None:
+def test_a_broken_stream_is_noticed_and_the_next_call_opens_another_connection() -> None:
     async def scene(channel: ControllerChannel, _: FakeSubscription, transport: FakeTransport) -> None:
-        told: list[int] = []
-        channel.on_change(lambda: told.append(1))
+        changes: list[int] = []
+        channel.on_change(lambda: changes.append(1))
         await channel.call_once("request", 1_000)
         transport.made[0].callbacks[0]()
         transport.made[0].callbacks[0]()
-        assert told == [1]
+        assert changes == [1]
         await channel.call_once("request", 1_000)
         assert len(transport.made) == 2
 

@@ -124,7 +124,7 @@ def test_a_wrongly_fenced_broker_is_unfenced_by_its_next_heartbeat() -> None:
     assert sent(play(core, TimerFired(), now_ms=1_000)).want_fence is False
 
 
-def test_another_controller_hears_at_once_even_while_the_old_one_owes_an_answer() -> None:
+def test_a_new_controller_is_called_at_once_even_if_the_old_one_has_not_answered() -> None:
     core = running()
     play(core, TimerFired(), now_ms=500)
     assert sent(play(core, ControllerChanged(), now_ms=510))
@@ -172,7 +172,7 @@ def test_offline_directories_are_sent_at_once_and_in_every_heartbeat() -> None:
     assert sent(play(core, TimerFired(), now_ms=500)).offline_directories == (b"a" * 16, b"b" * 16)
 
 
-def test_a_controlled_stop_waits_for_the_controllers_word() -> None:
+def test_a_controlled_stop_waits_for_the_controllers_consent() -> None:
     core = running()
     effects = play(core, StopWanted(controlled=True))
     assert effects[0] == StateChanged(S.PENDING_CONTROLLED_SHUTDOWN)
@@ -184,7 +184,7 @@ def test_a_controlled_stop_waits_for_the_controllers_word() -> None:
     assert core.deadline_ms() is None
 
 
-def test_a_controlled_stop_ends_by_time_or_by_a_second_word() -> None:
+def test_a_controlled_stop_ends_at_its_time_out_or_by_a_second_stop() -> None:
     core = running()
     play(core, StopWanted(controlled=True))
     for now_ms in range(500, 30_000, 500):

@@ -44,7 +44,7 @@ class World:
         self.life = DirectoryLife(PATH)
         self.life.step(LifeEvent.OPENED, self.life.generation)
         self.failures: list[tuple[DirectoryQueue, Exception]] = []
-        self.told: list[object] = []
+        self.results: list[object] = []
 
     def queue(self) -> tuple[DirectoryQueue, Worker]:
         """Of the present generation."""
@@ -59,7 +59,7 @@ class World:
         return DirectoryQueue(directory, lambda queue, error: self.failures.append((queue, error))), worker
 
     def call(self, queue: DirectoryQueue) -> None:
-        queue.call(lambda: None, done=self.told.append, failed=self.told.append)
+        queue.call(lambda: None, done=self.results.append, failed=self.results.append)
 
 
 def test_the_first_failure_is_told_once_and_ends_the_queue() -> None:
@@ -70,7 +70,7 @@ def test_the_first_failure_is_told_once_and_ends_the_queue() -> None:
     offline = world.life.generation.fail(OSError("EIO"))
     for answer in worker.answers:
         answer(Outcome(error=offline))
-    assert world.failures == [(queue, offline)] and world.told == [offline, offline]
+    assert world.failures == [(queue, offline)] and world.results == [offline, offline]
     assert world.life.state is DirectoryState.FAILED and not queue.is_usable
     with pytest.raises(ApiError) as refused:
         world.call(queue)
@@ -96,7 +96,7 @@ def test_a_late_success_of_a_generation_that_is_over_is_told_as_a_failure() -> N
     world.life.fail(OSError("hung"), first)
     world.life.step(LifeEvent.VERIFICATION_BEGAN, first)
     worker.answers.pop()(Outcome(value="done at last"))
-    assert [type(told) for told in world.told] == [DirectoryOffline]
+    assert [type(result) for result in world.results] == [DirectoryOffline]
 
 
 def test_a_late_failure_of_a_generation_that_is_over_fails_nobody_else() -> None:
@@ -113,6 +113,6 @@ def test_a_late_failure_of_a_generation_that_is_over_fails_nobody_else() -> None
     assert world.life.is_online and new.is_usable and not old.is_usable and not world.failures
     world.call(new)
     new_worker.answers.pop()(Outcome(value="fine"))
-    assert world.told[-1] == "fine"
+    assert world.results[-1] == "fine"
     with pytest.raises(ApiError):
         world.call(old)

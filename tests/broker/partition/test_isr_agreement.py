@@ -61,7 +61,7 @@ def test_nothing_else_is_asked_while_a_change_is_pending() -> None:
         ask(agreement, B)
 
 
-def test_the_same_proposal_asked_anew_is_another_one() -> None:
+def test_the_same_proposal_made_again_is_another_one() -> None:
     """The answer to a withdrawn proposal must not settle the next one."""
     agreement = agreed()
     first = ask(agreement)

@@ -33,8 +33,8 @@ def brokers(*alive: NodeId) -> BrokersChanged:
     return BrokersChanged(eligible)
 
 
-def told(core: Partition, *starts: tuple[NodeId, Offset]) -> list[Offset]:
-    """The reports while these log starts arrive, the leader's own or in a follower's fetch."""
+def reports(core: Partition, *starts: tuple[NodeId, Offset]) -> list[Offset]:
+    """The low watermarks reported while these log starts arrive, of the leader itself or of a follower's fetch."""
     found = []
     for node, start in starts:
         event = LogStartMoved(start) if node == ME else FollowerFetched(node, node * 10, 10, start)
@@ -58,21 +58,21 @@ CASES: list[tuple[str, list[tuple[NodeId, Offset]], list[Offset], Offset]] = [
 @pytest.mark.parametrize(("starts", "want", "last"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_low_watermark(starts: list[tuple[NodeId, Offset]], want: list[Offset], last: Offset) -> None:
     core = leader()
-    assert told(core, *starts) == want
+    assert reports(core, *starts) == want
     assert core.low_watermark == last
 
 
 def test_a_fenced_follower_does_not_count() -> None:
     core = leader()
-    assert told(core, (ME, 5), (A, 5)) == []
+    assert reports(core, (ME, 5), (A, 5)) == []
     assert LowWatermarkMoved(5) in core.step(brokers(ME, A), 0)
 
 
-def test_a_new_leadership_waits_for_new_words() -> None:
+def test_a_new_leadership_waits_for_new_fetches() -> None:
     core = leader()
-    told(core, (ME, 5), (A, 5), (B, 5))
+    reports(core, (ME, 5), (A, 5), (B, 5))
     core.step(MetadataChanged(leader=ME, leader_epoch=2, partition_epoch=2, replicas=(ME, A, B), isr=(ME, A, B)), 0)
     ready = LogReady(leader_epoch=2, log_start=5, end_offset=10, synced_end=10, epoch_start=10)
     core.step(ready, 0)
     assert core.low_watermark == -1
-    assert told(core, (A, 5), (B, 5)) == [5]
+    assert reports(core, (A, 5), (B, 5)) == [5]

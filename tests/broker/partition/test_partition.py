@@ -409,7 +409,7 @@ def test_the_high_watermark_agrees_with_counting(data: st.DataObject) -> None:
     min_isr = data.draw(st.integers(1, 3))
     durable = data.draw(st.booleans())
     driver = Driver(min_isr=min_isr, durable=durable)
-    driver.step(BrokersChanged({}))  # nobody may join, so the ISR stays as it is
+    driver.step(BrokersChanged({}))  # no replica may join, so the ISR stays as it is
     driver.lead(isr=isr)
     end, synced = 0, 0
     acked = {A: -1, B: -1}

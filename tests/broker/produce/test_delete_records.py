@@ -57,13 +57,13 @@ def test_records_are_gone_from_every_replica_when_the_answer_comes() -> None:
     cluster = filled("a", "b", "c", "d")
     began_ns = cluster.scheduler.now_ns
     assert delete(cluster, 2) == 2
-    assert (cluster.scheduler.now_ns - began_ns) / 1e6 < 100, "followers are told at once"
+    assert (cluster.scheduler.now_ns - began_ns) / 1e6 < 100, "followers get the start at once"
     assert starts(cluster) == [2, 2, 2] and earliest(cluster, 1) == 2
     assert cluster.fetch(1, 1).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
     assert cluster.fetch(1, 2).log_start_offset == 2
 
 
-def test_followers_hear_of_the_new_start_once_the_leader_has_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_followers_get_the_new_start_once_the_leader_has_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = filled("a", "b", "c", "d")
     node, began_ns = cluster.nodes[1], cluster.scheduler.now_ns
     queue = node.replicas[TOPIC_ID, 0].queue

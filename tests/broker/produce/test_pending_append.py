@@ -39,7 +39,7 @@ def test_awaiting_a_settled_append_does_not_suspend() -> None:
     assert stopped.value.value == RESULT
 
 
-def test_the_first_word_counts() -> None:
+def test_only_the_first_result_counts() -> None:
     async def scene() -> None:
         pending = PendingAppend(RESULT)
         waiting = asyncio.ensure_future(_answer(pending))

@@ -37,7 +37,7 @@ def test_the_topic_wins_over_its_broker_and_that_over_all_brokers() -> None:
     assert segment_bytes(cluster) == [3_000_000, 2_000_000, 3_000_000]
 
 
-def test_partitions_and_logs_hear_of_what_an_acknowledgement_means() -> None:
+def test_partitions_and_logs_get_the_durability_setting() -> None:
     cluster = ReplicaCluster()
     cluster.create_topic()
     cluster.wait_led(1)
@@ -48,7 +48,7 @@ def test_partitions_and_logs_hear_of_what_an_acknowledgement_means() -> None:
     assert replica.log is not None and not replica.log.config.durable
 
 
-def test_followers_hear_at_once_of_an_append_that_is_written_with_a_change() -> None:
+def test_followers_fetch_at_once_an_append_that_is_written_with_a_change() -> None:
     cluster = ReplicaCluster()
     cluster.create_topic(durability="replicated")
     cluster.wait_led(1)

@@ -27,14 +27,14 @@ from broker.replicas.replica import Replica
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch
 
-Told = tuple[str, int, Epoch]  # what, partition, epoch
+Call = tuple[str, int, Epoch]  # what, partition, epoch
 
 
 class Listener:
     """Records its calls, and whether the replica led at that moment."""
 
     def __init__(self) -> None:
-        self.told: list[Told] = []
+        self.calls: list[Call] = []
         self.led: list[bool] = []
 
     def elected(self, replica: Replica, leader_epoch: Epoch) -> None:
@@ -44,7 +44,7 @@ class Listener:
         self._note("resigned", replica, leader_epoch)
 
     def _note(self, what: str, replica: Replica, leader_epoch: Epoch) -> None:
-        self.told.append((what, replica.key[1], leader_epoch))
+        self.calls.append((what, replica.key[1], leader_epoch))
         self.led.append(replica.core.is_leader)
 
 
@@ -69,7 +69,7 @@ def test_a_leadership_begins_once_and_ends_with_its_own_epoch() -> None:
     listeners.on_lost(replica, LeadershipLost())
     listeners.on_lost(replica, LeadershipLost())
     listeners.on_elected(replica, LeaderElected(6))
-    assert listener.told == [
+    assert listener.calls == [
         ("elected", 0, 4),
         ("elected", 1, 1),
         ("resigned", 0, 4),
@@ -80,7 +80,7 @@ def test_a_leadership_begins_once_and_ends_with_its_own_epoch() -> None:
 def test_a_leadership_that_was_never_ready_causes_no_call() -> None:
     listener = Listener()
     subject(listener).on_lost(a_replica(), LeadershipLost())
-    assert listener.told == []
+    assert listener.calls == []
 
 
 def test_a_stop_resigns_from_everything_in_the_order_of_elections() -> None:
@@ -90,10 +90,10 @@ def test_a_stop_resigns_from_everything_in_the_order_of_elections() -> None:
         listeners.on_elected(a_replica(index), LeaderElected(3))
     listeners.close()
     listeners.close()
-    assert listener.told[3:] == [("resigned", 2, 3), ("resigned", 0, 3), ("resigned", 1, 3)]
+    assert listener.calls[3:] == [("resigned", 2, 3), ("resigned", 0, 3), ("resigned", 1, 3)]
 
 
-def test_every_listener_hears_of_a_change_before_the_next_that_it_causes() -> None:
+def test_every_listener_gets_a_change_before_the_next_one_that_it_causes() -> None:
     class Impatient:
         """Has the replica resign as soon as it is elected."""
 
@@ -106,7 +106,7 @@ def test_every_listener_hears_of_a_change_before_the_next_that_it_causes() -> No
     listener = Listener()
     listeners = subject(Impatient(), listener)
     listeners.on_elected(a_replica(), LeaderElected(4))
-    assert listener.told == [("elected", 0, 4), ("resigned", 0, 4)]
+    assert listener.calls == [("elected", 0, 4), ("resigned", 0, 4)]
 
 
 def test_a_listener_is_added_before_the_first_election() -> None:
@@ -159,9 +159,11 @@ def test_elections_and_resignations_alternate_and_epochs_rise(script: list[tuple
             elif isinstance(effect, LeadershipLost):
                 listeners.on_lost(replica, effect)
         core.check_invariants()
-        assert core.is_leader == bool(listener.told and listener.told[-1][0] == "elected"), "told late, or not at all"
-    assert [what for what, _, _ in listener.told] == (["elected", "resigned"] * len(script))[: len(listener.told)]
-    elections = [told[2] for told in listener.told if told[0] == "elected"]
+        assert core.is_leader == bool(listener.calls and listener.calls[-1][0] == "elected"), (
+            "called late, or not at all"
+        )
+    assert [what for what, _, _ in listener.calls] == (["elected", "resigned"] * len(script))[: len(listener.calls)]
+    elections = [calls[2] for calls in listener.calls if calls[0] == "elected"]
     assert elections == sorted(set(elections))
 
 
@@ -176,7 +178,7 @@ def with_listeners() -> tuple[ReplicaCluster, dict[int, Listener]]:
     return cluster, listeners
 
 
-def test_each_broker_hears_of_its_own_leaderships() -> None:
+def test_each_broker_gets_calls_for_its_own_leaderships() -> None:
     cluster, listeners = with_listeners()
     cluster.create_topic()
     cluster.wait_led(1)
@@ -184,9 +186,9 @@ def test_each_broker_hears_of_its_own_leaderships() -> None:
     cluster.wait_led(2)
     cluster.elect(1, (1, 2, 3))
     cluster.wait_led(1)
-    assert listeners[1].told == [("elected", 0, 0), ("resigned", 0, 0), ("elected", 0, 2)]
-    assert listeners[2].told == [("elected", 0, 1), ("resigned", 0, 1)]
-    assert listeners[3].told == []
+    assert listeners[1].calls == [("elected", 0, 0), ("resigned", 0, 0), ("elected", 0, 2)]
+    assert listeners[2].calls == [("elected", 0, 1), ("resigned", 0, 1)]
+    assert listeners[3].calls == []
     assert listeners[1].led == [True, False, True], "an append is taken from the moment of the election"
 
 
@@ -224,6 +226,6 @@ def test_a_leadership_that_ends_without_a_successor_is_resigned_from(how: str) -
                 cluster.produce(1, "a")
         case "stopped":
             node.run(node.data_plane.close())
-    cluster.run_until(lambda: len(listeners[1].told) > 1)
+    cluster.run_until(lambda: len(listeners[1].calls) > 1)
     cluster.run_for(100)
-    assert listeners[1].told == [("elected", 0, 0), ("resigned", 0, 0)]
+    assert listeners[1].calls == [("elected", 0, 0), ("resigned", 0, 0)]

@@ -75,7 +75,7 @@ def test_without_room_for_a_session_every_partition_is_named() -> None:
     assert cluster.nodes[3].log_values(index=3) == ["a"]
 
 
-def test_a_session_that_was_evicted_is_begun_anew() -> None:
+def test_a_session_that_was_evicted_is_begun_again() -> None:
     cluster = wide_cluster()
     node = cluster.nodes[1]
     for session_id in list(node.sessions._sessions):
@@ -192,8 +192,8 @@ def test_a_consumer_is_woken_by_the_high_watermark_and_reads_that_partition_alon
         await asyncio.sleep(0.3)
         assert not waiting.done()
         await cluster.nodes[1].produce_path.append(TOPIC_ID, 7, batch("a"), acks=-1, timeout_ms=1_000)
-        told = await waiting
-        assert list(told) == [7] and told[7] > 0
+        received = await waiting
+        assert list(received) == [7] and received[7] > 0
         assert loop.time() - begun < 1
         assert list(await reader.ask({})) == [7], "it has not moved, so it gets them again"
         assert await reader.ask({7: 1}) == {}
@@ -224,7 +224,7 @@ def test_a_request_that_was_overtaken_ends_at_once() -> None:
     cluster.nodes[1].run(scenario())
 
 
-def test_a_waiting_consumer_hears_of_a_deleted_topic() -> None:
+def test_a_waiting_consumer_gets_the_error_of_a_deleted_topic() -> None:
     cluster = wide_cluster()
     reader = Reader(cluster)
 

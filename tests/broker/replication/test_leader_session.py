@@ -91,9 +91,9 @@ class Pair:
             self.session.restart()
             return ask
         answers = [FetchPartitionResponse(index=wanted.index, high_watermark=0) for _, wanted in context.targets]
-        session_id, told = self.sessions.end(context, answers, [False] * len(answers), self.now_ms)
+        session_id, sent = self.sessions.end(context, answers, [False] * len(answers), self.now_ms)
         self.session.answered(session_id)
-        for _, answer in told:
+        for _, answer in sent:
             self.session.touch((TOPIC, answer.index))
         return ask
 

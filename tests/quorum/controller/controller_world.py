@@ -1,4 +1,4 @@
-"""A controller core with a pretended log, and the requests that brokers and people send to it."""
+"""A controller core with a fake log, and the requests that brokers and clients send to it."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def registration(broker_id: int, incarnation: int = 0, /, **changes: Any) -> Reg
     return RegisterBrokerRequest(**fields | changes)
 
 
-class Told:
-    """A caller that remembers what it was told."""
+class RecordingCaller:
+    """A caller that records how its operation went."""
 
     gone = False
 
@@ -88,7 +88,7 @@ class StillUnderWay(Exception):
 
 
 class LogDriver:
-    """A log that takes everything, and a replay of it that must be sound after each record."""
+    """A log that accepts every batch, and a replay of it that must be sound after each record."""
 
     def __init__(self, records: tuple[MetadataRecord, ...]) -> None:
         """records: those that are there at the start."""
@@ -123,7 +123,7 @@ class LogDriver:
 
 
 class HandRunner(OperationRunner):
-    """Turns come from the test, not from a loop."""
+    """Runs a turn when the test says so; there is no event loop."""
 
     def schedule(self) -> None:
         pass
@@ -160,8 +160,8 @@ class World:
         )
         self.driver = LogDriver(log)
         self.now_ms = 1_000
-        self.interleave = False  # leave operations under way; `told` has their callers
-        self.told: list[Told] = []
+        self.interleave = False  # leave operations under way; `callers` has their callers
+        self.callers: list[RecordingCaller] = []
         self.runner = HandRunner(self.core, _ClockOf(self), on_not_leader=self.core.resign)
         self.runner.driver = self.driver
         self.runner.submit(self.core.claim(self.driver.replayed, 1, self.now_ms))
@@ -175,11 +175,11 @@ class World:
     def log(self) -> list[MetadataRecord]:
         return self.driver.records
 
-    def begin(self, request: Any) -> Told:
-        """Only the first slice, if it is the request's turn."""
-        told = Told()
-        self.submit(self.core.operation(request, told))
-        return told
+    def begin(self, request: Any) -> RecordingCaller:
+        """Submit the request; runs its first slice unless another operation is under way in its lane."""
+        caller = RecordingCaller()
+        self.submit(self.core.operation(request, caller))
+        return caller
 
     def submit(self, operation: Operation | None) -> None:
         if operation is not None:
@@ -187,7 +187,7 @@ class World:
         self.check()
 
     def turn(self) -> bool:
-        """One slice of what is under way. False: nothing is."""
+        """Run one slice of an operation under way. False: there is none."""
         more = self.runner.turn()
         self.check()
         return more
@@ -197,7 +197,7 @@ class World:
             pass
 
     def new_controller(self) -> None:
-        """Leadership is lost, and won again; everything that was appended is committed."""
+        """Lose leadership and win it again; everything that was appended is committed."""
         image, epoch = self.tip, self.core.epoch
         assert epoch is not None
         self.core.resign()
@@ -210,21 +210,21 @@ class World:
             assert self.driver.replayed.state_hash == self.tip.state_hash and self.driver.replayed == self.tip
 
     def ask(self, request: Any) -> Any:
-        """The answer, once everything has been done. Raises ApiError; StillUnderWay only while `interleave` is set."""
-        told = self.begin(request)
+        """Run all turns and return the answer. Raises ApiError; StillUnderWay only while `interleave` is set."""
+        caller = self.begin(request)
         if self.interleave:
-            self.told.append(told)
+            self.callers.append(caller)
         else:
             self.finish()
-        if told.error is not None:
-            raise told.error
-        if not told.done and self.interleave:
+        if caller.error is not None:
+            raise caller.error
+        if not caller.done and self.interleave:
             raise StillUnderWay
-        assert told.done
-        return told.response
+        assert caller.done
+        return caller.response
 
     def heartbeat(self, broker_id: int, /, **changes: Any) -> BrokerHeartbeatResponse:
-        """By the registered incarnation, caught up, wanting to serve; unless `changes` say otherwise."""
+        """A heartbeat of the registered incarnation, caught up, that asks to be unfenced; `changes` replace fields."""
         broker = self.tip.brokers[broker_id]
         fields: dict[str, Any] = {
             "broker_id": broker_id,
@@ -239,7 +239,7 @@ class World:
         return response
 
     def start(self, broker_id: int, incarnation: int = 0, **changes: Any) -> int:
-        """Register and unfence; the broker epoch."""
+        """Register and unfence a broker. Returns its epoch."""
         epoch: int = self.ask(registration(broker_id, incarnation, **changes)).broker_epoch
         assert not self.heartbeat(broker_id).is_fenced
         return epoch
@@ -265,7 +265,7 @@ class World:
         return topic.partitions[index]
 
     def proposal(self, isr: tuple[int, ...], name: str = "t", **changes: Any) -> AlterPartition:
-        """What a leader with the newest view proposes, unless `changes` say otherwise."""
+        """An ISR proposed by a leader with the newest view; `changes` replace fields."""
         partition = self.partition(name)
         fields: dict[str, Any] = {
             "topic_id": self.tip.topic_ids[name],

@@ -176,7 +176,7 @@ class Bench:
         )
 
     def start_broker(self, broker_id: NodeId) -> FakeContext:
-        """Registered, unfenced; the stream that it heartbeats on."""
+        """Register and unfence a broker. Returns the stream of its heartbeats."""
         context = FakeContext()
         self.run(self.ask(registration(broker_id)))
         response = self.run(self.ask(self.heartbeat(broker_id), context))

@@ -84,7 +84,7 @@ def test_refused(kind: int, name: str, changes: list[Change], want: ErrorCode) -
     [(TOPIC, "retention.mss", "retention.ms"), (BROKER, "log.retention.mss", "log.retention.ms")],
     ids=["topic", "broker"],
 )
-def test_an_unknown_key_is_told_its_nearest_neighbour(kind: int, key: str, nearest: str) -> None:
+def test_the_error_of_an_unknown_key_names_the_most_similar_one(kind: int, key: str, nearest: str) -> None:
     result = alter(topic_world(), (key, SET, "1"), kind=kind, name="t" if kind == TOPIC else "")
     assert f"did you mean {nearest}?" in result.error_message
 

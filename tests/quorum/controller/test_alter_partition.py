@@ -1,4 +1,4 @@
-"""AlterPartition: each fence by itself, the order of the fences, and what a proposal that passes does."""
+"""AlterPartition: each check alone, the order of the checks, and the effect of a proposal that passes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_fence_holds(sender: int, changes: dict[str, Any], want: ErrorCode) ->
     assert world.tip is before
 
 
-def test_who_is_not_active_is_ineligible() -> None:
+def test_a_replica_whose_broker_is_not_active_is_ineligible() -> None:
     for make_ineligible in (
         lambda world: world.fence(3),
         lambda world: world.heartbeat(3, want_shutdown=True),
@@ -73,7 +73,7 @@ def test_who_is_not_active_is_ineligible() -> None:
         assert code(world.alter((2, 3))) is ErrorCode.INELIGIBLE_REPLICA
 
 
-def test_a_stale_sender_is_told_so_as_a_whole() -> None:
+def test_a_stale_sender_gets_one_error_for_the_whole_request() -> None:
     world = world_with_history()
     for broker_id, epoch in ((2, 0), (99, 0)):
         with pytest.raises(ApiError) as raised:

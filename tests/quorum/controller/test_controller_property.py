@@ -1,4 +1,4 @@
-"""Random operations: every state is sound, the log rebuilds the tip, leaders hold all acknowledged data.
+"""Random operations: every state is sound, the log rebuilds the tip, and leaders hold all acknowledged data.
 
 `World` checks after each record that the image satisfies every structural invariant, and after each operation
 that the replay of the encoded log equals the tip, hash included.
@@ -108,7 +108,7 @@ def test_any_sequence_of_operations_keeps_the_state_sound(seed: int, steps: list
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 9), st.lists(step, max_size=25))
-def test_in_slices_every_operation_leads_where_it_leads_in_one_piece(seed: int, steps: list[tuple[Any, ...]]) -> None:
+def test_every_operation_ends_in_the_same_state_in_slices_as_whole(seed: int, steps: list[tuple[Any, ...]]) -> None:
     worlds = [World(seed, default_replication_factor=2, max_slice_work=work) for work in (1, 1_000_000)]
     for world in worlds:
         for broker_id in BROKERS[:3]:
@@ -129,7 +129,7 @@ def test_in_slices_every_operation_leads_where_it_leads_in_one_piece(seed: int, 
 def test_operations_between_the_slices_of_others_keep_the_state_sound(
     seed: int, steps: list[tuple[tuple[Any, ...], int]]
 ) -> None:
-    """`World` checks every prefix. At the end each caller was told, and nothing is pending."""
+    """`World` checks every prefix. At the end each caller has its answer, and nothing is pending."""
     world = World(seed, default_replication_factor=3, max_slice_work=1)
     for broker_id in BROKERS[:3]:
         world.start(broker_id, log_directories=(directory(broker_id, 0),))
@@ -144,7 +144,7 @@ def test_operations_between_the_slices_of_others_keep_the_state_sound(
             world.turn()
         check_epochs(world, epochs)
     world.finish()
-    assert len(world.core.queue) == 0 and all(told.done for told in world.told)
+    assert len(world.core.queue) == 0 and all(caller.done for caller in world.callers)
     assert world.core.state.pending.brokers(world.tip) == world.tip.brokers
     assert world.tip.state_hash == hash_of(world.tip)
 

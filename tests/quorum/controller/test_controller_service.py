@@ -30,7 +30,7 @@ def leader(bench: Bench) -> Bench:
     return bench
 
 
-def test_who_is_not_active_says_who_is(bench: Bench) -> None:
+def test_a_controller_that_is_not_active_names_the_active_one(bench: Bench) -> None:
     assert refusal(bench, bench.ask(registration(1))).code is ErrorCode.NOT_CONTROLLER
     bench.do(lambda: bench.loader.on_leader_change(2, 4, CONTROLLER))
     assert "node 2 at c:1" in refusal(bench, bench.ask(registration(1))).message
@@ -176,7 +176,7 @@ def test_a_wrongly_fenced_broker_is_back_with_its_next_heartbeat_and_left_alone(
     assert not leader.is_fenced(1)
 
 
-def test_after_a_pause_heartbeats_that_wait_are_heard_before_any_broker_is_fenced(leader: Bench) -> None:
+def test_after_a_pause_waiting_heartbeats_are_handled_before_any_broker_is_fenced(leader: Bench) -> None:
     leader.start_broker(1)
     leader.loop.pause()
     leader.wait(2 * SESSION_MS)
@@ -233,7 +233,7 @@ def test_a_dead_process_is_fenced_at_once_though_its_heartbeat_waits(leader: Ben
     assert leader.run(leader.ask(registration(1, 1))).broker_epoch > 0, "the next process need not wait"
 
 
-def test_a_heartbeat_that_is_refused_for_want_of_room_is_heard(leader: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_heartbeat_refused_by_a_full_queue_renews_the_session(leader: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     leader.start_broker(1)
     leader.wait(SESSION_MS - 100)
     monkeypatch.setattr("quorum.controller.service.MAX_WAITING_OPERATIONS", 0)

@@ -1,4 +1,4 @@
-"""The proof of death: what is one, what is none, and when the rule is off."""
+"""The proof of death: which answers prove it, which do not, and when the rule is off."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SILENT = NoProof("time-out")
 
 
 class Watched:
-    """A suspicion of one broker, and a clock that goes to each probe and lets it be answered."""
+    """A suspected broker, and a clock that advances to each probe, which the test answers."""
 
     def __init__(self, reached: bool = True) -> None:
         self.core = FailureDetector(SESSION_MS)
@@ -32,7 +32,7 @@ class Watched:
             assert self.core.deadline_ms() is None, "once reached it is left alone"
 
     def probe(self, result: ProbeResult) -> list[DetectorEffect]:
-        """Go to the next probe, answer it."""
+        """Advance to the next probe and answer it."""
         due = self.core.deadline_ms()
         assert due is not None, "no probe is due"
         self.now_ms = max(self.now_ms, due)

@@ -157,7 +157,7 @@ def test_the_shutdown_offset_is_set_once() -> None:
     sessions.note_shutdown_end(1, 5)
     sessions.note_shutdown_end(1, 9)
     assert sessions.may_stop(1, [2]) and sessions.may_stop(1, [])
-    assert not sessions.may_stop(1, [2, 3]), "3 was never heard of"
+    assert not sessions.may_stop(1, [2, 3]), "3 has never sent a heartbeat"
 
 
 @pytest.mark.parametrize(("durability", "elr"), [("synced", (1,)), ("replicated", ())])

@@ -1,4 +1,4 @@
-"""Long operations: each prefix of their slices is sound, and cut up they lead where they lead in one piece.
+"""Long operations: each prefix of their slices is sound, and slices end in the same state as one piece.
 
 `World` checks every structural invariant after each record, and that the log alone rebuilds the tip after each slice.
 """
@@ -176,7 +176,7 @@ def test_a_slice_ends_when_its_work_is_done() -> None:
     assert sum(batches) == 2 * PARTITIONS + 1 and max(batches) <= 3 and len(batches) >= 4
 
 
-# What runs between the slices of a fencing.
+# Operations that run between the slices of a fencing.
 
 
 def half_fenced(broker_id: NodeId = 1, **options: int) -> World:
@@ -197,16 +197,16 @@ def finish_fencing(world: World, broker_id: NodeId = 1) -> None:
 
 def test_another_broker_s_heartbeat_is_answered_between_two_slices() -> None:
     world = half_fenced()
-    told = world.begin(heartbeat(world, 2))
-    assert told.response is not None and not told.response.is_fenced
+    caller = world.begin(heartbeat(world, 2))
+    assert caller.response is not None and not caller.response.is_fenced
     assert world.turn(), "the fencing goes on"
     finish_fencing(world)
 
 
 def test_a_new_topic_does_not_count_on_a_broker_that_is_about_to_be_fenced() -> None:
     world = half_fenced()
-    told = world.begin(create("aa"))  # sorted before the topics that the fencing has still to do
-    assert code(told.response.topics[0]) is ErrorCode.NONE
+    caller = world.begin(create("aa"))  # sorted before the topics that the fencing has still to do
+    assert code(caller.response.topics[0]) is ErrorCode.NONE
     assert all(1 in partition.replicas and 1 not in partition.isr for partition in partitions_of(world, "aa"))
     finish_fencing(world)
 
@@ -225,18 +225,18 @@ def test_a_leader_cannot_take_a_broker_back_that_is_about_to_be_fenced() -> None
     )
     leader = partition.leader
     epoch = world.tip.brokers[leader].broker_epoch
-    told = world.begin(AlterPartitionRequest(broker_id=leader, broker_epoch=epoch, partitions=(proposal,)))
-    assert code(told.response.partitions[0]) is ErrorCode.INELIGIBLE_REPLICA
+    caller = world.begin(AlterPartitionRequest(broker_id=leader, broker_epoch=epoch, partitions=(proposal,)))
+    assert code(caller.response.partitions[0]) is ErrorCode.INELIGIBLE_REPLICA
     finish_fencing(world)
 
 
 def test_the_next_process_is_registered_when_the_fencing_of_the_last_one_is_done() -> None:
     world = half_fenced()
-    told = world.begin(registration(1, 1, log_directories=(uuid(10),)))
-    assert not told.done
+    caller = world.begin(registration(1, 1, log_directories=(uuid(10),)))
+    assert not caller.done
     world.finish()
     broker = world.tip.brokers[1]
-    assert told.response.broker_epoch == broker.broker_epoch > 0
+    assert caller.response.broker_epoch == broker.broker_epoch > 0
     assert broker.fenced and broker.incarnation_id == registration(1, 1).incarnation_id
     assert not counting_on(world.tip, 1)
 
@@ -261,10 +261,10 @@ def test_a_fencing_that_waited_spares_the_process_that_was_registered_meanwhile(
 
 def test_a_heartbeat_of_the_broker_that_is_being_fenced_waits_and_unfences_it() -> None:
     world = half_fenced()
-    told = world.begin(heartbeat(world, 1))
-    assert not told.done
+    caller = world.begin(heartbeat(world, 1))
+    assert not caller.done
     world.finish()
-    assert not told.response.is_fenced and not world.tip.brokers[1].fenced
+    assert not caller.response.is_fenced and not world.tip.brokers[1].fenced
 
 
 def test_a_topic_that_is_deleted_or_made_anew_between_two_slices() -> None:
@@ -327,8 +327,8 @@ def test_a_new_controller_fences_what_its_predecessor_left_half_fenced() -> None
 def test_nothing_pending_is_left_behind_by_a_dropped_operation() -> None:
     world = half_fenced()
     world.new_controller()
-    told = world.begin(create("c"))
-    assert code(told.response.topics[0]) is ErrorCode.NONE
+    caller = world.begin(create("c"))
+    assert code(caller.response.topics[0]) is ErrorCode.NONE
     assert all(1 in partition.isr for partition in partitions_of(world, "c"))
 
 
@@ -352,8 +352,8 @@ def test_elections_go_on_after_the_answer_and_are_asked_for_once() -> None:
     world = small_slices()
     lose_all_leaders(world)
     for broker_id in (1, 2, 3):
-        told = world.begin(heartbeat(world, broker_id))
-        assert not told.response.is_fenced, "it does not wait for the elections"
+        caller = world.begin(heartbeat(world, broker_id))
+        assert not caller.response.is_fenced, "it does not wait for the elections"
     world.finish()
     assert all(p.leader != -1 for t in world.tip.topics.values() for p in t.partitions.values())
 
@@ -371,12 +371,12 @@ def test_a_broker_fenced_during_elections_is_not_elected_any_more() -> None:
 def test_a_fence_during_a_change_of_the_minimum_makes_no_elr_that_the_new_one_forbids() -> None:
     world = small_slices(min_isr=3)
     world.fence(3)
-    told = world.begin(set_config("a", "min.insync.replicas", "1"))
+    caller = world.begin(set_config("a", "min.insync.replicas", "1"))
     world.turn()
-    assert not told.done
+    assert not caller.done
     world.submit(world.core.fencing(2))
     world.finish()
-    assert told.response is not None
+    assert caller.response is not None
     for partition in partitions_of(world, "a"):
         assert len(partition.isr) >= effective_min_isr(1, partition.replicas) and not partition.eligible_leader_replicas
 
@@ -384,12 +384,12 @@ def test_a_fence_during_a_change_of_the_minimum_makes_no_elr_that_the_new_one_fo
 def test_a_topic_deleted_during_the_change_of_its_settings_is_told() -> None:
     world = small_slices(min_isr=3)
     world.fence(3)
-    told = world.begin(set_config("a", "min.insync.replicas", "1"))
+    caller = world.begin(set_config("a", "min.insync.replicas", "1"))
     world.turn()
     world.begin(delete("a"))
     world.begin(create("a"))
     world.finish()
-    assert code(told.response.results[0]) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert code(caller.response.results[0]) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert (TOPIC_RESOURCE, "a") not in world.tip.configs
 
 
@@ -427,8 +427,8 @@ def test_an_operation_that_fails_leaves_its_lane_and_nothing_pending() -> None:
             raise ValueError("a mistake of ours")
 
     world.submit(Operation("broken", broken, world.core.state, broker_lane(1)))
-    told = world.begin(heartbeat(world, 1))
+    caller = world.begin(heartbeat(world, 1))
     with pytest.raises(ValueError, match="a mistake of ours"):
         world.turn()
     world.finish()
-    assert told.response is not None and world.core.state.pending.brokers(world.tip) == world.tip.brokers
+    assert caller.response is not None and world.core.state.pending.brokers(world.tip) == world.tip.brokers

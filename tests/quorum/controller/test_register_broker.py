@@ -125,13 +125,13 @@ ELIGIBLE = [
 @pytest.mark.parametrize(
     ("clean", "durability", "own"), [case[1:] for case in ELIGIBLE], ids=[case[0] for case in ELIGIBLE]
 )
-def test_who_stays_eligible_after_a_restart(clean: bool, durability: str, own: tuple[int, ...]) -> None:
+def test_which_replicas_stay_eligible_after_a_restart(clean: bool, durability: str, own: tuple[int, ...]) -> None:
     partition = restarted(clean, durability).partition()
     # Broker 2 is alive and eligible, so it leads at once; it makes an ISR of its own.
     assert (partition.leader, partition.isr, partition.eligible_leader_replicas) == (2, (2,), own)
 
 
-def test_an_empty_disk_cannot_be_elected_and_loses_its_standing() -> None:
+def test_a_replica_on_an_empty_disk_cannot_be_elected_and_is_no_longer_eligible() -> None:
     world = cluster(1, 2)
     world.create(replicas=(1, 2))
     world.fence(2)

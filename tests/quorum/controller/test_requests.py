@@ -102,7 +102,7 @@ ASKED = [  # (what, request, told when leadership is lost, longest wait)
 
 
 @pytest.mark.parametrize(("request_of", "code"), [case[1:3] for case in ASKED], ids=[case[0] for case in ASKED])
-def test_lost_leadership_is_told_as_the_table_says(
+def test_the_error_of_lost_leadership_is_that_of_the_table(
     make: Make, request_of: Callable[[Bench], Any], code: ErrorCode
 ) -> None:
     bench = make()
@@ -148,7 +148,7 @@ def test_a_long_operation_does_not_run_ahead_of_its_commit(make: Make) -> None:
 
 
 def begin_long_fencing(bench: Bench) -> None:
-    """Of broker 1: it stops after its first slices, because nothing is committed any more."""
+    """Begin the fencing of broker 1; it stops after its first slices, because nothing is committed any more."""
     large = CreatableTopic(name="large", num_partitions=2 * MAX_RECORDS_AHEAD, replication_factor=1)
     bench.run(bench.ask(CreateTopicsRequest(topics=(large,), timeout_ms=60_000)))
     bench.driver.auto_commit = False
@@ -159,7 +159,7 @@ def begin_long_fencing(bench: Bench) -> None:
     assert not bench.service.tip.brokers[1].fenced
 
 
-def test_a_heartbeat_that_waits_for_the_fencing_of_its_broker_is_heard(make: Make) -> None:
+def test_a_heartbeat_that_waits_for_the_fencing_of_its_broker_renews_the_session(make: Make) -> None:
     bench = make()
     begin_long_fencing(bench)
     waiting = bench.start(bench.ask(bench.heartbeat(1)))
@@ -183,7 +183,7 @@ def test_a_registration_whose_caller_is_gone_is_not_begun(make: Make) -> None:
     assert broker.fenced and broker.incarnation_id == registration(1).incarnation_id
 
 
-def test_a_resigned_controller_drops_what_is_under_way_and_tells_who_waits(make: Make) -> None:
+def test_a_resigned_controller_drops_operations_under_way_and_answers_waiting_callers(make: Make) -> None:
     bench = make()
     begin_long_fencing(bench)
     waiting = bench.start(bench.ask(registration(1, 1)))
@@ -207,7 +207,7 @@ def test_a_session_that_ends_during_an_operation_on_its_broker_is_noticed_right_
 
 
 def begin_long_assignment(bench: Bench) -> None:
-    """By broker 1: it stops after its first slices, because nothing is committed any more."""
+    """Begin an assignment of broker 1; it stops after its first slices, because nothing is committed any more."""
     bench.driver.auto_commit = False
     create = bench.ask(topics("t", timeout_ms=60_000))
     bench.start(create)

@@ -167,11 +167,11 @@ def test_records_that_cannot_be_replayed_raise() -> None:
 def test_the_active_controller_is_told_once_per_change() -> None:
     loader = MetadataLoader()
     subscription: MetadataSubscription = loader
-    told: list[int | None] = []
+    announced: list[int | None] = []
 
     def note() -> None:
         active = subscription.active_controller
-        told.append(None if active is None else active.node_id)
+        announced.append(None if active is None else active.node_id)
 
     subscription.on_controller_change(note)
     endpoint = Endpoint(name="INTERNAL", host="h", port=1)
@@ -179,7 +179,7 @@ def test_the_active_controller_is_told_once_per_change() -> None:
     loader.on_leader_change(2, 5, endpoint)
     loader.on_leader_change(-1, 6, None)
     loader.on_leader_change(3, 6, endpoint)
-    assert told == [2, None, 3]
+    assert announced == [2, None, 3]
 
 
 def test_waiting_for_an_offset() -> None:

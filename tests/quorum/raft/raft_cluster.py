@@ -263,7 +263,7 @@ class Cluster:
         self.perform(node)
 
     def write(self, node: Node, offset: Offset, entries: list[Entry]) -> None:
-        """Write at once and sync later. The core is told both, in order."""
+        """Write at once and sync later. The core gets both events, in order."""
         assert offset == len(node.entries), "an append that leaves a gap"
         node.entries.extend(entries)
         self.check_matching(node, offset)

@@ -1,4 +1,4 @@
-"""Who may change the core: a test over the syntax trees of the package and of its driver.
+"""Which code may change the core: a test over the syntax trees of the package and of its driver.
 
 - In `quorum/raft` an object is changed only by its own methods: no module assigns to another object's attribute.
 - The core and its log are changed only through the methods of `Core`.

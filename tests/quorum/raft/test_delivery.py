@@ -27,20 +27,20 @@ class Log:
 class Listener:
     """steps: how many turns each call of on_committed takes."""
 
-    def __init__(self, name: str, steps: int, told: list[str]) -> None:
-        self.name, self.steps, self.told = name, steps, told
+    def __init__(self, name: str, steps: int, calls: list[str]) -> None:
+        self.name, self.steps, self.calls = name, steps, calls
 
     def on_committed(self, batches: bytes, end_offset: Offset) -> Iterator[None] | None:
         if self.steps:
             return self._work(end_offset)
-        self.told.append(f"{self.name} {end_offset}")
+        self.calls.append(f"{self.name} {end_offset}")
         return None
 
     def _work(self, end_offset: Offset) -> Iterator[None]:
         for step in range(self.steps):
-            self.told.append(f"{self.name} {end_offset} step {step}")
+            self.calls.append(f"{self.name} {end_offset} step {step}")
             yield
-        self.told.append(f"{self.name} {end_offset}")
+        self.calls.append(f"{self.name} {end_offset}")
 
     def on_high_watermark(self, high_watermark: Offset) -> None:
         pass
@@ -49,7 +49,7 @@ class Listener:
         pass
 
     def on_claim(self, epoch: Epoch, end_offset: Offset) -> None:
-        self.told.append(f"{self.name} claims")
+        self.calls.append(f"{self.name} claims")
 
     def on_resign(self, epoch: Epoch) -> None:
         pass
@@ -64,16 +64,16 @@ def delivery(log: Log, *listeners: Listener, on_error: Callable[[Exception], Non
 
 def test_each_step_is_a_turn_and_others_run_in_between() -> None:
     async def run() -> list[str]:
-        told: list[str] = []
-        made = delivery(Log(2, chunk=2), Listener("a", 2, told), Listener("b", 0, told))
+        calls: list[str] = []
+        made = delivery(Log(2, chunk=2), Listener("a", 2, calls), Listener("b", 0, calls))
         made.on_claimed(1, 2)
         made.on_high_watermark(2)
-        assert told == ["a 2 step 0"] and made.delivered == 0
+        assert calls == ["a 2 step 0"] and made.delivered == 0
         for _ in range(2):
             await asyncio.sleep(0)
-            told.append("another turn")
+            calls.append("another turn")
         assert made.delivered == 2
-        return told
+        return calls
 
     assert asyncio.run(run()) == [
         "a 2 step 0",
@@ -89,25 +89,25 @@ def test_each_step_is_a_turn_and_others_run_in_between() -> None:
 
 def test_what_needs_no_steps_is_done_at_once() -> None:
     async def run() -> None:
-        told: list[str] = []
-        made = delivery(Log(1, chunk=1), Listener("a", 0, told))
+        calls: list[str] = []
+        made = delivery(Log(1, chunk=1), Listener("a", 0, calls))
         made.on_high_watermark(1)
-        assert told == ["a 1"] and made.delivered == 1
+        assert calls == ["a 1"] and made.delivered == 1
 
     asyncio.run(run())
 
 
 def test_the_next_read_has_its_own_turn_and_news_meanwhile_bring_nothing_twice() -> None:
     async def run() -> list[str]:
-        told: list[str] = []
-        made = delivery(Log(6, chunk=2), Listener("a", 1, told))
+        calls: list[str] = []
+        made = delivery(Log(6, chunk=2), Listener("a", 1, calls))
         for high_watermark in (4, 5, 6):
             made.on_high_watermark(high_watermark)
-        assert told == ["a 2 step 0"]
+        assert calls == ["a 2 step 0"]
         for _ in range(12):
             await asyncio.sleep(0)
         assert made.delivered == 6
-        return told
+        return calls
 
     assert asyncio.run(run()) == [f"a {end}{step}" for end in (2, 4, 6) for step in (" step 0", "")]
 
@@ -115,15 +115,15 @@ def test_the_next_read_has_its_own_turn_and_news_meanwhile_bring_nothing_twice()
 @pytest.mark.parametrize("steps_before", [0, 1])
 def test_nothing_more_is_told_once_it_is_stopped(steps_before: int) -> None:
     async def run() -> list[str]:
-        told: list[str] = []
-        made = delivery(Log(4, chunk=2), Listener("a", 2, told))
+        calls: list[str] = []
+        made = delivery(Log(4, chunk=2), Listener("a", 2, calls))
         made.on_high_watermark(4)
         for _ in range(steps_before):
             await asyncio.sleep(0)
         made.stopped = True
         for _ in range(5):
             await asyncio.sleep(0)
-        return told
+        return calls
 
     assert len(asyncio.run(run())) == 1 + steps_before
 

@@ -176,7 +176,7 @@ def test_a_parked_fetch_waits_for_a_written_end() -> None:
     assert isinstance(answer, QuorumFetchResponse) and answer.records == b"records" and answer.high_watermark == 11
 
 
-def test_a_parked_fetch_is_told_a_new_high_watermark() -> None:
+def test_a_parked_fetch_is_answered_with_a_new_high_watermark() -> None:
     raft = leader(**LOG)
     assert raft.step(fetch(11, 5, replica=7, token=7), 1) == []  # an observer; nothing is committed yet
     effects = raft.step(fetch(11, 5, replica=1, token=1), 2)
@@ -258,7 +258,7 @@ def test_begin_quorum_epoch_is_repeated_for_voters_that_do_not_fetch() -> None:
     assert again.to == 2
 
 
-def test_shutdown_names_successors_and_ends_when_all_were_told() -> None:
+def test_shutdown_names_successors_and_ends_when_all_have_acknowledged() -> None:
     raft = leader(**LOG)
     raft.step(fetch(11, 5, replica=2), 1)
     ends = sends(raft.step(ShutdownRequested(), 2), EndQuorumEpochRequest)

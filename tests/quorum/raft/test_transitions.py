@@ -86,7 +86,7 @@ MAY_BE_LED = [
 def test_first_election(
     node_id: int, saved: QuorumState, epochs: tuple[EpochStart, ...], within_ms: tuple[int, int]
 ) -> None:
-    """A voter that has never heard of an epoch does not wait for a leader."""
+    """A voter that has never known an epoch does not wait for a leader."""
     raft = make_raft(node_id, saved=saved, epochs=epochs, end=5 if epochs else 0)
     raft.step(Started(), 7_000)
     assert isinstance(raft._core.role, Unattached) and raft._core.role.election_at_ms is not None

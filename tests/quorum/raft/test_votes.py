@@ -139,7 +139,7 @@ def test_refusals(request_fields: dict[str, Any], code: ErrorCode) -> None:
     assert not persisted(effects) and raft.epoch == 5
 
 
-def test_a_vote_is_durable_before_it_is_told() -> None:
+def test_a_vote_is_durable_before_it_is_sent() -> None:
     effects = unattached().step(vote(epoch=6), 1)
     assert names(effects) == ["PersistQuorumState", "LeaderChanged", "PersistQuorumState", "VoteResponse"]
     assert persisted(effects)[-1] == QuorumState(epoch=6, voted=VoterKey(2, bytes([2]) * 16))
