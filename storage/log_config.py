@@ -18,9 +18,7 @@ class LogConfig:
     index_interval_bytes: int = 4096  # index.interval.bytes
     durable: bool = True  # durability=synced; False is durability=replicated, Kafka's page-cache rule (DESIGN §6)
     flush_messages: int = NEVER  # flush.messages: with this many unsynced records, none is acknowledged before a sync
-    flush_ms: int = (
-        NEVER  # flush.ms: the longest that an append waits for its sync; the caller, which has a clock, requests it
-    )
+    flush_ms: int = NEVER  # flush.ms: the longest that an append waits for its sync; the caller has the clock
     remembers_producers: bool = False  # so that a repeated batch is recognized (storage/producer_state.py)
 
     def __post_init__(self) -> None:
