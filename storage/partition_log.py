@@ -1,7 +1,8 @@
 """One partition on a disk: its directory, topic id, log, and its lines in the directory's offset files.
 
-Every operation is one call in the turn of the directory's writer, and durable when it returns. `kill` below is the end
-of the process, which keeps what was written; a power cut loses what was not synced.
+Every operation is one call in the turn of the directory's writer. When it returns, its cuts, names, offsets and epochs
+are durable. The records in the log are durable where the topic asks for that (`Log.must_sync`): a topic may leave them
+to the page cache. A killed process keeps what it wrote; a power cut loses what was not synced.
 
 Whose offsets. The offset files name topic and partition, as Kafka's do, so a topic that was deleted and made anew finds
 the lines of the first one under its own name. Rule: **a line belongs to the topic id in the directory of that name;
@@ -28,6 +29,11 @@ What a crash leaves, operation by operation:
 - `raise_start` first notes the new start. A crash leaves segments before it; `open` removes them again.
 - `begin_inside` notes the start before it moves the log's base below it. Until the batches are synced, `open` finds a
   log that ends at or before the start, and restarts it there.
+- `lead` notes the epoch, then syncs the records. A crash leaves the epoch noted or not. `open` forgets an epoch that
+  has no records, so both are the same; the next leader gets a later epoch.
+- `follow` forgets such an epoch, then syncs the records. A crash in between repeats both.
+- `configure` syncs the records that the old settings left unsynced before the new ones are visible. A crash leaves the
+  log as any crash under the old settings does.
 - The checkpoints note recovery points at or below what is synced. A log start needs no line where the first segment's
   name says it, but the line goes only once the removal of the segments before it is durable.
 """
@@ -37,7 +43,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 
-from quorumlog.ids import Offset, Uuid, show_uuid
+from quorumlog.ids import Epoch, Offset, Uuid, show_uuid
 from storage.batch import StoredBatch
 from storage.log import Log
 from storage.log_config import LogConfig
@@ -184,7 +190,8 @@ class PartitionLog:
     def begin_inside(self, batches: Sequence[StoredBatch]) -> None:
         """Fill an empty log whose start lies inside the first of `batches`. Raises DiskError.
 
-        Records were deleted up to there, and a batch is copied whole. Synced where the topic asks for that.
+        Records were deleted up to there, and a batch is copied whole. The batches are synced where the topic asks for
+        that.
         """
         log, start, base = self.log, self.log.start_offset, batches[0].base_offset
         assert log.end_offset == start and base < start < batches[0].next_offset
@@ -192,8 +199,42 @@ class PartitionLog:
         self._empty(base)
         log.append(batches, gaps=True)
         log.advance_start(start)
-        if log.must_sync:
-            log.sync()
+        self._sync_if_asked()
+
+    # --- roles and settings ---
+
+    def lead(self, epoch: Epoch) -> Offset:
+        """Prepare the log for being written by the leader of `epoch`. Returns the offset at which that epoch starts.
+
+        That is the log's end, or an earlier offset where the log has records of the epoch. Afterwards this replica may
+        acknowledge all that the log holds. Raises DiskError.
+        """
+        log = self.log
+        log.has_readers = True
+        start = log.begin_epoch(epoch)
+        self._sync_if_asked()
+        return start
+
+    def follow(self) -> None:
+        """Prepare the log for copying from a leader. Afterwards its last epoch is that of a record. Raises DiskError.
+
+        A leadership of this replica that wrote nothing is forgotten: a fetch names the epoch of the last record. The
+        first fetch acknowledges all that the log holds.
+        """
+        log = self.log
+        log.has_readers = False
+        log.truncate_to(log.end_offset)
+        self._sync_if_asked()
+
+    def configure(self, config: LogConfig) -> None:
+        """Use other settings from now on. Raises DiskError.
+
+        The sync comes first, because the loop reads settings and synced end together: under the stricter settings it
+        must not see records that only the looser ones allowed to be unsynced.
+        """
+        if config.ever_syncs:
+            self.log.sync()
+        self.log.config = config
 
     # --- the end ---
 
@@ -221,6 +262,10 @@ class PartitionLog:
         self.log.close()
         self.is_here = False
         return self._directories.move_away(self.partition, unique, mark)
+
+    def _sync_if_asked(self) -> None:
+        if self.log.must_sync:
+            self.log.sync()
 
     def _empty(self, offset: Offset) -> None:
         self._directories.recovery_points.lower_to(self.partition, 0)
