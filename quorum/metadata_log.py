@@ -15,9 +15,8 @@ from quorumlog.messages.buffer import Buffer
 from quorumlog.records import CorruptRecords, Record, encode_batch, headers, verify_crc
 from quorumlog.records.control import LeaderChange, control_batch
 from storage.batch import received_batches
-from storage.log import Log
+from storage.checkpointed_log import CheckpointedLog
 from storage.names import METADATA_TOPIC
-from storage.offset_files import OffsetFile
 from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, Outcome
 
@@ -86,9 +85,9 @@ class MetadataLog:
     The recovery point is noted when a segment is full and at the close: an unclean start reads whole segments anyway.
     """
 
-    def __init__(self, log: Log, worker: Worker, on_error: OnError, recovery_points: OffsetFile | None = None) -> None:
-        self._log, self._worker, self._on_error = log, worker, on_error
-        self._points = recovery_points
+    def __init__(self, checkpointed: CheckpointedLog, worker: Worker, on_error: OnError) -> None:
+        log = checkpointed.log
+        self._checkpointed, self._log, self._worker, self._on_error = checkpointed, log, worker, on_error
         self._noted_segment: Offset = log.segment_bases[-1]  # the newest segment when the recovery point was noted
         self._tail = Tail(log.end_offset)
 
@@ -113,7 +112,7 @@ class MetadataLog:
             assert outcome.value == end_offset, f"truncated to {outcome.value}, {end_offset} is inside a batch"
             on_done(end_offset)
 
-        job = CallJob(lambda: self._truncate(end_offset), (self._log,))
+        job = CallJob(lambda: self._checkpointed.truncate_to(end_offset))
         self._worker.submit(job, lambda _: None, lambda outcome: self._tell(outcome, lambda: done(outcome)))
         self._tail.truncate_to(end_offset)
 
@@ -134,7 +133,7 @@ class MetadataLog:
 
     def close(self, on_done: Callable[[Outcome], None]) -> None:
         """Sync and close, after everything that is queued. Raises WorkerFull, WorkerClosed."""
-        self._worker.submit(CallJob(self._close), None, on_done)
+        self._worker.submit(CallJob(self._checkpointed.close), None, on_done)
 
     def _synced(self, end_offset: Offset, on_synced: OnEnd) -> None:
         on_synced(end_offset)
@@ -142,25 +141,11 @@ class MetadataLog:
         if newest == self._noted_segment:
             return
         try:
-            self._worker.submit(CallJob(self._note), lambda _: None, lambda outcome: self._tell(outcome, _nothing))
+            job = CallJob(self._checkpointed.note)
+            self._worker.submit(job, lambda _: None, lambda outcome: self._tell(outcome, _nothing))
             self._noted_segment = newest
         except (WorkerFull, WorkerClosed):
             pass  # the next sync or the close does it
-
-    def _truncate(self, end_offset: Offset) -> Offset:
-        """On the writer's thread. No recovery point on disk may be above the end of the log."""
-        if self._points is not None:
-            self._points.lower_to(METADATA_PARTITION, end_offset)
-        return self._log.truncate_to(end_offset)
-
-    def _note(self) -> None:
-        """On the writer's thread, so that no truncation happens at the same time."""
-        if self._points is not None:
-            self._points.update({METADATA_PARTITION: self._log.synced_end})
-
-    def _close(self) -> None:
-        self._log.close()
-        self._note()
 
     def _tell(self, outcome: Outcome, then: Callable[[], None]) -> None:
         if outcome.error is not None:

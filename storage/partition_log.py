@@ -21,10 +21,10 @@ What a crash leaves, operation by operation:
 - `open` cuts what recovery rejects, and then lowers the recovery point and the high watermark to the log's end. A crash
   in between repeats both. A start above the end means that the rest of the log was lost, or that a restart was under
   way: the log restarts there.
-- `truncate_to` first lowers the recovery point to the base of the segment that will be cut: the log's new end lies at
-  or after it. A crash then leaves the log long, or a prefix that still holds everything before the cut. The high
-  watermark is lowered last; `open` does it after a crash. Where the cut takes the batch that the log start lies in,
-  nothing readable is left: the log restarts at its start, and `open` does the same after a crash.
+- `truncate_to` lowers the recovery point, then cuts (storage/checkpointed_log.py). A crash leaves the log long, or a
+  prefix that still holds everything before the cut. The high watermark is lowered last; `open` does it after a crash.
+  Where the cut takes the batch that the log start lies in, nothing readable is left: the log restarts at its start, and
+  `open` does the same after a crash.
 - `restart_at` first notes the new start. From then on `open` completes the restart, whatever else was done.
 - `raise_start` first notes the new start. A crash leaves segments before it; `open` removes them again.
 - `begin_inside` notes the start before it moves the log's base below it. Until the batches are synced, `open` finds a
@@ -40,11 +40,11 @@ What a crash leaves, operation by operation:
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 
 from quorumlog.ids import Epoch, Offset, Uuid, show_uuid
 from storage.batch import StoredBatch
+from storage.checkpointed_log import CheckpointedLog, note_recovery_points
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.names import DELETE, LOG_SUFFIX, STRAY
@@ -76,10 +76,11 @@ class PartitionLog:
         directories: PartitionDirectories,
         partition: TopicPartition,
         topic_id: Uuid,
-        log: Log,
+        checkpointed: CheckpointedLog,
         high_watermark: Offset = 0,
     ) -> None:
-        self.partition, self.topic_id, self.log = partition, topic_id, log
+        self.partition, self.topic_id, self.log = partition, topic_id, checkpointed.log
+        self.checkpointed = checkpointed
         self.high_watermark = high_watermark
         self.is_here = True  # False: set aside or deleted; the name may be another's
         self._directories = directories
@@ -113,7 +114,7 @@ class PartitionLog:
         log = Log.open(disk, path, config)
         assert log.end_offset == 0, f"{path} is new and ends at {log.end_offset}"
         directories.sync_name(partition)
-        return cls(directories, partition, topic_id, log)
+        return cls(directories, partition, topic_id, CheckpointedLog(log, directories.recovery_points, partition))
 
     @classmethod
     def open(
@@ -135,11 +136,12 @@ class PartitionLog:
         path = directories.path_of(partition)
         if found != expected:
             raise WrongTopicId(path, found, expected)
-        point = directories.recovery_points.get(partition)
-        log = Log.open(directories.disk, path, config, recovery_point=point, clean=directories.clean)
+        disk, points = directories.disk, directories.recovery_points
+        checkpointed = CheckpointedLog.open(disk, path, config, points, partition, clean=directories.clean)
+        log = checkpointed.log
         directories.sync_name(partition)
-        opened = cls(directories, partition, expected, log)
-        opened._lower_offsets_to_end()
+        directories.high_watermarks.lower_to(partition, log.end_offset)
+        opened = cls(directories, partition, expected, checkpointed)
         start = directories.log_starts.get(partition)
         if start > log.end_offset:
             opened.restart_at(start)
@@ -155,11 +157,8 @@ class PartitionLog:
 
         offset: not before the log's start. The new end is at most `offset`, and never before the log's start.
         """
-        log, start = self.log, self.log.start_offset
-        if offset < log.end_offset:
-            bases = log.segment_bases
-            self._directories.recovery_points.lower_to(self.partition, bases[bisect_right(bases, offset) - 1])
-        end = log.truncate_to(offset)
+        start = self.log.start_offset
+        end = self.checkpointed.truncate_to(offset)
         if end < start:
             self.restart_at(start)
             return start
@@ -268,14 +267,8 @@ class PartitionLog:
             self.log.sync()
 
     def _empty(self, offset: Offset) -> None:
-        self._directories.recovery_points.lower_to(self.partition, 0)
-        self.log.truncate_fully(offset)
+        self.checkpointed.truncate_fully(offset)
         self._directories.high_watermarks.lower_to(self.partition, offset)
-
-    def _lower_offsets_to_end(self) -> None:
-        end = self.log.end_offset
-        self._directories.recovery_points.lower_to(self.partition, end)
-        self._directories.high_watermarks.lower_to(self.partition, end)
 
 
 def checkpoint_high_watermarks(directories: PartitionDirectories, marks: Mapping[PartitionLog, Offset]) -> None:
@@ -290,7 +283,7 @@ def checkpoint_logs(directories: PartitionDirectories, held: Iterable[PartitionL
     The lines of other logs stay as they are. Raises DiskError.
     """
     here = [partition_log for partition_log in held if partition_log.is_here]
-    directories.recovery_points.update({one.partition: one.log.synced_end for one in here})
+    note_recovery_points(directories.recovery_points, [one.checkpointed for one in here])
     directories.log_starts.update({one.partition: None for one in here if _starts_with_its_first_segment(one.log)})
 
 
