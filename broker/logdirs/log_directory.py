@@ -10,13 +10,13 @@ worker still answers is told as a failure.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from broker.logdirs.background_jobs import BackgroundJobs
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import Uuid
+from quorumlog.ids import ZERO_UUID, Uuid
 from storage.batch import StoredBatch
 from storage.directory_life import DirectoryLife, DirectoryOffline, Generation
 from storage.log import Log
@@ -37,7 +37,7 @@ FLUSH_RETRY_MS = 100  # where the queue was full; not `flush.ms`, which may be 0
 class LogDirectory:
     """One generation of one entry of `log.dirs`, opened and locked by the composition root.
 
-    directory_id: zero where opening failed. partitions: used in the worker's turns only.
+    directory_id: zero where meta.properties could not be read. partitions: used in the worker's turns only.
     """
 
     directory_id: Uuid
@@ -49,6 +49,12 @@ class LogDirectory:
     @property
     def path(self) -> str:
         return self.life.path
+
+
+def offline_ids(directories: Iterable[LogDirectory]) -> list[Uuid]:
+    """Of those that are offline now. One whose id could not be read is left out: the controller knows only ids."""
+    offline = [entry.directory_id for entry in directories if entry.life.is_offline]
+    return [directory_id for directory_id in offline if directory_id != ZERO_UUID]
 
 
 class DirectoryQueue:

@@ -45,10 +45,9 @@ class DirectoryWorkers:
 
     def for_replicas(self) -> list[LogDirectory]:
         """All of `log.dirs`. A failed one is among them: its partitions must not be made anew elsewhere."""
-        ids = {entry.path: entry.meta.directory_id for entry in self._directories.opened}
         return [
             LogDirectory(
-                directory_id=ids.get(path, ZERO_UUID),
+                directory_id=self._directories.ids.get(path, ZERO_UUID),
                 life=self._lives[path],
                 generation=self._lives[path].generation,
                 partitions=self._partitions[path],
