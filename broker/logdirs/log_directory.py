@@ -94,12 +94,10 @@ class DirectoryQueue:
         if log.config.flush_ms < NEVER and not log.config.durable:
             self._sync_later(log, min(log.config.flush_ms, MAX_FLUSH_MS))
 
-    def call(
-        self, work: Callable[[], T], *, done: Callable[[T], None], failed: Told, logs: tuple[Log, ...] = ()
-    ) -> None:
+    def call(self, work: Callable[[], T], *, done: Callable[[T], None], failed: Told) -> None:
         """Run `work` in the worker, in the order of calls. One of done and failed is called. Raises ApiError.
 
-        `work` makes its changes durable itself. logs: those that it may leave dirty; they are synced with the turn.
+        `work` makes its changes durable itself.
         """
 
         def answered(outcome: Outcome) -> None:
@@ -109,7 +107,7 @@ class DirectoryQueue:
             else:
                 failed(error)
 
-        self._submit(CallJob(work, logs), answered, None)
+        self._submit(CallJob(work), answered, None)
 
     def _sync_later(self, log: Log, delay_ms: int) -> None:
         """For `flush.ms`, the longest time from the first append that is not synced. One timer for each log."""
