@@ -22,17 +22,17 @@ from storage.writer import AppendJob, CallJob, Outcome
 
 METADATA_PARTITION = (METADATA_TOPIC, 0)
 METADATA_DIRECTORY = f"{METADATA_TOPIC}-0"
-TAIL_BYTES = 8 << 20  # of the newest batches are kept in memory
+RECENT_BYTES = 8 << 20  # of the newest batches are kept in memory
 
 OnEnd = Callable[[Offset], None]  # told an exclusive end offset
 OnError = Callable[[Exception], None]
 Appending = AppendLeaderChange | AppendValues | AppendFetched
 
 
-class Tail:
+class RecentBatches:
     """The newest batches, as they are stored, without a gap. Older ones are dropped."""
 
-    def __init__(self, end_offset: Offset, max_bytes: int = TAIL_BYTES) -> None:
+    def __init__(self, end_offset: Offset, max_bytes: int = RECENT_BYTES) -> None:
         self._max_bytes = max_bytes
         self._size = 0
         self._starts: list[Offset] = []  # of the batches, ascending
@@ -48,14 +48,14 @@ class Tail:
         self._shrink()
 
     def truncate_to(self, end_offset: Offset) -> None:
-        """An offset before the tail empties it."""
+        """An offset before the first of them removes all."""
         while self._starts and self._starts[-1] >= end_offset:
             self._starts.pop()
             self._size -= len(self._batches.pop())
         self._end = end_offset
 
     def read(self, offset: Offset, max_bytes: int, upper_bound: Offset) -> bytes | None:
-        """Whole batches from the one that begins at `offset`, at least one; None if the tail begins later."""
+        """Whole batches from the one that begins at `offset`, at least one; None if the first of them begins later."""
         if not self._starts or not self._starts[0] <= offset < min(upper_bound, self._end):
             return None
         first = bisect_right(self._starts, offset) - 1
@@ -89,7 +89,7 @@ class MetadataLog:
         log = checkpointed.log
         self._checkpointed, self._log, self._worker, self._on_error = checkpointed, log, worker, on_error
         self._noted_segment: Offset = log.segment_bases[-1]  # the newest segment when the recovery point was noted
-        self._tail = Tail(log.end_offset)
+        self._recent = RecentBatches(log.end_offset)
 
     def append(self, what: Appending, timestamp_ms: int, on_written: OnEnd, on_synced: OnEnd) -> None:
         """Queue an append whose offsets the core has assigned. Raises WorkerFull: then nothing has happened."""
@@ -103,7 +103,7 @@ class MetadataLog:
             lambda outcome: self._tell(outcome, lambda: self._synced(end_offset, on_synced)),
         )
         for batch in batches:
-            self._tail.add(batch.base_offset, batch.next_offset, b"".join(batch.parts))
+            self._recent.add(batch.base_offset, batch.next_offset, b"".join(batch.parts))
 
     def truncate_to(self, end_offset: Offset, on_done: OnEnd) -> None:
         """on_done: called after everything that was queued before. Raises WorkerFull."""
@@ -114,14 +114,14 @@ class MetadataLog:
 
         job = CallJob(lambda: self._checkpointed.truncate_to(end_offset))
         self._worker.submit(job, lambda _: None, lambda outcome: self._tell(outcome, lambda: done(outcome)))
-        self._tail.truncate_to(end_offset)
+        self._recent.truncate_to(end_offset)
 
     def read(self, offset: Offset, max_bytes: int, upper_bound: Offset, callback: Callable[[bytes], None]) -> None:
         """Whole batches from `offset` up to upper_bound (exclusive), at least one; called back at once from memory.
 
         `offset` must be the start of a batch that is written. Raises WorkerFull.
         """
-        found = self._tail.read(offset, max_bytes, upper_bound)
+        found = self._recent.read(offset, max_bytes, upper_bound)
         if found is not None:
             callback(found)
             return

@@ -20,20 +20,20 @@ from quorumlog.errors import ApiError
 MAX_UNDER_WAY = 4  # the next appends wait behind so many at most; enough to keep the worker at work
 RETRY_MS = 50  # where the worker's queue is full
 
-Told = Callable[[Any], None]
+OnEnded = Callable[[Any], None]
 
 
 class Call(Protocol):
     """`DirectoryQueue.call`."""
 
-    def __call__(self, work: Callable[[], Any], *, done: Told, failed: Told) -> None: ...
+    def __call__(self, work: Callable[[], Any], *, done: OnEnded, failed: OnEnded) -> None: ...
 
 
 class BackgroundJobs:
     def __init__(self, call: Call, is_failed: Callable[[], bool]) -> None:
         """is_failed: the directory takes no more work; jobs that wait are then told that they failed."""
         self._call, self._is_failed = call, is_failed
-        self._waiting: deque[tuple[Callable[[], Any], Told, Told]] = deque()
+        self._waiting: deque[tuple[Callable[[], Any], OnEnded, OnEnded]] = deque()
         self._under_way = 0
         self._submitting = False
         self._hurried = False
@@ -43,7 +43,7 @@ class BackgroundJobs:
         """Jobs that are not in the worker's queue yet."""
         return len(self._waiting)
 
-    def add(self, work: Callable[[], Any], done: Told, failed: Told) -> None:
+    def add(self, work: Callable[[], Any], done: OnEnded, failed: OnEnded) -> None:
         """One of done and failed is called; failed perhaps before this returns."""
         self._waiting.append((work, done, failed))
         self._submit()
@@ -78,7 +78,7 @@ class BackgroundJobs:
                 self._waiting.popleft()
                 self._under_way += 1
 
-    def _ended(self, tell: Told, what: Any) -> None:
+    def _ended(self, tell: OnEnded, what: Any) -> None:
         self._under_way -= 1
         tell(what)
         self._submit()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cli.server.config import NodeConfig
 from cli.server.secret import NoSecret, read_secret
 from quorumlog.ids import BrokerEpoch, Uuid
-from storage.directory import NO_BROKER_EPOCH, LogDirectory, NotFormatted, read_meta
+from storage.directory import NO_BROKER_EPOCH, LockedDirectory, NotFormatted, read_meta
 from storage.directory_life import DirectoryLife, DirectoryOffline, LifeEvent
 from storage.disk import DirectoryLocked, Disk, DiskError
 from storage.meta_properties import WrongDirectory, check_directories
@@ -35,8 +35,8 @@ class NodeDirectories:
 
     cluster_id: str
     secret: bytes
-    metadata: LogDirectory
-    opened: list[LogDirectory]
+    metadata: LockedDirectory
+    opened: list[LockedDirectory]
     lives: dict[str, DirectoryLife]
     ids: dict[str, Uuid]
 
@@ -62,12 +62,12 @@ class NodeDirectories:
 
 def open_directories(disk: Disk, config: NodeConfig) -> NodeDirectories:
     """Raises DirectoryProblem; then no directory stays locked."""
-    opened: list[LogDirectory] = []
+    opened: list[LockedDirectory] = []
     lives = {path: DirectoryLife(path) for path in config.directories}
     try:
         for path, life in lives.items():
             try:
-                opened.append(LogDirectory.open(disk, path))
+                opened.append(LockedDirectory.open(disk, path))
                 life.step(LifeEvent.OPENED, life.generation)
             except DiskError as error:
                 if path == config.metadata_log_dir:
@@ -89,7 +89,7 @@ def open_directories(disk: Disk, config: NodeConfig) -> NodeDirectories:
         raise DirectoryProblem(str(error)) from error
 
 
-def _known_ids(disk: Disk, opened: Sequence[LogDirectory], lives: Iterable[str]) -> dict[str, Uuid]:
+def _known_ids(disk: Disk, opened: Sequence[LockedDirectory], lives: Iterable[str]) -> dict[str, Uuid]:
     """A directory that failed while it was opened may still say who it is."""
     ids = {entry.path: entry.meta.directory_id for entry in opened}
     for path in lives:
