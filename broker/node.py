@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -22,7 +23,7 @@ from broker.lifecycle.controller_channel import ControllerChannel
 from broker.lifecycle.directory_assigner import DirectoryAssigner
 from broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
 from broker.lifecycle.shell import LifecycleShell
-from broker.logdirs.log_directory import LogDirectory
+from broker.logdirs.log_directory import LogDirectory, offline_ids
 from broker.replicas.config import ReplicationConfig
 from quorum.metadata.delta import Delta
 from quorum.metadata.features import SUPPORTED
@@ -98,7 +99,12 @@ class Broker:
             client_id=f"broker-{node_id}",
         )
         self.lifecycle = LifecycleShell(
-            core=Lifecycle(node_id=node_id, incarnation_id=incarnation_id, config=config.lifecycle),
+            core=Lifecycle(
+                node_id=node_id,
+                incarnation_id=incarnation_id,
+                config=config.lifecycle,
+                offline_directories=partial(offline_ids, directories),
+            ),
             channel=self.channel,
             clock=clock,
             nursery=nursery,
@@ -179,9 +185,6 @@ class Broker:
         """Read what the directories hold, follow the metadata, register. endpoints: as others should reach them."""
         self._endpoints = tuple(endpoints)
         await self.data_plane.start()
-        for entry in self._directories:
-            if not entry.life.is_online:
-                self.lifecycle.on_directory_offline(entry.directory_id)
         self._nursery.start(self._assigner.run(), "directory assigner")
         self._subscription.subscribe(self._on_metadata)
         self.lifecycle.start()
@@ -219,11 +222,11 @@ class Broker:
     def _wake_assigner(self) -> None:
         self._assigner.wake()
 
-    def _on_directory_failed(self, directory_id: Uuid, error: Exception) -> None:
+    def _on_directory_failed(self, _directory_id: Uuid, error: Exception) -> None:
         if not any(entry.life.is_online for entry in self._directories):
             self._on_fatal(f"every log directory is offline; the last one failed: {error}")
         else:
-            self.lifecycle.on_directory_offline(directory_id)
+            self.lifecycle.on_directories_changed()
 
     def _registration(self) -> RegisterBrokerRequest:
         online = (entry.directory_id for entry in self._directories if entry.life.is_online)

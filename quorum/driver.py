@@ -71,14 +71,13 @@ class Driver:
         listeners: Sequence[RaftListener] = (),
         config: RaftConfig | None = None,
         log_config: LogConfig = METADATA_LOG,
-        recovery_points: OffsetFile | None = None,
+        older_points: OffsetFile | None = None,
         clean: bool = False,
     ) -> None:
         """directory_id: of the log directory that holds the metadata log. worker: of the metadata log's directory.
 
         on_fatal: called once with the reason why this node must be stopped and upgraded; then no metadata is delivered.
-        recovery_points: of the metadata log; None: keep none.
-        clean: as for `Log.open`.
+        older_points: see MetadataDirectory. clean: as for `Log.open`.
         """
         self._key = VoterKey(node_id, directory_id)
         self._cluster_id, self._voters = cluster_id, voters
@@ -89,7 +88,7 @@ class Driver:
             worker=worker,
             disk=disk,
             log_config=log_config,
-            recovery_points=recovery_points,
+            older_points=older_points,
             clean=clean,
         )
         self._peers = Peers(node_id=node_id, voters=voters, transport=transport, nursery=nursery)
@@ -147,8 +146,9 @@ class Driver:
     async def start(self) -> None:
         """Open the log and take part. Raises CorruptQuorumState, DiskError, DirectoryOffline."""
         assert self._loop is None, "start is called once"
-        log, saved = await self._directory.open()
-        self._log = MetadataLog(log, self._directory.worker, self._fail, self._directory.recovery_points)
+        checkpointed, saved = await self._directory.open()
+        log = checkpointed.log
+        self._log = MetadataLog(checkpointed, self._directory.worker, self._fail)
         self._announcements.start(Delivery(self._log, log.start_offset, self._listeners, self._fail))
         self._loop = RaftLoop(
             self._make_raft(log, saved),

@@ -14,10 +14,10 @@ from typing import Any
 from quorum.metadata_log import METADATA_PARTITION
 from quorum.raft import QuorumState
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, read_quorum_state, write_quorum_state
+from storage.checkpointed_log import CheckpointedLog
 from storage.disk import Disk
-from storage.log import Log
 from storage.log_config import LogConfig
-from storage.offset_files import OffsetFile
+from storage.offset_files import RECOVERY_POINTS, OffsetFile
 from storage.worker import Worker
 from storage.writer import CallJob, Outcome
 
@@ -28,23 +28,24 @@ METADATA_LOG = LogConfig(segment_bytes=64 << 20)  # an unclean start reads about
 class MetadataDirectory:
     """worker: of the metadata log's directory; its path is the directory's.
 
-    recovery_points: a file in that directory; None: keep none, and an unclean start reads the whole log.
+    older_points: of the log directory that holds it. Earlier releases noted the metadata log's recovery point there.
+    Until `open` has returned, nothing else may use that file. None: there is none.
     """
 
     worker: Worker
     disk: Disk
     log_config: LogConfig
-    recovery_points: OffsetFile | None = None
+    older_points: OffsetFile | None = None
     clean: bool = False
 
-    async def open(self) -> tuple[Log, QuorumState]:
+    async def open(self) -> tuple[CheckpointedLog, QuorumState]:
         """Raises CorruptQuorumState, DirectoryOffline, WorkerFull."""
         done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self.worker.submit(CallJob(self._open), _ignore, lambda outcome: settle(done, outcome))
         outcome = await done
         if outcome.error is not None:
             raise outcome.error
-        opened: tuple[Log, QuorumState] = outcome.value
+        opened: tuple[CheckpointedLog, QuorumState] = outcome.value
         return opened
 
     def persist(self, state: QuorumState, on_done: Callable[[Outcome], None]) -> None:
@@ -59,9 +60,13 @@ class MetadataDirectory:
     def _state_path(self) -> str:
         return f"{self.worker.path}/{QUORUM_STATE_NAME}"
 
-    def _open(self) -> tuple[Log, QuorumState]:
-        point = 0 if self.recovery_points is None else self.recovery_points.get(METADATA_PARTITION)
-        log = Log.open(self.disk, self.worker.path, self.log_config, recovery_point=point, clean=self.clean)
+    def _open(self) -> tuple[CheckpointedLog, QuorumState]:
+        """In the worker. The older line goes first: no truncation would lower it, and an earlier release trusts it."""
+        if self.older_points is not None:
+            self.older_points.update({METADATA_PARTITION: None})
+        path = self.worker.path
+        points = OffsetFile(self.disk, f"{path}/{RECOVERY_POINTS}")
+        log = CheckpointedLog.open(self.disk, path, self.log_config, points, METADATA_PARTITION, clean=self.clean)
         return log, read_quorum_state(self.disk, self._state_path)
 
 

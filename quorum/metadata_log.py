@@ -15,25 +15,24 @@ from quorumlog.messages.buffer import Buffer
 from quorumlog.records import CorruptRecords, Record, encode_batch, headers, verify_crc
 from quorumlog.records.control import LeaderChange, control_batch
 from storage.batch import received_batches
-from storage.log import Log
+from storage.checkpointed_log import CheckpointedLog
 from storage.names import METADATA_TOPIC
-from storage.offset_files import OffsetFile
 from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, Outcome
 
 METADATA_PARTITION = (METADATA_TOPIC, 0)
 METADATA_DIRECTORY = f"{METADATA_TOPIC}-0"
-TAIL_BYTES = 8 << 20  # of the newest batches are kept in memory
+RECENT_BYTES = 8 << 20  # of the newest batches are kept in memory
 
 OnEnd = Callable[[Offset], None]  # called with an exclusive end offset
 OnError = Callable[[Exception], None]
 Appending = AppendLeaderChange | AppendValues | AppendFetched
 
 
-class Tail:
+class RecentBatches:
     """The newest batches, as they are stored, without a gap. Older ones are dropped."""
 
-    def __init__(self, end_offset: Offset, max_bytes: int = TAIL_BYTES) -> None:
+    def __init__(self, end_offset: Offset, max_bytes: int = RECENT_BYTES) -> None:
         self._max_bytes = max_bytes
         self._size = 0
         self._starts: list[Offset] = []  # of the batches, ascending
@@ -49,14 +48,14 @@ class Tail:
         self._shrink()
 
     def truncate_to(self, end_offset: Offset) -> None:
-        """An offset before the tail empties it."""
+        """An offset before the first of them removes all."""
         while self._starts and self._starts[-1] >= end_offset:
             self._starts.pop()
             self._size -= len(self._batches.pop())
         self._end = end_offset
 
     def read(self, offset: Offset, max_bytes: int, upper_bound: Offset) -> bytes | None:
-        """Whole batches from the one that begins at `offset`, at least one; None if the tail begins later."""
+        """Whole batches from the one that begins at `offset`, at least one; None if the first of them begins later."""
         if not self._starts or not self._starts[0] <= offset < min(upper_bound, self._end):
             return None
         first = bisect_right(self._starts, offset) - 1
@@ -86,11 +85,11 @@ class MetadataLog:
     The recovery point is noted when a segment is full and at the close: an unclean start reads whole segments anyway.
     """
 
-    def __init__(self, log: Log, worker: Worker, on_error: OnError, recovery_points: OffsetFile | None = None) -> None:
-        self._log, self._worker, self._on_error = log, worker, on_error
-        self._points = recovery_points
+    def __init__(self, checkpointed: CheckpointedLog, worker: Worker, on_error: OnError) -> None:
+        log = checkpointed.log
+        self._checkpointed, self._log, self._worker, self._on_error = checkpointed, log, worker, on_error
         self._noted_segment: Offset = log.segment_bases[-1]  # the newest segment when the recovery point was noted
-        self._tail = Tail(log.end_offset)
+        self._recent = RecentBatches(log.end_offset)
 
     def append(self, what: Appending, timestamp_ms: int, on_written: OnEnd, on_synced: OnEnd) -> None:
         """Queue an append whose offsets the core has assigned. Raises WorkerFull: then nothing has happened."""
@@ -104,7 +103,7 @@ class MetadataLog:
             lambda outcome: self._tell(outcome, lambda: self._synced(end_offset, on_synced)),
         )
         for batch in batches:
-            self._tail.add(batch.base_offset, batch.next_offset, b"".join(batch.parts))
+            self._recent.add(batch.base_offset, batch.next_offset, b"".join(batch.parts))
 
     def truncate_to(self, end_offset: Offset, on_done: OnEnd) -> None:
         """on_done: called after everything that was queued before. Raises WorkerFull."""
@@ -113,16 +112,16 @@ class MetadataLog:
             assert outcome.value == end_offset, f"truncated to {outcome.value}, {end_offset} is inside a batch"
             on_done(end_offset)
 
-        job = CallJob(lambda: self._truncate(end_offset), (self._log,))
+        job = CallJob(lambda: self._checkpointed.truncate_to(end_offset))
         self._worker.submit(job, lambda _: None, lambda outcome: self._tell(outcome, lambda: done(outcome)))
-        self._tail.truncate_to(end_offset)
+        self._recent.truncate_to(end_offset)
 
     def read(self, offset: Offset, max_bytes: int, upper_bound: Offset, callback: Callable[[bytes], None]) -> None:
         """Whole batches from `offset` up to upper_bound (exclusive), at least one; called back at once from memory.
 
         `offset` must be the start of a batch that is written. Raises WorkerFull.
         """
-        found = self._tail.read(offset, max_bytes, upper_bound)
+        found = self._recent.read(offset, max_bytes, upper_bound)
         if found is not None:
             callback(found)
             return
@@ -134,7 +133,7 @@ class MetadataLog:
 
     def close(self, on_done: Callable[[Outcome], None]) -> None:
         """Sync and close, after everything that is queued. Raises WorkerFull, WorkerClosed."""
-        self._worker.submit(CallJob(self._close), None, on_done)
+        self._worker.submit(CallJob(self._checkpointed.close), None, on_done)
 
     def _synced(self, end_offset: Offset, on_synced: OnEnd) -> None:
         on_synced(end_offset)
@@ -142,25 +141,11 @@ class MetadataLog:
         if newest == self._noted_segment:
             return
         try:
-            self._worker.submit(CallJob(self._note), lambda _: None, lambda outcome: self._tell(outcome, _nothing))
+            job = CallJob(self._checkpointed.note)
+            self._worker.submit(job, lambda _: None, lambda outcome: self._tell(outcome, _nothing))
             self._noted_segment = newest
         except (WorkerFull, WorkerClosed):
             pass  # the next sync or the close does it
-
-    def _truncate(self, end_offset: Offset) -> Offset:
-        """On the writer's thread. No recovery point on disk may be above the end of the log."""
-        if self._points is not None:
-            self._points.lower_to(METADATA_PARTITION, end_offset)
-        return self._log.truncate_to(end_offset)
-
-    def _note(self) -> None:
-        """On the writer's thread, so that no truncation happens at the same time."""
-        if self._points is not None:
-            self._points.update({METADATA_PARTITION: self._log.synced_end})
-
-    def _close(self) -> None:
-        self._log.close()
-        self._note()
 
     def _tell(self, outcome: Outcome, then: Callable[[], None]) -> None:
         if outcome.error is not None:

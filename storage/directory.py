@@ -74,7 +74,7 @@ def read_meta(disk: Disk, path: str) -> MetaProperties:
         raise NotFormatted(path) from error
 
 
-class LogDirectory:
+class LockedDirectory:
     """An open, locked log directory. Changed by its writer only."""
 
     def __init__(self, disk: Disk, path: str, meta: MetaProperties, lock: Lock, shutdown: CleanShutdown | None) -> None:
@@ -85,7 +85,7 @@ class LogDirectory:
         self._lock = lock
 
     @classmethod
-    def open(cls, disk: Disk, path: str) -> LogDirectory:
+    def open(cls, disk: Disk, path: str) -> LockedDirectory:
         """Lock the directory and take its marker. Raises NotFormatted, DirectoryLocked, BadProperties, DiskError."""
         meta = read_meta(disk, path)
         lock = disk.lock(f"{path}/{LOCK_NAME}")

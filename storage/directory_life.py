@@ -108,6 +108,11 @@ class DirectoryLife:
         return self.state is DirectoryState.ONLINE
 
     @property
+    def is_offline(self) -> bool:
+        """It failed, and is not verified yet: its replicas are served by other brokers."""
+        return self.state in (DirectoryState.FAILED, DirectoryState.VERIFYING)
+
+    @property
     def failure(self) -> DirectoryOffline | None:
         """Of the present generation."""
         return self.generation.failure

@@ -19,11 +19,11 @@ from storage import log_append, log_truncate
 from storage.batch import StoredBatch
 from storage.disk import Disk, FileMissing
 from storage.log_config import LogConfig
-from storage.log_state import LogState
+from storage.log_parts import LogParts
 from storage.recovery import LoadedLog, load
 
 
-class Log(LogState):
+class Log(LogParts):
     """Open with `Log.open`."""
 
     def __init__(self, disk: Disk, path: str, config: LogConfig, loaded: LoadedLog) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from quorumlog.ids import Epoch, Offset
 from storage.batch import StoredBatch
 from storage.log_errors import UnexpectedAppend
-from storage.log_state import LogState
+from storage.log_parts import LogParts
 from storage.log_view import LogView
 from storage.offset_index import MAX_RELATIVE_OFFSET
 from storage.segment import Segment
@@ -45,7 +45,7 @@ def check_append(
     return end_offset, last_epoch
 
 
-def append_checked(log: LogState, batches: Sequence[StoredBatch]) -> None:
+def append_checked(log: LogParts, batches: Sequence[StoredBatch]) -> None:
     """Write batches that `check_append` has accepted, with one vectored write per segment, and publish them.
 
     Raises LogClosed; DiskError or any other exception of the write, after which the log has failed.
@@ -65,7 +65,7 @@ def append_checked(log: LogState, batches: Sequence[StoredBatch]) -> None:
         _write(log, active, run)
 
 
-def _write(log: LogState, active: Segment, run: Sequence[StoredBatch]) -> None:
+def _write(log: LogParts, active: Segment, run: Sequence[StoredBatch]) -> None:
     """Write batches that fit into the last segment: the bytes, then producers and epochs, then the view of readers."""
     if not run:
         return
@@ -83,7 +83,7 @@ def _write(log: LogState, active: Segment, run: Sequence[StoredBatch]) -> None:
     log.view = LogView(view.path, view.segments, view.bases, active.log.size, view.start_offset, run[-1].next_offset)
 
 
-def _roll(log: LogState) -> Segment:
+def _roll(log: LogParts) -> Segment:
     """Begin a new segment at the log's end."""
     end_offset = log.end_offset
     assert end_offset > log.active.base_offset, "an empty segment takes any batch"

@@ -9,12 +9,12 @@ A start inside a segment is kept in memory only; storage/partition_log.py notes 
 from __future__ import annotations
 
 from quorumlog.ids import Offset
-from storage.log_state import LogState
+from storage.log_parts import LogParts
 from storage.log_view import view_of
 from storage.segment import Segment
 
 
-def truncate_to(log: LogState, offset: Offset) -> None:
+def truncate_to(log: LogParts, offset: Offset) -> None:
     """See `Log.truncate_to`."""
     if offset >= log.end_offset:
         with log.guard:
@@ -31,7 +31,7 @@ def truncate_to(log: LogState, offset: Offset) -> None:
         _shorten(log, view.segments[: number + 1], position, end_offset)
 
 
-def truncate_fully(log: LogState, start_offset: Offset) -> None:
+def truncate_fully(log: LogParts, start_offset: Offset) -> None:
     """See `Log.truncate_fully`. The new segment's name is on disk before the old one is removed."""
     with log.guard:
         old = log.view.segments[0]
@@ -50,7 +50,7 @@ def truncate_fully(log: LogState, start_offset: Offset) -> None:
         log.unsynced.sync_names()
 
 
-def advance_start(log: LogState, offset: Offset) -> None:
+def advance_start(log: LogParts, offset: Offset) -> None:
     """See `Log.advance_start`."""
     view = log.view
     assert offset <= view.end_offset, f"start {offset} after the end {view.end_offset}"
@@ -70,7 +70,7 @@ def advance_start(log: LogState, offset: Offset) -> None:
             log.producers.start_at(kept[0].base_offset)
 
 
-def _shorten(log: LogState, kept: tuple[Segment, ...], position: int, end_offset: Offset) -> None:
+def _shorten(log: LogParts, kept: tuple[Segment, ...], position: int, end_offset: Offset) -> None:
     """Cut the last of `kept` at `position` and remove the segments after it, the last one first.
 
     Their names are removed durably before anything new is written. The caches are removed too: an old one must not
@@ -95,7 +95,7 @@ def _shorten(log: LogState, kept: tuple[Segment, ...], position: int, end_offset
     _forget_epochs_from(log, end_offset)
 
 
-def _forget_epochs_from(log: LogState, offset: Offset) -> None:
+def _forget_epochs_from(log: LogParts, offset: Offset) -> None:
     """Durable. An epoch that began where the log ends has no records: a follower that truncates there forgets it."""
     log.unsynced.epochs_changed(log.epochs.truncate_from_end(offset))
     log.unsynced.sync_epochs()

@@ -15,6 +15,7 @@ file of its own, beside its segments.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from quorumlog.ids import Offset
@@ -26,6 +27,14 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 
+IF_EMPTY = {
+    RECOVERY_POINTS: "logs that were not closed cleanly are scanned from their first segment, which takes longer",
+    LOG_STARTS: "a log starts with its first segment, so records that were deleted there can be read again",
+    HIGH_WATERMARKS: "a replica knows no high watermark until its leader or its followers tell it",
+}
+
+_log = logging.getLogger("quorumlog.storage")
+
 TopicPartition = tuple[str, int]  # topic name, partition number
 
 
@@ -33,8 +42,10 @@ class OffsetFile:
     """One offset file. It is read at its first use and written only when an offset changes.
 
     Not safe for threads: it belongs to one writer, and is first used in that writer's turn, so that a disk error there
-    fails the directory like any other. A file that cannot be parsed counts as empty: then every log is recovered from
-    its start, which is slow and right.
+    fails the directory like any other.
+
+    A file that cannot be parsed counts as empty, and an error is logged that says what follows (`IF_EMPTY`). Recovery
+    points and high watermarks cost time only. Log starts bring back records that were deleted inside a first segment.
     """
 
     def __init__(self, disk: Disk, path: str) -> None:
@@ -74,7 +85,10 @@ class OffsetFile:
         if self._offsets is None:
             try:
                 self._offsets = parse_offsets(self._path, self._disk.read_bytes(self._path))
-            except (FileMissing, CorruptCheckpoint):
+            except FileMissing:
+                self._offsets = {}
+            except CorruptCheckpoint as error:
+                _log.error("%s. It counts as empty: %s", error, IF_EMPTY[self._path.rpartition("/")[2]])
                 self._offsets = {}
         return self._offsets
 

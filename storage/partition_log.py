@@ -1,7 +1,8 @@
 """One partition on a disk: its directory, topic id, log, and its lines in the directory's offset files.
 
-Every operation is one call in the turn of the directory's writer, and durable when it returns. `kill` below is the end
-of the process, which keeps what was written; a power cut loses what was not synced.
+Every operation is one call in the turn of the directory's writer. When it returns, its cuts, names, offsets and epochs
+are durable. The records in the log are durable where the topic asks for that (`Log.must_sync`): a topic may leave them
+to the page cache. A killed process keeps what it wrote; a power cut loses what was not synced.
 
 Owners of offsets. The offset files name topic and partition, as Kafka's do, so a topic that was deleted and created
 again finds the lines of the first one under its own name. Rule: **a line belongs to the topic id in the directory of
@@ -20,25 +21,30 @@ What a crash leaves, operation by operation:
 - `open` cuts what recovery rejects, and then lowers the recovery point and the high watermark to the log's end. A crash
   in between repeats both. A start above the end means that the rest of the log was lost, or that a restart was under
   way: the log restarts there.
-- `truncate_to` first lowers the recovery point to the base of the segment that will be cut: the log's new end lies at
-  or after it. A crash then leaves the log long, or a prefix that still holds everything before the cut. The high
-  watermark is lowered last; `open` does it after a crash. Where the cut takes the batch that the log start lies in,
-  nothing readable is left: the log restarts at its start, and `open` does the same after a crash.
+- `truncate_to` lowers the recovery point, then cuts (storage/checkpointed_log.py). A crash leaves the log long, or a
+  prefix that still holds everything before the cut. The high watermark is lowered last; `open` does it after a crash.
+  Where the cut takes the batch that the log start lies in, nothing readable is left: the log restarts at its start, and
+  `open` does the same after a crash.
 - `restart_at` first notes the new start. From then on `open` completes the restart, whatever else was done.
 - `raise_start` first notes the new start. A crash leaves segments before it; `open` removes them again.
 - `begin_inside` notes the start before it moves the log's base below it. Until the batches are synced, `open` finds a
   log that ends at or before the start, and restarts it there.
+- `lead` notes the epoch, then syncs the records. A crash leaves the epoch noted or not. `open` forgets an epoch that
+  has no records, so both are the same; the next leader gets a later epoch.
+- `follow` forgets such an epoch, then syncs the records. A crash in between repeats both.
+- `configure` syncs the records that the old settings left unsynced before the new ones are visible. A crash leaves the
+  log as any crash under the old settings does.
 - The checkpoints note recovery points at or below what is synced. A log start needs no line where the first segment's
   name says it, but the line goes only once the removal of the segments before it is durable.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 
-from quorumlog.ids import Offset, Uuid, show_uuid
+from quorumlog.ids import Epoch, Offset, Uuid, show_uuid
 from storage.batch import StoredBatch
+from storage.checkpointed_log import CheckpointedLog, note_recovery_points
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.names import DELETE, LOG_SUFFIX, STRAY
@@ -70,10 +76,11 @@ class PartitionLog:
         directories: PartitionDirectories,
         partition: TopicPartition,
         topic_id: Uuid,
-        log: Log,
+        checkpointed: CheckpointedLog,
         high_watermark: Offset = 0,
     ) -> None:
-        self.partition, self.topic_id, self.log = partition, topic_id, log
+        self.partition, self.topic_id, self.log = partition, topic_id, checkpointed.log
+        self.checkpointed = checkpointed
         self.high_watermark = high_watermark
         self.is_here = True  # False: set aside or deleted; the name may be another's
         self._directories = directories
@@ -107,7 +114,7 @@ class PartitionLog:
         log = Log.open(disk, path, config)
         assert log.end_offset == 0, f"{path} is new and ends at {log.end_offset}"
         directories.sync_name(partition)
-        return cls(directories, partition, topic_id, log)
+        return cls(directories, partition, topic_id, CheckpointedLog(log, directories.recovery_points, partition))
 
     @classmethod
     def open(
@@ -129,11 +136,12 @@ class PartitionLog:
         path = directories.path_of(partition)
         if found != expected:
             raise WrongTopicId(path, found, expected)
-        point = directories.recovery_points.get(partition)
-        log = Log.open(directories.disk, path, config, recovery_point=point, clean=directories.clean)
+        disk, points = directories.disk, directories.recovery_points
+        checkpointed = CheckpointedLog.open(disk, path, config, points, partition, clean=directories.clean)
+        log = checkpointed.log
         directories.sync_name(partition)
-        opened = cls(directories, partition, expected, log)
-        opened._lower_offsets_to_end()
+        directories.high_watermarks.lower_to(partition, log.end_offset)
+        opened = cls(directories, partition, expected, checkpointed)
         start = directories.log_starts.get(partition)
         if start > log.end_offset:
             opened.restart_at(start)
@@ -149,11 +157,8 @@ class PartitionLog:
 
         offset: not before the log's start. The new end is at most `offset`, and never before the log's start.
         """
-        log, start = self.log, self.log.start_offset
-        if offset < log.end_offset:
-            bases = log.segment_bases
-            self._directories.recovery_points.lower_to(self.partition, bases[bisect_right(bases, offset) - 1])
-        end = log.truncate_to(offset)
+        start = self.log.start_offset
+        end = self.checkpointed.truncate_to(offset)
         if end < start:
             self.restart_at(start)
             return start
@@ -184,7 +189,8 @@ class PartitionLog:
     def begin_inside(self, batches: Sequence[StoredBatch]) -> None:
         """Fill an empty log whose start lies inside the first of `batches`. Raises DiskError.
 
-        Records were deleted up to there, and a batch is copied whole. Synced where the topic asks for that.
+        Records were deleted up to there, and a batch is copied whole. The batches are synced where the topic asks for
+        that.
         """
         log, start, base = self.log, self.log.start_offset, batches[0].base_offset
         assert log.end_offset == start and base < start < batches[0].next_offset
@@ -192,8 +198,42 @@ class PartitionLog:
         self._empty(base)
         log.append(batches, gaps=True)
         log.advance_start(start)
-        if log.must_sync:
-            log.sync()
+        self._sync_if_asked()
+
+    # --- roles and settings ---
+
+    def lead(self, epoch: Epoch) -> Offset:
+        """Prepare the log for being written by the leader of `epoch`. Returns the offset at which that epoch starts.
+
+        That is the log's end, or an earlier offset where the log has records of the epoch. Afterwards this replica may
+        acknowledge all that the log holds. Raises DiskError.
+        """
+        log = self.log
+        log.has_readers = True
+        start = log.begin_epoch(epoch)
+        self._sync_if_asked()
+        return start
+
+    def follow(self) -> None:
+        """Prepare the log for copying from a leader. Afterwards its last epoch is that of a record. Raises DiskError.
+
+        A leadership of this replica that wrote nothing is forgotten: a fetch names the epoch of the last record. The
+        first fetch acknowledges all that the log holds.
+        """
+        log = self.log
+        log.has_readers = False
+        log.truncate_to(log.end_offset)
+        self._sync_if_asked()
+
+    def configure(self, config: LogConfig) -> None:
+        """Use other settings from now on. Raises DiskError.
+
+        The sync comes first, because the loop reads settings and synced end together: under the stricter settings it
+        must not see records that only the looser ones allowed to be unsynced.
+        """
+        if config.ever_syncs:
+            self.log.sync()
+        self.log.config = config
 
     # --- the end ---
 
@@ -222,15 +262,13 @@ class PartitionLog:
         self.is_here = False
         return self._directories.move_away(self.partition, unique, mark)
 
-    def _empty(self, offset: Offset) -> None:
-        self._directories.recovery_points.lower_to(self.partition, 0)
-        self.log.truncate_fully(offset)
-        self._directories.high_watermarks.lower_to(self.partition, offset)
+    def _sync_if_asked(self) -> None:
+        if self.log.must_sync:
+            self.log.sync()
 
-    def _lower_offsets_to_end(self) -> None:
-        end = self.log.end_offset
-        self._directories.recovery_points.lower_to(self.partition, end)
-        self._directories.high_watermarks.lower_to(self.partition, end)
+    def _empty(self, offset: Offset) -> None:
+        self.checkpointed.truncate_fully(offset)
+        self._directories.high_watermarks.lower_to(self.partition, offset)
 
 
 def checkpoint_high_watermarks(directories: PartitionDirectories, marks: Mapping[PartitionLog, Offset]) -> None:
@@ -245,7 +283,7 @@ def checkpoint_logs(directories: PartitionDirectories, held: Iterable[PartitionL
     The lines of other logs stay as they are. Raises DiskError.
     """
     here = [partition_log for partition_log in held if partition_log.is_here]
-    directories.recovery_points.update({one.partition: one.log.synced_end for one in here})
+    note_recovery_points(directories.recovery_points, [one.checkpointed for one in here])
     directories.log_starts.update({one.partition: None for one in here if _starts_with_its_first_segment(one.log)})
 
 

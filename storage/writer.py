@@ -4,10 +4,14 @@ A turn: `write_phase(jobs)` performs the jobs in their order; several appends to
 `sync_phase()` then syncs every log that the turn made dirty, once. A job is durable when the sync phase of its turn has
 returned, because its bytes were written before that sync began (RELIABILITY 6.1.6).
 
-Rules: the first DiskError fails the directory for this generation: everything of this turn that is not yet durable
-fails, and so does all that comes later (DESIGN §6). Apart from that no job fails another one. A directory may have two
-writers, one for the partitions and one for the metadata log. They write different files and share one `Generation`: a
-failure that one of them meets stops both.
+Rules, first what fails the directory for this generation:
+
+- A DiskError or a failed assertion in any job, and any exception in a sync. A log that an AppendJob or `CallJob.logs`
+  named and that has failed, by an exception of any kind, when the turn ends.
+- Everything of this turn that is not yet durable then fails, and so does all that comes later (DESIGN §6). Any other
+  exception fails its own job only. A log that failed by it refuses every later change with LogClosed.
+- A directory may have two writers, one for the partitions and one for the metadata log. They write different files and
+  share one `Generation`: a failure that one of them meets stops both.
 
 Each file has one changer at a time: the writer whose job changes it, or a job to which the writer has handed it over.
 
@@ -49,7 +53,7 @@ class AppendJob(NamedTuple):
 class CallJob:
     """Any other change of files: open, truncate, close, delete a log, write an offset file. Its value is `fn`'s.
 
-    logs: those that `fn` may make dirty; they are synced with the turn.
+    logs: those that the turn must sync, because `fn` leaves them dirty. Most jobs are durable when `fn` returns.
     """
 
     fn: Callable[[], Any]

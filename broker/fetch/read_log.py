@@ -19,7 +19,7 @@ async def read_local(replica: Replica, offset: Offset, max_bytes: int, isolation
     At least one batch, then as many as fit into max_bytes. Raises ApiError: KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE.
     """
     log = replica.log
-    if log is None or replica.core.failed:
+    if log is None or not replica.is_usable:
         raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log of {replica.name} is not open on this broker")
     end = upper_bound(isolation, replica.core)
     if log.start_offset <= offset < end:

@@ -13,7 +13,8 @@ DESIGN 5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
@@ -89,8 +90,8 @@ class MetadataApplied:
 
 
 @dataclass(frozen=True, slots=True)
-class DirectoryOffline:
-    directory_id: Uuid
+class DirectoriesChanged:
+    """Another directory is offline, or one has come back: the controller should know at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ LifecycleEvent = (
     | HeartbeatAnswered
     | CallFailed
     | MetadataApplied
-    | DirectoryOffline
+    | DirectoriesChanged
     | StopWanted
 )
 
@@ -142,17 +143,18 @@ class Lifecycle:
     """One broker's state towards the controller. Pure: no I/O, no clock.
 
     incarnation_id: a new one at each start of the process; it distinguishes a restart from a reconnect.
+    offline_directories: those that are offline now, as far as their ids are known; asked for each heartbeat.
     """
 
     node_id: NodeId
     incarnation_id: Uuid
     config: LifecycleConfig
+    offline_directories: Callable[[], Iterable[Uuid]]
     state: LifecycleState = LifecycleState.STARTING
     broker_epoch: BrokerEpoch = -1
     fenced: bool = True
     metadata_offset: Offset = -1  # exclusive
     ready: bool = False
-    offline_directories: dict[Uuid, None] = field(default_factory=dict)
     _in_flight: bool = False
     _asked_fence: bool = True  # the last heartbeat asked to stay fenced
     _next_ms: int | None = 0  # when to call next; None: never again
@@ -181,8 +183,7 @@ class Lifecycle:
                 return self._retry(event.reason, now_ms)
             case MetadataApplied():
                 return self._on_metadata_applied(event, now_ms)
-            case DirectoryOffline():
-                self.offline_directories[event.directory_id] = None
+            case DirectoriesChanged():
                 return self._call_now(now_ms)
             case StopWanted():
                 return self._on_stop_wanted(event.controlled, now_ms)
@@ -307,7 +308,7 @@ class Lifecycle:
             current_metadata_offset=self.metadata_offset,
             want_fence=self._asked_fence,
             want_shutdown=self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN,
-            offline_directories=tuple(sorted(self.offline_directories)),
+            offline_directories=tuple(sorted(self.offline_directories())),
             incarnation_id=self.incarnation_id,
         )
 

@@ -11,7 +11,7 @@ from broker.lifecycle.controller_channel import ControllerChannel
 from broker.lifecycle.lifecycle import (
     CallFailed,
     ControllerChanged,
-    DirectoryOffline,
+    DirectoriesChanged,
     Fatal,
     HeartbeatAnswered,
     Lifecycle,
@@ -27,7 +27,7 @@ from broker.lifecycle.lifecycle import (
     TimerFired,
 )
 from quorumlog.clock import Clock
-from quorumlog.ids import BrokerEpoch, Offset, Uuid
+from quorumlog.ids import BrokerEpoch, Offset
 from quorumlog.messages.controller import BrokerHeartbeatRequest, RegisterBrokerRequest
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
@@ -83,8 +83,9 @@ class LifecycleShell:
         """The broker has applied the metadata below `offset`. ready: its logs are open."""
         self._post(MetadataApplied(offset, ready))
 
-    def on_directory_offline(self, directory_id: Uuid) -> None:
-        self._post(DirectoryOffline(directory_id))
+    def on_directories_changed(self) -> None:
+        """A directory failed, or came back."""
+        self._post(DirectoriesChanged())
 
     async def stop(self, controlled: bool) -> None:
         """Returns once nothing is sent to the controller any more. An uncontrolled call ends a controlled one."""

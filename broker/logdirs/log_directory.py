@@ -10,13 +10,13 @@ worker still answers counts as a failure.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from broker.logdirs.background_jobs import BackgroundJobs
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import Uuid
+from quorumlog.ids import ZERO_UUID, Uuid
 from storage.batch import StoredBatch
 from storage.directory_life import DirectoryLife, DirectoryOffline, Generation
 from storage.log import Log
@@ -37,7 +37,7 @@ FLUSH_RETRY_MS = 100  # where the queue was full; not `flush.ms`, which may be 0
 class LogDirectory:
     """One generation of one entry of `log.dirs`, opened and locked by the composition root.
 
-    directory_id: zero where opening failed. partitions: used in the worker's turns only.
+    directory_id: zero where meta.properties could not be read. partitions: used in the worker's turns only.
     """
 
     directory_id: Uuid
@@ -49,6 +49,12 @@ class LogDirectory:
     @property
     def path(self) -> str:
         return self.life.path
+
+
+def offline_ids(directories: Iterable[LogDirectory]) -> list[Uuid]:
+    """Of those that are offline now. One whose id could not be read is left out: the controller knows only ids."""
+    offline = [entry.directory_id for entry in directories if entry.life.is_offline]
+    return [directory_id for directory_id in offline if directory_id != ZERO_UUID]
 
 
 class DirectoryQueue:
@@ -88,12 +94,10 @@ class DirectoryQueue:
         if log.config.flush_ms < NEVER and not log.config.durable:
             self._sync_later(log, min(log.config.flush_ms, MAX_FLUSH_MS))
 
-    def call(
-        self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded, logs: tuple[Log, ...] = ()
-    ) -> None:
+    def call(self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
         """Run `work` in the worker, in the order of calls. One of done and failed is called. Raises ApiError.
 
-        `work` makes its changes durable itself. logs: those that it may leave dirty; they are synced with the turn.
+        `work` makes its changes durable itself.
         """
 
         def answered(outcome: Outcome) -> None:
@@ -103,7 +107,7 @@ class DirectoryQueue:
             else:
                 failed(error)
 
-        self._submit(CallJob(work, logs), answered, None)
+        self._submit(CallJob(work), answered, None)
 
     def _sync_later(self, log: Log, delay_ms: int) -> None:
         """For `flush.ms`, the longest time from the first append that is not synced. One timer for each log."""

@@ -68,8 +68,13 @@ class LogStartMoved:
 class LogFailed:
     """The log cannot be used any more: its directory is offline, or the replica was taken from this broker.
 
-    This replica does not lead or follow again until the process restarts.
+    This replica does not lead or follow again until LogRecovered, or until the process restarts.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecovered:
+    """A later generation of the directory has verified it from disk: the log may be opened again."""
 
 
 class FollowerFetched(NamedTuple):
@@ -197,6 +202,7 @@ PartitionEvent = (
     | LogTruncated
     | LogStartMoved
     | LogFailed
+    | LogRecovered
     | FollowerFetched
     | UnnamedFetch
     | LeaderHighWatermark

@@ -30,6 +30,7 @@ from broker.partition.events import (
     LogAdvanced,
     LogFailed,
     LogReady,
+    LogRecovered,
     LogStartMoved,
     LogTruncated,
     LowWatermarkMoved,
@@ -52,7 +53,7 @@ from storage.log_config import NEVER
 
 
 class Role(Enum):
-    OFFLINE = "offline"  # before the first metadata, or the directory failed
+    OFFLINE = "offline"  # before the first metadata, or the log failed
     LEADER = "leader"
     FOLLOWER = "follower"
 
@@ -75,6 +76,7 @@ class Partition:
         self._lag_time_max_ms = lag_time_max_ms
         self.role = Role.OFFLINE
         self.failed = False
+        self._failed_epoch: Epoch = NO_EPOCH  # of the last leadership whose log failed
         self.ready = False  # LogReady came for this leader epoch
         self.leader: NodeId = NO_NODE
         self.leader_epoch: Epoch = NO_EPOCH
@@ -159,6 +161,8 @@ class Partition:
                 return self._report_low_watermark()
             case LogFailed():
                 return self._on_failed()
+            case LogRecovered():
+                return self._on_recovered(now_ms)
             case BrokersChanged():
                 self._eligible = event.eligible
                 return [*self._advance_high_watermark(now_ms), *self._report_low_watermark()]
@@ -195,6 +199,9 @@ class Partition:
         self.ready = False
         self.followers = {}
         if self.leader == self.node_id:
+            if self.leader_epoch == self._failed_epoch:
+                self.role = Role.OFFLINE  # followers may hold its records that this log lost: no offset is given twice
+                return lost
             self.role = Role.LEADER
             self._restart_progress(now_ms)
             return [*lost, TakeLeadership(self.leader_epoch)]
@@ -229,12 +236,21 @@ class Partition:
 
     def _on_failed(self) -> list[PartitionEffect]:
         before = self.role
+        if before is Role.LEADER:
+            self._failed_epoch = self.leader_epoch
         self.role, self.ready, self.failed = Role.OFFLINE, False, True
         self.followers = {}
         self._agreement.withdraw()
         if before is Role.OFFLINE:
             return []
         return [LeadershipLost(), WentOffline()] if before is Role.LEADER else [WentOffline()]
+
+    def _on_recovered(self, now_ms: int) -> list[PartitionEffect]:
+        """Take up what the metadata says now. A leadership that failed is over: it waits for a later leader epoch."""
+        if not self.failed:
+            return []
+        self.failed = False
+        return [] if self.leader_epoch == NO_EPOCH else self._begin(now_ms)
 
     # --- the log ---
 

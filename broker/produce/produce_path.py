@@ -255,7 +255,7 @@ class _Append:
         return core.leader_epoch == self.leader_epoch and core.is_leader
 
     def _not_leader(self) -> ApiError:
-        if self.replica.core.failed:
+        if not self.replica.is_usable:
             return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {self.replica.name} is offline")
         text = (
             f"broker {self.replica.core.node_id} no longer leads {self.replica.name}; the records may yet be committed"

@@ -1,4 +1,4 @@
-"""Prepares a replica's log for a leader epoch: opens it, and notes the epoch where this broker leads.
+"""Prepares a replica's log for a leader epoch: opens it, then lets it lead or follow.
 
 One job in the directory's worker, after every append that an earlier leadership has queued. If the epoch is over when
 the job is done, the core ignores the result; the next epoch has queued its own job already.
@@ -109,13 +109,10 @@ def _make_ready(replica: Replica, epoch: Epoch, leads: bool) -> _Ready:
         config = log_config(replica.config)
         partition_log = PartitionLog.open_or_create(directories, partition, replica.key[0], config)
         replica.partition_log = partition_log
-    log = partition_log.log
-    log.has_readers = leads
     if leads:
-        epoch_start = log.begin_epoch(epoch)
+        epoch_start = partition_log.lead(epoch)
     else:
         epoch_start = -1
-        log.truncate_to(log.end_offset)  # forgets a leadership of ours without records: `last_epoch` is of a record
-    if log.must_sync:
-        log.sync()  # a follower's first fetch acknowledges all that the log holds
+        partition_log.follow()
+    log = partition_log.log
     return _Ready(partition_log, log.start_offset, log.end_offset, log.synced_end, epoch_start)

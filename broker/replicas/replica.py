@@ -52,12 +52,17 @@ class Replica:
         return self.queue is not None and self.queue.is_usable
 
     @property
+    def is_usable(self) -> bool:
+        """Its log may be read and written: it has not failed, and the directory takes work."""
+        return not self.core.failed and self.can_be_opened
+
+    @property
     def current_leader(self) -> CurrentLeader:
         return CurrentLeader(leader_id=self.core.leader, leader_epoch=self.core.leader_epoch)
 
     def leading(self, epoch: Epoch | None = None) -> Log:
         """The log, if this replica leads (in `epoch`, if given). Raises ApiError."""
-        if self.core.failed or self.queue is None or not self.queue.generation.is_usable:
+        if not self.is_usable:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {self.name} is offline")
         if epoch is not None and epoch < self.core.leader_epoch:
             raise ApiError(ErrorCode.FENCED_LEADER_EPOCH, f"epoch {epoch} < {self.core.leader_epoch} of {self.name}")

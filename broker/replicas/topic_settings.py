@@ -53,10 +53,7 @@ class TopicSettings:
     def _tell_log(self, replica: Replica, queue: DirectoryQueue, config: TopicConfig) -> None:
         def change() -> None:
             if replica.partition_log is not None:
-                log, taken = replica.partition_log.log, log_config(config)
-                if taken.ever_syncs:
-                    log.sync()  # records of the looser settings; before the change, because the loop reads both
-                log.config = taken
+                replica.partition_log.configure(log_config(config))
 
         def changed() -> None:
             if replica.log is not None:

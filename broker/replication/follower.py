@@ -171,7 +171,7 @@ class Follower:
         offset = max(point, log.start_offset)
         ended = self._repaired(replica, position, log, done)
         work = partial(_files_of(replica).truncate_to, offset)
-        queue.call(work, done=lambda _: ended(None), failed=ended, logs=(log,))
+        queue.call(work, done=lambda _: ended(None), failed=ended)
         position.busy = True
 
     def _start_again(self, replica: Replica, position: FetchPosition, leader_start: Offset, done: Done) -> None:

@@ -6,12 +6,14 @@ starts without it. A directory that belongs to another node or cluster is a conf
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from cli.server.config import NodeConfig
 from cli.server.secret import NoSecret, read_secret
-from quorumlog.ids import BrokerEpoch
-from storage.directory import NO_BROKER_EPOCH, LogDirectory, NotFormatted
+from quorumlog.ids import BrokerEpoch, Uuid
+from storage.directory import NO_BROKER_EPOCH, LockedDirectory, NotFormatted, read_meta
 from storage.directory_life import DirectoryLife, DirectoryOffline, LifeEvent
 from storage.disk import DirectoryLocked, Disk, DiskError
 from storage.meta_properties import WrongDirectory, check_directories
@@ -26,13 +28,17 @@ class DirectoryProblem(Exception):
 
 @dataclass(slots=True)
 class NodeDirectories:
-    """opened: in the order of the configuration. lives: of all directories, by path, in that order too."""
+    """opened: in the order of the configuration. lives: of all directories, by path, in that order too.
+
+    ids: of all directories whose meta.properties could be read, by path.
+    """
 
     cluster_id: str
     secret: bytes
-    metadata: LogDirectory
-    opened: list[LogDirectory]
+    metadata: LockedDirectory
+    opened: list[LockedDirectory]
     lives: dict[str, DirectoryLife]
+    ids: dict[str, Uuid]
 
     @property
     def failures(self) -> list[DirectoryOffline]:
@@ -56,12 +62,12 @@ class NodeDirectories:
 
 def open_directories(disk: Disk, config: NodeConfig) -> NodeDirectories:
     """Raises DirectoryProblem; then no directory stays locked."""
-    opened: list[LogDirectory] = []
+    opened: list[LockedDirectory] = []
     lives = {path: DirectoryLife(path) for path in config.directories}
     try:
         for path, life in lives.items():
             try:
-                opened.append(LogDirectory.open(disk, path))
+                opened.append(LockedDirectory.open(disk, path))
                 life.step(LifeEvent.OPENED, life.generation)
             except DiskError as error:
                 if path == config.metadata_log_dir:
@@ -75,8 +81,19 @@ def open_directories(disk: Disk, config: NodeConfig) -> NodeDirectories:
             metadata=metadata,
             opened=opened,
             lives=lives,
+            ids=_known_ids(disk, opened, lives),
         )
     except _PROBLEMS as error:
         for entry in opened:
             entry.close(None)
         raise DirectoryProblem(str(error)) from error
+
+
+def _known_ids(disk: Disk, opened: Sequence[LockedDirectory], lives: Iterable[str]) -> dict[str, Uuid]:
+    """A directory that failed while it was opened may still say who it is."""
+    ids = {entry.path: entry.meta.directory_id for entry in opened}
+    for path in lives:
+        if path not in ids:
+            with suppress(NotFormatted, BadProperties, DiskError):
+                ids[path] = read_meta(disk, path).directory_id
+    return ids

@@ -130,7 +130,7 @@ class Node:
             nursery=self._nursery,
             on_fatal=self._fail,
             listeners=listeners,
-            recovery_points=workers.quorum_points,
+            older_points=workers.older_points,
             clean=directories.metadata.clean_shutdown is not None,
         )
         if self.controller is not None:

@@ -10,10 +10,9 @@ from broker.logdirs.log_directory import LogDirectory
 from cli.server.config import NodeConfig
 from cli.server.directories import NodeDirectories
 from cli.server.edges import Edges
-from quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
+from quorum.metadata_log import METADATA_DIRECTORY
 from quorumlog.ids import ZERO_UUID
 from storage.directory_life import LifeEvent
-from storage.offset_files import RECOVERY_POINTS, OffsetFile
 from storage.partition_directories import PartitionDirectories
 from storage.worker import Worker
 from storage.writer import DirectoryWriter
@@ -22,20 +21,18 @@ from storage.writer import DirectoryWriter
 class DirectoryWorkers:
     """Created once per start of a node.
 
-    quorum: the worker of the metadata log. quorum_points: its recovery points.
+    quorum: the worker of the metadata log. older_points: where earlier releases noted the metadata log's recovery
+    point; the partitions' worker of that directory uses the file as soon as the quorum is open.
     """
 
     def __init__(self, config: NodeConfig, edges: Edges, directories: NodeDirectories) -> None:
-        """Raises DiskError if the metadata directory fails; it must be usable."""
         self._config = config
         self._disk = edges.disk
         self._directories = directories
         self._lives = directories.lives
         self._partitions = {path: self._partitions_of(path) for path in config.directories}
-        older_line = {METADATA_PARTITION: None}  # written by older versions
-        self._partitions[config.metadata_log_dir].recovery_points.update(older_line)
+        self.older_points = self._partitions[config.metadata_log_dir].recovery_points
         path = f"{config.metadata_log_dir}/{METADATA_DIRECTORY}"
-        self.quorum_points = OffsetFile(edges.disk, f"{path}/{RECOVERY_POINTS}")
         self.quorum = edges.worker(DirectoryWriter(path, self._lives[config.metadata_log_dir].generation))
         self._workers: dict[str, Worker] = {
             path: edges.worker(DirectoryWriter(path, self._lives[path].generation))
@@ -48,10 +45,9 @@ class DirectoryWorkers:
 
     def for_replicas(self) -> list[LogDirectory]:
         """All of `log.dirs`. A failed one is among them: its partitions must not be created again elsewhere."""
-        ids = {entry.path: entry.meta.directory_id for entry in self._directories.opened}
         return [
             LogDirectory(
-                directory_id=ids.get(path, ZERO_UUID),
+                directory_id=self._directories.ids.get(path, ZERO_UUID),
                 life=self._lives[path],
                 generation=self._lives[path].generation,
                 partitions=self._partitions[path],

@@ -14,6 +14,7 @@ PACKAGES = ("quorumlog", "storage", "quorum", "broker", "cli", "jepsen", "bench"
 SPEAKERS = ("cli/", "bench/", "jepsen/")  # may print
 CORES = ("storage/", "quorum/raft/", "quorum/metadata/", "quorum/controller/", "quorumlog/records/", "broker/partition")
 MAX_LINES = 400
+LOG_CHANGES = ("begin_epoch", "truncate_to", "truncate_fully", "advance_start", "sync")
 SET_ORDERED = ("TaskGroup", "wait", "as_completed", "gather")  # of asyncio: they iterate sets, or hide the order
 
 Finding = tuple[int, str]  # line, counted from 1; what is wrong there
@@ -115,9 +116,41 @@ def missing_future_import(module: Module) -> Iterator[Finding]:
         yield 1, "no `from __future__ import annotations`"
 
 
+def log_choreography(module: Module) -> Iterator[Finding]:
+    """The broker changes a log through PartitionLog only: each change is one call that survives a crash."""
+    if not module.path.startswith("broker/"):
+        return
+    for node in module.all(ast.Attribute):
+        if not isinstance(node, ast.Attribute):
+            continue
+        is_assigned = isinstance(node.ctx, ast.Store) and node.attr in ("config", "has_readers")
+        is_called = node.attr in LOG_CHANGES and not isinstance(node.ctx, ast.Store)
+        if (is_called and not _is_partition_log(node.value)) or (is_assigned and _is_log(node.value)):
+            yield node.lineno, f"{node.attr} of a Log: call PartitionLog"
+
+
+def _is_partition_log(value: ast.expr) -> bool:
+    return _last_name(value) in ("partition_log", "_files_of")
+
+
+def _is_log(value: ast.expr) -> bool:
+    return _last_name(value) in ("log", "_log_of")
+
+
+def _last_name(value: ast.expr) -> str:
+    """The variable, attribute or function that an expression ends with."""
+    match value:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(func=function):
+            return _last_name(function)
+        case _:
+            return ""
+
+
 RULES = [
     unordered_tasks, iterated_sets, bare_excepts, long_files, missing_docstrings, prints, address_dependent,
-    missing_future_import,
+    missing_future_import, log_choreography,
 ]  # fmt: skip
 
 
@@ -137,6 +170,10 @@ BAD = [
     (bare_excepts, "try: pass\nexcept: pass"),
     (prints, "print(1)"),
     (address_dependent, "key = id(x)"),
+    (log_choreography, "log.begin_epoch(3)"),
+    (log_choreography, "partial(_log_of(replica).truncate_to, 3)"),
+    (log_choreography, "replica.partition_log.log.sync()"),
+    (log_choreography, "replica.log.config = config"),
 ]
 GOOD = [
     (unordered_tasks, "import asyncio\nasync def f(): await asyncio.wait_for(g(), 1)"),
@@ -144,20 +181,26 @@ GOOD = [
     (iterated_sets, "y = 1 in {1, 2}"),
     (bare_excepts, "try: pass\nexcept OSError: pass"),
     (address_dependent, "key = x.id()"),
+    (log_choreography, "partial(_files_of(replica).truncate_to, 3)"),
+    (log_choreography, "replica.config = config"),
 ]
 
 
-def module_of(text: str) -> Module:
+def module_of(text: str, path: str) -> Module:
     module = Module.__new__(Module)
-    module.path, module.text, module.tree = "storage/example.py", text, ast.parse(text)
+    module.path, module.text, module.tree = path, text, ast.parse(text)
     return module
+
+
+def example_path(rule: Callable[[Module], Iterator[Finding]]) -> str:
+    return "broker/example.py" if rule is log_choreography else "storage/example.py"
 
 
 @pytest.mark.parametrize(("rule", "text"), BAD)
 def test_a_rule_finds_what_it_is_for(rule: Callable[[Module], Iterator[Finding]], text: str) -> None:
-    assert list(rule(module_of(text)))
+    assert list(rule(module_of(text, example_path(rule))))
 
 
 @pytest.mark.parametrize(("rule", "text"), GOOD)
 def test_a_rule_leaves_the_rest_alone(rule: Callable[[Module], Iterator[Finding]], text: str) -> None:
-    assert not list(rule(module_of(text)))
+    assert not list(rule(module_of(text, example_path(rule))))

@@ -17,6 +17,7 @@ from jepsen.sim.disk import SimDisk
 from jepsen.sim.disk_faults import Fail, Operation
 from jepsen.sim.scheduler import NS_PER_MS, Scheduler
 from jepsen.sim.worker import SimWorker
+from quorum.metadata_directory import MetadataDirectory
 from quorum.metadata_log import METADATA_PARTITION
 from quorumlog.records import Record, encode_batch, headers
 from storage.batch import stamped_batches
@@ -71,6 +72,17 @@ class World:
 
     def log(self, path: str) -> Log:
         return Log.open(self.disk, path, LogConfig(), recovery_point=0, clean=False)
+
+    def open_quorum(self) -> Outcome:
+        """The metadata log's writer performs its first job."""
+        told: list[Outcome] = []
+        older = self.workers.older_points
+        directory = MetadataDirectory(
+            worker=self.workers.quorum, disk=self.disk, log_config=LogConfig(), older_points=older
+        )
+        self.workers.quorum.submit(CallJob(directory._open), None, told.append)
+        self.run()
+        return told[0]
 
     def run(self) -> None:
         self.scheduler.run_for(10_000 * NS_PER_MS)
@@ -171,12 +183,20 @@ def test_an_unsynced_write_is_not_reported_durable_when_the_other_worker_fails()
 def test_the_recovery_point_that_an_earlier_release_kept_among_the_partitions_is_removed() -> None:
     """It would not change while the log is truncated, so it would be too high for an earlier release."""
     world = World(points={("t", 0): 7, METADATA_PARTITION: 90})
-    assert OffsetFile(world.disk, f"{DATA}/{RECOVERY_POINTS}").offsets == {("t", 0): 7}
-    assert world.workers.quorum_points.get(METADATA_PARTITION) == 0, "the log is read from its start once, if unclean"
     world.log(METADATA)
-    world.workers.quorum_points.update({METADATA_PARTITION: 3})
-    assert OffsetFile(world.disk, f"{METADATA}/{RECOVERY_POINTS}").offsets == {METADATA_PARTITION: 3}
+    older = OffsetFile(world.disk, f"{DATA}/{RECOVERY_POINTS}").offsets
+    assert METADATA_PARTITION in older, "nothing is written before the writer's first turn"
+    told = world.open_quorum()
+    assert told.error is None
+    assert told.value[0].log.recovery.scanned_bytes == 0 and not told.value[0].log.recovery.lost_below_recovery_point
     assert OffsetFile(world.disk, f"{DATA}/{RECOVERY_POINTS}").offsets == {("t", 0): 7}
+
+
+def test_a_disk_error_at_the_older_recovery_points_fails_the_directory() -> None:
+    world = World(points={METADATA_PARTITION: 90})
+    world.disk.faults = lambda operation: Fail() if operation.path.startswith(f"{DATA}/{RECOVERY_POINTS}") else None
+    assert isinstance(world.open_quorum().error, DirectoryOffline)
+    assert world.lives[DATA].generation.failure is not None
 
 
 def test_a_directory_with_unreadable_recovery_points_is_offline_alone() -> None:

@@ -14,7 +14,7 @@ from storage.directory import (
     AlreadyFormatted,
     CaseInsensitive,
     CleanShutdown,
-    LogDirectory,
+    LockedDirectory,
     NotFormatted,
     format_directory,
     read_meta,
@@ -60,16 +60,16 @@ def test_a_case_insensitive_file_system_is_refused() -> None:
 
 def test_one_node_holds_a_directory() -> None:
     disk = formatted()
-    held = LogDirectory.open(disk, "/data/d")
+    held = LockedDirectory.open(disk, "/data/d")
     with pytest.raises(DirectoryLocked):
-        LogDirectory.open(disk, "/data/d")
+        LockedDirectory.open(disk, "/data/d")
     held.close(None)
-    LogDirectory.open(disk, "/data/d")
+    LockedDirectory.open(disk, "/data/d")
 
 
 def test_a_directory_without_its_file_is_named() -> None:
     with pytest.raises(NotFormatted, match="quorumlog storage format"):
-        LogDirectory.open(disk_with_data(), "/data")
+        LockedDirectory.open(disk_with_data(), "/data")
 
 
 OTHER = replace(META, directory_id=UNIQUE)
@@ -95,24 +95,24 @@ def test_directories_that_belong_together() -> None:
 
 def test_the_clean_marker_is_gone_before_anything_is_loaded() -> None:
     disk = formatted()
-    assert LogDirectory.open(disk, "/data/d").clean_shutdown is None
+    assert LockedDirectory.open(disk, "/data/d").clean_shutdown is None
     disk.kill()
-    LogDirectory.open(disk, "/data/d").close(broker_epoch=12)
+    LockedDirectory.open(disk, "/data/d").close(broker_epoch=12)
     assert disk.read_bytes(f"/data/d/{CLEAN_SHUTDOWN}") == b'{"version":0,"brokerEpoch":12}'
     disk.crash(random.Random(1))
-    assert LogDirectory.open(disk, "/data/d").clean_shutdown == CleanShutdown(12)
+    assert LockedDirectory.open(disk, "/data/d").clean_shutdown == CleanShutdown(12)
     disk.crash(random.Random(1))
-    assert LogDirectory.open(disk, "/data/d").clean_shutdown is None
+    assert LockedDirectory.open(disk, "/data/d").clean_shutdown is None
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_names_that_a_killed_process_left_in_memory_are_durable_before_they_are_relied_on(seed: int) -> None:
     """Killed before it had synced a new partition's name: the next process finds the partition, and stores into it."""
     disk = formatted()
-    LogDirectory.open(disk, "/data/d")
+    LockedDirectory.open(disk, "/data/d")
     disk.make_directory("/data/d/t-0")
     disk.kill()
-    LogDirectory.open(disk, "/data/d")
+    LockedDirectory.open(disk, "/data/d")
     log = Log.open(disk, "/data/d/t-0", LogConfig())
     log.append([batch(0, [b"acknowledged"])])
     log.sync()
@@ -124,7 +124,7 @@ def test_names_that_a_killed_process_left_in_memory_are_durable_before_they_are_
 def test_an_unreadable_marker_loses_only_the_epoch(content: bytes) -> None:
     disk = formatted()
     disk.open(f"/data/d/{CLEAN_SHUTDOWN}", create=True).pwritev([content], 0)
-    assert LogDirectory.open(disk, "/data/d").clean_shutdown == CleanShutdown(-1)
+    assert LockedDirectory.open(disk, "/data/d").clean_shutdown == CleanShutdown(-1)
 
 
 def test_the_topic_id_of_a_partition() -> None:

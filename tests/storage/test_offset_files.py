@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 
 import pytest
@@ -12,7 +13,15 @@ from storage_samples import disk_with_data
 from jepsen.sim.disk import SimDisk
 from jepsen.sim.disk_faults import Fail
 from storage.disk import DiskError
-from storage.offset_files import OffsetFile, TopicPartition, parse_offsets, render_offsets
+from storage.offset_files import (
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    OffsetFile,
+    TopicPartition,
+    parse_offsets,
+    render_offsets,
+)
 from storage.text_checkpoint import CorruptCheckpoint
 
 PATH = "/data/some-offset-checkpoint"
@@ -81,13 +90,31 @@ def test_a_change_of_nothing_writes_nothing() -> None:
     file.lower_to(("foo", 1), 0)
 
 
-def test_a_damaged_file_counts_as_empty() -> None:
-    disk = disk_with_data()
-    disk.open(PATH, create=True).pwritev([b"0\nmany\nfoo"], 0)
-    file = OffsetFile(disk, PATH)
-    assert file.get(("foo", 0)) == 0
-    file.raise_to(("foo", 0), 1)
-    assert on_disk(disk) == {("foo", 0): 1}
+@pytest.mark.parametrize(
+    ("name", "consequence"),
+    [
+        (RECOVERY_POINTS, "scanned from their first segment"),
+        (LOG_STARTS, "deleted there can be read again"),
+        (HIGH_WATERMARKS, "no high watermark"),
+    ],
+)
+def test_a_damaged_file_counts_as_empty_and_the_log_says_what_follows(
+    name: str, consequence: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk, path = disk_with_data(), f"/data/{name}"
+    disk.open(path, create=True).pwritev([b"0\nmany\nfoo"], 0)
+    file = OffsetFile(disk, path)
+    with caplog.at_level(logging.ERROR):
+        assert file.get(("foo", 0)) == 0
+        file.raise_to(("foo", 0), 1)
+    assert OffsetFile(disk, path).offsets == {("foo", 0): 1}
+    (record,) = caplog.records
+    assert path in record.getMessage() and consequence in record.getMessage()
+
+
+def test_a_file_that_is_not_there_is_empty_and_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    assert OffsetFile(disk_with_data(), PATH).get(("foo", 0)) == 0
+    assert not caplog.records
 
 
 def test_a_file_that_cannot_be_read_is_not_taken_for_an_empty_one() -> None:

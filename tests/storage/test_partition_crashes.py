@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
-from partition_world import END, FIRST, OLD, SECOND, UNIQUE, T, World, a_world, old_records, values
+from partition_world import CONFIG, END, FIRST, OLD, SECOND, UNIQUE, T, World, a_world, old_records, values
 from storage_samples import batch
 
 from jepsen.sim.disk_faults import Fail, Fault, Operation, PowerCut, PowerLost
@@ -114,6 +114,50 @@ def delete_and_forget_nothing(world: World) -> None:
     assert all(offset > 0 for _, offset in noted)
 
 
+LOOSE = replace(CONFIG, durable=False)  # records may stay in the page cache
+
+
+def write_unsynced(world: World) -> None:
+    """One more batch under loose settings; the log then gets strict ones that no sync has followed."""
+    world.log.configure(LOOSE)
+    world.log.log.append([batch(END, values(END))])
+
+
+def strict_with_unsynced_records(world: World) -> None:
+    write_unsynced(world)
+    world.log.log.config = CONFIG
+
+
+def is_longer(world: World, done: bool) -> None:
+    """What `write_unsynced` wrote may go before the operation has returned, and not afterwards."""
+    start, end = world.span
+    assert start == 7 and end in ((END + 3,) if done else (END, END + 3))
+    assert world.records() == old_records(7, END) | {END + n: f"old-{END + n}".encode() for n in range(end - END)}
+    assert world.log.log.last_epoch == 1, "an epoch without records"
+
+
+def lead(world: World) -> None:
+    end = world.log.log.end_offset
+    assert world.log.lead(3) == end and world.log.log.last_epoch == 3
+    assert world.log.log.synced_end == end and world.log.log.has_readers
+
+
+def follow(world: World) -> None:
+    world.log.follow()
+    assert world.log.log.last_epoch == 1
+    assert world.log.log.synced_end == world.log.log.end_offset and not world.log.log.has_readers
+
+
+def led_in_vain(world: World) -> None:
+    strict_with_unsynced_records(world)
+    world.log.log.begin_epoch(3)
+
+
+def configure(world: World) -> None:
+    world.log.configure(CONFIG)
+    assert world.log.log.synced_end == world.log.log.end_offset and world.log.log.config is CONFIG
+
+
 BASE = a_world().log.log.segment_bases[2]  # a start that the name of a segment says
 
 
@@ -171,6 +215,9 @@ CASES = [
     Case("restart at the end", lambda world: world.log.restart_at(END), was_restarted_at(END)),
     Case("restart after the end", lambda world: world.log.restart_at(31), was_restarted_at(31)),
     Case("begin inside", begin_inside, began_inside, restart_inside),
+    Case("lead", lead, is_longer, strict_with_unsynced_records),
+    Case("follow", follow, is_longer, led_in_vain),
+    Case("configure", configure, is_longer, write_unsynced),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from broker.lifecycle.lifecycle import (
     RETRY_MAX_MS,
     CallFailed,
     ControllerChanged,
-    DirectoryOffline,
+    DirectoriesChanged,
     Fatal,
     HeartbeatAnswered,
     Lifecycle,
@@ -39,8 +41,9 @@ BUSY = HeartbeatAnswered(BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTRO
 GO_DOWN = HeartbeatAnswered(BrokerHeartbeatResponse(should_shutdown=True))
 
 
-def make() -> Lifecycle:
-    return Lifecycle(node_id=1, incarnation_id=INCARNATION, config=LifecycleConfig())
+def make(offline: Iterable[bytes] = ()) -> Lifecycle:
+    config = LifecycleConfig()
+    return Lifecycle(node_id=1, incarnation_id=INCARNATION, config=config, offline_directories=lambda: offline)
 
 
 def registered(epoch: int = 10) -> Registered:
@@ -56,8 +59,8 @@ def play(core: Lifecycle, *events: LifecycleEvent, now_ms: int = 0) -> list[Life
     return effects
 
 
-def running() -> Lifecycle:
-    core = make()
+def running(offline: Iterable[bytes] = ()) -> Lifecycle:
+    core = make(offline)
     play(core, TimerFired(), registered(), FENCED, MetadataApplied(11, ready=True), UNFENCED)
     assert core.state is S.RUNNING
     return core
@@ -163,13 +166,24 @@ def test_a_broker_that_the_controller_does_not_know_registers_again() -> None:
 
 
 def test_offline_directories_are_sent_at_once_and_in_every_heartbeat() -> None:
-    core = running()
-    assert sent(play(core, DirectoryOffline(b"b" * 16), now_ms=1)).offline_directories == (b"b" * 16,)
+    offline = [b"b" * 16]
+    core = running(offline)
+    assert sent(play(core, DirectoriesChanged(), now_ms=1)).offline_directories == (b"b" * 16,)
     play(core, UNFENCED, now_ms=1)
-    request = sent(play(core, DirectoryOffline(b"a" * 16), now_ms=2))
+    offline.append(b"a" * 16)
+    request = sent(play(core, DirectoriesChanged(), now_ms=2))
     assert request.offline_directories == (b"a" * 16, b"b" * 16)
     play(core, CallFailed("lost"), now_ms=2)
     assert sent(play(core, TimerFired(), now_ms=500)).offline_directories == (b"a" * 16, b"b" * 16)
+
+
+def test_a_directory_that_came_back_is_not_sent_any_more() -> None:
+    offline = [b"a" * 16, b"b" * 16]
+    core = running(offline)
+    play(core, DirectoriesChanged(), now_ms=1)
+    play(core, UNFENCED, now_ms=1)
+    offline.remove(b"a" * 16)
+    assert sent(play(core, DirectoriesChanged(), now_ms=2)).offline_directories == (b"b" * 16,)
 
 
 def test_a_controlled_stop_waits_for_the_controllers_consent() -> None:
@@ -230,7 +244,7 @@ EVENTS = st.sampled_from(
         CallFailed("broken"),
         MetadataApplied(5, ready=True),
         MetadataApplied(11, ready=True),
-        DirectoryOffline(b"d" * 16),
+        DirectoriesChanged(),
         StopWanted(True),
         StopWanted(False),
     ]

@@ -79,7 +79,12 @@ def play(
         nursery = Nursery(lambda _name, error: crashes.append(error))
         registration = RegisterBrokerRequest(broker_id=1, cluster_id="c", incarnation_id=uuid(1))
         shell = LifecycleShell(
-            core=Lifecycle(node_id=1, incarnation_id=uuid(1), config=LifecycleConfig(heartbeat_interval_ms=10)),
+            core=Lifecycle(
+                node_id=1,
+                incarnation_id=uuid(1),
+                config=LifecycleConfig(heartbeat_interval_ms=10),
+                offline_directories=tuple,
+            ),
             channel=cast(ControllerChannel, channel),
             clock=LoopClock(),
             nursery=nursery,

@@ -17,6 +17,7 @@ from broker.partition.events import (
     LogAdvanced,
     LogFailed,
     LogReady,
+    LogRecovered,
     LogTruncated,
     MetadataChanged,
     PartitionEffect,
@@ -388,6 +389,46 @@ def test_a_failed_log_neither_leads_nor_follows_again() -> None:
     assert driver.step(LogFailed()) == [LeadershipLost(), WentOffline()]
     assert driver.metadata(epoch=6, version=8) == []
     assert driver.core.role is Role.OFFLINE
+
+
+def test_a_follower_whose_log_has_recovered_follows_again() -> None:
+    driver = Driver()
+    driver.metadata(leader=A, epoch=5)
+    driver.ready(epoch=5, end=3)
+    driver.step(LogFailed())
+    assert driver.metadata(leader=B, epoch=6, version=8) == []
+    assert driver.step(LogRecovered()) == [Follow(B, 6)]
+    driver.ready(epoch=6, end=2)
+    assert driver.core.is_follower and driver.core.end_offset == 2
+
+
+def test_a_leader_whose_log_has_recovered_does_not_lead_in_the_same_epoch() -> None:
+    """Followers may have copied records that the recovered log lost: their offsets would be given twice."""
+    driver = Driver()
+    driver.lead()
+    epoch = driver.core.leader_epoch
+    driver.step(LogFailed())
+    assert driver.step(LogRecovered()) == []
+    assert driver.core.role is Role.OFFLINE
+    assert driver.metadata(epoch=epoch, version=8) == []
+    assert driver.core.role is Role.OFFLINE
+    assert driver.metadata(epoch=epoch + 1, version=9) == [TakeLeadership(epoch + 1)]
+
+
+def test_a_leadership_that_began_while_the_log_had_failed_is_taken_up() -> None:
+    driver = Driver()
+    driver.lead()
+    driver.step(LogFailed())
+    assert driver.metadata(epoch=6, version=8) == []
+    assert driver.step(LogRecovered()) == [TakeLeadership(6)]
+
+
+def test_a_recovery_before_any_metadata_and_a_second_one_do_nothing() -> None:
+    driver = Driver()
+    driver.step(LogFailed())
+    assert driver.step(LogRecovered()) == []
+    assert driver.metadata(epoch=5) == [TakeLeadership(5)]
+    assert driver.step(LogRecovered()) == []
 
 
 def test_a_failed_log_withdraws_a_pending_proposal() -> None:

@@ -23,7 +23,6 @@ from quorumlog.nursery import Nursery
 from quorumlog.records import decode_batch, headers
 from quorumlog.rpc.transport import Address, Context, Identity, Listener
 from storage.log_config import LogConfig
-from storage.offset_files import RECOVERY_POINTS, OffsetFile
 from storage.writer import DirectoryWriter
 
 MS = 1_000_000  # of virtual nanoseconds
@@ -100,7 +99,6 @@ class Process:
         self.transport = SimTransport(world.network, name, self.loop, identity, on_crash=on_crash)
         self.disk = world.disks[node_id]
         path = log_path(node_id)
-        points = OffsetFile(self.disk, f"{path}/{RECOVERY_POINTS}")
         self.worker = SimWorker(self.disk, DirectoryWriter(path), self.loop.deliver_later)
         self.recorder = Recorder()
         self.driver = Driver(
@@ -117,7 +115,6 @@ class Process:
             on_fatal=self.fatal.append,
             listeners=[self.recorder],
             log_config=world.log_config,
-            recovery_points=points,
         )
         self.address = Address(name, 9000)
 

@@ -1,11 +1,11 @@
-"""The tail in memory against the log itself, and what is written for each effect."""
+"""The newest batches in memory against the log itself, and what is written for each effect."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.metadata_log import Tail, checked_spans, encode
+from quorum.metadata_log import RecentBatches, checked_spans, encode
 from quorum.raft.effects import AppendFetched, AppendLeaderChange, AppendValues
 from quorum.raft.log_state import EpochSpan
 from quorumlog.records import decode_batch, headers
@@ -17,22 +17,24 @@ from quorumlog.records.control import LeaderChange, decode_control
     st.integers(1, 100),
     st.data(),
 )
-def test_the_tail_gives_what_a_log_would(shapes: list[tuple[int, int]], max_bytes: int, data: st.DataObject) -> None:
-    tail, batches, end = Tail(0, max_bytes=60), [], 0
+def test_recent_batches_give_what_a_log_would(
+    shapes: list[tuple[int, int]], max_bytes: int, data: st.DataObject
+) -> None:
+    recent, batches, end = RecentBatches(0, max_bytes=60), [], 0
     for number, (count, size) in enumerate(shapes):
         batches.append((end, end + count, bytes([number]) * size))
-        tail.add(*batches[-1])
+        recent.add(*batches[-1])
         end += count
         if data.draw(st.booleans()) and data.draw(st.booleans()):
             cut = data.draw(st.sampled_from([first for first, _, _ in batches]))
             batches = [batch for batch in batches if batch[0] < cut]
-            tail.truncate_to(cut)
+            recent.truncate_to(cut)
             end = cut
     if not batches:
         return
     index = data.draw(st.integers(0, len(batches) - 1))
     bound = data.draw(st.sampled_from([last for _, last, _ in batches[index:]]))
-    found = tail.read(batches[index][0], max_bytes, bound)
+    found = recent.read(batches[index][0], max_bytes, bound)
     wanted = [content for _, last, content in batches[index:] if last <= bound]
     if found is not None:
         joined, taken = b"".join(wanted), len(found)
@@ -40,14 +42,14 @@ def test_the_tail_gives_what_a_log_would(shapes: list[tuple[int, int]], max_byte
         assert taken <= max(max_bytes, len(wanted[0]))
 
 
-def test_the_tail_forgets_the_oldest_but_keeps_one() -> None:
-    tail = Tail(5, max_bytes=10)
-    tail.add(5, 6, b"a" * 8)
-    tail.add(6, 7, b"b" * 8)
-    assert tail.read(5, 100, 7) is None and tail.read(6, 100, 7) == b"b" * 8
-    tail.add(7, 8, b"c" * 50)
-    assert tail.read(7, 1, 8) == b"c" * 50
-    assert tail.read(8, 1, 8) is None
+def test_recent_batches_forget_the_oldest_but_keep_one() -> None:
+    recent = RecentBatches(5, max_bytes=10)
+    recent.add(5, 6, b"a" * 8)
+    recent.add(6, 7, b"b" * 8)
+    assert recent.read(5, 100, 7) is None and recent.read(6, 100, 7) == b"b" * 8
+    recent.add(7, 8, b"c" * 50)
+    assert recent.read(7, 1, 8) == b"c" * 50
+    assert recent.read(8, 1, 8) is None
 
 
 def test_a_leader_change_is_a_control_batch_of_its_epoch() -> None:

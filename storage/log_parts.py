@@ -12,7 +12,7 @@ from storage.segment import Segment
 from storage.unsynced import Unsynced
 
 
-class LogState:
+class LogParts:
     """Changed by the writer of the log's directory only; any thread reads the public fields.
 
     Invariants: start_offset <= synced_end <= end_offset. The view has at least one segment.
