@@ -52,7 +52,7 @@ from storage.log_config import NEVER
 
 
 class Role(Enum):
-    OFFLINE = "offline"  # before the first metadata, or the directory failed
+    OFFLINE = "offline"  # before the first metadata of this life of the broker, or the directory failed
     LEADER = "leader"
     FOLLOWER = "follower"
 
@@ -219,8 +219,8 @@ class Partition:
             self._opened = True
             self.high_watermark = event.high_watermark
         self.high_watermark = max(self.log_start, min(self.high_watermark, self.end_offset))
-        if event.leader_epoch != self.leader_epoch or self.failed:
-            return []  # this was for an older epoch; another LogReady follows
+        if event.leader_epoch != self.leader_epoch or self.role is Role.OFFLINE:
+            return []  # this was for an older epoch, or for none yet; another LogReady follows
         self.ready = True
         self.epoch_start = event.epoch_start
         if self.role is not Role.LEADER:
@@ -228,12 +228,12 @@ class Partition:
         return [*self._advance_high_watermark(now_ms), LeaderElected(self.leader_epoch)]
 
     def _on_failed(self) -> list[PartitionEffect]:
+        if self.failed:
+            return []
         before = self.role
         self.role, self.ready, self.failed = Role.OFFLINE, False, True
         self.followers = {}
         self._agreement.withdraw()
-        if before is Role.OFFLINE:
-            return []
         return [LeadershipLost(), WentOffline()] if before is Role.LEADER else [WentOffline()]
 
     # --- the log ---

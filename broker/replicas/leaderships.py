@@ -52,6 +52,10 @@ class Leaderships:
     def close(self) -> None:
         self._closed = True
 
+    def open(self, replica: Replica) -> None:
+        """Open the log of a replica that has no leader epoch yet; the core learns where it ends."""
+        self.prepare(replica, replica.core.leader_epoch, leads=False)
+
     def prepare(self, replica: Replica, epoch: Epoch, leads: bool) -> None:
         """Make the log ready for `epoch`; in the end the core is told LogReady."""
         queue = replica.queue

@@ -1,7 +1,8 @@
 """The replicas of this broker: those that the committed metadata gives it, each in one of its log directories.
 
-A shell around `reconciler.py`, which finds what changed. A new, changed or removed replica is stepped with an event;
-its log is opened, and its leadership taken up, in the background.
+A shell around `reconciler.py`, which finds what changed, and `own_life.py`, which decides what this process may act on.
+A new, changed or removed replica is stepped with an event; its log is opened, and its leadership taken up, in the
+background. Until this process is registered, logs are only opened.
 
 A replica may lie in another directory than the metadata says, because this broker chose it or found the replica there.
 It is then a pending assignment until the metadata has the right directory.
@@ -18,6 +19,7 @@ from broker.partition.key import PartitionKey
 from broker.partition.tail import Tail, TailBudget
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.opening import Opening
+from broker.replicas.own_life import OwnLife
 from broker.replicas.reconciler import Placed, changes_of, strays
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step, new_core
@@ -40,18 +42,22 @@ class Placements:
         settings: TopicSettings,
         config: ReplicationConfig,
         opening: Opening,
+        own_life: OwnLife,
         *,
         step: Step,
+        open_log: Callable[[Replica], None],
         on_assignments_changed: Callable[[], None],
     ) -> None:
-        """on_assignments_changed: there are pending assignments."""
+        """open_log: open the log of a replica that has no leader yet. on_assignments_changed: some are pending."""
         self._node_id = node_id
         self._registry = registry
         self._store = store
         self._settings = settings
         self._config = config
         self._opening = opening
+        self._own_life = own_life
         self._step = step
+        self._open_log = open_log
         self._on_assignments_changed = on_assignments_changed
         self._tail_budget = TailBudget(config.tail_bytes)
         self._eligible: Mapping[NodeId, BrokerEpoch] = {}
@@ -80,11 +86,17 @@ class Placements:
             self._remove(key, STRAY)
         if changes.eligible is not None:
             self._set_eligible(changes.eligible)
-        for placed in (*changes.leaders, *changes.followers):
-            self._place(placed)
+        placed = (*changes.leaders, *changes.followers)
+        for one in placed:
+            self._host(one)
+        for one in self._own_life.admit(placed, image):
+            self._tell(one)
+        for one in placed:
+            if self._own_life.is_held(one.key):
+                self._open_log(self._registry.replicas[one.key])
         for topic in changes.reconfigured:
             self._settings.changed(topic)
-        if any(self._is_elsewhere(placed.key) for placed in (*changes.leaders, *changes.followers)):
+        if any(self._is_elsewhere(one.key) for one in placed):
             self._on_assignments_changed()
         if is_first:
             self._opening.expect(key for key, replica in self._registry.replicas.items() if replica.can_be_opened)
@@ -113,14 +125,17 @@ class Placements:
         for replica in self._registry.replicas.values():
             self._step(replica, BrokersChanged(eligible))
 
-    def _place(self, placed: Placed) -> None:
+    def _host(self, placed: Placed) -> None:
+        """There is a replica, in the directory that it is assigned to or where it lies."""
         replica = self._registry.replicas.get(placed.key)
         if replica is None or replica.queue is None:
             replica = self._registry.replicas[placed.key] = self._new_replica(placed)
+        replica.assigned = placed.registration.directory(self._node_id)
+
+    def _tell(self, placed: Placed) -> None:
         registration = placed.registration
-        replica.assigned = registration.directory(self._node_id)
         self._step(
-            replica,
+            self._registry.replicas[placed.key],
             MetadataChanged(
                 leader=registration.leader,
                 leader_epoch=registration.leader_epoch,
@@ -148,6 +163,7 @@ class Placements:
         return replica
 
     def _remove(self, key: PartitionKey, mark: str) -> None:
+        self._own_life.forget(key)
         replica = self._registry.replicas.pop(key, None)
         if replica is not None:
             self._step(replica, LogFailed())
