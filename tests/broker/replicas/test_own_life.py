@@ -77,9 +77,14 @@ def booted_leader() -> tuple[ReplicaCluster, Node]:
     cluster.wait_led(1)
     cluster.produce(1, "a", "b")
     cluster.nodes[1].cut_power()
-    node = cluster.boot(1)
+    return cluster, booted(cluster, 1)
+
+
+def booted(cluster: ReplicaCluster, node_id: NodeId) -> Node:
+    """A new process that is not registered and has opened its logs."""
+    node = cluster.boot(node_id)
     cluster.run_until(lambda: node.data_plane.opening.done)
-    return cluster, node
+    return node
 
 
 def test_an_unregistered_broker_opens_its_logs_and_neither_leads_nor_appends() -> None:
@@ -111,8 +116,7 @@ def test_an_unregistered_broker_follows_from_its_registration_on() -> None:
     cluster.create_topic()
     cluster.wait_led(1)
     cluster.kill(2)
-    node = cluster.boot(2)
-    cluster.run_until(lambda: node.data_plane.opening.done)
+    node = booted(cluster, 2)
     with pytest.raises(ApiError):
         cluster.produce(1, "a", timeout_ms=500)  # it is in the ISR still, and does not fetch
     assert node.log_values() == []
@@ -170,8 +174,7 @@ def test_a_directory_that_fails_before_the_registration_stays_offline() -> None:
     cluster.wait_led(1)
     cluster.nodes[2].cut_power()
     fail_writes_of(cluster.nodes[2], "/d0")
-    node = cluster.boot(2)
-    cluster.run_until(lambda: node.data_plane.opening.done)
+    booted(cluster, 2)
     cluster.register(2)
     cluster.run_for(500)
     assert cluster.core(2).failed and not cluster.core(2).is_follower
@@ -185,7 +188,6 @@ def test_the_checkpointed_high_watermark_waits_for_the_registration() -> None:
     cluster.run_for(2_000)  # until it is checkpointed
     for _ in range(2):
         cluster.nodes[2].cut_power()
-        node = cluster.boot(2)
-        cluster.run_until(lambda: node.data_plane.opening.done)
+        booted(cluster, 2)
         cluster.run_for(2_000)
         assert cluster.core(2).high_watermark == 2
