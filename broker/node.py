@@ -88,7 +88,6 @@ class Broker:
         self._on_fatal = on_fatal
         self._clock = clock
         self._endpoints: tuple[Endpoint, ...] = ()
-        self._offline: dict[Uuid, None] = {entry.directory_id: None for entry in directories if not entry.online}
         self.channel = ControllerChannel(
             subscription=subscription,
             transport=transport,
@@ -180,8 +179,9 @@ class Broker:
         """Read what the directories hold, follow the metadata, register. endpoints: as others should reach them."""
         self._endpoints = tuple(endpoints)
         await self.data_plane.start()
-        for directory_id in self._offline:
-            self.lifecycle.on_directory_offline(directory_id)
+        for entry in self._directories:
+            if not entry.life.is_online:
+                self.lifecycle.on_directory_offline(entry.directory_id)
         self._nursery.start(self._assigner.run(), "directory assigner")
         self._subscription.subscribe(self._on_metadata)
         self.lifecycle.start()
@@ -220,14 +220,13 @@ class Broker:
         self._assigner.wake()
 
     def _on_directory_failed(self, directory_id: Uuid, error: Exception) -> None:
-        self._offline[directory_id] = None
-        if len(self._offline) == len(self._directories):
+        if not any(entry.life.is_online for entry in self._directories):
             self._on_fatal(f"every log directory is offline; the last one failed: {error}")
         else:
             self.lifecycle.on_directory_offline(directory_id)
 
     def _registration(self) -> RegisterBrokerRequest:
-        online = (entry.directory_id for entry in self._directories if entry.directory_id not in self._offline)
+        online = (entry.directory_id for entry in self._directories if entry.life.is_online)
         return RegisterBrokerRequest(
             broker_id=self._node_id,
             cluster_id=self._cluster_id,

@@ -153,7 +153,7 @@ class Log(LogState):
     def truncate_to(self, offset: Offset) -> Offset:
         """Remove every batch that holds a record at or after `offset`. Returns the new end, at most `offset`. Durable.
 
-        The caller has lowered the recovery point on disk before (storage/checkpoint.py). Raises CorruptBatch, where
+        The caller has lowered the recovery point on disk before (storage/partition_log.py). Raises CorruptBatch, where
         nothing has changed yet; DiskError.
         """
         log_truncate.truncate_to(self, offset)

@@ -3,7 +3,7 @@
 A truncation at the end is durable when it returns: otherwise an old record could come back behind a new one. Its steps:
 readers first, then names, then bytes. So a crash leaves a prefix of what the log was.
 
-A start inside a segment lives in memory only: whoever wants to keep it writes it down first (storage/log_starts.py).
+A start inside a segment lives in memory only: whoever wants to keep it notes it first (storage/partition_log.py).
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Placements:
     def _is_elsewhere(self, key: PartitionKey) -> bool:
         replica = self._registry.replicas[key]
         queue = replica.queue
-        return queue is not None and not queue.failed and queue.directory_id != replica.assigned
+        return queue is not None and queue.is_usable and queue.directory_id != replica.assigned
 
     def _set_eligible(self, eligible: Mapping[NodeId, BrokerEpoch]) -> None:
         self._eligible = eligible
