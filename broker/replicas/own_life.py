@@ -5,9 +5,9 @@ leadership to this life. The controller takes the life before out of every leade
 precede the registration of the next one (KRAFT 2.6), and gives nothing to a broker that it does not know. So in an
 image with this life's registration every leadership of this broker is its own; in any other image none is.
 
-- Until the first image with its registration, a life takes no part in any partition, as in Kafka: it opens its logs and
-  waits. It does not follow either. An older image may name the leader of an older epoch than the last one in the log of
-  this broker. Such a leader must not truncate that log. The broker's registration follows all those epochs.
+- Until the first image with its registration, a life takes no part in any partition: it opens its logs and waits. It
+  does not follow either. An older image may name the leader of an older epoch than the last one in the log of this
+  broker. Such a leader must not truncate that log. The broker's registration follows all those epochs.
 - If the registration is replaced or removed later, leaderships in those images count as none. Following goes on.
 """
 
