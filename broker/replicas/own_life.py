@@ -27,12 +27,12 @@ class OwnLife:
         self._node_id = node_id
         self._incarnation_id = incarnation_id
         self._held: dict[PartitionKey, Placed] = {}  # what the images said until the registration
-        self._has_begun = False
+        self.has_begun = False  # an image with the registration came
 
     def admit(self, placed: Sequence[Placed], image: Image) -> list[Placed]:
         """What to act on now, leaders first. placed: what `image` changed; it is held back until the registration."""
         is_registered = self._is_registered(image)
-        if not self._has_begun:
+        if not self.has_begun:
             self._held.update((one.key, one) for one in placed)
             return self._begin() if is_registered else []
         return list(placed) if is_registered else [self._without_leadership(one) for one in placed]
@@ -49,7 +49,7 @@ class OwnLife:
         return own is not None and own.incarnation_id == self._incarnation_id
 
     def _begin(self) -> list[Placed]:
-        held, self._held, self._has_begun = list(self._held.values()), {}, True
+        held, self._held, self.has_begun = list(self._held.values()), {}, True
         return sorted(held, key=lambda one: one.registration.leader != self._node_id)
 
     def _without_leadership(self, placed: Placed) -> Placed:

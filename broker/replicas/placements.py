@@ -2,7 +2,9 @@
 
 A shell around `reconciler.py`, which finds what changed, and `own_life.py`, which decides what this process may act on.
 A new, changed or removed replica is stepped with an event; its log is opened, and its leadership taken up, in the
-background. Until this process is registered, logs are only opened.
+background. Until this process is registered, the logs that its disks hold are opened and nothing else happens to them:
+an older image may not know a topic that was created since, so strays are judged by the first image with the
+registration.
 
 A replica may lie in another directory than the metadata says, because this broker chose it or found the replica there.
 It is then a pending assignment until the metadata has the right directory.
@@ -10,7 +12,7 @@ It is then a pending assignment until the metadata has the right directory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from broker.logdirs.log_directory import DirectoryQueue
 from broker.logdirs.partition_store import PartitionStore
@@ -77,8 +79,6 @@ class Placements:
             return
         self._registry.image = image
         is_first, self._applied = not self._applied, True
-        if is_first:
-            self._store.set_strays_aside(strays(self._store.found, image, self._node_id))
         changes = changes_of(delta, image, self._node_id)
         for key in changes.deleted:
             self._remove(key, DELETE)
@@ -89,17 +89,13 @@ class Placements:
         placed = (*changes.leaders, *changes.followers)
         for one in placed:
             self._host(one)
-        for one in self._own_life.admit(placed, image):
-            self._tell(one)
-        for one in placed:
-            if self._own_life.is_held(one.key):
-                self._open_log(self._registry.replicas[one.key])
+        self._act(placed, image)
         for topic in changes.reconfigured:
             self._settings.changed(topic)
         if any(self._is_elsewhere(one.key) for one in placed):
             self._on_assignments_changed()
         if is_first:
-            self._opening.expect(key for key, replica in self._registry.replicas.items() if replica.can_be_opened)
+            self._opening.expect(key for key in self._registry.replicas if self._is_being_opened(key))
 
     def pending_assignments(self) -> list[DirectoryAssignment]:
         """Replicas that lie in another directory than the metadata says, in order of topic id and index."""
@@ -114,6 +110,23 @@ class Placements:
         for replica in list(self._registry.replicas.values()):
             if replica.queue is queue:
                 self._step(replica, LogFailed())
+
+    def _act(self, placed: Sequence[Placed], image: Image) -> None:
+        """Tell the replicas what this life of the broker was given; open the logs of those that it must hold back."""
+        had_begun = self._own_life.has_begun
+        admitted = self._own_life.admit(placed, image)
+        if self._own_life.has_begun and not had_begun:
+            self._store.set_strays_aside(strays(self._store.found, image, self._node_id))
+        for one in admitted:
+            self._tell(one)
+        for one in placed:
+            if self._own_life.is_held(one.key) and one.key in self._store.found:
+                self._open_log(self._registry.replicas[one.key])
+
+    def _is_being_opened(self, key: PartitionKey) -> bool:
+        """A log that is not there yet is made only after the registration."""
+        is_wanted = not self._own_life.is_held(key) or key in self._store.found
+        return is_wanted and self._registry.replicas[key].can_be_opened
 
     def _is_elsewhere(self, key: PartitionKey) -> bool:
         replica = self._registry.replicas[key]

@@ -142,6 +142,33 @@ def test_an_older_leader_does_not_truncate_the_log_of_an_unregistered_broker(mon
     assert node.log_values() == ["a"]
 
 
+def test_a_topic_that_an_older_image_does_not_know_is_not_set_aside() -> None:
+    cluster = ReplicaCluster(nodes=(1,))
+    before = cluster.image
+    cluster.create_topic((1,), min_insync_replicas="1")
+    cluster.wait_led(1)
+    cluster.produce(1, "a")
+    cluster.kill(1)
+    cluster.image = before
+    node = cluster.boot(1)
+    cluster.run_until(lambda: node.data_plane.opening.done)
+    cluster.create_topic((1,), min_insync_replicas="1")  # the same records of the metadata reach the new process
+    cluster.register(1)
+    cluster.wait_led(1)
+    assert node.log_values() == ["a"]
+
+
+def test_a_replica_that_is_on_no_disk_is_made_after_the_registration() -> None:
+    cluster = ReplicaCluster()
+    cluster.kill(3)
+    cluster.create_topic()
+    node = booted(cluster, 3)
+    cluster.run_for(500)
+    assert node.replicas[TOPIC_ID, 0].log is None
+    cluster.register(3)
+    cluster.run_until(lambda: cluster.core(3).is_follower)
+
+
 def test_a_broker_that_is_replaced_by_another_process_leads_nothing_more() -> None:
     cluster = ReplicaCluster()
     cluster.create_topic()
