@@ -142,6 +142,20 @@ def test_an_older_leader_does_not_truncate_the_log_of_an_unregistered_broker(mon
     assert node.log_values() == ["a"]
 
 
+def test_a_partition_is_followed_as_soon_as_its_log_is_open() -> None:
+    """The first of many logs, not behind the last one."""
+    many = 40
+    cluster = ReplicaCluster()
+    cluster.create_topic(partitions=many)
+    for index in range(many):
+        cluster.wait_led(1, index)
+    cluster.nodes[2].cut_power()
+    node = cluster.start(2)
+    cluster.run_until(lambda: any(replica.core.is_follower for replica in node.replicas.values()))
+    assert any(replica.log is None for replica in node.replicas.values())
+    cluster.run_until(lambda: all(replica.core.is_follower for replica in node.replicas.values()))
+
+
 def test_a_topic_that_an_older_image_does_not_know_is_not_set_aside() -> None:
     cluster = ReplicaCluster(nodes=(1,))
     before = cluster.image
