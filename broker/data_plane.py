@@ -36,6 +36,7 @@ from broker.replicas.directory_report import DirectoryReport
 from broker.replicas.leadership_listeners import LeadershipListeners
 from broker.replicas.leaderships import Leaderships
 from broker.replicas.opening import Opening
+from broker.replicas.own_life import OwnLife
 from broker.replicas.placements import Placements
 from broker.replicas.registry import Registry
 from broker.replicas.stepper import PartitionStepper
@@ -60,6 +61,7 @@ class DataPlane:
         self,
         *,
         node_id: NodeId,
+        incarnation_id: Uuid,
         directories: Sequence[LogDirectory],
         clock: Clock,
         rng: Random,
@@ -74,7 +76,8 @@ class DataPlane:
         on_opened: Callable[[], None] = lambda: None,
         on_leader_lost: Callable[[NodeId], None] = lambda _id: None,
     ) -> None:
-        """broker_epoch: the epoch of this broker's registration as it is now; -1 before it is registered.
+        """incarnation_id: of this process, as in its registration.
+        broker_epoch: the epoch of this broker's registration as it is now; -1 before it is registered.
 
         on_opened: every log that the first image assigns to this broker is open, or its directory has failed.
         on_leader_lost: see `RemoteLeaderEndPoint`.
@@ -129,7 +132,9 @@ class DataPlane:
             TopicSettings(node_id, self.registry, step, self.produce_path.advance, config.topic_defaults),
             config,
             self.opening,
+            OwnLife(node_id, incarnation_id),
             step=step,
+            open_log=self._leaderships.open,
             on_assignments_changed=on_assignments_changed,
         )
         self._subscribe()

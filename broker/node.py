@@ -123,6 +123,7 @@ class Broker:
         )
         self.data_plane = DataPlane(
             node_id=node_id,
+            incarnation_id=incarnation_id,
             directories=directories,
             clock=clock,
             rng=rng("replicas"),

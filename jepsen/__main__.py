@@ -47,8 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     many.add_argument("--first", type=int, default=1, help="the first seed")
     many.add_argument("--seeds", type=int, help="number of seeds (default 50)")
     many.add_argument("--minutes", type=float, help="stop after this many minutes")
+    sim.add_argument("--profile", choices=profiles, default="swarm", help="kinds of faults (default swarm)")
+    many.add_argument("--profile", choices=profiles, help="kinds of faults (default: all profiles by turns)")
     for verb in (sim, many):
-        verb.add_argument("--profile", choices=profiles, default="swarm")
         verb.add_argument("--seconds", type=int, default=60, help="virtual seconds with faults (default 60)")
     mutants = verbs.add_parser("mutants", help="prove that known mistakes are caught")
     mutants.add_argument("names", nargs="*", help="default: all of jepsen/mutants")

@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jepsen.sim.plan import PROFILES
+
 SEED_LIMIT_S = 300  # of real time, for one seed
 _TAIL_CHARACTERS = 2_000
+TURNS = ("swarm", *sorted(PROFILES))  # the profiles of successive seeds, if none is chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +79,20 @@ def _failure(errors: str) -> dict[str, Any]:
     return {"name": "simulation-error", "text": errors[-_TAIL_CHARACTERS:], "at_ns": -1}
 
 
-def swarm(first: int, seeds: int, profile: str, seconds: int, processes: int, limit_s: float | None) -> int:
-    """Print one line per seed and the totals. Returns 1 if any seed was not VALID."""
+def profile_of(turn: int, chosen: str | None) -> str:
+    """turn: counts the seeds of one run from 0. chosen: the profile of all seeds; None: all profiles by turns."""
+    return TURNS[turn % len(TURNS)] if chosen is None else chosen
+
+
+def swarm(first: int, seeds: int, profile: str | None, seconds: int, processes: int, limit_s: float | None) -> int:
+    """Print one line per seed and the totals. Returns 1 if any seed was not VALID. profile: see `profile_of`."""
     started = time.monotonic()
 
     def jobs() -> Iterator[Job]:
-        for seed in range(first, first + seeds):
+        for turn in range(seeds):
             if limit_s is not None and time.monotonic() - started >= limit_s:
                 return
-            yield Job(seed=seed, profile=profile, seconds=seconds)
+            yield Job(seed=first + turn, profile=profile_of(turn, profile), seconds=seconds)
 
     bad, count, totals = 0, 0, dict[str, int]()
     for job, result in results(jobs(), processes, os.environ):
@@ -100,7 +108,7 @@ def swarm(first: int, seeds: int, profile: str, seconds: int, processes: int, li
 
 
 def line_of(job: Job, result: Mapping[str, Any]) -> str:
-    line = f"seed {job.seed}: {result['verdict']} {result['wire']} {result['trace'][:16]}"
+    line = f"seed {job.seed}: {result['verdict']} {job.profile} {result['wire']} {result['trace'][:16]}"
     line += f" acked {result['exercised'].get('acked', 0)}"
     if result["verdict"] == "VALID":
         return line

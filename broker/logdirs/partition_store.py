@@ -6,7 +6,7 @@ is used again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from functools import partial
 from random import Random
 
@@ -66,7 +66,8 @@ class PartitionStore:
     # --- where a replica lies ---
 
     @property
-    def found(self) -> Iterable[PartitionKey]:
+    def found(self) -> KeysView[PartitionKey]:
+        """The partitions that the directories held at start and that have not left since."""
         return self._found.keys()
 
     def place(self, key: PartitionKey, assigned: Uuid, others: Iterable[HostedReplica]) -> DirectoryQueue | None:
@@ -87,7 +88,7 @@ class PartitionStore:
     # --- leaving ---
 
     def set_strays_aside(self, strays: Sequence[PartitionKey]) -> None:
-        """At the first image: partitions that it does not know, and directories without a topic id."""
+        """Called once: partitions that the metadata does not give to this broker, and those without a topic id."""
         for queue, partition in [*(self._found.pop(key) for key in strays), *self._unowned]:
             work = partial(queue.directory.partitions.move_away, partition, self._fresh_id(), STRAY)
             queue.run_in_background(work, done=_ignore, failed=_ignore)

@@ -18,7 +18,10 @@ from storage.log_config import NEVER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataChanged:
-    """The partition as the committed metadata has it. leader: -1 means none."""
+    """The partition as the committed metadata has it.
+
+    leader: -1 means none. It is this broker only if the controller gave the leadership to this process of it.
+    """
 
     leader: NodeId
     leader_epoch: Epoch
@@ -31,6 +34,7 @@ class MetadataChanged:
 class LogReady:
     """The log is open, and everything that was queued before this leadership is in it. Ends are exclusive.
 
+    leader_epoch: -1 if the log was only opened, before this process of the broker was registered.
     epoch_start: the offset at which a leader's log has assigned `leader_epoch`, durably; -1 for a follower.
     """
 

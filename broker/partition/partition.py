@@ -53,7 +53,7 @@ from storage.log_config import NEVER
 
 
 class Role(Enum):
-    OFFLINE = "offline"  # before the first metadata, or the log failed
+    OFFLINE = "offline"  # before the first metadata of this life of the broker, or the log failed
     LEADER = "leader"
     FOLLOWER = "follower"
 
@@ -226,8 +226,8 @@ class Partition:
             self._opened = True
             self.high_watermark = event.high_watermark
         self.high_watermark = max(self.log_start, min(self.high_watermark, self.end_offset))
-        if event.leader_epoch != self.leader_epoch or self.failed:
-            return []  # this was for an older epoch; another LogReady follows
+        if event.leader_epoch != self.leader_epoch or self.role is Role.OFFLINE:
+            return []  # this was for an older epoch, or for none yet; another LogReady follows
         self.ready = True
         self.epoch_start = event.epoch_start
         if self.role is not Role.LEADER:
@@ -235,14 +235,14 @@ class Partition:
         return [*self._advance_high_watermark(now_ms), LeaderElected(self.leader_epoch)]
 
     def _on_failed(self) -> list[PartitionEffect]:
+        if self.failed:
+            return []
         before = self.role
         if before is Role.LEADER:
             self._failed_epoch = self.leader_epoch
         self.role, self.ready, self.failed = Role.OFFLINE, False, True
         self.followers = {}
         self._agreement.withdraw()
-        if before is Role.OFFLINE:
-            return []
         return [LeadershipLost(), WentOffline()] if before is Role.LEADER else [WentOffline()]
 
     def _on_recovered(self, now_ms: int) -> list[PartitionEffect]:

@@ -2,6 +2,9 @@
 
 One job in the directory's worker, after every append that an earlier leadership has queued. If the epoch is over when
 the job is done, the core ignores the result; the next epoch has queued its own job already.
+
+A log may also be opened before any epoch is known. An epoch that comes before that job has begun is served by it, so
+that a partition is followed as soon as its log is open, and not behind the last log of the directory.
 """
 
 from __future__ import annotations
@@ -32,6 +35,20 @@ class _Ready:
     epoch_start: Offset
 
 
+@dataclass(slots=True)
+class _Opening:
+    """A job that opens a log before the core knows a leader. The loop writes the goal, the worker reads it once."""
+
+    replica: Replica
+    goal: tuple[Epoch, bool]  # the newest epoch, and whether this broker leads in it
+    begun_with: tuple[Epoch, bool] | None = None  # None: the job has not begun
+
+    def run(self) -> _Ready:
+        goal = self.goal
+        self.begun_with = goal
+        return _make_ready(self.replica, *goal)
+
+
 class Leaderships:
     def __init__(
         self,
@@ -49,15 +66,42 @@ class Leaderships:
         self._step = step
         self._follow = follow
         self._settled = settled
+        self._openings: dict[Replica, _Opening] = {}  # that have not ended; only looked up
         self._closed = False
 
     def close(self) -> None:
         self._closed = True
 
+    def open(self, replica: Replica) -> None:
+        """Open the log of a replica whose core knows no leader epoch yet. The core learns where the log ends."""
+        queue = replica.queue
+        if self._closed or queue is None or replica in self._openings or replica.log is not None:
+            return
+        opening = self._openings[replica] = _Opening(replica, (replica.core.leader_epoch, False))
+        queue.run_in_background(
+            opening.run,
+            done=lambda ready: self._opened(opening, ready),
+            failed=lambda error: self._not_opened(opening, error),
+        )
+
+    def _opened(self, opening: _Opening, ready: _Ready) -> None:
+        assert opening.begun_with is not None
+        del self._openings[opening.replica]
+        self._ready(opening.replica, opening.begun_with[0], ready)
+        if opening.goal != opening.begun_with:  # the goal came while the log was being opened
+            self.prepare(opening.replica, *opening.goal)
+
+    def _not_opened(self, opening: _Opening, error: Exception | None) -> None:
+        del self._openings[opening.replica]
+        self._cannot_open(opening.replica, error)
+
     def prepare(self, replica: Replica, epoch: Epoch, leads: bool) -> None:
         """Make the log ready for `epoch`, then tell the core LogReady, or LogFailed."""
         queue = replica.queue
         if self._closed or queue is None or replica.core.leader_epoch != epoch or not self._is_current(replica):
+            return
+        if replica in self._openings:
+            self._openings[replica].goal = (epoch, leads)
             return
         queue.run_in_background(
             lambda: _make_ready(replica, epoch, leads),

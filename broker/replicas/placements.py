@@ -1,7 +1,10 @@
 """The replicas of this broker: those that the committed metadata gives it, each in one of its log directories.
 
-A shell around `reconciler.py`, which finds what changed. A new, changed or removed replica is stepped with an event;
-its log is opened, and its leadership taken up, in the background.
+A shell around `reconciler.py`, which finds what changed, and `own_life.py`, which decides what this process may act on.
+A new, changed or removed replica is stepped with an event; its log is opened, and its leadership taken up, in the
+background. Until this process is registered, the logs that its disks hold are opened and nothing else happens to them:
+an older image may not know a topic that was created since, so strays are judged by the first image with the
+registration.
 
 A replica may lie in another directory than the metadata says, because this broker chose it or found the replica there.
 It is then a pending assignment until the metadata has the right directory.
@@ -9,7 +12,7 @@ It is then a pending assignment until the metadata has the right directory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from broker.logdirs.log_directory import DirectoryQueue
 from broker.logdirs.partition_store import PartitionStore
@@ -18,6 +21,7 @@ from broker.partition.key import PartitionKey
 from broker.partition.tail import Tail, TailBudget
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.opening import Opening
+from broker.replicas.own_life import OwnLife
 from broker.replicas.reconciler import Placed, changes_of, strays
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step, new_core
@@ -40,18 +44,22 @@ class Placements:
         settings: TopicSettings,
         config: ReplicationConfig,
         opening: Opening,
+        own_life: OwnLife,
         *,
         step: Step,
+        open_log: Callable[[Replica], None],
         on_assignments_changed: Callable[[], None],
     ) -> None:
-        """on_assignments_changed: there are pending assignments."""
+        """open_log: open the log of a replica that has no leader yet. on_assignments_changed: some are pending."""
         self._node_id = node_id
         self._registry = registry
         self._store = store
         self._settings = settings
         self._config = config
         self._opening = opening
+        self._own_life = own_life
         self._step = step
+        self._open_log = open_log
         self._on_assignments_changed = on_assignments_changed
         self._tail_budget = TailBudget(config.tail_bytes)
         self._eligible: Mapping[NodeId, BrokerEpoch] = {}
@@ -71,8 +79,6 @@ class Placements:
             return
         self._registry.image = image
         is_first, self._applied = not self._applied, True
-        if is_first:
-            self._store.set_strays_aside(strays(self._store.found, image, self._node_id))
         changes = changes_of(delta, image, self._node_id)
         for key in changes.deleted:
             self._remove(key, DELETE)
@@ -80,14 +86,16 @@ class Placements:
             self._remove(key, STRAY)
         if changes.eligible is not None:
             self._set_eligible(changes.eligible)
-        for placed in (*changes.leaders, *changes.followers):
-            self._place(placed)
+        placed = (*changes.leaders, *changes.followers)
+        for one in placed:
+            self._host(one)
+        self._act(placed, image)
         for topic in changes.reconfigured:
             self._settings.changed(topic)
-        if any(self._is_elsewhere(placed.key) for placed in (*changes.leaders, *changes.followers)):
+        if any(self._is_elsewhere(one.key) for one in placed):
             self._on_assignments_changed()
         if is_first:
-            self._opening.expect(key for key, replica in self._registry.replicas.items() if replica.can_be_opened)
+            self._opening.expect(key for key in self._registry.replicas if self._is_being_opened(key))
 
     def pending_assignments(self) -> list[DirectoryAssignment]:
         """Replicas that lie in another directory than the metadata says, in order of topic id and index."""
@@ -103,6 +111,23 @@ class Placements:
             if replica.queue is queue:
                 self._step(replica, LogFailed())
 
+    def _act(self, placed: Sequence[Placed], image: Image) -> None:
+        """Tell the replicas what this life of the broker was given; open the logs of those that it must hold back."""
+        had_begun = self._own_life.has_begun
+        admitted = self._own_life.admit(placed, image)
+        if self._own_life.has_begun and not had_begun:
+            self._store.set_strays_aside(strays(self._store.found, image, self._node_id))
+        for one in admitted:
+            self._tell(one)
+        for one in placed:
+            if self._own_life.is_held(one.key) and one.key in self._store.found:
+                self._open_log(self._registry.replicas[one.key])
+
+    def _is_being_opened(self, key: PartitionKey) -> bool:
+        """A log that is not there yet is made only after the registration."""
+        is_wanted = not self._own_life.is_held(key) or key in self._store.found
+        return is_wanted and self._registry.replicas[key].can_be_opened
+
     def _is_elsewhere(self, key: PartitionKey) -> bool:
         replica = self._registry.replicas[key]
         queue = replica.queue
@@ -113,14 +138,17 @@ class Placements:
         for replica in self._registry.replicas.values():
             self._step(replica, BrokersChanged(eligible))
 
-    def _place(self, placed: Placed) -> None:
+    def _host(self, placed: Placed) -> None:
+        """There is a replica, in the directory that it is assigned to or where it lies."""
         replica = self._registry.replicas.get(placed.key)
         if replica is None or replica.queue is None:
             replica = self._registry.replicas[placed.key] = self._new_replica(placed)
+        replica.assigned = placed.registration.directory(self._node_id)
+
+    def _tell(self, placed: Placed) -> None:
         registration = placed.registration
-        replica.assigned = registration.directory(self._node_id)
         self._step(
-            replica,
+            self._registry.replicas[placed.key],
             MetadataChanged(
                 leader=registration.leader,
                 leader_epoch=registration.leader_epoch,
@@ -148,6 +176,7 @@ class Placements:
         return replica
 
     def _remove(self, key: PartitionKey, mark: str) -> None:
+        self._own_life.forget(key)
         replica = self._registry.replicas.pop(key, None)
         if replica is not None:
             self._step(replica, LogFailed())

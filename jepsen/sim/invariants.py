@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jepsen.checkers.findings import NODE_CRASHED, Findings
 from jepsen.checkers.history import Send
+from jepsen.sim.life_invariants import LifeInvariants
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message
 from jepsen.sim.mirrors import METADATA, Mirrors
@@ -30,6 +31,7 @@ class Invariants:
         everyone = list(machines.values())
         self.quorum = QuorumInvariants(everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings)
         self.partitions = PartitionInvariants([machines[host] for host in BROKERS], self.mirrors, self.findings)
+        self.lives = LifeInvariants(self.findings)
         self.promises = Promises(machines, self.mirrors, self.findings)
         self._image: Image | None = None
 
@@ -44,6 +46,7 @@ class Invariants:
             self._after_cuts()
         if machine.host in self._brokers:
             self.partitions.after(machine)
+            self.lives.after(machine)
 
     def _after_cuts(self) -> None:
         """Some log became shorter and may have lost required records."""

@@ -2,8 +2,8 @@
 
 - high-watermark-on-disk: a leader's high watermark covers only what every member of its maximal ISR has synced.
 - committed-differs, committed-is-held: all nodes that commit an offset commit the same bytes (truth.py).
-- partition-leader-completeness: a leader holds everything ever committed, up to its own epoch. A leader that restarts
-  with old metadata keeps its old epoch until it learns of newer ones, in which it cannot commit anything.
+- partition-leader-completeness: a leader holds everything ever committed, up to its own epoch. Metadata reaches brokers
+  late, so a leader may keep an old epoch for a while, in which it cannot commit anything.
 - candidate-completeness: every member of the ISR and ELR in the committed metadata holds all of it too, synced.
 - acked-is-durable: a record acknowledged with acks=all is synced on min.insync.replicas disks.
 

@@ -87,7 +87,8 @@ class Node:
         for path in self.paths:
             self.disk.make_directory(path)
         self.disk.sync_directory("/")
-        self.broker_epoch = -1
+        self.broker_epoch = -1  # of the newest registration
+        self.incarnation_id: Uuid = bytes(16)  # of the newest process
         self.failed: list[Uuid] = []
         self.crashes: list[tuple[str, BaseException]] = []
         self.requests: list[int] = []  # how many partitions each fetch of a follower named
@@ -97,14 +98,17 @@ class Node:
 
     def start(self, clean: bool = False) -> None:
         scheduler = self.cluster.scheduler
+        self.broker_epoch = -1
+        self.incarnation_id = self.node_id.to_bytes(8, "big") + scheduler.steps.to_bytes(8, "big")
         self.loop = SimLoop(scheduler, self.host)
         self.nursery = Nursery(self._on_crash)
         self.clock = SimClock(scheduler)
         self.sessions = FetchSessions(scheduler.rng(f"fetch sessions/{self.host}"), slots=self.cluster.session_slots)
-        own = Identity(cluster_id="c", node_id=self.node_id, incarnation_id=bytes([self.node_id]) * 16, secret=b"s")
+        own = Identity(cluster_id="c", node_id=self.node_id, incarnation_id=self.incarnation_id, secret=b"s")
         self.transport = SimTransport(self.cluster.network, self.host, self.loop, own, on_crash=self._on_crash)
         self.data_plane = DataPlane(
             node_id=self.node_id,
+            incarnation_id=self.incarnation_id,
             directories=[self._directory(path, clean) for path in self.paths],
             clock=self.clock,
             rng=scheduler.rng(f"replicas/{self.host}"),
@@ -233,22 +237,32 @@ class ReplicaCluster:
     # --- processes ---
 
     def start(self, node_id: NodeId, clean: bool = False) -> Node:
+        node = self.boot(node_id, clean)
+        self.register(node_id)
+        return node
+
+    def boot(self, node_id: NodeId, clean: bool = False) -> Node:
+        """A new process, which knows the metadata as it is now and is not registered."""
         node = self.nodes[node_id]
         node.start(clean)
         if self.image.offset:
             node.tell(delta_from_empty(self.image), self.image)
+        return node
+
+    def register(self, node_id: NodeId) -> None:
+        """As an unfenced broker. Unlike a controller, this takes an earlier process out of nothing before."""
+        node = self.nodes[node_id]
         node.broker_epoch = self.image.offset
         self.commit(
             RegisterBrokerRecord(
                 broker_id=node_id,
-                incarnation_id=node_id.to_bytes(8, "big") + self.image.offset.to_bytes(8, "big"),
+                incarnation_id=node.incarnation_id,
                 broker_epoch=node.broker_epoch,
                 endpoints=(Endpoint(name="INTERNAL", host=node.host, port=PORT),),
                 log_directories=tuple(node.directory_id(path) for path in node.paths),
             )
         )
         self.commit(BrokerRegistrationChangeRecord(broker_id=node_id, broker_epoch=node.broker_epoch, fenced=False))
-        return node
 
     def kill(self, node_id: NodeId) -> None:
         self.nodes[node_id].kill()

@@ -1,4 +1,4 @@
-"""Fifty clusters keep every invariant under random faults, and aimed profiles too. Failing seeds are kept here."""
+"""Fifty clusters keep every invariant under random faults, and so do a few under each aimed profile."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from jepsen.sim.plan import ALL_FAULTS, PROFILES
-from jepsen.swarm import Job, results
+from jepsen.swarm import TURNS, Job, profile_of, results
 
 SEEDS = range(1, 51)
 SECONDS = 60
 CHUNK = 5  # seeds per test, so that no test reaches its time limit
+PROFILE_SEEDS, PROFILE_SECONDS = (1, 2, 3), 20  # of each aimed profile: about 75 s for all of them on two cores
 
 
 def verdicts(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
@@ -41,8 +42,15 @@ def test_seeds_are_valid(first: int) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_profiles_are_valid() -> None:
-    must_be_valid([Job(seed=1, profile=profile, seconds=20) for profile in sorted(PROFILES)])
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_every_profile_is_valid(profile: str) -> None:
+    must_be_valid([Job(seed=seed, profile=profile, seconds=PROFILE_SECONDS) for seed in PROFILE_SEEDS])
+
+
+def test_a_long_swarm_goes_through_all_profiles_by_turns() -> None:
+    assert {profile_of(turn, None) for turn in range(len(TURNS))} == {"swarm", *PROFILES}
+    assert profile_of(len(TURNS), None) == profile_of(0, None) == "swarm"
+    assert {profile_of(turn, "disks") for turn in range(len(TURNS))} == {"disks"}
 
 
 def test_every_fault_is_in_some_seed() -> None:

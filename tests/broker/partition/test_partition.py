@@ -431,6 +431,23 @@ def test_a_recovery_before_any_metadata_and_a_second_one_do_nothing() -> None:
     assert driver.step(LogRecovered()) == []
 
 
+def test_a_log_that_is_opened_before_the_metadata_neither_leads_nor_follows() -> None:
+    """As before the registration of the broker: there is no leader epoch yet."""
+    driver = Driver()
+    assert driver.ready(epoch=-1, end=3, high_watermark=2) == []
+    core = driver.core
+    assert (core.end_offset, core.high_watermark) == (3, 2)
+    assert not core.ready and not core.is_leader and not core.is_follower
+    assert driver.metadata(epoch=5) == [TakeLeadership(5)]
+
+
+def test_a_log_that_fails_before_the_metadata_goes_offline_once() -> None:
+    driver = Driver()
+    assert driver.step(LogFailed()) == [WentOffline()]
+    assert driver.step(LogFailed()) == []
+    assert driver.metadata() == []
+
+
 def test_a_failed_log_withdraws_a_pending_proposal() -> None:
     """A topic deleted right after a replica came back: the assertion on this once ended the leader's node."""
     driver = Driver()
