@@ -324,7 +324,11 @@ class Cluster:
                 return
             self.token += 1
             peer.calls[self.token] = answer
+            before = (peer.raft.role, peer.raft.epoch, peer.raft.leader_id)
             self.step(peer, RequestReceived(self.token, call.message))
+            if isinstance(call.message, VoteRequest) and call.message.pre_vote:
+                after = (peer.raft.role, peer.raft.epoch, peer.raft.leader_id)
+                assert after == before, f"a pre-vote of {node.key.node_id} changed {before} to {after}"
 
         def answer(message: object) -> None:
             if self.is_cut(node.key.node_id, call.to) or self.rng.random() < self.faults.loss:

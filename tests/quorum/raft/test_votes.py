@@ -28,6 +28,7 @@ from raft_samples import (
     vote,
 )
 
+from quorum.raft.effects import Reply
 from quorum.raft.events import PeerProvenDead, RequestFailed, ResponseReceived, Started, TimerFired
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.raft import Raft
@@ -89,7 +90,25 @@ def test_granting_in_the_own_epoch(role: str, pre: bool) -> None:
 
 
 @pytest.mark.parametrize("role", GRANTS)
-def test_a_larger_epoch_makes_everyone_unattached_first(role: str) -> None:
+@pytest.mark.parametrize("epoch", [5, 6, 9])
+def test_a_pre_vote_of_any_epoch_is_answered_by_role_and_changes_nothing(role: str, epoch: int) -> None:
+    raft = MAKERS[role]()
+    before = (role_of(raft), raft.epoch, raft.leader_id, raft._core.voted, raft.deadline_ms())
+    (reply,) = raft.step(vote(epoch=epoch, last=(5, 11), pre=True), 1)  # a log that is better than any here
+    assert isinstance(reply, Reply) and isinstance(reply.message, VoteResponse)
+    assert reply.message.vote_granted == GRANTS[role][True] and reply.message.leader_epoch == 5
+    assert (role_of(raft), raft.epoch, raft.leader_id, raft._core.voted, raft.deadline_ms()) == before
+
+
+def test_a_follower_that_no_longer_hears_its_leader_grants_a_pre_vote() -> None:
+    raft = fetched_follower()
+    raft.step(TimerFired(), CONFIG.fetch_timeout_ms)
+    assert role_of(raft) is RaftRole.PROSPECTIVE
+    assert granted(raft, epoch=6, last=(5, 11), pre=True) and raft.epoch == 5
+
+
+@pytest.mark.parametrize("role", GRANTS)
+def test_a_vote_of_a_larger_epoch_makes_everyone_unattached_first(role: str) -> None:
     raft = MAKERS[role]()
     assert granted(raft, epoch=6, last=(5, 11))  # the leader's own log already ends with the first record of its epoch
     assert role_of(raft) is RaftRole.UNATTACHED and raft.epoch == 6
