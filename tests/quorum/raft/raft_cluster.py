@@ -68,6 +68,7 @@ class Faults:
     max_delay_ms: int = 10
     max_sync_ms: int = 10
     wrong_refusal: float = 0.0
+    max_probe_ms: int = 55  # until a proof of death is there
     cut: set[frozenset[NodeId]] = field(default_factory=set)  # only used with `in`: its order never matters
 
 
@@ -237,8 +238,8 @@ class Cluster:
             case LeadershipClaimed(epoch, _):
                 assert self.leaders[epoch] == node.key.node_id
                 node.claims.append(epoch)
-            case ProbeLeader(peer):
-                self.probe(node, peer)
+            case ProbeLeader(peer, epoch):
+                self.probe(node, peer, epoch)
             case ShutdownFinished():
                 node.shutdown_finished = True
             case LeaderChanged() | LeadershipLost():
@@ -283,13 +284,21 @@ class Cluster:
         node.synced = min(node.synced, end)
         self.later(node, self.disk_ms(node), LogTruncated(end))
 
-    def probe(self, node: Node, peer: NodeId) -> None:
+    def probe(self, node: Node, peer: NodeId, epoch: Epoch) -> None:
         life, wrong = node.life, self.rng.random() < self.faults.wrong_refusal
 
         def look() -> None:
             refused = self.nodes[peer].raft is None and not self.is_cut(node.key.node_id, peer)
-            if node.life == life and node.raft is not None and (refused or wrong):
-                self.step(node, PeerProvenDead(peer))
+            if refused or wrong:
+                self.at(self.rng.randint(55, self.faults.max_probe_ms) - 55, lambda: prove(epoch))
+
+        def prove(epoch: Epoch) -> None:
+            if node.life != life or node.raft is None:
+                return
+            before = (node.raft.epoch, node.raft.leader_id)
+            self.step(node, PeerProvenDead(peer, epoch))
+            forgot = (node.raft.epoch, node.raft.leader_id) != before
+            assert not forgot or before == (epoch, peer), f"the proof that {peer} died in {epoch} changed {before}"
 
         self.at(55, look)
 

@@ -169,6 +169,7 @@ def hurt(cluster: Cluster) -> None:
         max_delay_ms=rng.choice([3, 30, 300]),
         max_sync_ms=rng.choice([1, 20, 200]),
         wrong_refusal=rng.choice([0.0, 0.5]),
+        max_probe_ms=rng.choice([55, 3_000]),
     )
     cluster.start_all()
     for _ in range(25):

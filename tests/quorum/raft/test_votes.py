@@ -243,7 +243,7 @@ def test_a_prospective_voter_follows_its_leader_again_when_others_refuse() -> No
 )
 def test_survivors_of_a_dead_leader_wait_by_rank(node_id: int, leader_id: int, rank: int) -> None:
     raft = follower(leader_id, node_id=node_id)
-    raft.step(PeerProvenDead(leader_id), 100)
+    raft.step(PeerProvenDead(leader_id, 5), 100)
     due = raft.deadline_ms()
     assert role_of(raft) is RaftRole.UNATTACHED and raft.leader_id is None and due is not None
     assert 0 <= due - 100 - rank * CONFIG.rank_step_ms <= CONFIG.rank_jitter_ms
@@ -251,7 +251,7 @@ def test_survivors_of_a_dead_leader_wait_by_rank(node_id: int, leader_id: int, r
 
 def test_only_a_departed_leader_itself_can_bring_itself_back() -> None:
     raft = follower(1)
-    raft.step(PeerProvenDead(1), 0)
+    raft.step(PeerProvenDead(1, 5), 0)
     raft.step(TimerFired(), 200)
     votes = [c for c, sent in raft._core.in_flight.items() if sent.to == 2]
     raft.step(ResponseReceived(votes[-1], VoteResponse(leader_epoch=5, leader_id=1)), 210)
@@ -262,5 +262,14 @@ def test_only_a_departed_leader_itself_can_bring_itself_back() -> None:
 
 def test_the_death_of_a_node_that_does_not_lead_changes_nothing() -> None:
     raft = follower(1)
-    raft.step(PeerProvenDead(2), 0)
+    raft.step(PeerProvenDead(2, 5), 0)
     assert role_of(raft) is RaftRole.FOLLOWER
+
+
+def test_a_late_proof_of_death_does_not_make_a_follower_forget_the_same_node_elected_again() -> None:
+    raft = follower(1)
+    raft.step(begin(7, leader_id=1), 10)
+    raft.step(PeerProvenDead(1, 5), 20)
+    assert (role_of(raft), raft.epoch, raft.leader_id) == (RaftRole.FOLLOWER, 7, 1)
+    raft.step(PeerProvenDead(1, 7), 30)
+    assert (role_of(raft), raft.epoch, raft.leader_id) == (RaftRole.UNATTACHED, 7, None)
