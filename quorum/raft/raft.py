@@ -19,6 +19,7 @@ from quorum.raft.describe import describe
 from quorum.raft.effects import RaftEffect
 from quorum.raft.election import (
     on_election_timer,
+    on_log_truncated,
     on_vote_failed,
     on_vote_response,
     on_voter_fetch_timeout,
@@ -163,6 +164,7 @@ class Raft:
                 self._on_log_end_changed(now_ms)
             case LogTruncated(end_offset):
                 self._core.on_truncated(end_offset)
+                on_log_truncated(self._core, now_ms)
             case RecordsRead():
                 on_records_read(self._core, event)
             case AppendRequested():

@@ -69,6 +69,7 @@ class Faults:
     max_sync_ms: int = 10
     wrong_refusal: float = 0.0
     max_probe_ms: int = 55  # until a proof of death is there
+    max_truncation_ms: int = 0  # on top of its turn at the disk
     cut: set[frozenset[NodeId]] = field(default_factory=set)  # only used with `in`: its order never matters
 
 
@@ -282,7 +283,8 @@ class Cluster:
         assert end >= node.high_watermark, "committed records cut off"
         del node.entries[end:]
         node.synced = min(node.synced, end)
-        self.later(node, self.disk_ms(node), LogTruncated(end))
+        slow_ms = self.rng.randint(0, self.faults.max_truncation_ms)  # out of the disk's order, which no core may need
+        self.later(node, self.disk_ms(node) + slow_ms, LogTruncated(end))
 
     def probe(self, node: Node, peer: NodeId, epoch: Epoch) -> None:
         life, wrong = node.life, self.rng.random() < self.faults.wrong_refusal

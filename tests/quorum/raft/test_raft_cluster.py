@@ -170,6 +170,7 @@ def hurt(cluster: Cluster) -> None:
         max_sync_ms=rng.choice([1, 20, 200]),
         wrong_refusal=rng.choice([0.0, 0.5]),
         max_probe_ms=rng.choice([55, 3_000]),
+        max_truncation_ms=rng.choice([0, 4_000]),
     )
     cluster.start_all()
     for _ in range(25):

@@ -28,13 +28,14 @@ from raft_samples import (
     vote,
 )
 
-from quorum.raft.effects import Reply
-from quorum.raft.events import PeerProvenDead, RequestFailed, ResponseReceived, Started, TimerFired
+from quorum.raft.effects import RaftEffect, Reply
+from quorum.raft.events import LogTruncated, PeerProvenDead, RequestFailed, ResponseReceived, Started, TimerFired
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.raft import Raft
 from quorum.raft.roles import RaftRole
 from quorum.raft.voters import VoterKey
 from quorumlog.errors import ErrorCode
+from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.quorum import VoteRequest, VoteResponse
 from storage.epochs import EpochStart
 
@@ -219,6 +220,36 @@ def test_an_answer_from_a_larger_epoch_ends_the_candidacy() -> None:
     assert (role_of(raft), raft.epoch, raft.leader_id) == (RaftRole.FOLLOWER, 9, 2)
     raft.step(ResponseReceived(second, VoteResponse(leader_epoch=5, vote_granted=True)), 1)
     assert role_of(raft) is RaftRole.FOLLOWER
+
+
+def grant_all(raft: Raft, now_ms: int) -> list[RaftEffect]:
+    """Every open vote request is granted, one after another. Returns the effects of the last grant."""
+    effects: list[RaftEffect] = []
+    for correlation in [c for c, sent in raft._core.in_flight.items() if isinstance(sent.message, VoteRequest)]:
+        effects = raft.step(ResponseReceived(correlation, VoteResponse(leader_epoch=5, vote_granted=True)), now_ms)
+    return effects
+
+
+def test_a_candidate_leads_only_when_its_log_has_been_cut() -> None:
+    raft = follower(**LOG)
+    (correlation,) = raft._core.in_flight
+    raft.step(fetched(correlation, diverging_epoch=EpochEndOffset(epoch=4, end_offset=8)), 1)
+    raft.step(TimerFired(), 1 + CONFIG.fetch_timeout_ms)
+    grant_all(raft, 2_010)
+    assert role_of(raft) is RaftRole.CANDIDATE and raft.epoch == 6
+    assert grant_all(raft, 2_020) == [] and role_of(raft) is RaftRole.CANDIDATE, "its log still has records after 8"
+    effects = raft.step(LogTruncated(8), 2_030)
+    assert role_of(raft) is RaftRole.LEADER and names(effects)[2] == "AppendLeaderChange"
+    assert raft.end_offset == 9
+
+
+def test_a_candidate_without_a_majority_goes_on_asking_when_its_log_has_been_cut() -> None:
+    raft = follower(**LOG)
+    (correlation,) = raft._core.in_flight
+    raft.step(fetched(correlation, diverging_epoch=EpochEndOffset(epoch=4, end_offset=8)), 1)
+    raft.step(TimerFired(), 1 + CONFIG.fetch_timeout_ms)
+    grant_all(raft, 2_010)
+    assert raft.step(LogTruncated(8), 2_020) == [] and role_of(raft) is RaftRole.CANDIDATE
 
 
 def test_a_voter_that_knows_no_pre_vote() -> None:
