@@ -19,8 +19,8 @@ Announcement = HighWatermark | LeaderChanged | LeadershipClaimed | LeadershipLos
 class Announcements:
     """leader_id, epoch, high_watermark: as last announced. The high watermark is exclusive; -1: not known."""
 
-    def __init__(self, node_id: NodeId, voters: VoterSet, on_other_leader: Callable[[NodeId], None]) -> None:
-        """on_other_leader: called each time that this node begins to follow another one."""
+    def __init__(self, node_id: NodeId, voters: VoterSet, on_other_leader: Callable[[NodeId, Epoch], None]) -> None:
+        """on_other_leader: called with the leader and its epoch each time that this node begins to follow another."""
         self._node_id, self._voters, self._on_other_leader = node_id, voters, on_other_leader
         self._delivery: Delivery | None = None  # until started
         self._ended = False
@@ -60,6 +60,6 @@ class Announcements:
     def _on_leader_changed(self, delivery: Delivery, leader_id: NodeId | None, epoch: Epoch) -> None:
         self.leader_id, self.epoch = leader_id, epoch
         if leader_id is not None and leader_id != self._node_id:
-            self._on_other_leader(leader_id)
+            self._on_other_leader(leader_id, epoch)
         endpoint = None if leader_id is None else self._voters.endpoint_of(leader_id)
         delivery.on_leader_changed(NO_NODE if leader_id is None else leader_id, epoch, endpoint)

@@ -204,9 +204,9 @@ class Driver:
             saved=saved,
         )
 
-    def _on_dead(self, node_id: NodeId) -> None:
+    def _on_dead(self, node_id: NodeId, epoch: Epoch) -> None:
         if self._loop is not None:
-            self._loop.step(PeerProvenDead(node_id))
+            self._loop.step(PeerProvenDead(node_id, epoch))
 
     # --- the end ---
 

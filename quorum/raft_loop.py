@@ -130,8 +130,8 @@ class RaftLoop:
                 self._log.append(effect, self._clock.wall_ms(), self._on_written, self._on_synced)
             case TruncateTo(end_offset):
                 self._log.truncate_to(end_offset, lambda end: self.step(LogTruncated(end)))
-            case ProbeLeader(node_id):
-                self._proof.suspect(node_id)
+            case ProbeLeader(node_id, epoch):
+                self._proof.suspect(node_id, epoch)
             case ShutdownFinished():
                 if self._shutdown is not None:
                     settle(self._shutdown, None)

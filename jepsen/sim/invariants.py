@@ -9,6 +9,7 @@ from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message
 from jepsen.sim.mirrors import METADATA, Mirrors
 from jepsen.sim.partition_invariants import PartitionInvariants
+from jepsen.sim.pre_votes import PreVotes
 from jepsen.sim.promises import Promises, durable_state
 from jepsen.sim.quorum_invariants import QuorumInvariants
 from jepsen.sim.settings import BROKERS, CONTROLLERS, METADATA_LOG
@@ -33,6 +34,7 @@ class Invariants:
         self.partitions = PartitionInvariants([machines[host] for host in BROKERS], self.mirrors, self.findings)
         self.lives = LifeInvariants(self.findings)
         self.promises = Promises(machines, self.mirrors, self.findings)
+        self._pre_votes = PreVotes(machines, self.findings)
         self._image: Image | None = None
 
     def on_touch(self, machine: Machine) -> None:
@@ -63,6 +65,7 @@ class Invariants:
 
     def on_message(self, message: Message) -> None:
         self.promises.look(message)
+        self._pre_votes.look(message)
 
     def on_acked(self, send: Send) -> None:
         log = f"{send.key[0]}-{send.key[1]}"

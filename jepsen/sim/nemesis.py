@@ -277,6 +277,7 @@ class Nemesis:
     def _wrong_refusal(self) -> Undo:
         host = self._rng.choice(self._hosts())
         self._network.wrong_refusals[host] = None
+        self._cluster.invariants.quorum.lied_about[host] = None
         return lambda: self._network.wrong_refusals.pop(host, None)
 
     # --- aimed at replication ---

@@ -29,7 +29,10 @@ class _Known:
 
 
 class QuorumInvariants:
-    """leaders: the leader of each epoch. image: the newest committed image that any node has published."""
+    """leaders: the leader of each epoch. image: the newest committed image that any node has published.
+
+    lied_about: hosts that probes were made to take for dead although they live.
+    """
 
     def __init__(
         self, machines: list[Machine], controllers: list[Machine], mirrors: Mirrors, findings: Findings
@@ -38,6 +41,7 @@ class QuorumInvariants:
         self._truth = mirrors.truth(METADATA)
         self._known = {machine.host: _Known() for machine in machines}
         self.leaders: dict[Epoch, NodeId] = {}
+        self.lied_about: dict[str, None] = {}
         self._votes: dict[tuple[str, Epoch], VoterKey] = {}  # durable votes, by host and epoch
         self._durable_epochs: dict[str, Epoch] = {}
         self._hashes: dict[Offset, tuple[int, str]] = {0: (EMPTY.state_hash, "nobody")}
@@ -93,10 +97,27 @@ class QuorumInvariants:
             if first != raft.leader_id:
                 who = f"{first}, and {machine.host} follows {raft.leader_id}"
                 self._findings.broken("election-safety", f"epoch {raft.epoch} is led by {who}")
+        if raft.epoch == known.epoch and raft.leader_id is None and known.leader_id is not None:
+            self._check_forgotten(machine, known.leader_id, raft.epoch)
         became_leader = raft.role is RaftRole.LEADER and known.role is not RaftRole.LEADER
         if became_leader and raft.end_offset < self._truth.end:
             ends = f"its log ends at {raft.end_offset}, {self._truth.end} is committed"
             self._findings.broken("leader-completeness", f"{machine.host} leads epoch {raft.epoch}; {ends}")
+
+    def _check_forgotten(self, machine: Machine, leader_id: NodeId, epoch: Epoch) -> None:
+        """A voter forgets a leader within its epoch only if the leader resigned or its process ended."""
+        for leader in self._controllers:
+            raft = raft_of(leader)
+            leads = raft is not None and (raft.role, raft.epoch) == (RaftRole.LEADER, epoch)
+            if (
+                machine in self._controllers
+                and leader.node_id == leader_id
+                and leads
+                and leader.host not in self.lied_about
+            ):
+                self._findings.broken(
+                    "living-leader-kept", f"{machine.host} forgets {leader.host}, which leads {epoch}"
+                )
 
     def _on_high_watermark(self, machine: Machine, raft: Raft, before: Offset) -> None:
         high_watermark = raft.high_watermark

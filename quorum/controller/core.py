@@ -55,7 +55,7 @@ class Controller:
     def claim(self, image: Image, epoch: Epoch, now_ms: int) -> Operation:
         """Become active. image: all that is committed."""
         self.epoch, self.tip = epoch, image
-        self.sessions.begin(self.unfenced(), now_ms)
+        self.sessions.reset(self.unfenced(), now_ms)
         self.idle.on_append(now_ms)
         return Operation("activation", in_one_slice(activate), self.state)
 
@@ -66,7 +66,7 @@ class Controller:
             if operation.caller is not None:
                 operation.caller.dropped(operation.wrote)
         self.epoch, self.tip = None, EMPTY
-        self.sessions.begin((), 0)
+        self.sessions.reset((), 0)
         self.state.elections_wanted, self._elections = False, None
 
     def unfenced(self) -> list[NodeId]:

@@ -4,6 +4,8 @@ Sources: KRAFT 2.6, KIP-631, KIP-858, KIP-584.
 
 - An incarnation that registers again keeps its epoch and its state. A retry changes nothing.
 - Another incarnation is refused while the session of the registered one is valid (DUPLICATE_BROKER_REGISTRATION).
+  A registration begins a session, as a heartbeat does. So of two live processes with one id the first one keeps it,
+  although neither has sent a heartbeat yet. A proof that the first one is dead ends its session at once.
 - A broker whose feature ranges do not cover every finalized level is refused (UNSUPPORTED_VERSION).
 - A new incarnation gets the offset of its record as broker epoch and starts fenced. Before that, the old incarnation
   is removed from every ISR.
@@ -59,6 +61,7 @@ def _register_again(
         )
         draft.add(record())
         draft.state.elections_wanted = True  # a directory may have come back
+    draft.state.sessions.renew(request.broker_id, draft.now_ms)
     return RegisterBrokerResponse(broker_epoch=existing.broker_epoch)
 
 
@@ -71,7 +74,7 @@ def _register_new(
         yield from replace_incarnation(draft, after, after.log_directories, clean)
     epoch = draft.next_offset
     draft.add(_record(draft, request, epoch, fenced=True, stopping=False))
-    draft.state.sessions.forget(request.broker_id)
+    draft.state.sessions.begin(request.broker_id, draft.now_ms)
     return RegisterBrokerResponse(broker_epoch=epoch)
 
 

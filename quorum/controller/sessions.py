@@ -1,9 +1,12 @@
-"""Which brokers are alive, as far as heartbeats tell. The active controller keeps it in memory only.
+"""Which brokers are alive, as far as they tell. The active controller keeps it in memory only.
 
-A session is valid for `timeout_ms` after the broker's last heartbeat. On activation every unfenced broker begins a full
-session: the new controller has no heartbeats yet, and must not fence a broker for that (ORACLES 3.11). A broker sends
-its next heartbeat only after the answer to the last one. So while a heartbeat waits here for a commit, the broker's
-session does not end; it counts from the answer. Otherwise a disk that hangs for a session would fence every broker.
+A session is valid for `timeout_ms` after the broker's registration or its last heartbeat, whichever is later. On
+activation every unfenced broker begins a full session: the new controller has no heartbeats yet, and must not fence a
+broker for that (ORACLES 3.11). A fenced broker has no session then: another process may take its id, and keeps it.
+
+A broker sends its next heartbeat only after the answer to the last one. So while a heartbeat waits here for a commit,
+the broker's session does not end; it counts from the answer. Otherwise a disk that hangs for a session would fence
+every broker.
 """
 
 from __future__ import annotations
@@ -44,14 +47,22 @@ class Sessions:
         self._sessions: dict[NodeId, Session] = {}
         self._held_until_ms = 0
 
-    def begin(self, broker_ids: Iterable[NodeId], now_ms: int) -> None:
+    def reset(self, broker_ids: Iterable[NodeId], now_ms: int) -> None:
         """Forget everything, and give these brokers a full session."""
         self._sessions = {broker_id: Session(now_ms) for broker_id in broker_ids}
 
+    def begin(self, broker_id: NodeId, now_ms: int) -> None:
+        """A process has registered as this broker. What was known of an earlier process is forgotten."""
+        self._sessions[broker_id] = Session(now_ms)
+
+    def renew(self, broker_id: NodeId, now_ms: int) -> None:
+        """The registered process has registered again: it lives."""
+        self._sessions.setdefault(broker_id, Session(now_ms)).contact_ms = now_ms
+
     def touch(self, broker_id: NodeId, metadata_end: Offset, now_ms: int) -> None:
-        session = self._sessions.setdefault(broker_id, Session(now_ms))
-        session.contact_ms = now_ms
-        session.metadata_end = metadata_end
+        """A heartbeat has come. metadata_end: exclusive end of the metadata that the broker has applied."""
+        self.renew(broker_id, now_ms)
+        self._sessions[broker_id].metadata_end = metadata_end
 
     def wait(self, broker_id: NodeId) -> Session:
         """The newest heartbeat waits for its answer. Call `answered` of the result when it no longer waits."""
@@ -60,7 +71,7 @@ class Sessions:
         return session
 
     def forget(self, broker_id: NodeId) -> None:
-        """The broker was fenced, or a new process took its place."""
+        """The broker was fenced."""
         self._sessions.pop(broker_id, None)
 
     def is_valid(self, broker_id: NodeId, now_ms: int) -> bool:

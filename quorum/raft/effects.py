@@ -142,9 +142,10 @@ class LeadershipLost:
 
 @dataclass(frozen=True, slots=True)
 class ProbeLeader:
-    """A request to the leader failed: find out whether its process is gone. If so, PeerProvenDead follows."""
+    """A request to the leader of `epoch` failed: find out whether its process ended. If so, PeerProvenDead follows."""
 
     node_id: NodeId
+    epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)

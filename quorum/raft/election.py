@@ -2,6 +2,10 @@
 
 A round cannot be won when too many voters refused or could not be reached. While no leader is known it is repeated
 after rand(50..200) ms (DESIGN 5): voters learn of a leader's death at slightly different times.
+
+A candidate whose log is still being truncated leads only after LogTruncated: its first record must follow the cut. The
+driver's one queue of disk work already orders it so, because the candidate's own vote is persisted after the cut, and
+no voter is asked before that. The core does not rely on this order.
 """
 
 from __future__ import annotations
@@ -65,6 +69,12 @@ def on_vote_failed(core: Core, request: InFlightRequest, now_ms: int) -> None:
         _count(core, now_ms)
 
 
+def on_log_truncated(core: Core, now_ms: int) -> None:
+    """A candidate that has a majority already leads now."""
+    if isinstance(core.role, Candidate):
+        _count(core, now_ms)
+
+
 def on_election_timer(core: Core, now_ms: int) -> None:
     role = core.role
     assert isinstance(role, Unattached | Prospective | Candidate)
@@ -94,7 +104,7 @@ def _count(core: Core, now_ms: int) -> None:
     if len(votes.granted) >= core.voters.majority:
         if isinstance(role, Prospective):
             _become_candidate(core, now_ms)
-        else:
+        elif not core.log.truncating:  # else `on_log_truncated` counts again
             become_leader(core, tuple(sorted(votes.granted)), now_ms)
     elif len(core.voters) - len(votes.refused) < core.voters.majority and votes.retry_at_ms is None:
         if core.leader_id is not None:

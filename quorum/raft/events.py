@@ -103,9 +103,13 @@ class AppendRequested:
 
 @dataclass(frozen=True, slots=True)
 class PeerProvenDead:
-    """The process of this node has ended for certain (DESIGN 5)."""
+    """The process of this node that led `epoch` has ended for certain (DESIGN 5).
+
+    epoch: of the ProbeLeader effect. The same node can lead a later epoch by the time that the proof is there.
+    """
 
     node_id: NodeId
+    epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)

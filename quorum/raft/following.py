@@ -92,7 +92,7 @@ def on_fetch_failed(core: Core, correlation: int, request: InFlightRequest, now_
         fetch.on_done()
         _retry_later(core, fetch, now_ms)
     if request.to == core.leader_id and isinstance(core.role, Follower | Prospective):
-        core.add_effect(ProbeLeader(request.to))
+        core.add_effect(ProbeLeader(request.to, core.epoch))
 
 
 def learn_high_watermark(core: Core) -> None:

@@ -25,6 +25,7 @@ from storage.fetch_rule import Diverging, OutOfRange, Records, TakeSnapshot, fet
 
 
 def become_leader(core: Core, granting: tuple[NodeId, ...], now_ms: int) -> None:
+    assert not core.log.truncating, f"node {core.node_id} leads epoch {core.epoch} before its log is cut: {core.log}"
     start = core.log.accepted_end
     role = Leader(start, granting, Replicas(core.voters, core.node_id, now_ms), now_ms + core.config.begin_interval_ms)
     core.become(role, epoch=core.epoch, leader_id=core.node_id, voted=core.voted)

@@ -19,6 +19,7 @@ from quorum.raft.describe import describe
 from quorum.raft.effects import RaftEffect
 from quorum.raft.election import (
     on_election_timer,
+    on_log_truncated,
     on_vote_failed,
     on_vote_response,
     on_voter_fetch_timeout,
@@ -163,12 +164,13 @@ class Raft:
                 self._on_log_end_changed(now_ms)
             case LogTruncated(end_offset):
                 self._core.on_truncated(end_offset)
+                on_log_truncated(self._core, now_ms)
             case RecordsRead():
                 on_records_read(self._core, event)
             case AppendRequested():
                 on_append_requested(self._core, event)
-            case PeerProvenDead(node_id):
-                self._on_proven_dead(node_id, now_ms)
+            case PeerProvenDead():
+                self._on_proven_dead(event, now_ms)
             case ShutdownRequested():
                 shut_down(self._core, now_ms)
             case _:
@@ -252,10 +254,13 @@ class Raft:
         elif isinstance(self._core.role, Follower):
             learn_high_watermark(self._core)
 
-    def _on_proven_dead(self, node_id: NodeId, now_ms: int) -> None:
+    def _on_proven_dead(self, proof: PeerProvenDead, now_ms: int) -> None:
+        """A late proof is ignored: it is of an earlier epoch, and says nothing about the process that leads now."""
         core = self._core
-        if node_id == core.leader_id and isinstance(core.role, Follower | Prospective):
-            core.forget_leader(now_ms, rank_delay_ms(core, node_id) if core.is_voter else 0)
+        if (proof.node_id, proof.epoch) != (core.leader_id, core.epoch):
+            return
+        if isinstance(core.role, Follower | Prospective):
+            core.forget_leader(now_ms, rank_delay_ms(core, proof.node_id) if core.is_voter else 0)
 
     def _on_timer(self, now_ms: int) -> None:
         core = self._core

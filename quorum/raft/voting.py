@@ -1,6 +1,9 @@
 """Answering a VoteRequest: KRAFT 2.2 "Vote granting", rule by rule.
 
-A node votes for one candidate per epoch. A pre-vote promises nothing and changes nothing.
+A node votes for one candidate per epoch. A pre-vote asks how this node would vote. It promises nothing and changes
+nothing: not even a larger epoch in it is adopted (KIP-996, Raft 9.6), else a voter could depose a healthy leader by
+asking. A candidate that a majority supports goes on to a larger epoch anyway. A voter that is alone in a larger epoch
+tells it in its answer to the leader's BeginQuorumEpoch; the election that follows takes it in again.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ def on_vote_request(core: Core, token: int, request: VoteRequest, now_ms: int) -
     if code is not ErrorCode.NONE:
         core.reply(token, _response(core, code))
         return
-    if request.epoch > core.epoch:
+    if request.epoch > core.epoch and not request.pre_vote:
         core.become_unattached(request.epoch, now_ms)
     candidate = VoterKey(request.candidate_id, request.candidate_directory_id or ZERO_UUID)
     granted = would_grant(
@@ -50,7 +53,11 @@ def would_grant(
     voted: VoterKey | None,
     candidate: VoterKey,
 ) -> bool:
-    """Rules 2 and 3. has_fetched: this follower has fetched from its leader in this epoch: the leader is alive."""
+    """Rules 2 and 3, by the role in this node's own epoch.
+
+    has_fetched: this follower has fetched from its leader in this epoch, and its fetch timeout has not ended since: the
+    leader is alive, so a pre-vote is refused, whatever its epoch.
+    """
     if role is RaftRole.LEADER:
         return False
     if pre_vote:

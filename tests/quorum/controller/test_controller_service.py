@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from controller_world import registration
@@ -10,9 +11,12 @@ from service_world import CONTROLLER, SESSION_MS, Bench, FakeContext, refusal, t
 
 from jepsen.sim import killed_coroutines
 from quorum.metadata.frame import decode_record
-from quorumlog.errors import ErrorCode
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.common import Endpoint
+from quorumlog.messages.controller import BrokerHeartbeatRequest, RegisterBrokerResponse
+from quorumlog.messages.metadata_records import RegisterBrokerRecord
 from quorumlog.records import decode_batch, headers
-from quorumlog.rpc.transport import Address, Refused
+from quorumlog.rpc.transport import Address, Answered, ProbeResult, Refused
 
 
 @pytest.fixture
@@ -131,6 +135,77 @@ def test_a_broker_whose_process_is_gone_is_fenced_at_once(leader: Bench) -> None
     leader.wait(10)
     assert leader.is_fenced(1)
     assert leader.run(leader.ask(registration(1, 1))).broker_epoch > 0, "the next process need not wait"
+
+
+class BrokerProcess:
+    """A process that wants to be broker 1, on a port of its own. It registers again when it is replaced."""
+
+    def __init__(self, bench: Bench, number: int) -> None:
+        self.bench = bench
+        self.address = Address("127.0.0.1", 9001 + 100 * number)
+        endpoint = Endpoint(name="INTERNAL", host=self.address.host, port=self.address.port)
+        self.registration = registration(1, number, endpoints=(endpoint,))
+        self.epoch: int | None = None
+
+    def turn(self) -> None:
+        """Its next request: until it is registered a registration, then a heartbeat."""
+        request = self.registration if self.epoch is None else self._heartbeat(self.epoch)
+        try:
+            response = self.bench.run(self.bench.ask(request))
+        except ApiError as error:
+            assert error.code in (ErrorCode.DUPLICATE_BROKER_REGISTRATION, ErrorCode.STALE_BROKER_EPOCH)
+            self.epoch = None
+        else:
+            if isinstance(response, RegisterBrokerResponse):
+                self.epoch = response.broker_epoch
+
+    def _heartbeat(self, epoch: int) -> BrokerHeartbeatRequest:
+        return replace(self.bench.heartbeat(1), broker_epoch=epoch, incarnation_id=self.registration.incarnation_id)
+
+    def answer(self) -> ProbeResult:
+        return Answered(1, self.registration.incarnation_id)
+
+
+def two_processes(bench: Bench) -> list[BrokerProcess]:
+    """Of one broker id; both live."""
+    processes = [BrokerProcess(bench, 0), BrokerProcess(bench, 1)]
+    bench.transport.answer = {process.address: process.answer() for process in processes}.__getitem__
+    return processes
+
+
+def test_of_two_live_processes_with_one_id_the_first_to_register_stays(leader: Bench) -> None:
+    """They take turns, so each registration would come before the other's first heartbeat."""
+    first, second = two_processes(leader)
+    for _ in range(40):
+        first.turn()
+        second.turn()
+        leader.wait(SESSION_MS // 10)
+    assert second.epoch is None and first.epoch is not None and not leader.is_fenced(1)
+    assert registrations(leader) == 1
+
+
+def test_a_process_whose_predecessor_died_before_its_first_heartbeat_may_register_at_once(leader: Bench) -> None:
+    first, second = two_processes(leader)
+    first.turn()
+    leader.wait(10)
+    leader.transport.answer = lambda address: second.answer() if address == second.address else Refused()
+    second.turn()
+    assert second.epoch is None, "not yet proven"
+    leader.wait(60)
+    second.turn()
+    assert second.epoch is not None and registrations(leader) == 2
+
+
+def registrations(bench: Bench) -> int:
+    """How many registrations the log holds."""
+    found = [
+        record
+        for batch, _ in bench.driver.batches
+        for header in headers(batch)
+        if not header.is_control
+        for record in decode_batch(batch, header)
+    ]
+    return sum(isinstance(decode_record(record.value or b""), RegisterBrokerRecord) for record in found)
 
 
 def test_a_broker_that_only_lost_its_stream_is_not_fenced(leader: Bench) -> None:

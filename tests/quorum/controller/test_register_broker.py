@@ -186,3 +186,33 @@ def test_level_1_refuses_software_that_no_longer_supports_it() -> None:
     with pytest.raises(ApiError) as raised:
         World(log=BEFORE_LEVELS).ask(registration(1, features=(ranged(2, 3),)))
     assert raised.value.code is ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_a_second_process_is_refused_before_the_first_ones_first_heartbeat() -> None:
+    world = World()
+    epoch = world.ask(registration(1)).broker_epoch
+    world.now_ms += SESSION_MS - 1
+    with pytest.raises(ApiError) as raised:
+        world.ask(registration(1, 1))
+    assert raised.value.code is ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    assert world.heartbeat(1).is_fenced is False and world.tip.brokers[1].broker_epoch == epoch
+
+
+def test_a_process_that_registers_again_keeps_its_session() -> None:
+    world = World()
+    for _ in range(3):
+        world.ask(registration(1))
+        world.now_ms += SESSION_MS - 1
+    with pytest.raises(ApiError) as raised:
+        world.ask(registration(1, 1))
+    assert raised.value.code is ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    world.now_ms += 1
+    world.ask(registration(1, 1))
+
+
+def test_a_process_that_dies_before_its_first_heartbeat_holds_its_id_for_one_session_unless_proven_dead() -> None:
+    world = World()
+    world.ask(registration(1))
+    world.submit(world.core.fencing(1))
+    world.finish()
+    assert world.ask(registration(1, 1)).broker_epoch == len(world.log) - 1

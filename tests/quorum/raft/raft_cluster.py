@@ -68,6 +68,8 @@ class Faults:
     max_delay_ms: int = 10
     max_sync_ms: int = 10
     wrong_refusal: float = 0.0
+    max_probe_ms: int = 55  # until a proof of death is there
+    max_truncation_ms: int = 0  # on top of its turn at the disk
     cut: set[frozenset[NodeId]] = field(default_factory=set)  # only used with `in`: its order never matters
 
 
@@ -237,8 +239,8 @@ class Cluster:
             case LeadershipClaimed(epoch, _):
                 assert self.leaders[epoch] == node.key.node_id
                 node.claims.append(epoch)
-            case ProbeLeader(peer):
-                self.probe(node, peer)
+            case ProbeLeader(peer, epoch):
+                self.probe(node, peer, epoch)
             case ShutdownFinished():
                 node.shutdown_finished = True
             case LeaderChanged() | LeadershipLost():
@@ -281,15 +283,24 @@ class Cluster:
         assert end >= node.high_watermark, "committed records cut off"
         del node.entries[end:]
         node.synced = min(node.synced, end)
-        self.later(node, self.disk_ms(node), LogTruncated(end))
+        slow_ms = self.rng.randint(0, self.faults.max_truncation_ms)  # out of the disk's order, which no core may need
+        self.later(node, self.disk_ms(node) + slow_ms, LogTruncated(end))
 
-    def probe(self, node: Node, peer: NodeId) -> None:
+    def probe(self, node: Node, peer: NodeId, epoch: Epoch) -> None:
         life, wrong = node.life, self.rng.random() < self.faults.wrong_refusal
 
         def look() -> None:
             refused = self.nodes[peer].raft is None and not self.is_cut(node.key.node_id, peer)
-            if node.life == life and node.raft is not None and (refused or wrong):
-                self.step(node, PeerProvenDead(peer))
+            if refused or wrong:
+                self.at(self.rng.randint(55, self.faults.max_probe_ms) - 55, lambda: prove(epoch))
+
+        def prove(epoch: Epoch) -> None:
+            if node.life != life or node.raft is None:
+                return
+            before = (node.raft.epoch, node.raft.leader_id)
+            self.step(node, PeerProvenDead(peer, epoch))
+            forgot = (node.raft.epoch, node.raft.leader_id) != before
+            assert not forgot or before == (epoch, peer), f"the proof that {peer} died in {epoch} changed {before}"
 
         self.at(55, look)
 
@@ -324,7 +335,11 @@ class Cluster:
                 return
             self.token += 1
             peer.calls[self.token] = answer
+            before = (peer.raft.role, peer.raft.epoch, peer.raft.leader_id)
             self.step(peer, RequestReceived(self.token, call.message))
+            if isinstance(call.message, VoteRequest) and call.message.pre_vote:
+                after = (peer.raft.role, peer.raft.epoch, peer.raft.leader_id)
+                assert after == before, f"a pre-vote of {node.key.node_id} changed {before} to {after}"
 
         def answer(message: object) -> None:
             if self.is_cut(node.key.node_id, call.to) or self.rng.random() < self.faults.loss:

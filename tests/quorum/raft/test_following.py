@@ -127,7 +127,7 @@ def test_a_good_answer_renews_the_fetch_timeout_and_a_bad_one_does_not() -> None
 
 def test_after_a_failed_fetch_the_leader_is_probed_and_the_fetch_repeated() -> None:
     raft = follower(**LOG)
-    assert ProbeLeader(1) in raft.step(RequestFailed(in_flight(raft)), 10)
+    assert ProbeLeader(1, 5) in raft.step(RequestFailed(in_flight(raft)), 10)
     due = raft.deadline_ms()
     assert due is not None and due < 10 + 2 * CONFIG.retry_backoff_ms
     assert names(raft.step(TimerFired(), due)) == ["QuorumFetchRequest"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from raft_cluster import Cluster, Faults
 
+from quorum.raft.quorum_state import QuorumState
 from quorum.raft.roles import RaftRole
 
 SWARM_SEEDS = range(240)
@@ -109,6 +110,24 @@ def test_a_voter_that_flaps_raises_no_epoch(seed: int) -> None:
     assert cluster.leader is leader and leader.raft.epoch == epoch
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_voter_that_is_alone_in_a_larger_epoch_comes_back(seed: int) -> None:
+    """Nobody adopts the epoch of its pre-votes. The leader learns of it from the answer to its BeginQuorumEpoch."""
+    cluster = elected(seed)
+    leader = cluster.leader
+    assert leader is not None and leader.raft is not None
+    epoch = leader.raft.epoch
+    stranded = next(node for node in cluster.nodes if node is not leader)
+    cluster.kill(stranded.key.node_id)
+    stranded.state = QuorumState(epoch=epoch + 1)
+    cluster.faults.cut = {frozenset((leader.key.node_id, stranded.key.node_id))}
+    cluster.start(stranded.key.node_id)
+    cluster.run(5_000)
+    assert cluster.leader is leader and leader.raft.epoch == epoch, "its pre-votes reach a follower only"
+    cluster.heal()
+    assert cluster.run(4_000, until=cluster.everyone_agrees)
+
+
 def test_no_majority_no_leader() -> None:
     cluster = elected(3, voters=5)
     for node_id in range(3):
@@ -150,6 +169,8 @@ def hurt(cluster: Cluster) -> None:
         max_delay_ms=rng.choice([3, 30, 300]),
         max_sync_ms=rng.choice([1, 20, 200]),
         wrong_refusal=rng.choice([0.0, 0.5]),
+        max_probe_ms=rng.choice([55, 3_000]),
+        max_truncation_ms=rng.choice([0, 4_000]),
     )
     cluster.start_all()
     for _ in range(25):

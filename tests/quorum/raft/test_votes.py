@@ -28,12 +28,14 @@ from raft_samples import (
     vote,
 )
 
-from quorum.raft.events import PeerProvenDead, RequestFailed, ResponseReceived, Started, TimerFired
+from quorum.raft.effects import RaftEffect, Reply
+from quorum.raft.events import LogTruncated, PeerProvenDead, RequestFailed, ResponseReceived, Started, TimerFired
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.raft import Raft
 from quorum.raft.roles import RaftRole
 from quorum.raft.voters import VoterKey
 from quorumlog.errors import ErrorCode
+from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.quorum import VoteRequest, VoteResponse
 from storage.epochs import EpochStart
 
@@ -89,7 +91,25 @@ def test_granting_in_the_own_epoch(role: str, pre: bool) -> None:
 
 
 @pytest.mark.parametrize("role", GRANTS)
-def test_a_larger_epoch_makes_everyone_unattached_first(role: str) -> None:
+@pytest.mark.parametrize("epoch", [5, 6, 9])
+def test_a_pre_vote_of_any_epoch_is_answered_by_role_and_changes_nothing(role: str, epoch: int) -> None:
+    raft = MAKERS[role]()
+    before = (role_of(raft), raft.epoch, raft.leader_id, raft._core.voted, raft.deadline_ms())
+    (reply,) = raft.step(vote(epoch=epoch, last=(5, 11), pre=True), 1)  # a log that is better than any here
+    assert isinstance(reply, Reply) and isinstance(reply.message, VoteResponse)
+    assert reply.message.vote_granted == GRANTS[role][True] and reply.message.leader_epoch == 5
+    assert (role_of(raft), raft.epoch, raft.leader_id, raft._core.voted, raft.deadline_ms()) == before
+
+
+def test_a_follower_that_no_longer_hears_its_leader_grants_a_pre_vote() -> None:
+    raft = fetched_follower()
+    raft.step(TimerFired(), CONFIG.fetch_timeout_ms)
+    assert role_of(raft) is RaftRole.PROSPECTIVE
+    assert granted(raft, epoch=6, last=(5, 11), pre=True) and raft.epoch == 5
+
+
+@pytest.mark.parametrize("role", GRANTS)
+def test_a_vote_of_a_larger_epoch_makes_everyone_unattached_first(role: str) -> None:
     raft = MAKERS[role]()
     assert granted(raft, epoch=6, last=(5, 11))  # the leader's own log already ends with the first record of its epoch
     assert role_of(raft) is RaftRole.UNATTACHED and raft.epoch == 6
@@ -202,6 +222,36 @@ def test_an_answer_from_a_larger_epoch_ends_the_candidacy() -> None:
     assert role_of(raft) is RaftRole.FOLLOWER
 
 
+def grant_all(raft: Raft, now_ms: int) -> list[RaftEffect]:
+    """Every open vote request is granted, one after another. Returns the effects of the last grant."""
+    effects: list[RaftEffect] = []
+    for correlation in [c for c, sent in raft._core.in_flight.items() if isinstance(sent.message, VoteRequest)]:
+        effects = raft.step(ResponseReceived(correlation, VoteResponse(leader_epoch=5, vote_granted=True)), now_ms)
+    return effects
+
+
+def test_a_candidate_leads_only_when_its_log_has_been_cut() -> None:
+    raft = follower(**LOG)
+    (correlation,) = raft._core.in_flight
+    raft.step(fetched(correlation, diverging_epoch=EpochEndOffset(epoch=4, end_offset=8)), 1)
+    raft.step(TimerFired(), 1 + CONFIG.fetch_timeout_ms)
+    grant_all(raft, 2_010)
+    assert role_of(raft) is RaftRole.CANDIDATE and raft.epoch == 6
+    assert grant_all(raft, 2_020) == [] and role_of(raft) is RaftRole.CANDIDATE, "its log still has records after 8"
+    effects = raft.step(LogTruncated(8), 2_030)
+    assert role_of(raft) is RaftRole.LEADER and names(effects)[2] == "AppendLeaderChange"
+    assert raft.end_offset == 9
+
+
+def test_a_candidate_without_a_majority_goes_on_asking_when_its_log_has_been_cut() -> None:
+    raft = follower(**LOG)
+    (correlation,) = raft._core.in_flight
+    raft.step(fetched(correlation, diverging_epoch=EpochEndOffset(epoch=4, end_offset=8)), 1)
+    raft.step(TimerFired(), 1 + CONFIG.fetch_timeout_ms)
+    grant_all(raft, 2_010)
+    assert raft.step(LogTruncated(8), 2_020) == [] and role_of(raft) is RaftRole.CANDIDATE
+
+
 def test_a_voter_that_knows_no_pre_vote() -> None:
     raft = prospective()
     first, *_ = raft._core.in_flight
@@ -224,7 +274,7 @@ def test_a_prospective_voter_follows_its_leader_again_when_others_refuse() -> No
 )
 def test_survivors_of_a_dead_leader_wait_by_rank(node_id: int, leader_id: int, rank: int) -> None:
     raft = follower(leader_id, node_id=node_id)
-    raft.step(PeerProvenDead(leader_id), 100)
+    raft.step(PeerProvenDead(leader_id, 5), 100)
     due = raft.deadline_ms()
     assert role_of(raft) is RaftRole.UNATTACHED and raft.leader_id is None and due is not None
     assert 0 <= due - 100 - rank * CONFIG.rank_step_ms <= CONFIG.rank_jitter_ms
@@ -232,7 +282,7 @@ def test_survivors_of_a_dead_leader_wait_by_rank(node_id: int, leader_id: int, r
 
 def test_only_a_departed_leader_itself_can_bring_itself_back() -> None:
     raft = follower(1)
-    raft.step(PeerProvenDead(1), 0)
+    raft.step(PeerProvenDead(1, 5), 0)
     raft.step(TimerFired(), 200)
     votes = [c for c, sent in raft._core.in_flight.items() if sent.to == 2]
     raft.step(ResponseReceived(votes[-1], VoteResponse(leader_epoch=5, leader_id=1)), 210)
@@ -243,5 +293,14 @@ def test_only_a_departed_leader_itself_can_bring_itself_back() -> None:
 
 def test_the_death_of_a_node_that_does_not_lead_changes_nothing() -> None:
     raft = follower(1)
-    raft.step(PeerProvenDead(2), 0)
+    raft.step(PeerProvenDead(2, 5), 0)
     assert role_of(raft) is RaftRole.FOLLOWER
+
+
+def test_a_late_proof_of_death_does_not_make_a_follower_forget_the_same_node_elected_again() -> None:
+    raft = follower(1)
+    raft.step(begin(7, leader_id=1), 10)
+    raft.step(PeerProvenDead(1, 5), 20)
+    assert (role_of(raft), raft.epoch, raft.leader_id) == (RaftRole.FOLLOWER, 7, 1)
+    raft.step(PeerProvenDead(1, 7), 30)
+    assert (role_of(raft), raft.epoch, raft.leader_id) == (RaftRole.UNATTACHED, 7, None)
