@@ -12,7 +12,7 @@ from broker.fetch.list_offsets import EARLIEST
 from jepsen.sim.disk_faults import Fault, Operation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, PartitionChangeRecord
-from storage.log_starts import LOG_STARTS
+from storage.offset_files import LOG_STARTS
 
 
 def filled(*values: str, **topic: object) -> ReplicaCluster:
