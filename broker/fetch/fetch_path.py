@@ -32,7 +32,8 @@ from storage.isolation import Isolation
 
 
 class FetchParams(NamedTuple):
-    """The fetch waits up to `max_wait_ms` while it has fewer than `min_bytes` and no partition completes it."""
+    """The fetch waits up to `max_wait_ms` while it has fewer than `min_bytes` and no partition completes it. A response
+    that is full by `max_bytes` is enough in any case, as in Kafka."""
 
     max_wait_ms: int
     min_bytes: int
@@ -65,7 +66,7 @@ class FetchPath:
             reads = await self._read_partitions(targets, replica, isolation, params.max_bytes)
             context.check_current()
             left_ms = deadline_ms - self._clock.now_ms()
-            if left_ms <= 0 or context.is_empty or _is_complete(reads, params.min_bytes):
+            if left_ms <= 0 or context.is_empty or _is_complete(reads, params):
                 has_more = [read.has_more(target.partition) for read, target in zip(reads, targets, strict=True)]
                 return [read.response for read in reads], has_more
             await self._wait(scope, reads, isolation, left_ms)
@@ -159,8 +160,11 @@ class FetchPath:
             scope.unwatch(wake)
 
 
-def _is_complete(reads: Sequence[PartitionRead], min_bytes: int) -> bool:
-    return sum(read.size_bytes for read in reads) >= min_bytes or any(read.completes_fetch for read in reads)
+def _is_complete(reads: Sequence[PartitionRead], params: FetchParams) -> bool:
+    needed_bytes = min(params.min_bytes, params.max_bytes)
+    if sum(read.size_bytes for read in reads) >= needed_bytes or any(read.completes_fetch for read in reads):
+        return True
+    return sum(read.filled_bytes for read in reads) >= needed_bytes
 
 
 def _expected_epoch(wanted: FetchPartition, replica: ReplicaState | None) -> Epoch | None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from broker.replicas.replica import Replica
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
-from quorumlog.messages.buffer import Buffer, Pieces
+from quorumlog.messages.buffer import Buffer, Pieces, whole
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse
+from quorumlog.records import headers
 from storage.fetch_rule import Diverging, OutOfRange, fetch_answer
 from storage.isolation import Isolation, upper_bound
 from storage.log import Log
@@ -29,10 +30,21 @@ class PartitionRead:
     leader_epoch: Epoch = NO_EPOCH
     readable_end: Offset = 0
     disk_bytes: int = 0  # > 0: at most so many bytes are to be read from the disk
+    allowed_bytes: int = 0  # what the limits of the fetch and of the partition left for this read
 
     @property
     def size_bytes(self) -> int:
         return len(self.response.records)
+
+    @property
+    def filled_bytes(self) -> int:
+        """How much of its limits the read has used up. Batches are not divided, so a read can end below its limit
+        though there is more to read; then it has used up all of it."""
+        records = self.response.records
+        if not 0 < len(records) < self.allowed_bytes:
+            return len(records)
+        end = headers(whole(records), partial_tail=True)[-1].next_offset
+        return self.allowed_bytes if end < self.readable_end else len(records)
 
     def has_more(self, wanted: FetchPartition) -> bool:
         """There was more to read than the reader has, whether or not the response holds it."""
@@ -98,7 +110,7 @@ def read_from_memory(
     read = PartitionRead(response, replica=found, leader_epoch=found.core.leader_epoch, readable_end=end)
     if isolation is Isolation.LOG_END:  # a follower deletes what its leader has deleted, without waiting for records
         read.completes_fetch = 0 <= wanted.log_start_offset < log.start_offset
-    read.disk_bytes = allowed_bytes if parts is None else 0
+    read.allowed_bytes, read.disk_bytes = allowed_bytes, allowed_bytes if parts is None else 0
     budget.spend(read.disk_bytes or read.size_bytes)
     return read
 

@@ -66,6 +66,7 @@ class NodeConfig:
     fetch_max_bytes: int
     socket_request_max_bytes: int
     queued_max_request_bytes: int
+    queued_max_internal_request_bytes: int
     max_connections: int
     connections_max_idle_ms: int
     metrics_port: int | None
@@ -164,6 +165,7 @@ _PLAIN_FIELDS = (
     "fetch_max_bytes",
     "socket_request_max_bytes",
     "queued_max_request_bytes",
+    "queued_max_internal_request_bytes",
     "max_connections",
     "connections_max_idle_ms",
     "metrics_port",

@@ -50,6 +50,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         max_connections=config.max_connections,
         max_idle_ms=config.connections_max_idle_ms,
         max_node_bytes=config.queued_max_request_bytes,
+        max_internal_bytes=config.queued_max_internal_request_bytes,
     )
 
     def transport(identity: Identity) -> Transport:

@@ -126,7 +126,9 @@ class AsyncConsumer:
             async with asyncio.timeout(timeout_ms / 1000):
                 while not self._loop.chunks and not self._loop.finished:
                     self._loop.arrived.clear()
-                    self._raise_error()
+                    if self._loop.has_error:
+                        await asyncio.sleep(0)  # a reader that polls on at once must not stop the fetches of the others
+                        self._raise_error()
                     await self._loop.arrived.wait()
         except TimeoutError:
             return None
@@ -165,7 +167,7 @@ class AsyncConsumer:
         await self._link.close()
 
     def _raise_error(self) -> None:
-        error, self._loop.error = self._loop.error, None
+        error = self._loop.take_error()
         if error is not None:
             raise error
 

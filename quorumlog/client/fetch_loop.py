@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 
 from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
 from quorumlog.client.link import Link
 from quorumlog.client.offsets import EARLIEST, LATEST, resolve_offsets
 from quorumlog.client.options import ConsumerOptions
+from quorumlog.client.silence import PATIENCE_MS, SilenceWatch
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, NodeId, Offset
 from quorumlog.messages.buffer import whole
@@ -38,6 +40,28 @@ class TruncatedLog(QuorumlogError):
         self.topic, self.partition, self.offset = topic, partition, offset
 
 
+class FetchFlight:
+    """One fetch in flight. task: waits for its answer."""
+
+    __slots__ = ("_link", "_positions", "_task", "node_id", "overdue_ms")
+
+    def __init__(
+        self, link: Link, node_id: NodeId, positions: list[Position], overdue_ms: int, task: asyncio.Task[None]
+    ) -> None:
+        self._link, self._positions, self._task = link, positions, task
+        self.node_id, self.overdue_ms = node_id, overdue_ms
+
+    @property
+    def topics(self) -> Sequence[str]:
+        return [position.topic for position in self._positions]
+
+    def leave_moved(self) -> None:
+        """A fetch changes nothing, so it is given up whole if another node leads any of its partitions."""
+        leaders = [self._link.cache.leader_of(*position.key) for position in self._positions]
+        if any(leader is not None and leader.leader_id not in (NO_NODE, self.node_id) for leader in leaders):
+            self._task.cancel()
+
+
 class FetchLoop:
     """Fills `chunks`. Sets `arrived` at each chunk, error and finished partition."""
 
@@ -53,9 +77,12 @@ class FetchLoop:
         self._nursery = nursery
         self._busy: set[NodeId] = set()
         self._wake = asyncio.Event()
+        self._silence = SilenceWatch(link)
 
     def start(self) -> None:
         self._nursery.start(self._run(), "consumer fetch loop")
+        self._nursery.start(self._silence.run(), "consumer's watch for hung leaders")
+        self._nursery.start(self._link.keep_fresh(), "consumer's metadata")
 
     def add(self, position: Position) -> None:
         self.positions[position.key] = position
@@ -78,6 +105,15 @@ class FetchLoop:
         self.arrived.set()
 
     @property
+    def has_error(self) -> bool:
+        return self.error is not None or any(position.broken is not None for position in self.positions.values())
+
+    def take_error(self) -> Exception | None:
+        """The error that the reader gets now: one that happened once, or that of a partition that cannot go on."""
+        error, self.error = self.error, None
+        return error or next((p.broken for p in self.positions.values() if p.broken is not None), None)
+
+    @property
     def finished(self) -> bool:
         return not self.chunks and all(position.finished for position in self.positions.values())
 
@@ -98,7 +134,7 @@ class FetchLoop:
         due_ms: int | None = None
         lost: list[str] = []
         for position in self.positions.values():
-            if position.fetching or position.finished or self._full(position):
+            if position.fetching or position.finished or position.broken is not None or self._full(position):
                 continue
             if position.not_before_ms > now_ms:
                 due_ms = position.not_before_ms if due_ms is None else min(due_ms, position.not_before_ms)
@@ -126,8 +162,7 @@ class FetchLoop:
 
     async def _fetch(self, node_id: NodeId, positions: list[Position]) -> None:
         try:
-            timeout_ms = self._options.fetch_max_wait_ms + self._options.request_timeout_ms
-            response = await self._link.call_node(node_id, self._request(positions), timeout_ms)
+            response = await self._ask(node_id, positions)
             await self._answered(positions, response)
         except RpcError:
             for position in positions:
@@ -142,6 +177,19 @@ class FetchLoop:
             for position in positions:
                 position.fetching = False
             self._wake.set()
+
+    async def _ask(self, node_id: NodeId, positions: list[Position]) -> FetchResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        overdue_ms = self._link.clock.now_ms() + self._options.fetch_max_wait_ms + PATIENCE_MS
+        flight = FetchFlight(self._link, node_id, positions, overdue_ms, task)
+        self._silence.began(flight)
+        try:
+            timeout_ms = self._options.fetch_max_wait_ms + self._options.request_timeout_ms
+            response: FetchResponse = await self._link.call_node(node_id, self._request(positions), timeout_ms)
+            return response
+        finally:
+            self._silence.ended(flight)
 
     def _request(self, positions: list[Position]) -> FetchRequest:
         topics: dict[str, list[FetchPartition]] = {}
@@ -193,7 +241,7 @@ class FetchLoop:
         try:
             chunk = position.received(whole(answer.records), answer.high_watermark, check_crcs=self._options.check_crcs)
         except CorruptRecords as error:
-            self.fail(RequestFailed(ErrorCode.CORRUPT_MESSAGE, f"{position.topic}-{position.partition}: {error}"))
+            self._broke(position, error)
             return
         if chunk is not None:
             self.chunks.append(chunk)
@@ -202,6 +250,14 @@ class FetchLoop:
             self.arrived.set()
         if position.finished:
             self.arrived.set()
+
+    def _broke(self, position: Position, error: CorruptRecords) -> None:
+        """As in Kafka's consumer, the partition stays where it is, and the reader gets the error until it goes on."""
+        where = f"{position.topic}-{position.partition} at offset {position.next_offset}"
+        position.broken = RequestFailed(
+            ErrorCode.CORRUPT_MESSAGE, f"{where}: {error}; assign a larger offset to read on behind it"
+        )
+        self.arrived.set()
 
     async def _refused(self, position: Position, answer: FetchPartitionResponse, response: FetchResponse) -> bool:
         """True if newer metadata is needed."""
@@ -216,7 +272,7 @@ class FetchLoop:
         if hint is not None and self._link.cache.take_hint(*position.key, hint, response.node_endpoints):
             return False
         self._back_off(position)
-        if not code.retriable:
+        if not code.retriable or code is ErrorCode.CORRUPT_MESSAGE:
             self.fail(RequestFailed(code, f"{position.topic}-{position.partition} at offset {position.next_offset}"))
         return True
 

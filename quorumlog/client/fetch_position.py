@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.messages.buffer import Buffer
-from quorumlog.records import headers, verify_crc
+from quorumlog.records import CorruptRecords, iter_headers, verify_crc
 
 TopicPartition = tuple[str, int]
 
@@ -34,7 +34,10 @@ class Chunk:
 
 @dataclass(slots=True)
 class Position:
-    """One assigned partition. stop_offset: exclusive; None: read on without end."""
+    """One assigned partition. stop_offset: exclusive; None: read on without end.
+
+    A position does not leave `broken`; a new assignment makes a new position.
+    """
 
     topic: str
     partition: int
@@ -46,6 +49,7 @@ class Position:
     fetching: bool = False
     not_before_ms: int = 0
     failures: int = 0
+    broken: Exception | None = None  # nothing can be read at `next_offset`, and nothing is fetched any more
 
     @property
     def key(self) -> TopicPartition:
@@ -64,16 +68,21 @@ class Position:
     def received(self, records: Buffer, high_watermark: Offset, *, check_crcs: bool) -> Chunk | None:
         """Move past the batches in `records`; an incomplete batch at the end is ignored. None if there is no new batch.
 
-        Raises CorruptRecords and then does not move.
+        Batches before a corrupt one are taken. If it is the first new one, raises CorruptRecords and does not move.
         """
         self.failures = 0
         self.high_watermark = high_watermark
         next_offset, epoch = self.next_offset, self.last_epoch
-        for header in headers(records, partial_tail=True):
-            if check_crcs:
-                verify_crc(records, header)
-            if header.next_offset > next_offset:
-                next_offset, epoch = header.next_offset, header.leader_epoch
+        try:
+            for header in iter_headers(records, partial_tail=True):
+                if check_crcs:
+                    verify_crc(records, header)
+                if header.next_offset > next_offset:
+                    next_offset, epoch = header.next_offset, header.leader_epoch
+        except CorruptRecords as error:
+            if next_offset == self.next_offset:
+                raise
+            records = memoryview(records)[: error.position]
         if next_offset == self.next_offset:
             return None
         first = self.next_offset

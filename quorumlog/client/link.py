@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
 
-from quorumlog.client.errors import ClientClosed, RequestFailed, Unavailable
+from quorumlog.client.errors import ClientClosed, QuorumlogError, RequestFailed, Unavailable
 from quorumlog.client.metadata_cache import MetadataCache
 from quorumlog.client.options import CommonOptions, parse_bootstrap
 from quorumlog.clock import Clock
@@ -18,6 +18,9 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse, TopicQuery
 from quorumlog.rpc.transport import Address, Connection, NotDelivered, RpcError, Transport
+
+NODE_TIMEOUT_MS = 1_000  # of a node that is asked what every node can answer; doubled in each round over the nodes
+MIN_METADATA_AGE_MS = 100  # metadata are not fetched more often for their age alone
 
 
 class Link:
@@ -61,22 +64,33 @@ class Link:
         return self.connection(address).call(request, timeout_ms or self.options.request_timeout_ms)
 
     async def call_any(
-        self, request: Any, timeout_ms: int | None = None, on_unknown: Callable[[], None] = lambda: None
+        self,
+        request: Any,
+        timeout_ms: int | None = None,
+        on_unknown: Callable[[], None] = lambda: None,
+        *,
+        node_timeout_ms: int | None = None,
+        avoid: Collection[NodeId] = (),
     ) -> Any:
         """Ask one broker after the other until one answers. Only for requests that may be carried out twice.
 
         on_unknown: called when a broker may have carried it out without answering, before the next one is asked.
+        node_timeout_ms: how long each broker has in the first round, doubled in each further round; at most, and
+        without it, the request timeout. avoid: brokers that are asked last.
         """
         deadline_ms = self.clock.now_ms() + (timeout_ms or self.options.default_api_timeout_ms)
         attempt = 0
         last: Exception | None = None
         while True:
-            for address in self._candidates():
+            patience_ms = self.options.request_timeout_ms
+            if node_timeout_ms is not None:
+                patience_ms = min(patience_ms, node_timeout_ms << min(attempt, 10))
+            for address in self._candidates(avoid):
                 left_ms = deadline_ms - self.clock.now_ms()
                 if left_ms <= 0:
                     break
                 try:
-                    return await self.connection(address).call(request, min(left_ms, self.options.request_timeout_ms))
+                    return await self.connection(address).call(request, min(left_ms, patience_ms))
                 except RpcError as error:
                     last = error
                     self._next += 1
@@ -88,9 +102,20 @@ class Link:
                 raise Unavailable(f"no broker answered; tried {self._tried()}; last: {last}") from last
             await asyncio.sleep(min(self.backoff_ms(attempt), left_ms) / 1000)
 
-    async def refresh(self, topics: Sequence[str]) -> None:
+    async def keep_fresh(self) -> None:
+        """Fetch the metadata of all topics in use again when they are `metadata_max_age_ms` old. Creates no topic."""
+        while True:
+            await asyncio.sleep(max(self.options.metadata_max_age_ms, MIN_METADATA_AGE_MS) / 1000)
+            if not self.cache.topics:
+                continue
+            try:
+                self.cache.update(await self.metadata(list(self.cache.topics), create=False))
+            except (QuorumlogError, RpcError):
+                pass  # no node answered for long; calls that fail fetch the metadata on their own
+
+    async def refresh(self, topics: Sequence[str], *, avoid: Collection[NodeId] = ()) -> None:
         """Fetch the metadata of `topics` (empty: of every topic). Concurrent calls for the same topics share one
-        request."""
+        request. avoid: as in `call_any`."""
         key = tuple(sorted(topics))
         waiting = self._refreshes.get(key)
         if waiting is not None:
@@ -99,21 +124,29 @@ class Link:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._refreshes[key] = future
         try:
-            self.cache.update(await self.metadata(topics))
+            self.cache.update(await self.metadata(topics, avoid=avoid))
         finally:
             del self._refreshes[key]
             future.set_result(None)
 
     async def metadata(
-        self, topics: Sequence[str], *, all_topics: bool = False, create: bool = True
+        self,
+        topics: Sequence[str],
+        *,
+        all_topics: bool = False,
+        create: bool = True,
+        avoid: Collection[NodeId] = (),
     ) -> MetadataResponse:
-        """Raises RequestFailed for an error of the whole response; errors of single topics stay in it."""
+        """Raises RequestFailed for an error of the whole response; errors of single topics stay in it.
+
+        avoid: as in `call_any`.
+        """
         request = MetadataRequest(
             all_topics=all_topics,
             topics=tuple(TopicQuery(name=name) for name in topics),
             allow_auto_topic_creation=create,
         )
-        response: MetadataResponse = await self.call_any(request)
+        response: MetadataResponse = await self.call_any(request, node_timeout_ms=NODE_TIMEOUT_MS, avoid=avoid)
         check(response)
         return response
 
@@ -156,10 +189,11 @@ class Link:
             await connection.close()
         self._connections.clear()
 
-    def _candidates(self) -> list[Address]:
+    def _candidates(self, avoid: Collection[NodeId] = ()) -> list[Address]:
         known = list(dict.fromkeys([*self.cache.brokers.values(), *self._bootstrap]))
         turn = self._next % len(known)
-        return known[turn:] + known[:turn]
+        avoided = [self.cache.brokers.get(node_id) for node_id in avoid]
+        return sorted(known[turn:] + known[:turn], key=avoided.__contains__)
 
     def _tried(self) -> str:
         return ", ".join(str(address) for address in self._candidates())

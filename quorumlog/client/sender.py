@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from quorumlog.client.accumulator import Accumulator, Batch, TopicPartition
 from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed
-from quorumlog.client.link import Link, check
+from quorumlog.client.link import NODE_TIMEOUT_MS, Link, check
 from quorumlog.client.numbering import Identity
 from quorumlog.client.options import ProducerOptions
+from quorumlog.client.silence import PATIENCE_MS, SilenceWatch
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.messages.produce import (
@@ -21,7 +23,7 @@ from quorumlog.messages.produce import (
 )
 from quorumlog.nursery import Nursery
 from quorumlog.records import Codec
-from quorumlog.rpc.transport import NotDelivered, RpcError
+from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown, RpcError
 
 # Errors that a leader returns before it appends. Any other error of a partition may follow an append.
 NOT_APPENDED = frozenset(
@@ -60,6 +62,24 @@ LEADERSHIP = frozenset(
 )
 
 
+class ProduceFlight:
+    """One request in flight. batches: those whose outcome it still decides. task: waits for its answer; None: it has
+    not begun to."""
+
+    __slots__ = ("_sender", "batches", "node_id", "overdue_ms", "task")
+
+    def __init__(self, sender: Sender, node_id: NodeId, batches: list[Batch], overdue_ms: int) -> None:
+        self._sender, self.node_id, self.batches, self.overdue_ms = sender, node_id, batches, overdue_ms
+        self.task: asyncio.Task[None] | None = None
+
+    @property
+    def topics(self) -> Sequence[str]:
+        return [batch.topic for batch in self.batches]
+
+    def leave_moved(self) -> None:
+        self._sender.leave_moved(self)
+
+
 class Sender:
     """One loop per producer, one task per request in flight."""
 
@@ -70,6 +90,7 @@ class Sender:
         self._nursery = nursery
         self._codec = Codec[options.compression_type.upper()]
         self._in_flight: dict[NodeId, int] = {}
+        self._silence = SilenceWatch(link)
         self._wake = asyncio.Event()
         self._flushing = 0
         self._refreshing = False
@@ -79,6 +100,8 @@ class Sender:
 
     def start(self) -> None:
         self._nursery.start(self._run(), "producer sender")
+        self._nursery.start(self._silence.run(), "producer's watch for hung leaders")
+        self._nursery.start(self._link.keep_fresh(), "producer's metadata")
 
     def wake(self) -> None:
         self._wake.set()
@@ -144,7 +167,9 @@ class Sender:
 
     def _send(self, node_id: NodeId, batches: list[Batch]) -> None:
         self._in_flight[node_id] = self._in_flight.get(node_id, 0) + 1
-        self._nursery.start(self._call(node_id, batches, self._request(batches)), f"produce to {node_id}")
+        flight = ProduceFlight(self, node_id, batches, self._link.clock.now_ms() + PATIENCE_MS)
+        self._silence.began(flight)
+        self._nursery.start(self._call(flight, self._request(batches)), f"produce to {node_id}")
 
     def _request(self, batches: list[Batch]) -> ProduceRequest:
         topics: dict[str, list[ProducePartition]] = {}
@@ -157,16 +182,35 @@ class Sender:
             topics=tuple(ProduceTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items()),
         )
 
-    async def _call(self, node_id: NodeId, batches: list[Batch], request: ProduceRequest) -> None:
+    async def _call(self, flight: ProduceFlight, request: ProduceRequest) -> None:
+        flight.task = asyncio.current_task()
         try:
-            response = await self._link.call_node(node_id, request)
+            response = await self._link.call_node(flight.node_id, request)
         except RpcError as error:
-            self._lost(_open(batches), error)
+            self._lost(_open(flight.batches), error)
         else:
-            self._answered(_open(batches), response)
+            self._answered(_open(flight.batches), response)
         finally:
-            self._in_flight[node_id] -= 1
+            self._silence.ended(flight)
+            self._in_flight[flight.node_id] -= 1
             self._wake.set()
+
+    def leave_moved(self, flight: ProduceFlight) -> None:
+        """Retry the batches that another node leads now, with their numbers; the first try's outcome is unknown."""
+        moved = [batch for batch in _open(flight.batches) if self._is_led_elsewhere(batch, flight.node_id)]
+        if not moved or flight.task is None:
+            return
+        flight.batches = [batch for batch in flight.batches if batch not in moved]
+        for batch in moved:
+            batch.unknown_outcomes += 1
+            self._retry_or_fail(batch, OutcomeUnknown(f"node {flight.node_id} did not answer and leads no more"))
+        if not flight.batches:
+            flight.task.cancel()
+        self._wake.set()
+
+    def _is_led_elsewhere(self, batch: Batch, node_id: NodeId) -> bool:
+        leader = self._link.cache.leader_of(batch.topic, batch.partition)
+        return leader is not None and leader.leader_id not in (NO_NODE, node_id)
 
     def _lost(self, batches: list[Batch], error: RpcError) -> None:
         for batch in batches:
@@ -238,7 +282,7 @@ class Sender:
             self._identify_attempt += 1
             if self._identify_attempt > 1:
                 await asyncio.sleep(self._link.backoff_ms(self._identify_attempt - 1) / 1000)
-            response = await self._link.call_any(InitProducerIdRequest())
+            response = await self._link.call_any(InitProducerIdRequest(), node_timeout_ms=NODE_TIMEOUT_MS)
             check(response)
             self._accumulator.identity = Identity(response.producer_id, response.producer_epoch)
             self._identify_attempt = 0

@@ -4,7 +4,8 @@ Phases:
 
     NEW         the socket is accepted, nothing was decided yet
     READING     requests are read and begun
-    PAUSED      whole requests wait that may not be begun yet, so nothing more is read
+    PAUSED      whole requests wait that may not be begun yet, or an unfinished one waits for the node's room, so
+                nothing more is read
     DRAINING    the peer sends no more; what it has sent is still carried out and answered
     CLOSING     nothing is begun any more; the socket is about to end, perhaps after its last answers
     CLOSED      the socket has ended
@@ -109,7 +110,7 @@ class ConnectionState:
         return self.is_open and self.stalled_since_s is None and self._at_once < MAX_AT_ONCE
 
     def has_backlog(self, backlog: bool) -> bool:
-        """Whole requests wait, or none. True: reading is to be paused (phase PAUSED) or resumed (READING) now."""
+        """Requests wait, or none. True: reading is to be paused (phase PAUSED) or resumed (READING) now."""
         if self.phase is (_PAUSED if backlog else _READING):
             return False
         return self.step(Happened.BACKLOG if backlog else Happened.NO_BACKLOG)

@@ -2,7 +2,8 @@
 
 Small frames are copied out of a scratch buffer that all connections of a loop share. A frame that is larger than what
 was read gets a buffer of its own, into which the socket then reads directly. This buffer grows with the bytes received,
-not with the length announced: a peer cannot make us allocate more than it sends.
+not with the length announced: a peer cannot make us allocate more than it sends. Its length is told when it begins, so
+that the owner can charge the whole frame, or stop reading until there is room for it.
 """
 
 from __future__ import annotations
@@ -33,22 +34,36 @@ _LOOKS_LIKE = (
 class FrameReader:
     """Read into `buffer`, then call `received`; whole frames go to `deliver`, without their length.
 
+    begun: called with the length of each frame that did not arrive in one read, before more of it is read.
+    max_frame_bytes: may be changed; it applies to frames that begin afterwards.
     scratch: shared by all readers of one loop; it is not in use between `received` and the next `buffer`.
     trusted: a large frame gets its whole buffer at once. For responses from nodes that this process has asked.
     """
 
-    __slots__ = ("_deliver", "_filled", "_first_bytes", "_frame", "_head", "_max_frame_bytes", "_scratch", "_size")
+    __slots__ = (
+        "_begun",
+        "_deliver",
+        "_filled",
+        "_first_bytes",
+        "_frame",
+        "_head",
+        "_scratch",
+        "_size",
+        "max_frame_bytes",
+    )
 
     def __init__(
         self,
         max_frame_bytes: int,
         scratch: memoryview,
         deliver: Callable[[memoryview], None],
+        begun: Callable[[int], None] = lambda _size: None,
         *,
         trusted: bool = False,
     ) -> None:
         self._first_bytes = max_frame_bytes if trusted else _FIRST_BYTES
-        self._max_frame_bytes, self._scratch, self._deliver = max_frame_bytes, scratch, deliver
+        self.max_frame_bytes = max_frame_bytes
+        self._scratch, self._deliver, self._begun = scratch, deliver, begun
         self._head = b""  # the first one to three bytes of a length
         self._frame: bytearray | None = None  # being filled
         self._filled = self._size = 0
@@ -96,12 +111,13 @@ class FrameReader:
         frame = bytearray(min(size, max(self._first_bytes, len(start))))
         frame[: len(start)] = start
         self._frame, self._filled, self._size = frame, len(start), size
+        self._begun(size)
 
     def _length(self, four: memoryview) -> int:
         size: int = _LENGTH.unpack(four)[0]
-        if 0 < size <= self._max_frame_bytes:
+        if 0 < size <= self.max_frame_bytes:
             return size
-        raise Malformed(looks_like(bytes(four)) or f"a frame of {size} bytes; 1 to {self._max_frame_bytes} are allowed")
+        raise Malformed(looks_like(bytes(four)) or f"a frame of {size} bytes; 1 to {self.max_frame_bytes} are allowed")
 
 
 def looks_like(start: bytes) -> str | None:

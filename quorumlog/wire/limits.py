@@ -16,10 +16,15 @@ class WireLimits:
 
     max_frame_bytes: socket.request.max.bytes. max_connections: of one listener. max_idle_ms: connections.max.idle.ms.
     max_handled_requests, max_handled_bytes: of one connection, handled at a time; one larger request is still begun.
-    max_node_bytes: of all connections of a transport: requests being handled and answers not yet taken by the peer.
+    max_node_bytes: queued.max.request.bytes: of all connections to client listeners: frames being received, requests
+    being handled, and answers not yet taken by the peer.
+    max_internal_bytes: queued.max.internal.request.bytes: the same for connections to internal listeners. Produce
+    requests hold the clients' bytes until followers have fetched their records, so a follower's fetch must not wait for
+    those bytes.
+    max_unproven_frame_bytes: of a frame to an internal listener from a peer that has not proven its identity.
     min_grant_bytes: what a fetch is granted in any case, so that it makes progress; its first batch may be larger.
     max_unsent_bytes: of one connection's answers; above that none of its requests begins.
-    max_stalled_ms: a peer that takes no answers for so long is cut off.
+    max_stalled_ms: a peer is cut off that takes no answers, or sends nothing of a frame that it has begun, for so long.
     max_unsent_calls: of a calling connection.
     """
 
@@ -29,6 +34,8 @@ class WireLimits:
     max_handled_requests: int = 256
     max_handled_bytes: int = 64 * 1024 * 1024
     max_node_bytes: int = 512 * 1024 * 1024
+    max_internal_bytes: int = 128 * 1024 * 1024
+    max_unproven_frame_bytes: int = 8 * 1024
     min_grant_bytes: int = 256 * 1024
     max_unsent_bytes: int = 1024 * 1024
     max_stalled_ms: int = 30_000
@@ -37,7 +44,10 @@ class WireLimits:
 
 
 class NodeBytes:
-    """The bytes that all connections hold together. A connection that finds no room waits, and is called back in turn.
+    """The bytes that all connections to client listeners, or all to internal ones, hold together.
+
+    A frame, once there is any room, is charged whole, even if it exceeds the room. So a frame that was charged never
+    waits for others. A connection that finds no room waits, and is called back in turn.
 
     A thousand fetches may wait for long and then all answer at once, each with as much as it was granted. So each is
     granted a part of the bytes that are neither used nor granted to others, and no more than it asks for.

@@ -4,6 +4,10 @@ Shell around `connection_state.py` (what may be done now) and `answering.py` (th
 while the connection has enough at work or had enough of this turn of the loop, while its peer takes no answers, or
 while the node holds too much; nothing is dropped. A peer whose bytes cannot be read is cut off with one log line, and
 no other connection notices.
+
+A frame is charged to the node when it is begun. One that did not arrive in one read is charged before more of it is
+read, with its whole length, as Kafka's memory pool does (KIP-72): a frame that has its charge can always be received
+and begun, so unfinished frames never wait for each other.
 """
 
 from __future__ import annotations
@@ -44,12 +48,14 @@ class ServedConnection(asyncio.BufferedProtocol):
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
         self._state = ConnectionState()
-        self._reader = FrameReader(serving.limits.max_frame_bytes, serving.scratch, self._on_frame)
+        self._reader = FrameReader(_first_max_frame_bytes(serving), serving.scratch, self._on_frame, self._on_begun)
         self._answering = Answering(serving.limits)
         self._context = serving.dispatch.context(Caller("", None))
         self._waiting: deque[memoryview] = deque()  # whole frames that may not be begun yet
         self._transport: asyncio.Transport | None = None
         self._unsent_bytes = 0  # of answers, as charged to the node
+        self._reserved_bytes = 0  # charged for the unfinished frame, or for the last whole frame while it waits
+        self._wanted_bytes = 0  # the length of an unfinished frame that waits to be charged; nothing more is read
         self.active_s = serving.loop.time()
 
     # --- called by the loop
@@ -80,6 +86,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         """What a peer has sent before it left is still carried out (acks=0), and answered in case it listens."""
         if self._reader.in_frame:
             _log.debug("%s left in the middle of a frame", self.peer)
+            self._drop_unfinished()
         self._state.step(Happened.PEER_ENDED)
         return not self.idle
 
@@ -88,10 +95,10 @@ class ServedConnection(asyncio.BufferedProtocol):
         node_bytes = self._serving.node_bytes
         node_bytes.forget(self._pump)
         self._waiting.clear()
-        held_bytes = self._unsent_bytes + self._answering.handled_bytes
+        held_bytes = self._unsent_bytes + self._reserved_bytes + self._answering.handled_bytes
         for slot in self._answering.cancel():
             self._return_grant(slot)
-        self._unsent_bytes = 0
+        self._unsent_bytes = self._reserved_bytes = self._wanted_bytes = 0
         self._serving.left(self)
         self._serving.dispatch.close(self._context)
         node_bytes.give_back(held_bytes)
@@ -108,7 +115,12 @@ class ServedConnection(asyncio.BufferedProtocol):
 
     @property
     def idle(self) -> bool:
-        return not self._answering and not self._waiting
+        return not self._answering and not self._waiting and not self._wanted_bytes
+
+    @property
+    def is_receiving(self) -> bool:
+        """A frame is charged to the node, and waits for its peer to send the rest."""
+        return self._reserved_bytes > 0 and self._reader.in_frame and self._state.phase is Phase.READING
 
     @property
     def stalled_since_s(self) -> float | None:
@@ -126,6 +138,10 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._waiting.append(frame)
         self._pump()
 
+    def _on_begun(self, size_bytes: int) -> None:
+        self._wanted_bytes = size_bytes
+        self._pump()
+
     def _pump(self) -> None:
         """Begin what may be begun; then read on if nothing waits, or end if the peer has ended and nothing is left."""
         state = self._state
@@ -141,7 +157,9 @@ class ServedConnection(asyncio.BufferedProtocol):
                 self._send_answers()
                 if state.answered_at_once():
                     self._serving.loop.call_soon(self._after_others)
-        if state.has_backlog(bool(self._waiting)):
+        if self._wanted_bytes and not self._waiting and state.is_open:
+            self._reserve()
+        if state.has_backlog(bool(self._waiting) or self._wanted_bytes > 0):
             self._pause_or_resume()
         if state.phase is Phase.DRAINING and self.idle:
             self._finish()
@@ -153,10 +171,24 @@ class ServedConnection(asyncio.BufferedProtocol):
     def _has_room_for(self, frame: memoryview) -> bool:
         if self._answering and not self._answering.has_room(_is_ordered(frame)):
             return False
-        if self._serving.node_bytes.has_room:
+        if self._serving.node_bytes.has_room or (self._reserved_bytes and not self._reader.in_frame):
             return True
         self._serving.node_bytes.wait(self._pump)
         return False
+
+    def _reserve(self) -> None:
+        """Charge the unfinished frame, if there is room."""
+        if not self._reader.in_frame:  # the transport read on in spite of the pause; the frame was charged like others
+            self._wanted_bytes = 0
+        elif not self._serving.node_bytes.has_room:
+            self._serving.node_bytes.wait(self._pump)
+        else:
+            self._serving.node_bytes.take(self._wanted_bytes)
+            self._reserved_bytes, self._wanted_bytes = self._reserved_bytes + self._wanted_bytes, 0
+
+    def _drop_unfinished(self) -> None:
+        reserved_bytes, self._reserved_bytes, self._wanted_bytes = self._reserved_bytes, 0, 0
+        self._serving.node_bytes.give_back(reserved_bytes)
 
     def _pause_or_resume(self) -> None:
         transport = self._transport
@@ -165,6 +197,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         if self._state.phase is Phase.PAUSED:
             transport.pause_reading()
         else:
+            self.active_s = self._serving.loop.time()  # the pause was ours
             transport.resume_reading()
 
     def _begin(self, frame: memoryview) -> None:
@@ -197,7 +230,11 @@ class ServedConnection(asyncio.BufferedProtocol):
             slot.running = self._serving.nursery.start(self._answer(slot, wire_request), label)
 
     def _begin_slot(self, frame: memoryview, ordered: bool) -> Slot:
-        self._serving.node_bytes.take(len(frame))
+        new_bytes = len(frame)
+        if self._reserved_bytes and not self._reader.in_frame:  # it was charged before it was whole
+            new_bytes -= min(new_bytes, self._reserved_bytes)
+            self._reserved_bytes -= len(frame) - new_bytes
+        self._serving.node_bytes.take(new_bytes)
         return self._answering.begin(len(frame), ordered)
 
     def _return_grant(self, slot: Slot) -> None:
@@ -216,6 +253,8 @@ class ServedConnection(asyncio.BufferedProtocol):
             claimed = sasl.from_bytes(values["auth_bytes"])
             serving.dispatch.close(self._context)
             self._context = serving.dispatch.context(Caller(self._context.client_id, claimed))
+            if self._context.refusal is None:
+                self._reader.max_frame_bytes = serving.limits.max_frame_bytes
         return sasl.answer_authenticate(fixed, self._context.refusal)
 
     # --- answers
@@ -287,6 +326,14 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._answering.stop()
         if self._transport is not None:
             self._transport.abort()
+
+
+def _first_max_frame_bytes(serving: Serving) -> int:
+    """Strangers must not take the room that is kept for the cluster's nodes."""
+    limits = serving.limits
+    if serving.dispatch.listener.internal:
+        return min(limits.max_unproven_frame_bytes, limits.max_frame_bytes)
+    return limits.max_frame_bytes
 
 
 def _is_ordered(frame: memoryview) -> bool:

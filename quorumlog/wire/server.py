@@ -65,7 +65,7 @@ class Serving:
             connection.cut()
 
     async def sweep(self) -> None:
-        """Close connections that were idle for too long, and those whose peers take no answers."""
+        """Close connections that were idle for too long, and those whose peers take no answers or end no frame."""
         shortest_ms = min(self.limits.max_idle_ms, self.limits.max_stalled_ms)
         while True:
             await asyncio.sleep(min(_SWEEP_MAX_S, shortest_ms / 1000 / _SWEEPS_PER_LIMIT))
@@ -77,6 +77,8 @@ class Serving:
         stalled_s = connection.stalled_since_s
         if stalled_s is not None and (now_s - stalled_s) * 1000 >= self.limits.max_stalled_ms:
             connection.close(f"it has taken no answers for {self.limits.max_stalled_ms} ms")
+        elif connection.is_receiving and (now_s - connection.active_s) * 1000 >= self.limits.max_stalled_ms:
+            connection.close(f"it has sent nothing of a frame that it began for {self.limits.max_stalled_ms} ms")
         elif connection.idle and (now_s - connection.active_s) * 1000 >= self.limits.max_idle_ms:
             _log.debug("closed an idle connection of %s", connection.peer)
             connection.cut()

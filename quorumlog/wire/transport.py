@@ -41,7 +41,8 @@ class WireTransport:
         self.identity = identity
         self._on_crash, self._serves, self._grpc_address = on_crash, serves, grpc_address
         self._limits = limits or WireLimits()
-        self._node_bytes = NodeBytes(self._limits.max_node_bytes, self._limits.min_grant_bytes)
+        self._client_bytes = NodeBytes(self._limits.max_node_bytes, self._limits.min_grant_bytes)
+        self._internal_bytes = NodeBytes(self._limits.max_internal_bytes, self._limits.min_grant_bytes)
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> WireConnection:
@@ -60,7 +61,7 @@ class WireTransport:
         serving = Serving(
             dispatch,
             limits=self._limits,
-            node_bytes=self._node_bytes,
+            node_bytes=self._internal_bytes if listener.internal else self._client_bytes,
             scratch=self._scratch,
             serves=self._serves,
             grpc_address=lambda: self._grpc_address(listener.internal),

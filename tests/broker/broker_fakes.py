@@ -153,6 +153,7 @@ class FakeReplicas:
     fail: dict[int, ApiError] = field(default_factory=dict)
     fetched: list[FetchParams] = field(default_factory=list)
     deleted: list[tuple[Any, int, int, int]] = field(default_factory=list)
+    isolations: list[Isolation] = field(default_factory=list)
 
     def append(
         self, topic: bytes | str, index: int, records: Any, *, acks: int, timeout_ms: int
@@ -181,6 +182,7 @@ class FakeReplicas:
     async def list_offset(
         self, topic: Any, index: int, timestamp_ms: int, *, current_leader_epoch: int, isolation: Isolation
     ) -> ListOffsetsPartitionResponse:
+        self.isolations.append(isolation)
         return ListOffsetsPartitionResponse(index=index, offset=index * 10)
 
     def delete(self, topic: Any, index: int, offset: int, timeout_ms: int) -> Awaitable[Offset]:

@@ -42,7 +42,7 @@ from quorumlog.messages.produce import (
     ProduceTopicResponse,
 )
 from quorumlog.records import NO_PRODUCER, headers, stamp
-from quorumlog.rpc.transport import Address, NotDelivered
+from quorumlog.rpc.transport import Address, NotDelivered, OutcomeUnknown
 from storage.producer_state import ProducerStates, check
 
 TOPIC_ID = b"t" * 16
@@ -101,6 +101,7 @@ class FakeCluster:
 
     `faults`: each request takes the oldest one. An Exception is raised, an answer is returned, None lets it through.
     `after`: the same after the request was carried out, in place of its answer.
+    `hung`: brokers that take requests and answer nothing, like a stopped process.
     """
 
     def __init__(self, *, brokers: int = 3, partitions: int = 3, topic: str = "t") -> None:
@@ -109,6 +110,7 @@ class FakeCluster:
         self.faults: dict[type, deque[Fault]] = {}
         self.after: dict[type, deque[Fault]] = {}
         self.requests: list[tuple[int, Any]] = []
+        self.hung: set[int] = set()
         self.gate: asyncio.Event | None = None  # if set, produce requests wait for it
         self.delay_s: Callable[[], float] | None = None  # delay before each produce; requests may overtake
         self.created: list[str] = []
@@ -272,7 +274,14 @@ class FakeConnection:
         self._cluster, self._node = cluster, node
 
     def call(self, request: Any, timeout_ms: int) -> Awaitable[Any]:
+        if self._node in self._cluster.hung:
+            return self._no_answer(request, timeout_ms)
         return self._cluster.answer(self._node, request)
+
+    async def _no_answer(self, request: Any, timeout_ms: int) -> None:
+        self._cluster.requests.append((self._node, request))
+        await asyncio.sleep(timeout_ms / 1000)
+        raise OutcomeUnknown(f"no answer within {timeout_ms} ms")
 
     def on_closed(self, callback: Callable[[], None]) -> None: ...
 

@@ -306,7 +306,7 @@ def test_500_connections_that_send_and_never_read_are_held_within_the_limit() ->
 
     async def scenario() -> None:
         async with serving(echo, limits=limits) as served:
-            node_bytes = served.transport._node_bytes
+            node_bytes = served.transport._client_bytes
             wires = [await served.socket() for _ in range(CONNECTIONS)]
             for wire in wires:
                 wire.writer.transport.pause_reading()  # type: ignore[attr-defined]

@@ -145,12 +145,12 @@ def test_connections_that_waited_for_room_do_not_pile_up_on_the_stack() -> None:
         async with serving(behind_the_gate, limits=WireLimits(max_node_bytes=1, min_grant_bytes=1)) as served:
             holder = await served.socket()
             holder.send(request_bytes(MetadataRequest(all_topics=True)))
-            while not served.transport._node_bytes.used_bytes:  # noqa: ASYNC110
+            while not served.transport._client_bytes.used_bytes:  # noqa: ASYNC110
                 await asyncio.sleep(0)
             wires = [await served.socket() for _ in range(400)]
             for number, wire in enumerate(wires):
                 wire.send(fetch(number))
-            while len(served.transport._node_bytes._waiting) < len(wires):  # noqa: ASYNC110
+            while len(served.transport._client_bytes._waiting) < len(wires):  # noqa: ASYNC110
                 await asyncio.sleep(0)
             gate.set()
             ids = [int.from_bytes((await wire.frame())[:4], "big") for wire in wires]

@@ -1,4 +1,8 @@
-"""ListOffsets: the earliest, the latest, or the first offset since a time, for partitions that this broker leads."""
+"""ListOffsets: the earliest, the latest, or the first offset since a time, for partitions that this broker leads.
+
+Only a broker that has proven which one it is learns of offsets above the high watermark. Any other caller that names a
+`replica_id` is answered as a consumer.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,16 @@ from quorumlog.rpc.transport import Context
 from storage.isolation import Isolation
 
 
-async def handle_list_offsets(
-    services: Services, _context: Context, request: ListOffsetsRequest
-) -> ListOffsetsResponse:
+async def handle_list_offsets(services: Services, context: Context, request: ListOffsetsRequest) -> ListOffsetsResponse:
     check_topic_count(request.topics, services.limits)
-    isolation = isolation_of(request.isolation_level, is_replica=request.replica_id >= 0)
+    isolation = isolation_of(request.isolation_level, is_replica=_is_replica(context, request))
     topics = [await _topic(services, topic, isolation) for topic in request.topics]
     return ListOffsetsResponse(topics=tuple(topics))
+
+
+def _is_replica(context: Context, request: ListOffsetsRequest) -> bool:
+    peer = context.peer
+    return context.listener.internal and peer is not None and peer.node_id == request.replica_id
 
 
 async def _topic(services: Services, topic: ListOffsetsTopic, isolation: Isolation) -> ListOffsetsTopicResponse:

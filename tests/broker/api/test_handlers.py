@@ -45,6 +45,7 @@ from quorumlog.messages.fetch import (
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.rpc.transport import Identity, NotDelivered, OutcomeUnknown
+from storage.isolation import Isolation
 
 
 def ask(fakes: Fakes, request: Any, context: FakeContext | None = None) -> Any:
@@ -176,6 +177,26 @@ def test_list_offsets_answers_each_partition() -> None:
     partitions = tuple(ListOffsetsPartition(index=index, timestamp_ms=-1) for index in (3, 1))
     response = ask(Fakes(), ListOffsetsRequest(topics=(ListOffsetsTopic(name="orders", partitions=partitions),)))
     assert [(part.index, part.offset) for part in response.topics[0].partitions] == [(3, 30), (1, 10)]
+
+
+@pytest.mark.parametrize(
+    ("context", "isolation"),
+    [
+        (FakeContext(), Isolation.HIGH_WATERMARK),
+        (FakeContext(peer=identity(2)), Isolation.HIGH_WATERMARK),
+        (FakeContext(listener=INTERNAL), Isolation.HIGH_WATERMARK),
+        (FakeContext(listener=INTERNAL, peer=identity(3)), Isolation.HIGH_WATERMARK),
+        (FakeContext(listener=INTERNAL, peer=identity(2)), Isolation.LOG_END),
+    ],
+    ids=["client", "client listener", "unproven", "another broker", "the broker itself"],
+)
+def test_only_a_proven_broker_learns_offsets_above_the_high_watermark(
+    context: FakeContext, isolation: Isolation
+) -> None:
+    topic = ListOffsetsTopic(name="orders", partitions=(ListOffsetsPartition(index=3, timestamp_ms=-1),))
+    fakes = Fakes()
+    assert ask(fakes, ListOffsetsRequest(replica_id=2, topics=(topic,)), context).error_code == 0
+    assert fakes.replicas.isolations == [isolation]
 
 
 # Metadata, DescribeCluster

@@ -91,6 +91,38 @@ def test_cold_reads_come_from_the_disk() -> None:
     assert values_of(bytes(one.records)) == ["a"]
 
 
+def counted_wait(cluster: ReplicaCluster, **limits: int) -> tuple[list[str], float]:
+    """The values that a fetch at offset 0 with 10 s of patience got, and how long it waited, in s."""
+    node = cluster.nodes[1]
+
+    async def scenario() -> tuple[list[str], float]:
+        loop = asyncio.get_running_loop()
+        target = FetchTarget(
+            TOPIC_ID, FetchPartition(index=0, fetch_offset=0, max_bytes=limits.pop("partition_max_bytes", 1 << 20))
+        )
+        began_s = loop.time()
+        params = FetchParams(max_wait_ms=10_000, **limits)
+        responses, _ = await node.fetch_path.fetch(FetchContext((target,), None), params)
+        return values_of(bytes(responses[0].records)), loop.time() - began_s
+
+    return node.run(scenario())
+
+
+@pytest.mark.parametrize("tail_bytes", [0, 1 << 20])
+@pytest.mark.parametrize(("min_bytes", "max_bytes"), [(10_000, 200), (190, 200), (10_000, 1)])
+def test_a_response_that_is_full_does_not_wait_for_more(tail_bytes: int, min_bytes: int, max_bytes: int) -> None:
+    """With the data there it waited for min_bytes that max_bytes did not allow."""
+    cluster = ReplicaCluster(tail_bytes=tail_bytes)
+    cluster.create_topic()
+    cluster.wait_led(1)
+    for value in "abcdef":
+        cluster.produce(1, value)
+    values, waited_s = counted_wait(cluster, min_bytes=min_bytes, max_bytes=max_bytes)
+    assert values == (["a", "b"] if max_bytes == 200 else ["a"]) and waited_s < 0.1
+    values, waited_s = counted_wait(cluster, min_bytes=10_000, max_bytes=1 << 20)
+    assert values == list("abcdef") and waited_s > 9.9
+
+
 def test_a_consumer_waits_for_the_high_watermark_and_no_longer_than_it_said() -> None:
     cluster = led_cluster()
     node = cluster.nodes[1]
