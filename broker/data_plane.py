@@ -95,7 +95,9 @@ class DataPlane:
             any(not directory.online for directory in directories),
             rng,
         )
-        self.produce_path = ProducePath(clock, self.registry, self.delayed, step)
+        self.produce_path = ProducePath(
+            clock, self.registry, self.delayed, step, looks_inside=config.looks_inside_batches
+        )
         self.delete_path = DeletePath(self.registry, self.delayed, step)
         self.fetch_path = FetchPath(clock, self.registry, self.delayed, step)
         self.offset_queries = OffsetQueries(self.registry)
