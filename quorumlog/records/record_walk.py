@@ -21,6 +21,8 @@ RUN_PAUSE = 64  # records until the next try, after one in vain
 SAFE_TIMESTAMP_BYTES = 8  # a delta of so many bytes cannot overflow a base below SAFE_BASE_TIMESTAMP
 SAFE_BASE_TIMESTAMP = 2**62
 MAX_USUAL_INDEX = 2**20  # exclusive: from here on the varint of an offset delta has four bytes
+ZIGZAG_HEADERS_PER_RECORD = 8  # in a slice, so many headers (doubled, as their varint is) count as one more record
+NOWHERE = 2**62  # a position that no data has: reading there ends the walk
 HEADERS_PER_STEP = 2_000  # of one record, between two steps of `unusual_record`
 
 _ASCII = bytes(range(128))  # last bytes of varints
@@ -43,7 +45,8 @@ def walk_usual(
     """(position, index, what is left of `single`) of the first record that is not checked.
 
     data: records; the last one may be incomplete. position: where the record number `index` begins. Stops at record
-    number `count`, after `single` records that were not part of a run, at an unusual record, or at an incomplete one.
+    number `count`, after `single` records that were not part of a run (what is left may be a little below 0), at an
+    unusual record, or at an incomplete one.
     The caller has made sure that timestamp deltas of SAFE_TIMESTAMP_BYTES cannot overflow. Never raises. It is one long
     loop because a call for each record would double its time.
     """
@@ -128,7 +131,30 @@ def walk_usual(
                 at += size_of_value >> 1
             elif size_of_value > 1:
                 break
-            if at + 1 != end or data[at]:  # headers, or lengths that contradict each other
+            headers = data[at]
+            at += 1
+            if headers:
+                if headers > 0x7F or headers & 1:
+                    break
+                stop -= headers // ZIGZAG_HEADERS_PER_RECORD
+                for _ in range(headers >> 1):
+                    size_of_name = data[at]
+                    at += 1 + (size_of_name >> 1)
+                    if size_of_name > 0x7F or size_of_name & 1:
+                        at = NOWHERE
+                    size_of_value = data[at]
+                    at += 1
+                    if size_of_value > 0x7F:
+                        byte = data[at]
+                        at += 1
+                        if byte > 0x7F:
+                            at = NOWHERE
+                        size_of_value += (byte << 7) - 0x80
+                    if not size_of_value & 1:
+                        at += size_of_value >> 1
+                    elif size_of_value > 1:
+                        at = NOWHERE
+            if at != end:  # lengths that contradict each other
                 break
             position = end
             index += 1
