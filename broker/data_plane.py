@@ -90,11 +90,7 @@ class DataPlane:
         self.opening = Opening(on_opened)
         self.delayed = DelayedOperations(clock)
         self.fetch_sessions = fetch_sessions
-        self.store = PartitionStore(
-            [DirectoryQueue(directory, self._directory_failed) for directory in directories if directory.online],
-            any(not directory.online for directory in directories),
-            rng,
-        )
+        self.store = PartitionStore(directories, self._directory_failed, rng)
         self.produce_path = ProducePath(
             clock, self.registry, self.delayed, step, looks_inside=config.looks_inside_batches
         )
@@ -125,7 +121,6 @@ class DataPlane:
         self._leaderships = Leaderships(
             self.registry,
             step,
-            high_watermarks=self.store.high_watermarks,
             follow=self._fetchers.follow,
             settled=self.opening.settled,
         )
@@ -142,7 +137,7 @@ class DataPlane:
         self._subscribe()
 
     def _subscribe(self) -> None:
-        """Which room performs which effect of a partition, in order, and which is woken with the delayed operations."""
+        """Subscribe the rooms to the effects of partitions, in order, and to the events of the delayed operations."""
         stepper, delayed, sessions = self.stepper, self.delayed, self.fetch_sessions
         delayed.ends.subscribe(partial(sessions.wake, of_replica=True))
         delayed.commits.subscribe(partial(sessions.wake, of_replica=False))
@@ -166,8 +161,8 @@ class DataPlane:
         stepper.check_complete()
 
     async def start(self) -> None:
-        """List what the directories hold and read their checkpoints, in their workers. Before the first image."""
-        await self.store.look_through()
+        """List what the directories hold, in their workers. Before the first image."""
+        await self.store.find_partitions()
         registry, config = self.registry, self._config
         self._start(self._alter_partition_manager.run(), "alter partition manager")
         self._start(check_isr_for_ever(registry, self.fetch_sessions, self.stepper.step, config), "isr expiration")

@@ -59,7 +59,7 @@ class BrokerConfig:
 
 
 class Broker:
-    """`handle` may be called from the moment of construction: before `start`, clients are told to come again."""
+    """`handle` may be called at once: until the first image, clients get errors that they retry."""
 
     def __init__(
         self,
@@ -77,7 +77,8 @@ class Broker:
         on_fatal: Callable[[str], None],
         on_state: Callable[[LifecycleState], None] = lambda _state: None,
     ) -> None:
-        """rng: gives the source of randomness of each concern, by name. on_fatal: the process has to end, and why."""
+        """rng: gives the source of randomness of each concern, by name. on_fatal: called with the reason why the
+        process has to end."""
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._incarnation_id = incarnation_id
@@ -88,7 +89,6 @@ class Broker:
         self._on_fatal = on_fatal
         self._clock = clock
         self._endpoints: tuple[Endpoint, ...] = ()
-        self._offline: dict[Uuid, None] = {entry.directory_id: None for entry in directories if not entry.online}
         self.channel = ControllerChannel(
             subscription=subscription,
             transport=transport,
@@ -179,8 +179,9 @@ class Broker:
         """Read what the directories hold, follow the metadata, register. endpoints: as others should reach them."""
         self._endpoints = tuple(endpoints)
         await self.data_plane.start()
-        for directory_id in self._offline:
-            self.lifecycle.on_directory_offline(directory_id)
+        for entry in self._directories:
+            if not entry.life.is_online:
+                self.lifecycle.on_directory_offline(entry.directory_id)
         self._nursery.start(self._assigner.run(), "directory assigner")
         self._subscription.subscribe(self._on_metadata)
         self.lifecycle.start()
@@ -196,7 +197,7 @@ class Broker:
         return clean
 
     def handle(self, context: Context, request: Any) -> Awaitable[Any]:
-        """Awaited: the response to one request of a client or of another broker; None for none. Raises ApiError."""
+        """Answer one request of a client or of another broker; None: no response is sent. Raises ApiError."""
         handler = HANDLERS.get(type(request))
         if handler is None:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"brokers do not serve {type(request).__name__}")
@@ -212,21 +213,20 @@ class Broker:
         self.lifecycle.on_metadata(image.offset, ready=self.data_plane.opening.done)
 
     def _on_logs_opened(self) -> None:
-        """Only now may this broker be unfenced: a leader that still recovers its logs makes its clients wait."""
+        """From now on this broker may be unfenced: a leader that still recovers its logs makes its clients wait."""
         self.lifecycle.on_metadata(self._subscription.image.offset, ready=True)
 
     def _wake_assigner(self) -> None:
         self._assigner.wake()
 
     def _on_directory_failed(self, directory_id: Uuid, error: Exception) -> None:
-        self._offline[directory_id] = None
-        if len(self._offline) == len(self._directories):
+        if not any(entry.life.is_online for entry in self._directories):
             self._on_fatal(f"every log directory is offline; the last one failed: {error}")
         else:
             self.lifecycle.on_directory_offline(directory_id)
 
     def _registration(self) -> RegisterBrokerRequest:
-        online = (entry.directory_id for entry in self._directories if entry.directory_id not in self._offline)
+        online = (entry.directory_id for entry in self._directories if entry.life.is_online)
         return RegisterBrokerRequest(
             broker_id=self._node_id,
             cluster_id=self._cluster_id,

@@ -86,9 +86,9 @@ def _flatten_stubs(made: Path) -> None:
 
 
 def _format(made: Path) -> None:
-    """Lay out our own modules as the rest of the code. Without ruff the text stays as it is.
+    """Format our own modules with ruff. Without ruff they stay unformatted.
 
-    ruff changes the layout only, never what a module does or says: --check finds the same files stale without it.
+    ruff changes only the layout, never code or docstrings, so --check finds the same stale files without it.
     """
     ruff = _formatter()
     if ruff is None:
@@ -142,9 +142,9 @@ def _first_line(path: Path) -> str:
 
 
 def _program(path: Path) -> str:
-    """What a module does and says, without its layout, the order of its imports and protoc's release.
+    """A module's code and docstrings, without its layout, the order of its imports, and the protoc release.
 
-    Docstrings count in full, so the generator itself must write them as ruff leaves them.
+    Docstrings are compared exactly, so the generator itself must write them as ruff formats them.
     """
     tree = ast.parse(path.read_text())
     imports: list[str] = []

@@ -43,10 +43,10 @@ from quorumlog.ids import Epoch, NodeId, Offset, Uuid
 from quorumlog.messages.quorum import DescribeQuorumResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Context, Transport
-from storage.checkpoint import RecoveryPoints
 from storage.disk import Disk
 from storage.log import Log
 from storage.log_config import LogConfig
+from storage.offset_files import OffsetFile
 from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import Outcome
 
@@ -71,13 +71,13 @@ class Driver:
         listeners: Sequence[RaftListener] = (),
         config: RaftConfig | None = None,
         log_config: LogConfig = METADATA_LOG,
-        recovery_points: RecoveryPoints | None = None,
+        recovery_points: OffsetFile | None = None,
         clean: bool = False,
     ) -> None:
         """directory_id: of the log directory that holds the metadata log. worker: of the metadata log's directory.
 
-        on_fatal: told, once, why this node must be stopped and upgraded; it takes no part in new metadata any more.
-        recovery_points: the same object that the worker's writer has; None: keep none.
+        on_fatal: called once with the reason why this node must be stopped and upgraded; then no metadata is delivered.
+        recovery_points: of the metadata log; None: keep none.
         clean: as for `Log.open`.
         """
         self._key = VoterKey(node_id, directory_id)
@@ -220,7 +220,7 @@ class Driver:
         return (await done).error is None
 
     def _fail(self, error: Exception) -> None:
-        """Tell nothing more to anyone, and stop the node."""
+        """Announce and answer nothing more, and stop the node."""
         if self._stopped:
             return
         if isinstance(error, UnsupportedMetadata):
@@ -236,7 +236,7 @@ class Driver:
         self._nursery.start(fail(), "the quorum's driver")
 
     def _end(self, error: ApiError) -> None:
-        """Of driver and loop. error: for the requests that wait."""
+        """End driver and loop. error: for the requests that wait."""
         if self._loop is not None:
             self._loop.stop()
         self._announcements.end()

@@ -14,10 +14,10 @@ from typing import Any
 from quorum.metadata_log import METADATA_PARTITION
 from quorum.raft import QuorumState
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, read_quorum_state, write_quorum_state
-from storage.checkpoint import RecoveryPoints
 from storage.disk import Disk
 from storage.log import Log
 from storage.log_config import LogConfig
+from storage.offset_files import OffsetFile
 from storage.worker import Worker
 from storage.writer import CallJob, Outcome
 
@@ -28,14 +28,13 @@ METADATA_LOG = LogConfig(segment_bytes=64 << 20)  # an unclean start reads about
 class MetadataDirectory:
     """worker: of the metadata log's directory; its path is the directory's.
 
-    recovery_points: the same object that the worker's writer has; None: keep none, and an unclean start reads the whole
-    log.
+    recovery_points: a file in that directory; None: keep none, and an unclean start reads the whole log.
     """
 
     worker: Worker
     disk: Disk
     log_config: LogConfig
-    recovery_points: RecoveryPoints | None = None
+    recovery_points: OffsetFile | None = None
     clean: bool = False
 
     async def open(self) -> tuple[Log, QuorumState]:

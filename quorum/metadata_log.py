@@ -15,12 +15,12 @@ from quorumlog.messages.buffer import Buffer
 from quorumlog.records import CorruptRecords, Record, encode_batch, headers, verify_crc
 from quorumlog.records.control import LeaderChange, control_batch
 from storage.batch import received_batches
-from storage.checkpoint import RecoveryPoints
 from storage.log import Log
+from storage.names import METADATA_TOPIC
+from storage.offset_files import OffsetFile
 from storage.worker import Worker, WorkerClosed, WorkerFull
-from storage.writer import AppendJob, CallJob, Outcome, TruncateJob
+from storage.writer import AppendJob, CallJob, Outcome
 
-METADATA_TOPIC = "__cluster_metadata"
 METADATA_PARTITION = (METADATA_TOPIC, 0)
 METADATA_DIRECTORY = f"{METADATA_TOPIC}-0"
 TAIL_BYTES = 8 << 20  # of the newest batches are kept in memory
@@ -81,14 +81,12 @@ class Tail:
 
 
 class MetadataLog:
-    """on_error: told every failure of the disk and every exception of a callback; the node stops (DESIGN 6).
+    """on_error: called with every failure of the disk and every exception of a callback; the node stops (DESIGN 6).
 
     The recovery point is noted when a segment is full and at the close: an unclean start reads whole segments anyway.
     """
 
-    def __init__(
-        self, log: Log, worker: Worker, on_error: OnError, recovery_points: RecoveryPoints | None = None
-    ) -> None:
+    def __init__(self, log: Log, worker: Worker, on_error: OnError, recovery_points: OffsetFile | None = None) -> None:
         self._log, self._worker, self._on_error = log, worker, on_error
         self._points = recovery_points
         self._noted_segment: Offset = log.segment_bases[-1]  # the newest segment when the recovery point was noted
@@ -115,14 +113,14 @@ class MetadataLog:
             assert outcome.value == end_offset, f"truncated to {outcome.value}, {end_offset} is inside a batch"
             on_done(end_offset)
 
-        job = TruncateJob(self._log, end_offset)
+        job = CallJob(lambda: self._truncate(end_offset), (self._log,))
         self._worker.submit(job, lambda _: None, lambda outcome: self._tell(outcome, lambda: done(outcome)))
         self._tail.truncate_to(end_offset)
 
     def read(self, offset: Offset, max_bytes: int, upper_bound: Offset, callback: Callable[[bytes], None]) -> None:
         """Whole batches from `offset` up to upper_bound (exclusive), at least one; called back at once from memory.
 
-        A batch begins at `offset`, and it is written. Raises WorkerFull.
+        `offset` must be the start of a batch that is written. Raises WorkerFull.
         """
         found = self._tail.read(offset, max_bytes, upper_bound)
         if found is not None:
@@ -149,10 +147,16 @@ class MetadataLog:
         except (WorkerFull, WorkerClosed):
             pass  # the next sync or the close does it
 
+    def _truncate(self, end_offset: Offset) -> Offset:
+        """On the writer's thread. No recovery point on disk may be above the end of the log."""
+        if self._points is not None:
+            self._points.lower_to(METADATA_PARTITION, end_offset)
+        return self._log.truncate_to(end_offset)
+
     def _note(self) -> None:
         """On the writer's thread, so that no truncation happens at the same time."""
         if self._points is not None:
-            self._points.note({METADATA_PARTITION: self._log.synced_end})
+            self._points.update({METADATA_PARTITION: self._log.synced_end})
 
     def _close(self) -> None:
         self._log.close()

@@ -1,4 +1,4 @@
-"""Replace a small file so that a reader finds the old text or the new one, never a mixture and never nothing.
+"""Replace a small file so that a reader finds the old text or the new one, never a mixture and never no file.
 
 Four steps, each needed (RELIABILITY 6.1.3): write a temporary file beside it, sync its bytes, rename it over the old
 name, sync the directory that holds the name.
@@ -18,11 +18,11 @@ def write_atomically(disk: Disk, path: str, content: bytes) -> None:
 
 
 def replace_file(disk: Disk, path: str, content: bytes) -> None:
-    """All but the last step, for who has other new names in the directory, too: durable once that is synced."""
+    """All but the last step. Durable once the caller has synced the directory, perhaps with other new names."""
     temporary = path + TEMPORARY_SUFFIX
     file = disk.open(temporary, create=True)
     try:
-        file.truncate(0)  # what an interrupted earlier attempt left behind
+        file.truncate(0)  # an interrupted attempt may have left bytes
         write_fully(file, temporary, [content], 0)
         file.sync()
     finally:

@@ -1,8 +1,8 @@
-"""One log directory: whose it is, who holds it, what lies in it, and whether it was left in order.
+"""One log directory: its owner, its lock, and whether the last process left it in order.
 
-A directory is formatted once, locked while a node runs, and holds the partitions' directories, two checkpoints and the
-marker of a clean shutdown. The marker is taken away durably when the directory is opened: a crash while loading must
-recover. Unknown partitions are set aside, not deleted: nothing is lost because metadata did not name it (DESIGN §6).
+A directory is formatted once and locked while a node runs. It holds the partitions' directories
+(storage/partition_directories.py) and the marker of a clean shutdown. Opening removes the marker durably, so that a
+crash while the logs are loaded leads to recovery.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from quorumlog.ids import BrokerEpoch, Uuid
+from quorumlog.ids import BrokerEpoch
 from storage.atomic import remove_durably, write_atomically
 from storage.disk import Disk, FileMissing, Lock, parent_of, write_fully
-from storage.meta_properties import META_PROPERTIES, MetaProperties, WrongDirectory
-from storage.names import DELETE, STRAY, PartitionName, marked_directory, parse_directory, partition_directory
+from storage.meta_properties import META_PROPERTIES, MetaProperties
 
 LOCK_NAME = ".lock"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -51,7 +50,7 @@ class CaseInsensitive(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CleanShutdown:
-    """What the marker said. broker_epoch: NO_BROKER_EPOCH where it was unreadable; the shutdown was clean anyway."""
+    """The content of the marker. broker_epoch: NO_BROKER_EPOCH if unreadable; the shutdown was clean all the same."""
 
     broker_epoch: BrokerEpoch
 
@@ -86,18 +85,9 @@ class LogDirectory:
         self._lock = lock
 
     @classmethod
-    def open(cls, disk: Disk, path: str, expected: MetaProperties | None = None) -> LogDirectory:
-        """Lock the directory, then look at it.
-
-        expected: cluster and node id must be these (the directory id is the directory's own business).
-        Raises NotFormatted, DirectoryLocked, BadProperties, WrongDirectory, DiskError.
-        """
+    def open(cls, disk: Disk, path: str) -> LogDirectory:
+        """Lock the directory and take its marker. Raises NotFormatted, DirectoryLocked, BadProperties, DiskError."""
         meta = read_meta(disk, path)
-        if expected is not None and (meta.cluster_id, meta.node_id) != (expected.cluster_id, expected.node_id):
-            raise WrongDirectory(
-                f"{path} belongs to node {meta.node_id} of cluster {meta.cluster_id}, this is node "
-                f"{expected.node_id} of cluster {expected.cluster_id}; take it out of log.dirs"
-            )
         lock = disk.lock(f"{path}/{LOCK_NAME}")
         try:
             return cls(disk, path, meta, lock, _take_marker(disk, f"{path}/{CLEAN_SHUTDOWN}"))
@@ -105,33 +95,11 @@ class LogDirectory:
             lock.release()
             raise
 
-    def partitions(self) -> dict[str, PartitionName]:
-        """Every partition's directory name, whatever its mark, sorted. Raises BadDirectoryName for any other directory.
-
-        Files and names that begin with a dot are none of the partitions'.
-        """
-        names = [name for name in self._disk.list(self.path) if not name.startswith(".")]
-        return {name: parse_directory(name) for name in names if self._disk.is_directory(f"{self.path}/{name}")}
-
-    def log_path(self, topic: str, partition: int) -> str:
-        return f"{self.path}/{partition_directory(topic, partition)}"
-
-    def set_aside(self, topic: str, partition: int, unique: Uuid) -> str:
-        """Rename a partition that metadata does not know. Durable; returns the new path. unique: any fresh id."""
-        return self._mark(topic, partition, unique, STRAY)
-
-    def mark_deleted(self, topic: str, partition: int, unique: Uuid) -> str:
-        """Rename a partition that is to be deleted, so that its name is free at once. The caller removes it later."""
-        return self._mark(topic, partition, unique, DELETE)
-
-    def remove(self, name: str) -> None:
-        """Remove a marked directory with everything in it."""
-        assert parse_directory(name).mark == DELETE, f"{name} is not marked for deletion"
-        self._disk.remove_tree(f"{self.path}/{name}")
-        self._disk.sync_directory(self.path)
-
     def close(self, broker_epoch: BrokerEpoch | None) -> None:
-        """Release the directory. broker_epoch: leave the marker, for every log was closed cleanly; None: leave none."""
+        """Release the lock. broker_epoch: leave a marker with it, since every log was closed cleanly; None: leave none.
+
+        Raises DiskError.
+        """
         if broker_epoch is not None:
             self._leave_marker(broker_epoch)
         self._lock.release()
@@ -145,17 +113,11 @@ class LogDirectory:
         file.close()
         self._disk.sync_directory(self.path)
 
-    def _mark(self, topic: str, partition: int, unique: Uuid, mark: str) -> str:
-        new = f"{self.path}/{marked_directory(topic, partition, unique, mark)}"
-        self._disk.rename(self.log_path(topic, partition), new)
-        self._disk.sync_directory(self.path)
-        return new
-
 
 def _take_marker(disk: Disk, path: str) -> CleanShutdown | None:
-    """Its existence means clean; its content is only the broker epoch. All names beside it are durable after this.
+    """The marker's existence means clean. After this all names in the directory are durable.
 
-    A killed process may have made or renamed some in memory only, and who finds them takes them for stored.
+    A killed process may have made or renamed some of them in memory only; those who find them take them for durable.
     """
     try:
         content = disk.read_bytes(path)

@@ -1,7 +1,7 @@
-"""`meta.properties`: which cluster, node and directory a log directory belongs to (FORMATS 4.6).
+"""`meta.properties`: the cluster and node that a log directory belongs to, and its own id (FORMATS 4.6).
 
-Written once, when the directory is formatted. The directory id is the directory's own: it says which disk a replica is
-on, so two directories with one id (a copied disk) must never run at the same time.
+Written once, when the directory is formatted. The directory id tells the controller on which disk a replica lies. Two
+directories with one id (a copied disk) must never be used at the same time.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ VERSION = "1"
 
 
 class WrongDirectory(Exception):
-    """A log directory that is not this node's to use."""
+    """A log directory that this node must not use."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """The content of the file. cluster_id: text, as Kafka has it."""
+    """The content of the file. cluster_id: as text, like Kafka's."""
 
     cluster_id: str
     node_id: NodeId

@@ -16,6 +16,7 @@ LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
 SNAPSHOT_SUFFIX = ".snapshot"
 DELETE, STRAY, FUTURE = "delete", "stray", "future"
+METADATA_TOPIC = "__cluster_metadata"  # of the quorum's own log, which may lie beside the partitions
 
 MAX_NAME_BYTES = 255  # of one name, on every file system that we know
 OFFSET_DIGITS = 20

@@ -1,5 +1,6 @@
-"""`partition.metadata`: the topic id of the partition in a directory, so that a topic made again is not mistaken for
-the one that was deleted (FORMATS 4.6).
+"""`partition.metadata`: the topic id of the partition in a directory (FORMATS 4.6).
+
+A topic that is deleted and created again has the same name and another id.
 """
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from __future__ import annotations
 import re
 
 from quorumlog.ids import ZERO_UUID, Uuid, format_uuid, parse_uuid
-from storage.atomic import replace_file, write_atomically
+from storage.atomic import replace_file
 from storage.disk import Disk, FileMissing
 
 PARTITION_METADATA = "partition.metadata"
@@ -16,7 +17,7 @@ _FORM = re.compile(r"version: ([0-9]{1,9})\ntopic_id: ([A-Za-z0-9_-]{22})(?:\n|\
 
 
 class BadPartitionMetadata(Exception):
-    """A file that does not say which topic it is."""
+    """A file that holds no topic id."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}; move the partition's directory away, the node fetches it again")
@@ -42,20 +43,14 @@ def parse_partition_metadata(path: str, content: bytes) -> Uuid:
     return topic_id
 
 
-def write_topic_id(disk: Disk, log_path: str, topic_id: Uuid) -> None:
-    """Durable when it returns."""
-    write_atomically(disk, f"{log_path}/{PARTITION_METADATA}", render_partition_metadata(topic_id))
+def write_unsynced_topic_id(disk: Disk, partition_path: str, topic_id: Uuid) -> None:
+    """Write the file. Its name is durable once `partition_path` is synced. Raises DiskError."""
+    replace_file(disk, f"{partition_path}/{PARTITION_METADATA}", render_partition_metadata(topic_id))
 
 
-def make_partition(disk: Disk, log_path: str, topic_id: Uuid) -> None:
-    """A new directory that says whose it is; neither name is durable before its directory is synced."""
-    disk.make_directory(log_path)
-    replace_file(disk, f"{log_path}/{PARTITION_METADATA}", render_partition_metadata(topic_id))
-
-
-def read_topic_id(disk: Disk, log_path: str) -> Uuid | None:
+def read_topic_id(disk: Disk, partition_path: str) -> Uuid | None:
     """None where there is no file. Raises BadPartitionMetadata, DiskError."""
-    path = f"{log_path}/{PARTITION_METADATA}"
+    path = f"{partition_path}/{PARTITION_METADATA}"
     try:
         return parse_partition_metadata(path, disk.read_bytes(path))
     except FileMissing:

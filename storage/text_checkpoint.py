@@ -1,8 +1,8 @@
 """Kafka's text checkpoints: a version line, a count line, then one entry a line (FORMATS 4.6).
 
-A file is `0`, the number of entries, and the entries, each line ended by a newline. Empty, or the version line only,
-it holds nothing: so Kafka reads it, and the atomic replace is what keeps a torn file from looking like that. The
-grammar is strict: Python's `int` would take " 1_0 " for ten (RELIABILITY 6.1.13).
+A file consists of `0`, the number of entries, and the entries, each on a line that ends with a newline. An empty file,
+or one with the version line only, holds no entries, as in Kafka; the atomic replace keeps a torn file from looking like
+that. The grammar is strict: Python's `int` would take " 1_0 " for ten (RELIABILITY 6.1.13).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 
 class CorruptCheckpoint(Exception):
-    """A checkpoint file that is not what its format says. line: counted from 1."""
+    """A checkpoint file that is not in its format. line: counted from 1."""
 
     def __init__(self, path: str, line: int, reason: str) -> None:
         super().__init__(

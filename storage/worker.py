@@ -3,12 +3,13 @@
 `storage/edge/worker.py` is the real one (a writer thread and a few reader threads), `jepsen/sim/worker.py` the
 simulated one (two events on virtual time). Contract, tested for both in tests/storage/test_worker_contract.py:
 
-- Jobs are performed in the order of their submission. Each gets `on_written` once, then `on_synced` once, on the loop,
-  both in that order too; an error comes to both. Who asks for one of them only gives None for the other; a phase that
-  nobody asked about wakes no loop.
+- Jobs are performed in the order of their submission. For each, `on_written` and then `on_synced` are called once, on
+  the loop, in the order of the jobs; an error goes to both. Either may be None. A phase without a callback does not
+  wake the loop.
+- Once the directory has failed, every job is answered with DirectoryOffline.
 - After `on_written` the change may be shown to readers, after `on_synced` it may be acknowledged.
 - Queues are bounded, in jobs and in bytes. A full one refuses; it never blocks and never grows.
-- `close` performs what was accepted, answers it, and accepts nothing more.
+- `close` performs and answers the jobs that were accepted, and accepts no more.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from storage.writer import DirectoryOffline, Job, Outcome
+from storage.writer import Job, Outcome
 
 Answer = Callable[[Outcome], None]
 
 MAX_QUEUED_JOBS = 10_000
 MAX_QUEUED_BYTES = 64 << 20
-MAX_TURN_BYTES = 8 << 20  # of one write phase; what waits longer than that is the next turn
+MAX_TURN_BYTES = 8 << 20  # of one write phase; further jobs wait for the next turn
 MAX_QUEUED_READS = 1_000
 READ_THREADS = 4
 
@@ -56,16 +57,11 @@ class WorkerClosed(Exception):
 
 
 class Worker(Protocol):
-    """One log directory's hands."""
+    """Performs the changes of one writer, and reads beside them."""
 
     @property
     def path(self) -> str:
-        """The directory."""
-        ...
-
-    @property
-    def offline(self) -> DirectoryOffline | None:
-        """Set once the directory has failed; every job is then answered with it."""
+        """The directory of the writer's files."""
         ...
 
     def submit(self, job: Job, on_written: Answer | None, on_synced: Answer | None) -> None:
@@ -73,19 +69,19 @@ class Worker(Protocol):
         ...
 
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:
-        """Run `fn`, which may block on the disk but changes nothing, away from the loop. Answers may overtake.
+        """Run `fn`, which may block on the disk and changes nothing, away from the loop. Answers come in any order.
 
-        Raises WorkerFull, WorkerClosed. A read that fails does not take the directory offline.
+        Raises WorkerFull, WorkerClosed. A read that fails does not fail the directory.
         """
         ...
 
     def close(self) -> None:
-        """See the contract. Called on the loop; returns when everything was performed, its answers on their way."""
+        """See the contract. Called on the loop. Returns once all jobs are performed; answers may still be under way."""
         ...
 
 
 class Submitted(NamedTuple):
-    """A job and whom to tell. size_bytes: the job's, counted once."""
+    """A job and its callbacks. size_bytes: of the job, computed once."""
 
     job: Job
     on_written: Answer | None
@@ -94,12 +90,12 @@ class Submitted(NamedTuple):
 
 
 class JobQueue:
-    """What waits for the next turns of one directory. Not locked: the owner does that."""
+    """The jobs that wait for the next turns of one writer. Not safe for threads: its owner holds a lock."""
 
     def __init__(self, path: str, limits: WorkerLimits) -> None:
         self._path, self._limits = path, limits
         self._waiting: list[Submitted] = []
-        self._bytes = 0  # of what waits
+        self._bytes = 0  # of the waiting jobs
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -114,7 +110,7 @@ class JobQueue:
         self._bytes += submitted.size_bytes
 
     def take_turn(self) -> list[Submitted]:
-        """The longest run of waiting jobs that fits one turn, at least one if any waits."""
+        """The longest run of waiting jobs that fits in one turn; at least one job, if any waits."""
         if self._bytes <= self._limits.turn_bytes:
             turn, self._waiting, self._bytes = self._waiting, [], 0
             return turn
@@ -129,17 +125,17 @@ class JobQueue:
         return turn
 
 
-Answers = list[tuple[Answer, Outcome]]  # whom to tell, what
+Answers = list[tuple[Answer, Outcome]]  # callbacks and their arguments
 
 
 def written_answers(turn: Sequence[Submitted], outcomes: Sequence[Outcome]) -> Answers:
-    """Of the jobs of a turn, in order; of those that want it."""
+    """For those jobs of a turn that asked for it, in order."""
     told = zip(turn, outcomes, strict=True)
     return [(submitted.on_written, outcome) for submitted, outcome in told if submitted.on_written is not None]
 
 
 def synced_answers(turn: Sequence[Submitted], outcomes: Sequence[Outcome]) -> Answers:
-    """Of the jobs of a turn, in order; of those that want it."""
+    """For those jobs of a turn that asked for it, in order."""
     told = zip(turn, outcomes, strict=True)
     return [(submitted.on_synced, outcome) for submitted, outcome in told if submitted.on_synced is not None]
 
@@ -150,7 +146,7 @@ def tell(answers: Answers) -> None:
 
 
 def run_read(fn: Callable[[], Any]) -> Outcome:
-    """A read's outcome; whatever it raises is the asker's."""
+    """The outcome of a read, with any exception that it raised."""
     try:
         return Outcome(value=fn())
     except Exception as error:

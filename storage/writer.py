@@ -1,14 +1,15 @@
-"""The group commit of one log directory: what waits is written in one phase and made durable in the next.
+"""The group commit of one log directory: jobs that wait are written in one phase and made durable in the next.
 
-A turn: `write_phase(jobs)` appends, truncates and runs what was asked, in the order it was asked; several appends to
-one log become one write. `sync_phase()` then syncs every log of the directory that the turn made dirty, once. A job is
-durable when the sync phase after its write phase returned, for its bytes were written before that sync began
-(RELIABILITY 6.1.6).
+A turn: `write_phase(jobs)` performs the jobs in their order; several appends to one log become one write.
+`sync_phase()` then syncs every log that the turn made dirty, once. A job is durable when the sync phase of its turn has
+returned, because its bytes were written before that sync began (RELIABILITY 6.1.6).
 
-Rules: the first DiskError takes the directory offline for good: everything of this turn that is not yet durable fails,
-and all that comes later (DESIGN §6). Apart from that no job fails another one. Where a directory has two writers, one
-of the partitions and one of the metadata log, they write different files and share one `Standing`: a failure that one
-of them meets is the end of both.
+Rules: the first DiskError fails the directory for this generation: everything of this turn that is not yet durable
+fails, and so does all that comes later (DESIGN §6). Apart from that no job fails another one. A directory may have two
+writers, one for the partitions and one for the metadata log. They write different files and share one `Generation`: a
+failure that one of them meets stops both.
+
+Each file has one changer at a time: the writer whose job changes it, or a job to which the writer has handed it over.
 
 Runs on a writer thread, or in the simulation; knows neither.
 """
@@ -21,41 +22,12 @@ from typing import Any, NamedTuple
 
 from quorumlog.ids import Epoch, Offset
 from storage.batch import StoredBatch
-from storage.checkpoint import RecoveryPoints
+from storage.directory_life import Generation
 from storage.disk import DiskError
 from storage.log import Log
 from storage.log_errors import LogClosed, UnexpectedAppend
 
 JOB_OVERHEAD_BYTES = 256  # what a job without data counts for in a queue
-
-
-class DirectoryOffline(Exception):
-    """The directory failed; nothing more is written to it, and what was waiting has an unknown outcome on disk."""
-
-    def __init__(self, path: str, cause: BaseException) -> None:
-        super().__init__(
-            f"log directory {path} is offline: {cause}. Its replicas are served by other brokers; "
-            "repair it, then restart the node"
-        )
-        self.path, self.cause = path, cause
-
-
-class Standing:
-    """Whether a log directory may still be written to: one for all its writers, on whatever threads they are.
-
-    Offline is for good, and the first cause is kept: `setdefault` is one step, whoever else asks at that moment.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._failures: dict[str, DirectoryOffline] = {}  # one at most, by the path
-
-    @property
-    def offline(self) -> DirectoryOffline | None:
-        return self._failures.get(self._path)
-
-    def take_offline(self, cause: BaseException) -> DirectoryOffline:
-        return self._failures.setdefault(self._path, DirectoryOffline(self._path, cause))
 
 
 class AppendJob(NamedTuple):
@@ -74,19 +46,10 @@ class AppendJob(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TruncateJob:
-    """Truncate to an offset, the recovery point on disk first. Its value is the log's end offset after that."""
-
-    log: Log
-    offset: Offset
-    size_bytes: int = JOB_OVERHEAD_BYTES
-
-
-@dataclass(frozen=True, slots=True)
 class CallJob:
-    """Anything else that changes files: open, close, delete a log, write a checkpoint. Its value is what `fn` returns.
+    """Any other change of files: open, truncate, close, delete a log, write an offset file. Its value is `fn`'s.
 
-    logs: those that `fn` may have made dirty; they are synced with the turn.
+    logs: those that `fn` may make dirty; they are synced with the turn.
     """
 
     fn: Callable[[], Any]
@@ -94,11 +57,11 @@ class CallJob:
     size_bytes: int = JOB_OVERHEAD_BYTES
 
 
-Job = AppendJob | TruncateJob | CallJob
+Job = AppendJob | CallJob
 
 
 class Outcome(NamedTuple):
-    """How a job went. An error is UnexpectedAppend, LogClosed, DirectoryOffline, or what a CallJob's `fn` raised."""
+    """A job's result. An error is UnexpectedAppend, LogClosed, DirectoryOffline, or what a CallJob's `fn` raised."""
 
     value: Any = None
     error: Exception | None = None
@@ -108,12 +71,12 @@ RunSyncs = Callable[[Sequence[Callable[[], None]]], Iterable[Exception | None]]
 
 
 def one_by_one(syncs: Sequence[Callable[[], None]]) -> Iterator[Exception | None]:
-    """How each sync ended, in order; who stops asking stops the rest."""
+    """The error of each sync, in order. A caller that stops iterating leaves the rest undone."""
     return map(ended, syncs)
 
 
 def ended(sync: Callable[[], None]) -> Exception | None:
-    """Perform it, and give its error."""
+    """Perform a sync; returns its error."""
     try:
         sync()
     except Exception as error:
@@ -122,27 +85,19 @@ def ended(sync: Callable[[], None]) -> Exception | None:
 
 
 class DirectoryWriter:
-    """The turns of one directory, or of the logs in it that are this writer's. The two phases alternate.
+    """The turns of one directory, or of those logs in it that are this writer's. The two phases alternate.
 
-    recovery_points: of its logs, nobody else's. standing: of the log directory, shared with its other writer.
+    path: the directory of this writer's files. generation: of the log directory, shared with its other writer.
     """
 
-    def __init__(
-        self, path: str, recovery_points: RecoveryPoints | None = None, standing: Standing | None = None
-    ) -> None:
+    def __init__(self, path: str, generation: Generation | None = None) -> None:
         self.path = path
-        self._recovery_points = recovery_points
-        self._standing = standing or Standing(path)
+        self.generation = generation or Generation(path)
         self._dirty: dict[Log, None] = {}  # in the order in which they became so
         self._waiting: list[Outcome] = []  # of the turn's jobs, until their sync
 
-    @property
-    def offline(self) -> DirectoryOffline | None:
-        """Set from the first failure on."""
-        return self._standing.offline
-
     def write_phase(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """Perform the jobs. Returns their outcomes, in order: what a reader may see from now on."""
+        """Perform the jobs. Returns their outcomes, in order; readers may see the changes from now on."""
         assert not self._waiting, "a write phase without the sync phase of the one before"
         turn = _Turn(self, jobs)
         for number, job in enumerate(jobs):
@@ -150,7 +105,7 @@ class DirectoryWriter:
                 turn.collect(number, job)
             else:
                 turn.flush()
-                turn.outcomes[number] = self.attempt(self._perform, job)
+                turn.outcomes[number] = self.attempt(self._call, job)
         turn.flush()
         self._waiting = turn.outcomes
         return turn.outcomes
@@ -162,32 +117,32 @@ class DirectoryWriter:
         """
         for log in self._dirty:
             if log.failure is not None:  # of any kind: what the turn wrote before it will never be synced
-                self._standing.take_offline(log.failure)
-        if self.offline is None:
+                self.generation.fail(log.failure)
+        if self.generation.failure is None:
             logs = [log for log in self._dirty if log.must_sync]
             if len(logs) > 1:
                 for log in logs:
                     log.begin_sync()
             for error in run([log.sync_unless_closed for log in logs]):
                 if error is not None:  # of any kind: the turn must not be told as durable
-                    self._standing.take_offline(error)
+                    self.generation.fail(error)
                     break
         self._dirty.clear()
         outcomes, self._waiting = self._waiting, []
-        offline = self.offline
+        offline = self.generation.failure
         if offline is None:
             return outcomes
         return [outcome if outcome.error else Outcome(error=offline) for outcome in outcomes]
 
     def attempt(self, change: Callable[..., Any], *what: Any) -> Outcome:
-        """Run one change, unless offline. A DiskError takes the directory offline, and so does a fault of ours."""
-        offline = self.offline
+        """Run one change, unless offline. A DiskError fails the directory, and so does an assertion of ours."""
+        offline = self.generation.failure
         if offline is not None:
             return Outcome(error=offline)
         try:
             return Outcome(value=change(*what))
         except (DiskError, AssertionError) as error:
-            return Outcome(error=self._standing.take_offline(error))
+            return Outcome(error=self.generation.fail(error))
         except Exception as error:
             return Outcome(error=error)
 
@@ -195,16 +150,10 @@ class DirectoryWriter:
         self._dirty[log] = None
         return log.append_checked(batches)
 
-    def _perform(self, job: TruncateJob | CallJob) -> Any:
-        if isinstance(job, CallJob):
-            value = job.fn()
-            for log in job.logs:
-                self._dirty[log] = None
-            return value
-        if self._recovery_points is not None:
-            self._recovery_points.lower(job.log.path, job.offset)
-        self._dirty[job.log] = None
-        return job.log.truncate_to(job.offset)
+    def _call(self, job: CallJob) -> Any:
+        for log in job.logs:
+            self._dirty[log] = None
+        return job.fn()
 
 
 class _Group:
@@ -218,7 +167,7 @@ class _Group:
 
 
 class _Turn:
-    """Collects appends by log, so that each log gets one write, up to the next job of another kind."""
+    """Groups appends by log, up to the next job of another kind, so that each log gets one write."""
 
     def __init__(self, writer: DirectoryWriter, jobs: Sequence[Job]) -> None:
         self.outcomes = [Outcome()] * len(jobs)

@@ -1,10 +1,10 @@
-"""Changes that come by the thousand, a few at a time, so that others get their turns at the directory's worker.
+"""Jobs that come by the thousand, such as opening logs: a few at a time, so that appends get their turns in between.
 
-Opening a log takes 3 ms of syncs. A thousand of them in the worker's queue, for a new topic, held up every append that
-came behind them, and the quorum's log, which shared the worker then: nothing was committed for seconds, no heartbeat
-was answered, and all brokers were fenced.
+Opening a log takes 3 ms of syncs. A thousand of them in the worker's queue, for a new topic, once delayed every append
+behind them for seconds, until all brokers were fenced.
 
-They are performed in the order of calls among themselves, each behind what the queue held when it got its turn.
+Background jobs keep their order among themselves. Each is performed after the jobs that were in the worker's queue when
+it entered that queue.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Call(Protocol):
 
 class BackgroundJobs:
     def __init__(self, call: Call, is_failed: Callable[[], bool]) -> None:
-        """is_failed: the directory takes nothing any more; what waits is told so."""
+        """is_failed: the directory takes no more work; jobs that wait are then told that they failed."""
         self._call, self._is_failed = call, is_failed
         self._waiting: deque[tuple[Callable[[], Any], Told, Told]] = deque()
         self._under_way = 0
@@ -40,21 +40,21 @@ class BackgroundJobs:
         self._retry: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
-        """How many are not in the worker's queue yet."""
+        """Jobs that are not in the worker's queue yet."""
         return len(self._waiting)
 
     def add(self, work: Callable[[], Any], done: Told, failed: Told) -> None:
-        """One of done and failed is called; failed perhaps at once."""
+        """One of done and failed is called; failed perhaps before this returns."""
         self._waiting.append((work, done, failed))
         self._submit()
 
     def hurry(self) -> None:
-        """The directory is about to be closed: let all that waits, and all that still comes, into the queue at once."""
+        """The directory is about to be closed: from now on every job enters the worker's queue at once."""
         self._hurried = True
         self._submit()
 
     def _submit(self) -> None:
-        """Who is told of a failure may call again at once, and so on by the thousand: the loop takes that along."""
+        """Not recursive: `failed` may add a job at once, by the thousand, and the loop below takes that job too."""
         if self._submitting:
             return
         self._submitting = True

@@ -9,10 +9,14 @@ from broker.partition.key import PartitionKey
 from broker.partition.partition import Partition
 from quorumlog.topic_config import TopicConfig
 from storage.log import Log
+from storage.partition_log import PartitionLog
 
 
 class HostedReplica(Protocol):
-    """queue: of the directory it lies in; None while that is not online. opened: its log, once the worker opened it."""
+    """queue: of the directory it lies in; None while that is not online.
+
+    partition_log: set by the directory's worker when it has opened the log. log: its log, once the loop knows of it.
+    """
 
     @property
     def topic(self) -> str: ...
@@ -30,4 +34,7 @@ class HostedReplica(Protocol):
     def queue(self) -> DirectoryQueue | None: ...
 
     @property
-    def opened(self) -> Log | None: ...
+    def partition_log(self) -> PartitionLog | None: ...
+
+    @property
+    def log(self) -> Log | None: ...

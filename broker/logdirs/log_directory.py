@@ -1,7 +1,10 @@
 """A log directory as replicas use it: a queue of changes, reads beside it, and the moment when it fails.
 
 Everything that changes files goes through the directory's worker, in the order of calls; callbacks come back on the
-loop. The first failed write or sync takes the whole directory offline, for good (DESIGN 6).
+loop. The first failed write or sync fails the whole directory (storage/directory_life.py).
+
+Directory, worker and queue belong to one generation. When that is over, its queue refuses every call, and what its
+worker still answers is told as a failure.
 """
 
 from __future__ import annotations
@@ -15,14 +18,13 @@ from broker.logdirs.background_jobs import BackgroundJobs
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Uuid
 from storage.batch import StoredBatch
-from storage.checkpoint import RecoveryPoints
-from storage.disk import Disk
+from storage.directory_life import DirectoryLife, DirectoryOffline, Generation
 from storage.log import Log
 from storage.log_config import NEVER
 from storage.log_errors import LogClosed
-from storage.log_starts import LogStarts
+from storage.partition_directories import PartitionDirectories
 from storage.worker import Answer, Worker, WorkerClosed, WorkerFull
-from storage.writer import AppendJob, CallJob, DirectoryOffline, Job, Outcome, TruncateJob
+from storage.writer import AppendJob, CallJob, Job, Outcome
 
 T = TypeVar("T")
 Told = Callable[[Exception | None], None]  # None: it went well
@@ -33,32 +35,36 @@ FLUSH_RETRY_MS = 100  # where the queue was full; not `flush.ms`, which may be 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirectory:
-    """One entry of `log.dirs`, opened and locked by the composition root.
+    """One generation of one entry of `log.dirs`, opened and locked by the composition root.
 
-    recovery_points: the same object that the worker's DirectoryWriter has; used in the worker's turns only.
-    clean: its last stop was clean (the marker was there, and has been removed since).
-    online: False where opening failed; its partitions are offline until a restart.
+    directory_id: zero where opening failed. partitions: used in the worker's turns only.
     """
 
     directory_id: Uuid
-    path: str
-    disk: Disk
+    life: DirectoryLife
+    generation: Generation
+    partitions: PartitionDirectories
     worker: Worker
-    recovery_points: RecoveryPoints
-    clean: bool = False
-    online: bool = True
+
+    @property
+    def path(self) -> str:
+        return self.life.path
 
 
 class DirectoryQueue:
-    """`failed` is set, and `on_failed` called, at the first failure; from then on every call is refused or told so."""
+    """on_failed is called at the first failure. From then on every call is refused, or told that it has failed."""
 
     def __init__(self, directory: LogDirectory, on_failed: Callable[[DirectoryQueue, Exception], None]) -> None:
         self.directory = directory
-        self.failed = not directory.online
+        self.generation = directory.generation
         self._on_failed = on_failed
-        self._gentle = BackgroundJobs(self.call, lambda: self.failed)
+        self._background = BackgroundJobs(self.call, lambda: not self.generation.is_usable)
         self._sync_timers: dict[Log, asyncio.TimerHandle] = {}
-        self.log_starts = LogStarts(directory.disk, directory.path)  # used in the worker's turns only
+
+    @property
+    def is_usable(self) -> bool:
+        """True while the directory takes work in this generation."""
+        return self.generation.is_usable
 
     @property
     def directory_id(self) -> Uuid:
@@ -82,31 +88,32 @@ class DirectoryQueue:
         if log.config.flush_ms < NEVER and not log.config.durable:
             self._sync_later(log, min(log.config.flush_ms, MAX_FLUSH_MS))
 
-    def truncate(self, log: Log, offset: int, *, told: Told) -> None:
-        """Durable when told."""
-        self._submit(TruncateJob(log, offset), self._told(told), None)
+    def call(
+        self, work: Callable[[], T], *, done: Callable[[T], None], failed: Told, logs: tuple[Log, ...] = ()
+    ) -> None:
+        """Run `work` in the worker, in the order of calls. One of done and failed is called. Raises ApiError.
 
-    def call(self, work: Callable[[], T], *, done: Callable[[T], None], failed: Told) -> None:
-        """Run `work` in its turn; it makes durable itself what has to be. One of done and failed is called."""
+        `work` makes its changes durable itself. logs: those that it may leave dirty; they are synced with the turn.
+        """
 
         def answered(outcome: Outcome) -> None:
-            if outcome.error is None:
+            error = self._error_of(outcome)
+            if error is None:
                 done(outcome.value)
             else:
-                self._look_at(outcome.error)
-                failed(outcome.error)
+                failed(error)
 
-        self._submit(CallJob(work), answered, None)
+        self._submit(CallJob(work, logs), answered, None)
 
     def _sync_later(self, log: Log, delay_ms: int) -> None:
-        """`flush.ms`: at the latest so long after the first append that is not synced. One timer for each log."""
+        """For `flush.ms`, the longest time from the first append that is not synced. One timer for each log."""
         if log not in self._sync_timers:
             loop = asyncio.get_running_loop()
             self._sync_timers[log] = loop.call_later(delay_ms / 1000, self._sync_now, log)
 
     def _sync_now(self, log: Log) -> None:
         del self._sync_timers[log]
-        if self.failed:
+        if not self.generation.is_usable:
             return
         try:
             self.directory.worker.submit(CallJob(log.request_sync, (log,)), None, self._told(lambda _: None))
@@ -117,11 +124,11 @@ class DirectoryQueue:
 
     def run_in_background(self, work: Callable[[], T], *, done: Callable[[T], None], failed: Told) -> None:
         """`call` for jobs that come by the thousand (`background_jobs.py`). Never raises: `failed` gets the reason."""
-        self._gentle.add(work, done, failed)
+        self._background.add(work, done, failed)
 
     def hurry(self) -> None:
-        """From now on gentle calls are in the queue before what is called behind them. Before the last call of all."""
-        self._gentle.hurry()
+        """From now on background jobs enter the worker's queue at once. Called before the last call of all."""
+        self._background.hurry()
 
     async def settle(self, work: Callable[[], T]) -> T:
         """`call`, awaited. Raises what `work` raises, DirectoryOffline, or ApiError."""
@@ -155,21 +162,30 @@ class DirectoryQueue:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
     def _refuse_if_failed(self) -> None:
-        if self.failed:
+        if not self.generation.is_usable:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {self.directory.path} is offline")
 
     def _told(self, tell: Told) -> Answer:
+        generation = self.generation
+
         def answered(outcome: Outcome) -> None:
-            if outcome.error is not None:
-                self._look_at(outcome.error)
-            tell(outcome.error)
+            if outcome.error is None and not generation.is_over:
+                tell(None)
+            else:
+                tell(self._error_of(outcome))
 
         return answered
 
-    def _look_at(self, error: Exception) -> None:
-        if self.failed or not isinstance(error, DirectoryOffline | LogClosed):
-            return
-        if isinstance(error, LogClosed) and error.cause is None:
-            return  # closed by us: deleted, or the broker stops
-        self.failed = True
-        self._on_failed(self, error)
+    def _error_of(self, outcome: Outcome) -> Exception | None:
+        """None for a success of a generation that is not over. on_failed is told of a failed directory first."""
+        error = outcome.error
+        if error is None:
+            return self.generation.failure if self.generation.is_over else None
+        if _fails_the_directory(error) and self.directory.life.fail(error, self.generation):
+            self._on_failed(self, error)
+        return error
+
+
+def _fails_the_directory(error: Exception) -> bool:
+    """A log that is closed without a cause was closed by us: it was deleted, or the broker stops."""
+    return isinstance(error, DirectoryOffline) or (isinstance(error, LogClosed) and error.cause is not None)

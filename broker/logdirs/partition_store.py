@@ -1,63 +1,66 @@
-"""The replicas of one broker on its disks: where each lies, how one gets out of the way, what is checkpointed.
+"""The replicas of one broker on its disks: in which directory each lies, how one leaves, what the checkpoints note.
 
-Every change is a job of a directory's worker. A name is free before it is used again, because the jobs of one directory
-keep their order.
+Every change is a job of a directory's worker. The jobs of one directory keep their order, so a name is free before it
+is used again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 
 from broker.logdirs.directory_choice import choose_directory
 from broker.logdirs.hosted_replica import HostedReplica
-from broker.logdirs.log_directory import DirectoryQueue
-from broker.logdirs.partition_files import Holdings, look_through, set_aside
+from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from broker.logdirs.removals import Removals
 from broker.partition.key import PartitionKey
 from quorumlog.errors import ApiError
 from quorumlog.ids import UUID_BYTES, Offset, Uuid
-from storage.checkpoint import HIGH_WATERMARKS, TopicPartition, write_offsets
-from storage.log import Log
-from storage.names import DELETE, STRAY, marked_directory
-from storage.writer import DirectoryOffline
+from storage.directory_life import DirectoryOffline
+from storage.names import DELETE, STRAY
+from storage.offset_files import TopicPartition
+from storage.partition_directories import FoundPartitions, PartitionDirectories
+from storage.partition_log import PartitionLog, checkpoint_high_watermarks, checkpoint_logs
 
-_Lies = tuple[DirectoryQueue, str, int]  # directory, topic name, partition
+_Place = tuple[DirectoryQueue, TopicPartition]
 
 
 class PartitionStore:
     """queues: of the directories that were online at start, by id."""
 
-    def __init__(self, queues: Sequence[DirectoryQueue], any_offline: bool, rng: Random) -> None:
+    def __init__(
+        self,
+        directories: Sequence[LogDirectory],
+        on_directory_failed: Callable[[DirectoryQueue, Exception], None],
+        rng: Random,
+    ) -> None:
+        queues = [DirectoryQueue(entry, on_directory_failed) for entry in directories if entry.life.is_online]
         self.queues = {queue.directory_id: queue for queue in queues}
-        self.high_watermarks: dict[TopicPartition, Offset] = {}  # as checkpointed at the last stop
-        self._any_offline_at_start = any_offline
+        self._lives = [entry.life for entry in directories]
         self._rng = rng
-        self._found: dict[PartitionKey, _Lies] = {}  # at start
-        self._nobodys: list[_Lies] = []  # without a topic id, or there twice
+        self._found: dict[PartitionKey, _Place] = {}  # at start
+        self._unowned: list[_Place] = []  # without a topic id, or there twice
         self._removals = {queue.directory_id: Removals(queue) for queue in queues}
 
-    async def look_through(self) -> None:
-        """Before anything else. A directory that cannot be read fails, as at any other time."""
+    async def find_partitions(self) -> None:
+        """List what the directories hold. Called before anything else. A directory that cannot be read fails."""
         for queue in self.queues.values():
-            directory = queue.directory
             try:
-                holdings = await queue.settle(partial(look_through, directory.disk, directory.path))
+                found = await queue.settle(queue.directory.partitions.find)
             except (ApiError, DirectoryOffline):
                 continue
-            self._take_stock(queue, holdings)
+            self._take(queue, found)
 
-    def _take_stock(self, queue: DirectoryQueue, holdings: Holdings) -> None:
-        for key, topic in holdings.partitions.items():
-            lies = (queue, topic, key[1])
+    def _take(self, queue: DirectoryQueue, found: FoundPartitions) -> None:
+        for key, topic in found.partitions.items():
+            place = (queue, (topic, key[1]))
             if key in self._found:  # on two disks: the later one is not trusted
-                self._nobodys.append(lies)
+                self._unowned.append(place)
             else:
-                self._found[key] = lies
-        self._nobodys.extend((queue, topic, index) for topic, index in holdings.nameless)
-        self.high_watermarks.update(holdings.high_watermarks)
-        for name in holdings.leftovers:
+                self._found[key] = place
+        self._unowned.extend((queue, partition) for partition in found.nameless)
+        for name in found.leftovers:
             self._removals[queue.directory_id].now(name)
 
     # --- where a replica lies ---
@@ -67,11 +70,11 @@ class PartitionStore:
         return self._found.keys()
 
     def place(self, key: PartitionKey, assigned: Uuid, others: Iterable[HostedReplica]) -> DirectoryQueue | None:
-        """Where this replica is or shall be made; None: it stays offline."""
-        online = {queue.directory_id: 0 for queue in self.queues.values() if not queue.failed}
+        """Where this replica lies or will be made; None: it stays offline."""
+        online = {queue.directory_id: 0 for queue in self.queues.values() if queue.is_usable}
         found = self._found.get(key)
         if found is None and assigned not in online:
-            for replica in others:  # counted only where the emptiest one is asked for
+            for replica in others:  # counted only where the emptiest directory is asked for
                 if replica.queue is not None and replica.queue.directory_id in online:
                     online[replica.queue.directory_id] += 1
         choice = choose_directory(assigned, found[0].directory_id if found else None, online, self._any_offline)
@@ -79,55 +82,48 @@ class PartitionStore:
 
     @property
     def _any_offline(self) -> bool:
-        return self._any_offline_at_start or any(queue.failed for queue in self.queues.values())
+        return any(not life.is_online for life in self._lives)
 
-    # --- getting out of the way ---
+    # --- leaving ---
 
     def set_strays_aside(self, strays: Sequence[PartitionKey]) -> None:
-        """At the first image: what it does not know, and directories that do not say whose they are."""
-        for lies in [*(self._found.pop(key) for key in strays), *self._nobodys]:
-            self._mark(lies, STRAY, None)
-        self._nobodys.clear()
+        """At the first image: partitions that it does not know, and directories without a topic id."""
+        for queue, partition in [*(self._found.pop(key) for key in strays), *self._unowned]:
+            work = partial(queue.directory.partitions.move_away, partition, self._fresh_id(), STRAY)
+            queue.run_in_background(work, done=_ignore, failed=_ignore)
+        self._unowned.clear()
 
     def let_go(self, replica: HostedReplica, mark: str) -> None:
-        """Close the log and rename its directory. DELETE: remove it after `file.delete.delay.ms`."""
+        """Close the log and rename its directory. DELETE: free it after `file.delete.delay.ms`.
+
+        Where the directory is offline nothing happens; the next start finds the partition again.
+        """
         self._found.pop(replica.key, None)
-        if replica.queue is None:
+        queue = replica.queue
+        if queue is None:
             return
-        name = self._mark((replica.queue, replica.topic, replica.key[1]), mark, replica)
-        if mark == DELETE:
-            self._removals[replica.queue.directory_id].later(name, replica.config.file_delete_delay_ms / 1000)
+        removals, delay_s = self._removals[queue.directory_id], replica.config.file_delete_delay_ms / 1000
 
-    def _mark(self, lies: _Lies, mark: str, replica: HostedReplica | None) -> str:
-        """Returns the new name. On a directory that is offline nothing happens: the next start looks at it again."""
-        queue, topic, index = lies
-        directory = queue.directory
-        name = marked_directory(topic, index, self._rng.randbytes(UUID_BYTES), mark)
+        def moved(name: str) -> None:
+            if mark == DELETE:
+                removals.later(name, delay_s)
 
-        def move() -> None:
-            if replica is not None and replica.opened is not None:
-                replica.opened.close()
-            set_aside(directory.disk, directory.path, topic, index, name)
-            directory.recovery_points.forget((topic, index))
-            queue.log_starts.forget((topic, index))
+        work = partial(_move_away, replica, queue.directory.partitions, self._fresh_id(), mark)
+        queue.run_in_background(work, done=moved, failed=_ignore)
 
-        queue.run_in_background(move, done=_ignore, failed=_ignore)
-        return name
+    def _fresh_id(self) -> Uuid:
+        return self._rng.randbytes(UUID_BYTES)
 
     # --- checkpoints ---
 
     async def checkpoint_high_watermarks(self, replicas: Iterable[HostedReplica]) -> None:
-        await self._checkpoint(replicas, points=False)
+        for queue, held in self._by_queue(replicas):
+            marks = _high_watermarks(held)
+            await _settle(queue, partial(checkpoint_high_watermarks, queue.directory.partitions, marks))
 
     async def checkpoint_all(self, replicas: Iterable[HostedReplica]) -> None:
-        await self._checkpoint(replicas, points=True)
-
-    async def _checkpoint(self, replicas: Iterable[HostedReplica], points: bool) -> None:
         for queue, held in self._by_queue(replicas):
-            try:
-                await queue.settle(partial(_write_checkpoints, queue, held, points))
-            except (ApiError, DirectoryOffline):
-                continue
+            await _settle(queue, partial(_checkpoint_all, queue.directory.partitions, held, _high_watermarks(held)))
 
     async def close(self, replicas: Iterable[HostedReplica]) -> bool:
         """Sync and close every log, then write the checkpoints. True: every directory was left in order."""
@@ -136,15 +132,13 @@ class PartitionStore:
         clean = not self._any_offline
         for queue, held in self._by_queue(replicas):
             queue.hurry()
-            try:
-                await queue.settle(partial(_close, queue, held))
-            except (ApiError, DirectoryOffline):
-                clean = False
+            work = partial(_close, queue.directory.partitions, held, _high_watermarks(held))
+            clean = await _settle(queue, work) and clean
         return clean
 
     def _by_queue(self, replicas: Iterable[HostedReplica]) -> list[tuple[DirectoryQueue, list[HostedReplica]]]:
         held: dict[Uuid, list[HostedReplica]] = {
-            queue.directory_id: [] for queue in self.queues.values() if not queue.failed
+            queue.directory_id: [] for queue in self.queues.values() if queue.is_usable
         }
         for replica in replicas:
             if replica.queue is not None and replica.queue.directory_id in held:
@@ -152,31 +146,56 @@ class PartitionStore:
         return [(self.queues[directory_id], ours) for directory_id, ours in held.items()]
 
 
-def _write_checkpoints(queue: DirectoryQueue, held: Sequence[HostedReplica], points: bool) -> None:
-    """In the worker. Recovery points are what is synced at this moment: no truncation comes in between."""
-    directory = queue.directory
-    marks = {(replica.topic, replica.key[1]): replica.core.high_watermark for replica in held if replica.opened}
-    write_offsets(directory.disk, f"{directory.path}/{HIGH_WATERMARKS}", marks)
-    if points:
-        directory.recovery_points.note(
-            {(replica.topic, replica.key[1]): replica.opened.synced_end for replica in held if replica.opened}
-        )
-        queue.log_starts.note(
-            {(replica.topic, replica.key[1]): _start_to_note(replica.opened) for replica in held if replica.opened}
-        )
+# --- on the loop ---
 
 
-def _start_to_note(log: Log) -> Offset | None:
-    """None: the name of the first segment says it."""
-    return log.start_offset if log.start_offset > log.segment_bases[0] else None
+async def _settle(queue: DirectoryQueue, work: Callable[[], None]) -> bool:
+    """False if the directory failed or refused."""
+    try:
+        await queue.settle(work)
+    except (ApiError, DirectoryOffline):
+        return False
+    return True
 
 
-def _close(queue: DirectoryQueue, held: Sequence[HostedReplica]) -> None:
-    for replica in held:
-        if replica.opened is not None:
-            replica.opened.close()
-    _write_checkpoints(queue, held, points=True)
+def _high_watermarks(held: Sequence[HostedReplica]) -> dict[PartitionLog, Offset]:
+    """Of the replicas whose core knows its log. A log that is opened but not told yet keeps what is noted of it."""
+    return {
+        replica.partition_log: replica.core.high_watermark
+        for replica in held
+        if replica.partition_log is not None and replica.log is not None
+    }
 
 
 def _ignore(_: object) -> None:
     return None
+
+
+# --- in the worker ---
+
+
+def _move_away(replica: HostedReplica, directories: PartitionDirectories, unique: Uuid, mark: str) -> str:
+    """Returns the new name."""
+    log = replica.partition_log
+    if log is None:
+        return directories.move_away((replica.topic, replica.key[1]), unique, mark)
+    return log.delete(unique) if mark == DELETE else log.set_aside(unique)
+
+
+def _checkpoint_all(
+    directories: PartitionDirectories, held: Sequence[HostedReplica], marks: Mapping[PartitionLog, Offset]
+) -> None:
+    checkpoint_high_watermarks(directories, marks)
+    checkpoint_logs(directories, _open_logs(held))
+
+
+def _close(
+    directories: PartitionDirectories, held: Sequence[HostedReplica], marks: Mapping[PartitionLog, Offset]
+) -> None:
+    for log in _open_logs(held):
+        log.close()
+    _checkpoint_all(directories, held, marks)
+
+
+def _open_logs(held: Sequence[HostedReplica]) -> list[PartitionLog]:
+    return [replica.partition_log for replica in held if replica.partition_log is not None]

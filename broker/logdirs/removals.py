@@ -1,8 +1,9 @@
-"""Deleting the files of deleted partitions, a little at a time, so that nobody's sync waits for it.
+"""Freeing the files of deleted partitions in small steps, so that no sync waits for it long.
 
-A file system frees 1 GiB in 250 ms (measured: ext4 with discard), and a sync that comes meanwhile waited for 70 ms of
-them, on whichever thread the file was unlinked. In steps of `REMOVAL_STEP_BYTES` with pauses the longest was 4 ms. One
-step of one partition at a time in each log directory; an idle one frees 350 MB a second, a busy one gets longer pauses.
+A file system frees 1 GiB in 250 ms (measured: ext4 with discard). A sync that came meanwhile waited for 70 ms of them,
+whichever thread unlinked the file. In steps of `REMOVAL_STEP_BYTES` with pauses the longest wait was 4 ms. Each log
+directory performs one step of one partition at a time. An idle directory frees 350 MB a second; the pauses of a busy
+one are longer.
 """
 
 from __future__ import annotations
@@ -12,26 +13,28 @@ from collections import deque
 from functools import partial
 
 from broker.logdirs.log_directory import DirectoryQueue
-from broker.logdirs.partition_files import removal_step
 
 REMOVAL_STEP_BYTES = 8 * 1024 * 1024
 REMOVAL_PAUSE_MS = 20  # at least, after a step that left something
-PAUSE_PER_STEP = 4  # and so many times as long as the step took, its wait for others in the queue included, ...
-REMOVAL_PAUSE_MAX_MS = 200  # ... but no longer: one that is always busy frees some 40 MB a second
+PAUSE_PER_STEP = 4  # the pause is so many times as long as the step took, its wait in the queue included ...
+REMOVAL_PAUSE_MAX_MS = 200  # ... but at most this: a directory that is always busy frees some 40 MB a second
 
 
 class Removals:
-    """Of one log directory. What fails, or is not done at a stop, is a leftover for the next start."""
+    """Of one log directory. The next start frees what failed or was not finished at a stop."""
 
     def __init__(self, queue: DirectoryQueue) -> None:
         self._queue = queue
         self._due: deque[str] = deque()  # the first is under way
         self._timers: dict[str, asyncio.TimerHandle] = {}  # of those that are not due yet, by name
         self._pause: asyncio.TimerHandle | None = None
+        self._closed = False
         self._begun_s = 0.0  # the step that is under way
 
     def later(self, name: str, delay_s: float) -> None:
         """Remove the marked directory `name` after a delay."""
+        if self._closed:  # its renaming was still in the queue
+            return
         self._timers[name] = asyncio.get_running_loop().call_later(delay_s, self._is_due, name)
 
     def now(self, name: str) -> None:
@@ -40,7 +43,8 @@ class Removals:
             self._step()
 
     def close(self) -> None:
-        """Begin no step any more."""
+        """Begin no more steps."""
+        self._closed = True
         for timer in (*self._timers.values(), *([self._pause] if self._pause else [])):
             timer.cancel()
         self._timers.clear()
@@ -51,9 +55,8 @@ class Removals:
         self.now(name)
 
     def _step(self) -> None:
-        directory = self._queue.directory
         self._begun_s = asyncio.get_running_loop().time()
-        work = partial(removal_step, directory.disk, directory.path, self._due[0], REMOVAL_STEP_BYTES)
+        work = partial(self._queue.directory.partitions.free, self._due[0], REMOVAL_STEP_BYTES)
         self._queue.run_in_background(work, done=self._stepped, failed=lambda _: self._stepped(True))
 
     def _stepped(self, is_over: bool) -> None:

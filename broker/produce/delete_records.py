@@ -9,7 +9,6 @@ import asyncio
 
 from broker.delayed.operations import DelayedOperations
 from broker.delayed.purgatory import Reason
-from broker.logdirs.log_start import raise_start
 from broker.partition.events import LogStartMoved
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
@@ -32,8 +31,9 @@ class DeletePath:
         awaited, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT or KAFKA_STORAGE_ERROR if something may have been.
         """
         replica = self._registry.find(topic, index)
-        log, queue = replica.leading(), replica.queue
-        assert queue is not None
+        replica.leading()
+        queue, partition_log = replica.queue, replica.partition_log
+        assert queue is not None and partition_log is not None
         target = _target(replica, offset)
         answered: asyncio.Future[Offset] = asyncio.get_running_loop().create_future()
 
@@ -53,7 +53,7 @@ class DeletePath:
         if target <= replica.core.low_watermark:
             answered.set_result(replica.core.low_watermark)
             return answered
-        queue.call(lambda: raise_start(replica, log, target), done=moved, failed=failed)
+        queue.call(lambda: partition_log.raise_start(target), done=moved, failed=failed)
         waiter = self._delayed.starts.watch([(replica.key, target)], timeout_ms, woken)
         return answered
 

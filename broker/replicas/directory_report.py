@@ -26,9 +26,9 @@ class DirectoryReport:
 
     async def _describe(self, directory: LogDirectory, replicas: Sequence[Replica]) -> LogDirDescription:
         queue = self._store.queues.get(directory.directory_id)
-        if queue is None or queue.failed:
+        if queue is None or not queue.is_usable:
             return _offline(directory)
-        disk, path = directory.disk, directory.path
+        disk, path = directory.partitions.disk, directory.path
         try:
             total_bytes, usable_bytes = await queue.read(lambda: (disk.total_bytes(path), disk.free_bytes(path)))
         except (ApiError, DiskError):

@@ -1,27 +1,31 @@
-"""From a decision of the metadata to a log that is ready for it: opened, its epoch assigned, all older work behind it.
+"""Prepares a replica's log for a leader epoch: opens it, and notes the epoch where this broker leads.
 
-Runs as one job in the directory's worker, behind every append that an earlier leadership has queued. An answer for an
-epoch that is over is told to the core, which ignores it; its successor has queued its own job already.
+One job in the directory's worker, after every append that an earlier leadership has queued. If the epoch is over when
+the job is done, the core ignores the result; the next epoch has queued its own job already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from broker.logdirs.partition_files import open_log
-from broker.partition.events import LogReady
+from broker.partition.events import LogFailed, LogReady
 from broker.partition.key import PartitionKey
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step, log_config
+from quorumlog.errors import ApiError
 from quorumlog.ids import Epoch, Offset
-from storage.checkpoint import TopicPartition
-from storage.log import Log
+from storage.directory_life import DirectoryOffline
+from storage.log_errors import LogClosed
+from storage.partition_log import PartitionLog
+
+_log = logging.getLogger("quorumlog.broker")
 
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    log: Log
+    log: PartitionLog
     log_start: Offset
     end_offset: Offset
     synced_end: Offset
@@ -34,17 +38,15 @@ class Leaderships:
         registry: Registry,
         step: Step,
         *,
-        high_watermarks: Mapping[TopicPartition, Offset],
         follow: Callable[[Replica], None],
         settled: Callable[[PartitionKey], None],
     ) -> None:
-        """high_watermarks: checkpointed ones of all directories. follow: the log is ready to be fetched into.
+        """follow: the log is ready to take fetched records.
 
         settled: the log is open, though perhaps for an epoch that is over, or it cannot be opened.
         """
         self._registry = registry
         self._step = step
-        self._high_watermarks = high_watermarks
         self._follow = follow
         self._settled = settled
         self._closed = False
@@ -53,20 +55,27 @@ class Leaderships:
         self._closed = True
 
     def prepare(self, replica: Replica, epoch: Epoch, leads: bool) -> None:
-        """Make the log ready for `epoch`; in the end the core is told LogReady."""
+        """Make the log ready for `epoch`, then tell the core LogReady, or LogFailed."""
         queue = replica.queue
         if self._closed or queue is None or replica.core.leader_epoch != epoch or not self._is_current(replica):
             return
         queue.run_in_background(
             lambda: _make_ready(replica, epoch, leads),
             done=lambda ready: self._ready(replica, epoch, ready),
-            failed=lambda _error: self._settled(replica.key),  # the directory has told whom it concerns
+            failed=lambda error: self._cannot_open(replica, error),
         )
+
+    def _cannot_open(self, replica: Replica, error: Exception | None) -> None:
+        """A failed directory has told all its replicas already. Any other error concerns this log alone."""
+        if not isinstance(error, DirectoryOffline | LogClosed | ApiError) and self._is_current(replica):
+            _log.error("%s cannot be opened: %s", replica.name, error)
+            self._step(replica, LogFailed())
+        self._settled(replica.key)
 
     def _ready(self, replica: Replica, epoch: Epoch, ready: _Ready) -> None:
         if not self._is_current(replica):
             return
-        replica.log = ready.log
+        replica.log = ready.log.log
         is_wanted = epoch == replica.core.leader_epoch
         if is_wanted:
             replica.next_offset = ready.end_offset
@@ -79,7 +88,7 @@ class Leaderships:
                 end_offset=ready.end_offset,
                 synced_end=ready.synced_end,
                 epoch_start=ready.epoch_start,
-                high_watermark=self._high_watermarks.get((replica.topic, replica.key[1]), 0),
+                high_watermark=ready.log.high_watermark,
             ),
         )
         if is_wanted and replica.core.is_follower:
@@ -91,23 +100,16 @@ class Leaderships:
 
 
 def _make_ready(replica: Replica, epoch: Epoch, leads: bool) -> _Ready:
-    """In the directory's worker. Everything it changes is durable when it returns."""
-    log = replica.opened
-    if log is None:
-        queue = replica.queue
-        assert queue is not None
-        directory = queue.directory
-        log = open_log(
-            directory.disk,
-            directory.path,
-            replica.topic,
-            replica.key,
-            log_config(replica.config),
-            directory.recovery_points,
-            queue.log_starts,
-            directory.clean,
-        )
-        replica.opened = log
+    """In the directory's worker. All its changes are durable when it returns."""
+    partition_log = replica.partition_log
+    if partition_log is None:
+        assert replica.queue is not None
+        directories = replica.queue.directory.partitions
+        partition = (replica.topic, replica.key[1])
+        config = log_config(replica.config)
+        partition_log = PartitionLog.open_or_create(directories, partition, replica.key[0], config)
+        replica.partition_log = partition_log
+    log = partition_log.log
     log.has_readers = leads
     if leads:
         epoch_start = log.begin_epoch(epoch)
@@ -116,4 +118,4 @@ def _make_ready(replica: Replica, epoch: Epoch, leads: bool) -> _Ready:
         log.truncate_to(log.end_offset)  # forgets a leadership of ours without records: `last_epoch` is of a record
     if log.must_sync:
         log.sync()  # a follower's first fetch acknowledges all that the log holds
-    return _Ready(log, log.start_offset, log.end_offset, log.synced_end, epoch_start)
+    return _Ready(partition_log, log.start_offset, log.end_offset, log.synced_end, epoch_start)

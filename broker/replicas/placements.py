@@ -63,7 +63,7 @@ class Placements:
         self._closed = True
 
     def apply(self, delta: Delta, image: Image) -> None:
-        """A MetadataListener. What goes is removed before anything new is made.
+        """A MetadataListener. Old replicas are removed before new ones are made.
 
         Logs are opened and leaderships taken up in the background.
         """
@@ -106,7 +106,7 @@ class Placements:
     def _is_elsewhere(self, key: PartitionKey) -> bool:
         replica = self._registry.replicas[key]
         queue = replica.queue
-        return queue is not None and not queue.failed and queue.directory_id != replica.assigned
+        return queue is not None and queue.is_usable and queue.directory_id != replica.assigned
 
     def _set_eligible(self, eligible: Mapping[NodeId, BrokerEpoch]) -> None:
         self._eligible = eligible

@@ -17,16 +17,17 @@ from quorumlog.messages.common import CurrentLeader
 from quorumlog.topic_config import TopicConfig
 from storage.log import Log
 from storage.log_config import LogConfig
+from storage.partition_log import PartitionLog
 
 
 @dataclass(slots=True, eq=False)
 class Replica:
     """queue: of the directory it lies in; None while that is not online.
 
-    assigned: the directory that the metadata names. opened: the log, as soon as the directory's worker has opened it;
-    only the worker uses it. log: the same, once the loop knows of it. next_offset: the base offset of the next produced
-    batch, at or past log.end_offset because appends wait in the queue; valid while this replica leads. sequences: the
-    producers of those appends.
+    assigned: the directory that the metadata names. partition_log: set by the directory's worker when it has opened the
+    log; changed by jobs of that worker only. log: its log, once the loop knows of it. next_offset: the base offset of
+    the next produced batch, at or past log.end_offset because appends wait in the queue; valid while this replica
+    leads. sequences: the producers of those appends.
     """
 
     topic: str
@@ -36,7 +37,7 @@ class Replica:
     tail: Tail
     queue: DirectoryQueue | None
     assigned: Uuid
-    opened: Log | None = None
+    partition_log: PartitionLog | None = None
     log: Log | None = None
     next_offset: Offset = 0
     sequences: ProducerSequences = field(default_factory=ProducerSequences)
@@ -48,7 +49,7 @@ class Replica:
     @property
     def can_be_opened(self) -> bool:
         """Its directory is online."""
-        return self.queue is not None and not self.queue.failed
+        return self.queue is not None and self.queue.is_usable
 
     @property
     def current_leader(self) -> CurrentLeader:
@@ -56,7 +57,7 @@ class Replica:
 
     def leading(self, epoch: Epoch | None = None) -> Log:
         """The log, if this replica leads (in `epoch`, if given). Raises ApiError."""
-        if self.core.failed or self.queue is None or self.queue.failed:
+        if self.core.failed or self.queue is None or not self.queue.generation.is_usable:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {self.name} is offline")
         if epoch is not None and epoch < self.core.leader_epoch:
             raise ApiError(ErrorCode.FENCED_LEADER_EPOCH, f"epoch {epoch} < {self.core.leader_epoch} of {self.name}")

@@ -1,4 +1,4 @@
-"""What a topic's settings mean for its replicas here, and how a change reaches a log that is in use."""
+"""The settings of a topic's replicas on this broker, and how a change reaches a log that is in use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from quorumlog.topic_config import TopicConfig
 
 
 class TopicSettings:
-    """advance: tells a replica's core, and who waits for it, how far its log has come.
+    """advance: tells a replica's core, and those that wait for it, where its log ends.
 
     defaults: set for all topics by this broker's file.
     """
@@ -34,14 +34,14 @@ class TopicSettings:
         self._defaults = defaults
 
     def of(self, topic: str) -> TopicConfig:
-        """As the newest image has them: the topic's own, this broker's, all brokers', then those of the file."""
+        """By the newest image, the first that is set: the topic's, this broker's, all brokers', the file's."""
         image = self._registry.image
         own: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, str(self._node_id)), {})
         on_topic: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, topic), {})
         return TopicConfig.from_map({**image.topic_config(topic), **own, **on_topic}, self._defaults)
 
     def changed(self, topic: str) -> None:
-        """Offsets that count change only after the log has taken the new settings, and is synced if it has to be."""
+        """The core hears of it after the log has taken the new settings and is synced, if they ask for that."""
         config = self.of(topic)
         topic_id = self._registry.image.topic_ids[topic]
         for key, replica in self._registry.replicas.items():
@@ -52,11 +52,11 @@ class TopicSettings:
 
     def _tell_log(self, replica: Replica, queue: DirectoryQueue, config: TopicConfig) -> None:
         def change() -> None:
-            if replica.opened is not None:
-                taken = log_config(config)
+            if replica.partition_log is not None:
+                log, taken = replica.partition_log.log, log_config(config)
                 if taken.ever_syncs:
-                    replica.opened.sync()  # what was appended under looser settings; first, for the loop looks at both
-                replica.opened.config = taken
+                    log.sync()  # records of the looser settings; before the change, because the loop reads both
+                log.config = taken
 
         def changed() -> None:
             if replica.log is not None:

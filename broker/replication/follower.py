@@ -1,17 +1,17 @@
-"""What a follower does with its leader's answer: append, cut, start again, or wait.
+"""What a follower does with its leader's answer: append, truncate, restart, or wait.
 
 Rules (RELIABILITY §replication): the position moves, and so acknowledges, only after the bytes are on disk (where the
-topic asks for that); records of an epoch above the fetch's are dropped; an answer to a leadership that is over touches
-nothing.
+topic asks for that); records of an epoch above the fetch's are dropped; an answer that belongs to an earlier leadership
+changes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import takewhile
 
 from broker.logdirs.log_directory import Told
-from broker.logdirs.log_start import begin_inside, raise_start
 from broker.partition.events import LeaderToldHighWatermark, LogAdvanced, LogStartMoved, LogTruncated
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.registry import Registry
@@ -28,6 +28,7 @@ from quorumlog.records.batch import headers, verify_crc
 from storage.batch import StoredBatch, received_batches
 from storage.fetch_rule import Diverging, truncation_point
 from storage.log import Log
+from storage.partition_log import PartitionLog
 
 Done = Callable[[FetchPosition], None]
 
@@ -131,7 +132,7 @@ class Follower:
             done(position)
 
         try:
-            queue.call(lambda: raise_start(replica, log, target), done=moved, failed=failed)
+            queue.call(partial(_files_of(replica).raise_start, target), done=moved, failed=failed)
         except ApiError:
             self._back_off(position)  # a full queue; the next answer says it again
         else:
@@ -156,35 +157,33 @@ class Follower:
                 self._moved(position, log)
             done(position)
 
-        queue.call(lambda: begin_inside(replica, log, batches), done=lambda _: begun(None), failed=begun)
+        work = partial(_files_of(replica).begin_inside, batches)
+        queue.call(work, done=lambda _: begun(None), failed=begun)
         position.busy = True
 
     # --- repairs ---
 
-    def _cut(self, replica: Replica, position: FetchPosition, told: EpochEndOffset, done: Done) -> None:
-        """The leader's log left ours: cut ours where they may still be the same, and ask again from there."""
+    def _cut(self, replica: Replica, position: FetchPosition, leader: EpochEndOffset, done: Done) -> None:
+        """The two logs differ: cut ours to where they may still be the same, and fetch again from there."""
         log, queue = _log_of(replica), replica.queue
         assert queue is not None
-        point = truncation_point(log.epochs, log.end_offset, Diverging(told.epoch, told.end_offset))
+        point = truncation_point(log.epochs, log.end_offset, Diverging(leader.epoch, leader.end_offset))
         offset = max(point, log.start_offset)
-        queue.truncate(log, offset, told=self._repaired(replica, position, log, done))
+        told = self._repaired(replica, position, log, done)
+        work = partial(_files_of(replica).truncate_to, offset)
+        queue.call(work, done=lambda _: told(None), failed=told, logs=(log,))
         position.busy = True
 
     def _start_again(self, replica: Replica, position: FetchPosition, leader_start: Offset, done: Done) -> None:
-        """What we have lies before all that the leader still has: go on where its log starts."""
+        """Our log ends before the leader's starts: drop it, and go on at the leader's start."""
         log, queue = _log_of(replica), replica.queue
         if leader_start <= log.end_offset:
             self._back_off(position)  # the position is past the leader's end: it will say where we diverged
             return
         assert queue is not None
-        points = queue.directory.recovery_points
-
-        def restart() -> None:
-            points.lower(log.path, 0)
-            log.truncate_fully(leader_start)
-
         told = self._repaired(replica, position, log, done)
-        queue.call(restart, done=lambda _: told(None), failed=told)
+        work = partial(_files_of(replica).restart_at, leader_start)
+        queue.call(work, done=lambda _: told(None), failed=told)
         position.busy = True
 
     def _repaired(self, replica: Replica, position: FetchPosition, log: Log, done: Done) -> Told:
@@ -214,3 +213,9 @@ def verified_batches(records: Buffer, leader_epoch: Epoch) -> list[StoredBatch]:
 def _log_of(replica: Replica) -> Log:
     assert replica.log is not None, "followed before it was open"
     return replica.log
+
+
+def _files_of(replica: Replica) -> PartitionLog:
+    """To be changed by jobs of the directory's worker only."""
+    assert replica.partition_log is not None, "followed before it was open"
+    return replica.partition_log

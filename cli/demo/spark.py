@@ -40,7 +40,7 @@ class Stored:
 
 @contextmanager
 def session(log: Path) -> Iterator[Any]:
-    """A Spark session with two cores of this machine. The output of its processes goes to `log`. None outlives it."""
+    """A Spark session with two cores of this machine. Its processes write to `log`. None of them outlives it."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession

@@ -47,7 +47,7 @@ def read_log(directory: Path, start: Offset = 0, end: Offset | None = None) -> I
 
 
 def read_image(directory: Path, end: Offset | None = None) -> Image:
-    """The image after the records before `end`. One node's files do not show whether these are committed.
+    """The image after the records before `end`. One node's files do not show which of them are committed.
 
     Raises CliError(DATA_INVALID) at damage, BadRecord, ReplayError, UnsupportedMetadata.
     """

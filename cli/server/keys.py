@@ -108,7 +108,9 @@ _KEYS = (
     _number("controller.quorum.fetch.timeout.ms", 1_000, 10, "Silence of the quorum's leader before an election."),
     _number("controller.quorum.election.timeout.ms", 500, 10, "How long a candidate waits, plus up to as much again."),
     _number("metadata.max.idle.interval.ms", 500, 0, "Write a no-op record after this long without others; 0: never."),
-    _number("controller.max.slice.work", 5_000, 1, "Partitions a controller reads in one turn. Not in Kafka."),
+    _number(
+        "controller.max.slice.work", 5_000, 1, "Partitions that a controller handles before a pause. Not in Kafka."
+    ),
     _number("replica.lag.time.max.ms", 30_000, 1, "A replica that is behind for longer leaves the in-sync set."),
     _number("replica.fetch.wait.max.ms", 500, 0, "How long a follower's fetch waits for data."),
     _number("replica.fetch.min.bytes", 1, 0, "Bytes that a follower's fetch waits for."),

@@ -89,8 +89,8 @@ class Node:
 
     async def _start(self) -> None:
         self._directories = open_directories(self.edges.disk, self.config)
-        for path, error in self._directories.failed:
-            _log.error("log directory %s is offline: %s", path, error)
+        for failure in self._directories.failures:
+            _log.error("%s", failure)
         self._workers = DirectoryWorkers(self.config, self.edges, self._directories)
         transport = self.edges.transport(self._identity(self._directories))
         self._make_quorum(transport, self._directories, self._workers)

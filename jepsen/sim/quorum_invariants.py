@@ -1,6 +1,6 @@
 """Invariants of the quorum, checked after every step (RELIABILITY 3.2, 3.3). Mutants are judged by their names.
 
-Reads the core's description and the disks below it; changes neither.
+Reads the core's description and the disks below it, and changes neither.
 """
 
 from __future__ import annotations

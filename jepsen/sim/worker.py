@@ -24,7 +24,7 @@ from storage.worker import (
     tell,
     written_answers,
 )
-from storage.writer import DirectoryOffline, DirectoryWriter, Job, Outcome
+from storage.writer import DirectoryWriter, Job, Outcome
 
 CallLater = Callable[[int, Callable[[], None]], None]  # delay in virtual ns, callback; equal times run in order
 
@@ -44,10 +44,6 @@ class SimWorker:
         self._closed = False
         self._reads = 0
         self._sync_ns = 0  # duration of the last sync, and the delay before the next
-
-    @property
-    def offline(self) -> DirectoryOffline | None:
-        return self._writer.offline
 
     def submit(self, job: Job, on_written: Answer | None, on_synced: Answer | None) -> None:
         if self._closed:

@@ -1,7 +1,7 @@
 """The metadata quorum: Raft as in KRaft (KIP-595, KIP-996, KIP-853).
 
 There is one log, so no message names a topic or a partition. The sender's identity (cluster id, node id,
-incarnation) travels with every internal call, beside the message; a message names nodes where the protocol does.
+incarnation) is sent with every internal call, beside the message. A message names nodes where the protocol does.
 
 Written by `./dev proto` from proto/quorumlog/v1/quorum.proto; edit that instead.
 """
@@ -16,7 +16,7 @@ from quorumlog.messages.message import message
 @message(frozen=True, slots=True, kw_only=True)
 class VoteRequest:
     """epoch: The candidate's epoch: for a standard vote its own epoch plus one, for a pre-vote its own.
-    voter_id: The voter that the request is for; another node answers INVALID_VOTER_KEY.
+    voter_id: The voter that the request is for; any other voter answers INVALID_VOTER_KEY.
     last_epoch: Epoch of the candidate's last record, and the offset after it.
     """
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records.batch import BATCH_OVERHEAD, BatchHeader, Codec
 from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, BadCompression, decompressed_pieces
-from quorumlog.records.record_walk import SAFE_BASE_TIMESTAMP, KeyMissing, unusual_record, walk_usual
+from quorumlog.records.record_walk import HEADERS_PER_STEP, SAFE_BASE_TIMESTAMP, KeyMissing, unusual_record, walk_usual
 from quorumlog.records.varint import VARINT_BYTES, Malformed, read_varint
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from quorumlog.records.buffers import Buffer
 
 SLICE_BYTES = 1024 * 1024  # looked at between two steps
-SLICE_RECORDS = 4_096  # walked over one by one between two steps; an unusual one counts as UNUSUAL_WORK
-UNUSUAL_WORK = 8
+SLICE_RECORDS = 4_096  # walked over one by one between two steps
+UNUSUAL_WORK = 8  # an unusual record takes as long as so many, and each of its headers as long as one
 
 
 class InvalidRecord(ApiError):
@@ -86,56 +86,55 @@ class _Walk:
         self._base_timestamp = header.base_timestamp
         self._keys_required = keys_required
         self._has_usual = header.base_timestamp < SAFE_BASE_TIMESTAMP
-        self._kept: list[bytes] = []
-        self._kept_bytes = 0
+        self._work = SLICE_RECORDS  # left in this slice
+        self._kept = bytearray()  # grows in place, because joining 100 MB takes 80 ms
         self._needed_bytes = 0  # with fewer, the next record is incomplete
 
     def take(self, piece: bytes) -> Iterator[None]:
-        self._kept.append(piece)
-        self._kept_bytes += len(piece)
-        if self._kept_bytes < self._needed_bytes:
-            return
-        data = b"".join(self._kept)  # the piece itself, without a copy, if nothing else is kept
+        data: bytes | bytearray = piece
+        if self._kept:
+            self._kept += piece
+            data = self._kept
+            if len(data) < self._needed_bytes:
+                return
         position = yield from self._walk(data)
-        self._kept = [data[position:]] if position < len(data) else []
-        self._kept_bytes = len(data) - position
+        self._kept = bytearray(data[position:])
         self._needed_bytes = _needed(data, position)
 
     def finish(self) -> None:
         """Raises Malformed unless all records were found."""
         if self.index == self._count:
             return
-        data = b"".join(self._kept)
-        if data:
-            for _ in unusual_record(data, 0, self.index, self._base_timestamp, self._keys_required):
+        if self._kept:
+            for _ in unusual_record(self._kept, 0, self.index, self._base_timestamp, self._keys_required):
                 raise AssertionError("an incomplete record has no headers")
         raise Malformed(f"{self.index} records, the header states {self._count}")
 
-    def _walk(self, data: bytes) -> Generator[None, None, int]:
+    def _walk(self, data: bytes | bytearray) -> Generator[None, None, int]:
         """Returns the position of the first incomplete record."""
-        position, work = 0, SLICE_RECORDS
+        position = 0
         while True:
             if self._has_usual:
-                position, self.index, work = walk_usual(
-                    data, position, self.index, self._count, max(0, work), self._keys_required
+                position, self.index, self._work = walk_usual(
+                    data, position, self.index, self._count, max(0, self._work), self._keys_required
                 )
             if self.index == self._count:
                 if position < len(data):
                     raise Malformed(f"{len(data) - position} bytes after the last record")
                 return position
-            if work <= 0:
+            if self._work <= 0:
                 yield
-                work = SLICE_RECORDS
+                self._work = SLICE_RECORDS
             elif _needed(data, position):
                 return position
             else:
                 step = unusual_record(data, position, self.index, self._base_timestamp, self._keys_required)
-                position = yield from step
+                position, headers = yield from step
                 self.index += 1
-                work -= UNUSUAL_WORK
+                self._work -= UNUSUAL_WORK + headers % HEADERS_PER_STEP
 
 
-def _needed(data: bytes, position: int) -> int:
+def _needed(data: bytes | bytearray, position: int) -> int:
     """Bytes of the record at `position` if it is incomplete, as far as its length is known; otherwise 0."""
     left = len(data) - position
     if left < VARINT_BYTES and all(byte > 0x7F for byte in data[position:]):

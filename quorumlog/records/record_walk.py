@@ -40,7 +40,7 @@ class KeyMissing(Exception):
 
 
 def walk_usual(
-    data: bytes, position: int, index: int, count: int, single: int, keys_required: bool
+    data: bytes | bytearray, position: int, index: int, count: int, single: int, keys_required: bool
 ) -> tuple[int, int, int]:
     """(position, index, what is left of `single`) of the first record that is not checked.
 
@@ -51,7 +51,8 @@ def walk_usual(
     loop because a call for each record would double its time.
     """
     size = len(data)
-    stop = min(count, index + single)
+    allowed = index + single  # where `single` ends
+    stop = min(count, allowed)
     previous, next_try = -1, index
     try:
         while index < stop:
@@ -77,7 +78,8 @@ def walk_usual(
                 else:
                     position += alike * (end - position)
                     index += alike
-                    stop = min(count, stop + alike)
+                    allowed += alike
+                    stop = min(count, allowed)
                     continue
             previous = length
             start = at = at + 1  # after the attributes
@@ -136,7 +138,6 @@ def walk_usual(
             if headers:
                 if headers > 0x7F or headers & 1:
                     break
-                stop -= headers // ZIGZAG_HEADERS_PER_RECORD
                 for _ in range(headers >> 1):
                     size_of_name = data[at]
                     at += 1 + (size_of_name >> 1)
@@ -158,12 +159,15 @@ def walk_usual(
                 break
             position = end
             index += 1
+            if headers:
+                allowed -= headers // ZIGZAG_HEADERS_PER_RECORD
+                stop = min(count, allowed)
     except IndexError:  # the data ends inside a record
         pass
-    return position, index, stop - index
+    return position, index, allowed - index
 
 
-def _run(data: bytes, position: int, stride: int, index: int, count: int, keys_required: bool) -> int:
+def _run(data: bytes | bytearray, position: int, stride: int, index: int, count: int, keys_required: bool) -> int:
     """How many records from `position` on have the layout of the first, and are valid; 0 if too few look alike.
 
     stride: bytes of the first record, all of which are in `data`.
@@ -198,7 +202,9 @@ def _run(data: bytes, position: int, stride: int, index: int, count: int, keys_r
     return count
 
 
-def _layout(data: bytes, position: int, stride: int, index: int) -> tuple[int, int, int, int, int, int, bool] | None:
+def _layout(
+    data: bytes | bytearray, position: int, stride: int, index: int
+) -> tuple[int, int, int, int, int, int, bool] | None:
     """Where the first record of a run has its fields, or None if it is not a usual one.
 
     (timestamp delta, offset delta, key length, its end, value length, its end, whether it has a key): positions in
@@ -245,9 +251,9 @@ def _delta_column(place: int, width: int, index: int, count: int) -> bytes:
 
 
 def unusual_record(
-    data: bytes, position: int, index: int, base_timestamp: int, keys_required: bool
-) -> Generator[None, None, int]:
-    """Checks one record exactly; returns the position after it. The oracle is `record.read_record`.
+    data: bytes | bytearray, position: int, index: int, base_timestamp: int, keys_required: bool
+) -> Generator[None, None, tuple[int, int]]:
+    """Checks one record exactly, as `record.read_record` reads it. Returns the position after it, and how many headers.
 
     Yields after every HEADERS_PER_STEP headers, because one record may have a million. Raises Malformed, KeyMissing.
     """
@@ -277,10 +283,10 @@ def unusual_record(
         raise Malformed(f"{end - at} bytes after a record's headers")
     if keys_required and not has_key:
         raise KeyMissing
-    return at
+    return at, count
 
 
-def _skip_bytes(data: bytes, position: int, end: int) -> tuple[bool, int]:
+def _skip_bytes(data: bytes | bytearray, position: int, end: int) -> tuple[bool, int]:
     """(whether there are bytes, not null; the position after them)."""
     length, position = read_varint(data, position, end)
     if length == -1:

@@ -23,7 +23,7 @@ _F_FULLFSYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
 
 class _AsDiskError:
-    """Around what the machine may refuse. Not a generator: those cost 1 us more, around every write and sync."""
+    """Turns OSError into DiskError. Not a generator: that would cost 1 us more, around every write and sync."""
 
     __slots__ = ("_op", "_path")
 
@@ -56,7 +56,7 @@ def _are_many_bytes(buffers: Sequence[Buffer]) -> bool:
 def _write_in_chunks(
     write: Callable[[int, Sequence[Buffer], int], int], fd: int, buffers: Sequence[Buffer], position: int
 ) -> int:
-    """More buffers than one system call takes. Ends with the first one that wrote less than it was given."""
+    """Writes more buffers than one system call takes. Stops after the first short write."""
     written = 0
     for start in range(0, len(buffers), _IOV_MAX):
         chunk = buffers[start : start + _IOV_MAX]
@@ -68,13 +68,13 @@ def _write_in_chunks(
 
 
 class RealFile:
-    """A file descriptor. Dropped by its last user, it closes itself: a reader never meets a reused descriptor."""
+    """A file descriptor. It closes when its last user drops it, so no reader meets a reused descriptor."""
 
     def __init__(self, path: str, fd: int) -> None:
         self._path = path
         self._fd = fd
         self._uncached = UncachedWrites()
-        self._lost_errno = 0  # of a write-back that failed; the sync tells it
+        self._lost_errno = 0  # of a write-back that failed; the sync raises it
 
     def pread(self, position: int, length: int) -> bytes:
         with _AsDiskError(self._path, "read"):
@@ -84,7 +84,7 @@ class RealFile:
             return self._read_on(data, position, length)
 
     def _read_on(self, data: bytes, position: int, length: int) -> bytes:
-        """A read that came back short met the file's end, or a limit of the kernel (2 GiB): ask until it is empty."""
+        """A short read met the file's end or the kernel's limit (2 GiB): read on until nothing comes."""
         pieces = [data]
         done = len(data)
         while done < length and (data := os.pread(self._fd, length - done, position + done)):
@@ -134,7 +134,7 @@ class RealFile:
 
 
 class RealLock:
-    """An flock: it conflicts between two opens of one process too, and the kernel drops it when the process ends."""
+    """An flock. Two opens of one process conflict, too. The kernel drops it when the process ends."""
 
     def __init__(self, path: str, fd: int) -> None:
         self._path = path

@@ -1,8 +1,9 @@
-"""The syncs of one turn: a few one after the other on the writer's own thread, many in shares side by side.
+"""The syncs of one turn: a few run one after the other on the writer's own thread, many are shared among threads.
 
-All files are begun before the first sync waits (`File.begin_sync`), so that one after the other mostly finds its work
-done; each still waits for a flush of the drive, and those that wait together share it. A helper per file costs more
-processor time, longer shares more waiting where the processors are busy: figures in bench/README.md, "What was tried".
+All files are begun before the first sync waits (`File.begin_sync`), so most of the writing is done when a sync comes.
+Each sync still waits for a flush of the drive, and syncs that wait together share one flush. One helper per file costs
+more processor time; longer shares cost more waiting where the processors are busy. Figures: bench/README.md, "What was
+tried".
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from storage.writer import ended
 
-SYNC_THREADS = 8  # the caller's among them; none is started before it is needed
-SYNCS_PER_THREAD = 2  # what one thread does before another is asked to help
+SYNC_THREADS = 8  # the caller's included; each is started when it is first needed
+SYNCS_PER_THREAD = 2  # of one thread, before another one helps
 
 Ended = list[Exception | None]
 
@@ -25,7 +26,7 @@ class SyncPool:
         self._helpers = ThreadPoolExecutor(SYNC_THREADS - 1, thread_name_prefix=f"sync {path}")
 
     def run(self, syncs: Sequence[Callable[[], None]]) -> Ended:
-        """How each sync ended, in order. The first share stays on the caller's thread."""
+        """The error of each sync, in order. The caller's thread performs the first share."""
         shares = min(SYNC_THREADS, -(-len(syncs) // SYNCS_PER_THREAD))
         if shares <= 1:
             return _one_by_one(syncs)

@@ -1,6 +1,6 @@
 """The real worker: one thread for one writer of a log directory, and a small pool of reader threads.
 
-Only the writer thread changes that writer's files; helpers carry out some of a turn's syncs where these are many.
+Only the writer thread changes that writer's files. Where a turn has many syncs, helper threads perform some of them.
 Answers go to the loop through `post` (`loop.call_soon_threadsafe`), a whole turn in one call. A sick disk blocks these
 threads and nothing else (DESIGN §5).
 """
@@ -27,7 +27,7 @@ from storage.worker import (
     tell,
     written_answers,
 )
-from storage.writer import DirectoryOffline, DirectoryWriter, Job
+from storage.writer import DirectoryWriter, Job
 
 Post = Callable[[Callable[[], None]], None]
 
@@ -50,10 +50,6 @@ class ThreadWorker:
         self._thread = threading.Thread(target=self._run, name=f"write {self.path}", daemon=True)
         self._thread.start()
 
-    @property
-    def offline(self) -> DirectoryOffline | None:
-        return self._writer.offline
-
     def submit(self, job: Job, on_written: Answer | None, on_synced: Answer | None) -> None:
         submitted = Submitted(job, on_written, on_synced, job.size_bytes)
         with self._wake:
@@ -61,7 +57,7 @@ class ThreadWorker:
                 raise WorkerClosed(self.path)
             self._queue.put(submitted)
             if self._idle:
-                self._idle = False  # the jobs behind this one, until it is awake, need not wake it again
+                self._idle = False  # until the writer is awake, further jobs need not wake it again
                 self._wake.notify()
 
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:

@@ -1,9 +1,9 @@
-"""Starting to write a file's dirty pages without waiting for them: Linux's `sync_file_range`, which Python lacks.
+"""Starts to write a file's dirty pages without waiting for them: Linux's `sync_file_range`, which Python lacks.
 
-It makes nothing durable (no metadata, no flush of the drive's cache): `fdatasync` follows, and finds the pages on their
-way. What fails on that way the kernel keeps with the file, for that `fdatasync` to tell. What fails before it is on its
-way is told here, and perhaps only here: to ask again would be to retry a sync. Elsewhere, and where a C library lacks
-the call, nothing is started.
+It makes nothing durable: it writes no metadata and does not flush the drive's cache. The `fdatasync` that follows finds
+the pages under way. If their writing fails, the kernel reports it to that `fdatasync`. A failure before they are under
+way is reported here, and perhaps only here: asking again would be a retry of a sync. On other systems, and where the C
+library lacks the call, nothing is started.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Callable
 
 _SYNC_FILE_RANGE_WRITE = 2
 _TO_THE_END = 0  # as a length
-_LOST = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT})  # any other error: the file cannot be begun, nothing is lost
+_LOST = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT})  # any other error: nothing was started and nothing is lost
 
 
 def _find() -> Callable[[int], int]:
-    """ctypes lets go of the interpreter's lock meanwhile: the call may wait for a full queue of the disk."""
+    """ctypes releases the interpreter's lock during the call, which may wait for the disk's full queue."""
     if sys.platform != "linux":
         return _nothing
     try:
@@ -42,4 +42,4 @@ def _nothing(_fd: int) -> int:
     return 0
 
 
-begin_writeback = _find()  # gives an errno where pages were lost, else 0
+begin_writeback = _find()  # returns an errno if pages were lost, else 0

@@ -56,8 +56,9 @@ from quorumlog.messages.metadata_records import (
 from quorumlog.nursery import Nursery
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.rpc.transport import Address, Context, Identity, Listener
-from storage.checkpoint import RecoveryPoints
+from storage.directory_life import DirectoryLife, LifeEvent
 from storage.log import Log
+from storage.partition_directories import PartitionDirectories
 from storage.writer import DirectoryWriter
 
 T = TypeVar("T")
@@ -189,14 +190,15 @@ class Node:
         return FetchResponse(topics=topics, session_id=session_id)
 
     def _directory(self, path: str, clean: bool) -> LogDirectory:
-        points = RecoveryPoints(self.disk, path)
+        life = DirectoryLife(path)
+        life.step(LifeEvent.OPENED, life.generation)
+        writer = DirectoryWriter(path, life.generation)
         return LogDirectory(
             directory_id=self.directory_id(path),
-            path=path,
-            disk=self.disk,
-            worker=SimWorker(self.disk, DirectoryWriter(path, points), self.loop.deliver_later),
-            recovery_points=points,
-            clean=clean,
+            life=life,
+            generation=life.generation,
+            partitions=PartitionDirectories(self.disk, path, clean),
+            worker=SimWorker(self.disk, writer, self.loop.deliver_later),
         )
 
     def _on_crash(self, name: str, error: BaseException) -> None:

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from broker.logdirs.partition_files import look_through, open_log
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.consumer import ConsumedRecord
 from quorumlog.client.offsets import EARLIEST, LATEST
@@ -24,13 +23,13 @@ from quorumlog.testing.layout import Layout, NodeFiles, node_folder
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker
-from storage.checkpoint import RecoveryPoints
 from storage.directory import CLEAN_SHUTDOWN
 from storage.edge.disk import RealDisk
 from storage.log import Log
 from storage.log_config import LogConfig
-from storage.log_starts import LogStarts
 from storage.meta_properties import META_PROPERTIES, MetaProperties
+from storage.partition_directories import PartitionDirectories
+from storage.partition_log import PartitionLog
 from storage.producer_state import check
 
 NODE = 1
@@ -57,11 +56,11 @@ def tell_files(data: Path) -> Told:
     """Open every partition as a node does at its start, after a clean or an unclean end, and tell what is in it."""
     disk = RealDisk()
     clean = (data / CLEAN_SHUTDOWN).exists()
-    points, starts = RecoveryPoints(disk, str(data)), LogStarts(disk, str(data))
+    directories = PartitionDirectories(disk, str(data), clean)
     told: Told = {}
-    for (topic_id, index), topic in sorted(look_through(disk, str(data)).partitions.items()):
+    for (topic_id, index), topic in sorted(directories.find().partitions.items()):
         config = LogConfig(segment_bytes=1 << 20, remembers_producers=True)
-        log = open_log(disk, str(data), topic, (topic_id, index), config, points, starts, clean)
+        log = PartitionLog.open(directories, (topic, index), topic_id, config).log
         told[f"{topic}-{index}"] = {"topic_id": format_uuid(topic_id), **_tell_log(log)}
         log.close()
     return dict(sorted(told.items()))

@@ -8,18 +8,17 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from broker.logdirs.partition_files import open_log
 from jepsen.sim.disk import SimDisk
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record, decode_batch, encode_batch, headers, verify_crc
 from storage.batch import StoredBatch, stamped_batches
-from storage.checkpoint import RecoveryPoints
 from storage.epochs import LeaderEpochCache
 from storage.log import Log
 from storage.log_config import LogConfig
-from storage.log_starts import LogStarts
+from storage.partition_directories import PartitionDirectories
+from storage.partition_log import PartitionLog, checkpoint_logs
 from storage.producer_state import ProducerEntry
-from storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome, TruncateJob
+from storage.writer import AppendJob, CallJob, DirectoryWriter, Job, Outcome
 
 DIRECTORY = "/data"
 TOPIC, INDEX = "t", 0
@@ -47,12 +46,13 @@ class Partition:
 
     def open(self, *, clean: bool = False) -> None:
         """clean: the process before left its marker."""
-        self._points = RecoveryPoints(self.disk, DIRECTORY)
-        self._starts = LogStarts(self.disk, DIRECTORY)
-        self._writer = DirectoryWriter(DIRECTORY, self._points)
-        self._log: Log = open_log(
-            self.disk, DIRECTORY, TOPIC, (TOPIC_ID, INDEX), self._config, self._points, self._starts, clean
-        )
+        self._directories = PartitionDirectories(self.disk, DIRECTORY, clean)
+        self._writer = DirectoryWriter(DIRECTORY)
+        self._held = PartitionLog.open_or_create(self._directories, (TOPIC, INDEX), TOPIC_ID, self._config)
+
+    @property
+    def _log(self) -> Log:
+        return self._held.log
 
     def kill(self) -> None:
         """kill -9: what was written stays."""
@@ -69,27 +69,21 @@ class Partition:
         return self._turn([AppendJob(self._log, [batch]) for batch in batches])
 
     def truncate(self, offset: Offset) -> None:
-        (outcome,) = self._turn([TruncateJob(self._log, offset)])
-        assert outcome.error is None, outcome.error
+        self._call(lambda: self._held.truncate_to(offset))
 
     def delete_before(self, offset: Offset) -> None:
-        """The start is noted on disk, then what lies before it goes."""
-
-        def delete() -> None:
-            self._starts.raise_to((TOPIC, INDEX), offset)
-            self._log.advance_start(offset)
-
-        self._call(delete)
+        """As DeleteRecords does."""
+        self._call(lambda: self._held.raise_start(offset))
 
     def checkpoint(self) -> None:
         """The recovery point: all that is synced."""
-        self._call(lambda: self._points.note({(TOPIC, INDEX): self._log.synced_end}))
+        self._call(lambda: checkpoint_logs(self._directories, [self._held]))
 
     def _call(self, work: object) -> None:
-        (outcome,) = self._turn([CallJob(work)])  # type: ignore[arg-type]
+        (outcome,) = self._turn([CallJob(work, (self._log,))])  # type: ignore[arg-type]
         assert outcome.error is None, outcome.error
 
-    def _turn(self, jobs: Sequence[AppendJob | TruncateJob | CallJob]) -> list[Outcome]:
+    def _turn(self, jobs: Sequence[Job]) -> list[Outcome]:
         self._writer.write_phase(jobs)
         return self._writer.sync_phase()
 

@@ -14,7 +14,7 @@ import pytest
 from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, PowerCut
 from jepsen.sim.machine import Machine
 from tests.losses.cluster_world import World, world
-from tests.losses.promises import expected_loss, promised
+from tests.losses.promises import promised
 
 LEADER, VICTIM, OTHER = 11, 12, 13
 OLD_START = 6
@@ -22,7 +22,6 @@ FAULTS = [("kill", PowerCut()), ("EIO", Fail(errno.EIO)), ("ENOSPC", Fail(errno.
 
 
 @pytest.mark.parametrize("fault", [c[1] for c in FAULTS], ids=[c[0] for c in FAULTS])
-@expected_loss("log start and recovery point are kept by name, so the notes of a deleted topic count for its successor")
 def test_a_topic_made_anew_keeps_what_it_acknowledged(fault: Fault) -> None:
     with world() as w:
         victim = w.cluster.machines["b2"]

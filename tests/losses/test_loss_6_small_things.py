@@ -10,12 +10,12 @@ import pytest
 from jepsen.sim.settings import DATA
 from quorumlog.errors import ApiError
 from quorumlog.records.control import EndTxnMarker, control_batch
-from storage.checkpoint import HIGH_WATERMARKS, parse_offsets
 from storage.names import log_name
+from storage.offset_files import HIGH_WATERMARKS, parse_offsets
 from storage.producer_state import check
 from tests.losses.cluster_world import files_of, world
 from tests.losses.partition_on_disk import FIRST_MS, PATH, Partition, batch, new_disk, stored
-from tests.losses.promises import expected_loss, promised
+from tests.losses.promises import promised
 
 PRODUCER = 7
 PARTITIONS = 12
@@ -70,7 +70,6 @@ def message(offset: int, magic: int) -> bytes:
     return struct.pack(">qiI", offset, 4 + len(body), zlib.crc32(body)) + body
 
 
-@expected_loss("the checkpoint of high watermarks is written anew from the logs that are open, without the others")
 def test_the_checkpoint_keeps_the_high_watermarks_of_logs_that_are_not_open_yet() -> None:
     with world() as w:
         w.create("t", [11, 12, 13], partitions=PARTITIONS)

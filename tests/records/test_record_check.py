@@ -261,6 +261,15 @@ def test_many_headers_are_looked_at_in_slices() -> None:
     assert steps_of(with_payload(bytes(out), 1)) >= 3
 
 
+@pytest.mark.parametrize("ends_with", ["", "00"])
+def test_a_damaged_record_with_many_headers_ends_the_last_slice(ends_with: str) -> None:
+    """Its headers count as work, but it is not walked over: that must not leave a slice without progress."""
+    out = bytearray()
+    write_fields(out, 0, 0, None, None, (("h", None),) * 63)
+    out[8] = 0x7E  # a name of 63 bytes: the rest no longer fits
+    assert refusal(with_payload(bytes(out) + bytes.fromhex(ends_with), 1)).batch_index == 0
+
+
 def test_records_that_only_seem_alike_are_tried_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same length, but a key whose size changes: a run is not tried for each of them."""
     tries = 0

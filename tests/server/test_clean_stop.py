@@ -14,8 +14,8 @@ from jepsen.sim.machine import Machine
 from jepsen.sim.scheduler import NS_PER_MS
 from jepsen.sim.settings import DATA, METADATA_LOG
 from quorum.metadata_log import METADATA_PARTITION
-from storage.checkpoint import RECOVERY_POINTS, read_offsets
 from storage.directory import CLEAN_SHUTDOWN
+from storage.offset_files import RECOVERY_POINTS, OffsetFile
 
 MARKER = f"{DATA}/{CLEAN_SHUTDOWN}"
 
@@ -56,9 +56,9 @@ def test_a_clean_stop_leaves_a_marker_and_the_quorums_recovery_point(cluster: Si
     broker, driver = machine.node.broker, machine.node.driver
     assert driver is not None and stopped(cluster, machine)
     assert marker(machine) == (-1 if broker is None else broker.lifecycle.broker_epoch)
-    points = read_offsets(machine.disk, f"{METADATA_LOG}/{RECOVERY_POINTS}")
+    points = OffsetFile(machine.disk, f"{METADATA_LOG}/{RECOVERY_POINTS}").offsets
     assert points == {METADATA_PARTITION: driver.end_offset}
-    assert METADATA_PARTITION not in read_offsets(machine.disk, f"{DATA}/{RECOVERY_POINTS}")
+    assert METADATA_PARTITION not in OffsetFile(machine.disk, f"{DATA}/{RECOVERY_POINTS}").offsets
 
 
 @pytest.mark.parametrize("host", ["b1", "c1"])

@@ -20,11 +20,12 @@ from jepsen.sim.worker import SimWorker
 from quorum.metadata_log import METADATA_PARTITION
 from quorumlog.records import Record, encode_batch, headers
 from storage.batch import stamped_batches
-from storage.checkpoint import RECOVERY_POINTS, read_offsets, write_offsets
+from storage.directory_life import DirectoryOffline
 from storage.log import Log
 from storage.log_config import LogConfig
+from storage.offset_files import RECOVERY_POINTS, OffsetFile
 from storage.worker import Worker
-from storage.writer import AppendJob, CallJob, DirectoryOffline, DirectoryWriter, Outcome
+from storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
 
 DATA, OTHER = "/data/a", "/data/b"
 METADATA = f"{DATA}/__cluster_metadata-0"
@@ -47,10 +48,12 @@ class World:
             protect=lambda _: None,
         )
         if points:
-            write_offsets(self.disk, f"{DATA}/{RECOVERY_POINTS}", points)
+            OffsetFile(self.disk, f"{DATA}/{RECOVERY_POINTS}").update(points)
         self.made: list[str] = []
         edges = cast(Edges, _Edges(self.disk, self._worker))
-        self.workers = DirectoryWorkers(self.config, edges, open_directories(self.disk, self.config))
+        directories = open_directories(self.disk, self.config)
+        self.lives = directories.lives
+        self.workers = DirectoryWorkers(self.config, edges, directories)
 
     def _worker(self, writer: DirectoryWriter) -> Worker:
         self.made.append(writer.path)
@@ -135,9 +138,10 @@ def test_a_failure_of_either_takes_both_offline_and_no_other_directory(kind: str
     second.submit(CallJob(lambda: "never"), None, told.append)
     world.run()
     assert [type(outcome.error) for outcome in told] == [DirectoryOffline] * 3
-    assert first.offline is second.offline is told[0].error is told[2].error
-    assert DATA in str(first.offline) and METADATA not in str(first.offline).partition(":")[0]
-    assert world.elsewhere.offline is None
+    failure = world.lives[DATA].failure
+    assert failure is told[0].error is told[2].error
+    assert DATA in str(failure) and METADATA not in str(failure).partition(":")[0]
+    assert world.lives[OTHER].failure is None
     world.elsewhere.submit(appending(far), None, told.append)
     world.run()
     assert told[-1].value == 1 and not world.workers.close()
@@ -167,26 +171,26 @@ def test_an_unsynced_write_is_not_reported_durable_when_the_other_worker_fails()
 def test_the_recovery_point_that_an_earlier_release_kept_among_the_partitions_is_removed() -> None:
     """It would not change while the log is truncated, so it would be too high for an earlier release."""
     world = World(points={("t", 0): 7, METADATA_PARTITION: 90})
-    assert read_offsets(world.disk, f"{DATA}/{RECOVERY_POINTS}") == {("t", 0): 7}
+    assert OffsetFile(world.disk, f"{DATA}/{RECOVERY_POINTS}").offsets == {("t", 0): 7}
     assert world.workers.quorum_points.get(METADATA_PARTITION) == 0, "the log is read from its start once, if unclean"
     world.log(METADATA)
-    world.workers.quorum_points.note({METADATA_PARTITION: 3})
-    assert read_offsets(world.disk, f"{METADATA}/{RECOVERY_POINTS}") == {METADATA_PARTITION: 3}
-    assert read_offsets(world.disk, f"{DATA}/{RECOVERY_POINTS}") == {("t", 0): 7}
+    world.workers.quorum_points.update({METADATA_PARTITION: 3})
+    assert OffsetFile(world.disk, f"{METADATA}/{RECOVERY_POINTS}").offsets == {METADATA_PARTITION: 3}
+    assert OffsetFile(world.disk, f"{DATA}/{RECOVERY_POINTS}").offsets == {("t", 0): 7}
 
 
 def test_a_directory_with_unreadable_recovery_points_is_offline_alone() -> None:
     """If they were ignored, they would never be lowered, and would return when the disk has recovered."""
     world = World()
-    write_offsets(world.disk, f"{OTHER}/{RECOVERY_POINTS}", {("t", 0): 5})
+    OffsetFile(world.disk, f"{OTHER}/{RECOVERY_POINTS}").update({("t", 0): 5})
     world.disk.faults = lambda operation: Fail() if operation.path == f"{OTHER}/{RECOVERY_POINTS}" else None
     told: dict[str, Outcome] = {}
     for entry in world.workers.for_replicas():
-        job = CallJob(partial(entry.recovery_points.note, {("t", 0): 3}))
+        job = CallJob(partial(entry.partitions.recovery_points.update, {("t", 0): 3}))
         entry.worker.submit(job, None, partial(told.__setitem__, entry.path))
     world.run()
     assert told[DATA].error is None and isinstance(told[OTHER].error, DirectoryOffline)
-    assert world.partitions.offline is None and world.elsewhere.offline is not None
+    assert world.lives[DATA].failure is None and world.lives[OTHER].failure is not None
 
 
 def test_close_is_clean_only_without_a_failure() -> None:

@@ -23,8 +23,12 @@ from storage.disk import DirectoryLocked
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.meta_properties import MetaProperties, WrongDirectory, check_directories
-from storage.names import BadDirectoryName, PartitionName
-from storage.partition_metadata import BadPartitionMetadata, parse_partition_metadata, read_topic_id, write_topic_id
+from storage.partition_metadata import (
+    BadPartitionMetadata,
+    parse_partition_metadata,
+    read_topic_id,
+    write_unsynced_topic_id,
+)
 from storage.properties import BadProperties
 
 META = MetaProperties("c1", 3, bytes(range(16)))
@@ -60,18 +64,12 @@ def test_one_node_holds_a_directory() -> None:
     with pytest.raises(DirectoryLocked):
         LogDirectory.open(disk, "/data/d")
     held.close(None)
-    LogDirectory.open(disk, "/data/d", META)
+    LogDirectory.open(disk, "/data/d")
 
 
 def test_a_directory_without_its_file_is_named() -> None:
     with pytest.raises(NotFormatted, match="quorumlog storage format"):
         LogDirectory.open(disk_with_data(), "/data")
-
-
-@pytest.mark.parametrize("expected", [replace(META, node_id=4), replace(META, cluster_id="c2")])
-def test_another_nodes_directory_is_refused(expected: MetaProperties) -> None:
-    with pytest.raises(WrongDirectory, match="node 3 of cluster c1"):
-        LogDirectory.open(formatted(), "/data/d", expected)
 
 
 OTHER = replace(META, directory_id=UNIQUE)
@@ -129,33 +127,10 @@ def test_an_unreadable_marker_loses_only_the_epoch(content: bytes) -> None:
     assert LogDirectory.open(disk, "/data/d").clean_shutdown == CleanShutdown(-1)
 
 
-def test_partitions_are_listed_set_aside_and_removed() -> None:
-    disk = formatted()
-    directory = LogDirectory.open(disk, "/data/d")
-    for name in ("b-0", "a-1", "__cluster_metadata-0"):
-        disk.make_directory(f"/data/d/{name}")
-    disk.open("/data/d/recovery-point-offset-checkpoint", create=True)
-    stray = directory.set_aside("a", 1, UNIQUE)
-    gone = directory.mark_deleted("b", 0, UNIQUE)
-    assert stray == f"/data/d/a-1.{UNIQUE.hex()}-stray"
-    assert directory.partitions() == {
-        "__cluster_metadata-0": PartitionName("__cluster_metadata", 0),
-        f"a-1.{UNIQUE.hex()}-stray": PartitionName("a", 1, "stray"),
-        f"b-0.{UNIQUE.hex()}-delete": PartitionName("b", 0, "delete"),
-    }
-    directory.remove(gone.rpartition("/")[2])
-    with pytest.raises(AssertionError, match="not marked"):
-        directory.remove(stray.rpartition("/")[2])
-    assert len(directory.partitions()) == 2
-    disk.make_directory("/data/d/lost+found")
-    with pytest.raises(BadDirectoryName, match="move it out"):
-        directory.partitions()
-
-
 def test_the_topic_id_of_a_partition() -> None:
     disk = formatted()
     assert read_topic_id(disk, "/data/d") is None
-    write_topic_id(disk, "/data/d", UNIQUE)
+    write_unsynced_topic_id(disk, "/data/d", UNIQUE)
     assert read_topic_id(disk, "/data/d") == UNIQUE
     assert disk.read_bytes("/data/d/partition.metadata") == b"version: 0\ntopic_id: EBESExQVFhcYGRobHB0eHw"
 

@@ -9,13 +9,14 @@ import pytest
 from storage_samples import append, batch, disk_with_data, open_log, read_all
 
 from jepsen.sim.disk import SimDisk, SimFile
+from storage.directory_life import DirectoryOffline
 from storage.disk import Buffer
 from storage.log import Log
 from storage.log_errors import LogClosed, UnexpectedAppend
 from storage.log_file import CorruptBatch
 from storage.offset_index import OffsetIndexFile
 from storage.segment import Segment
-from storage.writer import AppendJob, CallJob, DirectoryOffline, DirectoryWriter, Outcome
+from storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
 
 KINDS = [MemoryError("no memory"), AssertionError("ours"), RuntimeError("?"), KeyboardInterrupt()]
 

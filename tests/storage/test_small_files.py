@@ -1,13 +1,11 @@
-"""Names, properties and checkpoints: round trips, the grammar's edges, and any bytes at all."""
+"""Names and properties: round trips, the grammar's edges, and any bytes at all."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from storage_samples import disk_with_data
 
-from storage.checkpoint import RecoveryPoints, parse_offsets, read_offsets, render_offsets, write_offsets
 from storage.meta_properties import MetaProperties
 from storage.names import (
     BadDirectoryName,
@@ -19,7 +17,6 @@ from storage.names import (
     parse_segment_name,
 )
 from storage.properties import BadProperties, parse_properties, render_properties
-from storage.text_checkpoint import CorruptCheckpoint
 
 HEX = "0123456789abcdef" * 2
 
@@ -98,40 +95,3 @@ def test_any_bytes_are_properties_or_a_typed_error(content: bytes) -> None:
             parse("f", content)
         except BadProperties as error:
             assert error.line >= 1
-
-
-def test_offsets_are_kafkas_text() -> None:
-    assert render_offsets({("foo", 1): 7, ("foo", 0): 42}) == b"0\n2\nfoo 0 42\nfoo 1 7\n"
-
-
-@given(st.dictionaries(st.tuples(st.text("ab._-", min_size=1), st.integers(0, 99)), st.integers(-1, 2**63 - 1)))
-def test_offsets_read_back_equal(offsets: dict[tuple[str, int], int]) -> None:
-    assert parse_offsets("f", render_offsets(offsets)) == offsets
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"0\n1\nfoo 0\n", b"0\n1\nfoo -1 2\n", b"0\n2\na 0 1\na 0 2\n", b"0\n1\n 0 1\n", b"0\n1\na 0 x\n", b"0\n9\n"],
-)
-def test_bad_offsets_are_refused(content: bytes) -> None:
-    with pytest.raises(CorruptCheckpoint, match="let the node rebuild it"):
-        parse_offsets("f", content)
-
-
-@given(st.one_of(st.binary(max_size=60), st.text("01 -\nab", max_size=40).map(str.encode)))
-def test_any_bytes_are_offsets_or_a_typed_error(content: bytes) -> None:
-    try:
-        offsets = parse_offsets("f", content)
-    except CorruptCheckpoint:
-        return
-    assert parse_offsets("f", render_offsets(offsets)) == offsets
-
-
-def test_an_unreadable_recovery_point_means_recover_everything() -> None:
-    disk = disk_with_data()
-    path = "/data/recovery-point-offset-checkpoint"
-    assert read_offsets(disk, path) == {}
-    write_offsets(disk, path, {("t", 0): 9})
-    assert RecoveryPoints(disk, "/data").get(("t", 0)) == 9
-    disk.open(path).pwritev([b"x"], 0)
-    assert RecoveryPoints(disk, "/data").get(("t", 0)) == 0

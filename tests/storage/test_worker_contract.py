@@ -14,6 +14,7 @@ from storage_samples import SMALL, batch, disk_with_data
 
 from jepsen.sim.disk import SimDisk
 from jepsen.sim.worker import SimWorker
+from storage.directory_life import Generation
 from storage.disk import Disk
 from storage.edge.disk import RealDisk
 from storage.edge.worker import ThreadWorker
@@ -33,6 +34,8 @@ class World(Protocol):
     @property
     def root(self) -> str: ...
 
+    generation: Generation
+
     @property
     def worker(self) -> Worker: ...
 
@@ -43,7 +46,8 @@ class ThreadWorld:
     def __init__(self, root: str) -> None:
         self.disk, self.root = RealDisk(), root
         self._answers: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self.worker: Worker = ThreadWorker(DirectoryWriter(root), self._answers.put, LIMITS)
+        self.generation = Generation(root)
+        self.worker: Worker = ThreadWorker(DirectoryWriter(root, self.generation), self._answers.put, LIMITS)
 
     def run_until(self, done: Callable[[], bool]) -> None:
         while not done():
@@ -57,7 +61,8 @@ class SimWorld:
         self.disk, self.root = disk, "/data"
         self.now_ns = 0
         self._events: list[tuple[int, int, Callable[[], None]]] = []
-        self.worker: Worker = SimWorker(disk, DirectoryWriter("/data"), self.call_later, LIMITS)
+        self.generation = Generation("/data")
+        self.worker: Worker = SimWorker(disk, DirectoryWriter("/data", self.generation), self.call_later, LIMITS)
 
     def call_later(self, delay_ns: int, then: Callable[[], None]) -> None:
         heapq.heappush(self._events, (self.now_ns + delay_ns, len(self._events) + self.now_ns * 1000, then))
@@ -120,7 +125,7 @@ def test_an_error_comes_to_both(world: World) -> None:
     world.run_until(lambda: len(told.log) == 4)
     assert told.outcomes["written", 0].error is told.outcomes["synced", 0].error is not None
     assert told.outcomes["synced", 1] == Outcome(value="fine")
-    assert world.worker.offline is None
+    assert world.generation.failure is None
 
 
 def test_who_asks_for_one_answer_gets_that_one(world: World) -> None:
@@ -162,7 +167,7 @@ def test_reads_answer_with_value_or_error_and_leave_the_directory_online(world: 
     world.run_until(lambda: len(answers) == 2)
     assert answers[0].value == 42
     assert answers[1].error is not None
-    assert world.worker.offline is None
+    assert world.generation.failure is None
 
 
 def test_close_performs_what_was_accepted_and_accepts_nothing_more(world: World) -> None:

@@ -7,11 +7,11 @@ from storage_samples import SMALL, batch, disk_with_data, read_all
 
 from jepsen.sim.disk import SimDisk
 from jepsen.sim.disk_faults import Fail
-from storage.checkpoint import RECOVERY_POINTS, RecoveryPoints, read_offsets
+from storage.directory_life import DirectoryOffline
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.log_errors import UnexpectedAppend
-from storage.writer import AppendJob, CallJob, DirectoryOffline, DirectoryWriter, TruncateJob
+from storage.writer import AppendJob, CallJob, DirectoryWriter
 
 
 def two_logs(config: LogConfig = SMALL) -> tuple[SimDisk, Log, Log]:
@@ -58,18 +58,18 @@ def test_a_bad_job_fails_alone_and_so_does_what_needed_it() -> None:
     outcomes = writer.write_phase([AppendJob(a, [batch(offset, [b"v"])]) for offset in offsets])
     assert [type(outcome.error) for outcome in outcomes] == [type(None), UnexpectedAppend, UnexpectedAppend, type(None)]
     assert [outcome.error for outcome in writer.sync_phase()] == [outcome.error for outcome in outcomes]
-    assert a.synced_end == 2 and writer.offline is None
+    assert a.synced_end == 2 and writer.generation.failure is None
 
 
 def test_other_jobs_keep_their_place_among_the_appends() -> None:
-    disk, a, _ = two_logs()
-    writer = DirectoryWriter("/data", RecoveryPoints(disk, "/data"))
+    _, a, _ = two_logs()
+    writer = DirectoryWriter("/data")
     ends: list[int] = []
     outcomes = writer.write_phase(
         [
             AppendJob(a, [batch(0, [b"1"]), batch(1, [b"2"])]),
             CallJob(lambda: ends.append(a.end_offset)),
-            TruncateJob(a, 1),
+            CallJob(lambda: a.truncate_to(1), (a,)),
             AppendJob(a, [batch(1, [b"new"], epoch=2)]),
             CallJob(lambda: 1 // 0),
         ]
@@ -79,22 +79,7 @@ def test_other_jobs_keep_their_place_among_the_appends() -> None:
     assert isinstance(outcomes[4].error, ZeroDivisionError)
     writer.sync_phase()
     assert [entry[2] for entry in read_all(a)] == [b"1", b"new"]
-    assert writer.offline is None
-
-
-def test_the_recovery_point_is_lowered_on_disk_before_the_log_is_truncated() -> None:
-    disk, a, _ = two_logs()
-    points = RecoveryPoints(disk, "/data")
-    writer = DirectoryWriter("/data", points)
-    writer.write_phase([AppendJob(a, [batch(n, [b"v"]) for n in range(9)])])
-    writer.sync_phase()
-    points.write({("a", 0): a.synced_end, ("b", 0): 0})
-    order: list[str] = []
-    disk.trace = lambda kind, path, digest: order.append(f"{kind} {path.rpartition('/')[2]}")
-    writer.write_phase([TruncateJob(a, 4)])
-    assert read_offsets(disk, f"/data/{RECOVERY_POINTS}") == {("a", 0): 4, ("b", 0): 0}
-    assert order.index(f"rename {RECOVERY_POINTS}.tmp") < order.index(f"truncate {'0' * 20}.log")
-    assert RecoveryPoints(disk, "/data").get(("a", 0)) == 4
+    assert writer.generation.failure is None
 
 
 def test_a_log_that_need_not_be_durable_is_not_synced() -> None:
@@ -118,8 +103,8 @@ def test_the_first_disk_error_takes_the_directory_offline_for_good(kind: str) ->
     assert (a.synced_end, b.synced_end) == (0, 0)
     disk.faults = lambda operation: None
     later = writer.write_phase([AppendJob(b, [batch(b.end_offset, [b"y"])]), CallJob(lambda: "never")])
-    assert all(outcome.error is writer.offline for outcome in later)
-    assert str(writer.offline).endswith("restart the node")
+    assert all(outcome.error is writer.generation.failure for outcome in later)
+    assert str(writer.generation.failure).endswith("restart the node")
 
 
 def test_a_sync_that_ends_in_any_error_is_no_sync(monkeypatch: pytest.MonkeyPatch) -> None:

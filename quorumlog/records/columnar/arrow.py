@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from quorumlog.records.columnar.compiled import Bytes, Numbers
 
 BytesArray = Any  # pa.Array or pa.ChunkedArray of binary or string type of any width, or None: all null
-MAX_COLUMN_BYTES = 2**31 - 1  # what an Arrow binary array of 32-bit offsets holds
+MAX_COLUMN_BYTES = 2**31 - 1  # limit of an Arrow binary array with 32-bit offsets
 
 _PLAIN_TYPES = frozenset({pa.binary(), pa.string(), pa.large_binary(), pa.large_string()})
 
@@ -23,16 +23,16 @@ _PLAIN_TYPES = frozenset({pa.binary(), pa.string(), pa.large_binary(), pa.large_
 class Column(NamedTuple):
     """A column of bytes. Row i is data[offsets[i] : offsets[i + 1]], unless it is null."""
 
-    offsets: Numbers  # rows + 1; empty where every row is null
+    offsets: Numbers  # rows + 1; empty if every row is null
     data: Bytes
-    validity: Bytes  # Arrow's bitmap, bit 0 first; empty where no row is null
-    first_bit: int  # of the bitmap: an Arrow slice starts anywhere
+    validity: Bytes  # Arrow's bitmap, bit 0 first; empty if no row is null
+    first_bit: int  # in the bitmap; an Arrow slice may start at any bit
 
 
 class Lists(NamedTuple):
-    """A column of lists. Row i is the entries from offsets[i] to offsets[i + 1] (exclusive), none where it is null."""
+    """A column of lists. Row i has the entries from offsets[i] to offsets[i + 1] (exclusive), or none if it is null."""
 
-    offsets: Numbers  # rows + 1; empty where every list is empty
+    offsets: Numbers  # rows + 1; empty if every list is empty
     validity: Bytes
     first_bit: int
 
@@ -90,7 +90,7 @@ def as_numbers(values: Any, rows: int) -> Numbers:
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view. Numba compiles once for read-only arrays and once for others: kernels see one kind only."""
+    """A read-only view. Numba compiles separately for read-only and writable arrays, so kernels get one kind only."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -119,7 +119,7 @@ def _bitmap(array: Any, buffer: Any) -> tuple[Bytes, int]:
 def from_parts(kind: Any, offsets: NDArray[np.int32], data: Bytes, valid: Bytes) -> Any:
     """An Arrow array of binary or string type.
 
-    offsets: rows + 1 from 0. valid: one byte per row, 0 where it is null; empty where none is.
+    offsets: rows + 1 from 0. valid: one byte per row, 0 if it is null; empty if no row is null.
     """
     return pa.Array.from_buffers(kind, len(offsets) - 1, [pack_validity(valid), as_buffer(offsets), as_buffer(data)])
 
@@ -130,5 +130,5 @@ def as_buffer(array: Any) -> Any:
 
 
 def pack_validity(valid: Bytes) -> Any:
-    """Arrow's bitmap of a byte per row; None, which is "none is null", where there are no bytes."""
+    """Arrow's bitmap, made of one byte per row. No bytes: None, which means that no row is null."""
     return as_buffer(np.packbits(valid, bitorder="little")) if len(valid) else None

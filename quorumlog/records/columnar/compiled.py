@@ -1,10 +1,10 @@
-"""How the kernels of this package are compiled, and the two things that Numba does not offer as such.
+"""How the kernels of this package are compiled, and two functions that Numba does not offer directly.
 
-Kernels run without the GIL, without bounds checks (each checks its own reads; the fuzz tests hold it to that) and
+Kernels run without the GIL, without bounds checks (each checks its own reads; fuzz tests verify it) and
 without Numba's reference counts (they allocate nothing, and counting arrays at every call made them 15 times slower).
-They are cached beside the source, so that only the first process of a machine waits for the compiler. The cache sees a
-change of the kernel's own file only: helpers live in the file of their kernels, and who changes *this* file deletes the
-`__pycache__` of the package.
+They are cached beside the source, so only the first process of a machine waits for the compiler. The cache detects
+changes only in the kernel's own file. Helpers are therefore in their kernels' file. After a change of *this* file,
+delete the package's `__pycache__`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Kernel = TypeVar("Kernel", bound="Callable[..., Any]")
 
-_njit: Any = njit  # its declared overloads know neither _nrt nor a decorator that keeps the type of what it decorates
+_njit: Any = njit  # its declared overloads have no _nrt and lose the decorated function's type
 _raw_memcpy: Any = cgutils.raw_memcpy
 _OPTIONS = {"nogil": True, "boundscheck": False, "_nrt": False}
 
@@ -37,16 +37,14 @@ def kernel(function: Kernel) -> Kernel:
 
 
 def inlined(function: Kernel) -> Kernel:
-    """A helper of kernels, small enough to stand wherever it is called."""
+    """Mark a helper of kernels that is small enough to be inlined at every call."""
     return _compiled(function, forceinline=True)
 
 
 def _compiled(function: Kernel, **more: bool) -> Kernel:
     try:
         return _njit(cache=True, **_OPTIONS, **more)(function)  # type: ignore[no-any-return]
-    except (
-        RuntimeError
-    ):  # neither beside the source nor in the user's cache may a file be written: a locked-down executor
+    except RuntimeError:  # neither the source's folder nor the user's cache is writable, as on a locked-down executor
         return _njit(**_OPTIONS, **more)(function)  # type: ignore[no-any-return]
 
 

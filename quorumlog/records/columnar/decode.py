@@ -44,7 +44,7 @@ _FIELDS: list[Any] = [
     pa.field("key", pa.binary()),
     pa.field("value", pa.binary()),
     pa.field("offset", pa.int64(), nullable=False),
-    pa.field("timestamp", pa.int64(), nullable=False),  # ms since 1970, -1 is none
+    pa.field("timestamp", pa.int64(), nullable=False),  # ms since 1970; -1: none
 ]
 SCHEMA = pa.schema(_FIELDS)
 SCHEMA_WITH_HEADERS = SCHEMA.append(pa.field("headers", HEADERS_TYPE, nullable=False))
@@ -69,10 +69,10 @@ def decode_columns(
 ) -> pa.RecordBatch:
     """The records from from_offset to to_offset (exclusive) of the batches in `buf`: SCHEMA, or SCHEMA_WITH_HEADERS.
 
-    Control batches are skipped, and so are batches wholly outside the range: they are not even checked.
+    Control batches and batches completely outside the range are skipped without a check.
     batches: which of buf's batches to read (a reader of committed records leaves out aborted ones); None for all, and
     then `buf` must hold whole batches. max_decompressed_bytes: of each batch. Raises CorruptRecords, and ApiError
-    RECORD_LIST_TOO_LARGE where a column would pass 2 GiB: hand over fewer batches.
+    RECORD_LIST_TOO_LARGE if a column would exceed 2 GiB: pass fewer batches.
     """
     wanted = [
         header
@@ -94,7 +94,7 @@ def decode_columns(
 
 
 def _payload(buf: Buffer, wanted: Sequence[BatchHeader], max_bytes: int) -> tuple[Bytes, Batches]:
-    """One array with the records of all batches: `buf` itself where none is compressed, else a copy of what is."""
+    """One array with the records of all batches: `buf` itself if no batch is compressed."""
     payloads = [records_payload(buf, header, max_bytes) for header in wanted]
     if all(header.codec == Codec.NONE for header in wanted):
         data: Buffer = buf
@@ -120,7 +120,7 @@ def _payload(buf: Buffer, wanted: Sequence[BatchHeader], max_bytes: int) -> tupl
 
 
 def _empty_rows(count: int) -> Rows:
-    """Room for `count` rows. A count is bounded by its payload: no record is smaller than MIN_RECORD_BYTES."""
+    """Space for `count` rows. The payload bounds the count, because no record is smaller than MIN_RECORD_BYTES."""
     longs = [np.empty(count, np.int64) for _ in range(5)]
     lengths = [np.empty(count, np.int32) for _ in range(3)]
     return Rows(longs[0], longs[1], longs[2], lengths[0], longs[3], lengths[1], longs[4], lengths[2])
@@ -180,7 +180,7 @@ def _headers(data: Bytes, rows: Rows, totals: Totals) -> Any:
 
 
 def _as_text(names: Any) -> Any:
-    """Names as strings; those that are no UTF-8 are repaired as the plain codec repairs them."""
+    """Names as strings; invalid UTF-8 is repaired as in the plain codec."""
     try:
         return names.cast(pa.string())
     except pa.ArrowInvalid:

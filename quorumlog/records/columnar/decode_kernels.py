@@ -1,6 +1,7 @@
 """The records of batches to columns, in two passes: `scan` checks every byte and finds fields, `gather` copies them.
 
-`scan` decides as `quorumlog.records.record.read_record`, its oracle, on every input; only it sees untrusted bytes.
+On every input `scan` accepts what `quorumlog.records.record.read_record`, its oracle, accepts. Only `scan` reads
+untrusted bytes.
 Positions are bytes from the start of the payload that all batches of a call share.
 """
 
@@ -21,12 +22,12 @@ VARINT_BITS = 32
 VARLONG_BITS = 64
 MAX_INT64 = 2**63 - 1
 
-# What `scan` found at fault, in the batch that it names.
+# The fault that `scan` found in the batch that it names.
 GOOD, BAD_RECORD, BAD_OFFSET, BAD_TIMESTAMP, LEFT_OVER = range(5)
 
 
 class Batches(NamedTuple):
-    """Per batch: where its records are in the payload, and what its header says of them."""
+    """Per batch: the position of its records in the payload, and the header's data about them."""
 
     starts: Numbers
     ends: Numbers  # exclusive
@@ -34,11 +35,11 @@ class Batches(NamedTuple):
     base_offsets: Numbers
     last_offsets: Numbers
     base_timestamps: Numbers
-    append_timestamps: Numbers  # what every record reports; NOT_APPEND_TIME where each reports its own
+    append_timestamps: Numbers  # of every record; NOT_APPEND_TIME if each has its own timestamp
 
 
 class Rows(NamedTuple):
-    """What `scan` fills, per row in range. Lengths are -1 for null."""
+    """Filled by `scan`, per row in range. Lengths are -1 for null."""
 
     offsets: NDArray[np.int64]
     timestamps: NDArray[np.int64]
@@ -46,12 +47,12 @@ class Rows(NamedTuple):
     key_lengths: NDArray[np.int32]
     value_starts: NDArray[np.int64]
     value_lengths: NDArray[np.int32]
-    header_starts: NDArray[np.int64]  # of the first header, behind their number
+    header_starts: NDArray[np.int64]  # of the first header, after their count
     header_counts: NDArray[np.int32]
 
 
 class Totals(NamedTuple):
-    """What `scan` answers: how much there is to gather, or which batch is at fault and how."""
+    """The result of `scan`: the amount to gather, or the faulty batch and its fault."""
 
     rows: int
     key_bytes: int
@@ -67,14 +68,14 @@ class Totals(NamedTuple):
 class Found(NamedTuple):
     """One record. Lengths are -1 for null."""
 
-    end: int  # exclusive; -1 where the bytes are no record
+    end: int  # exclusive; -1 if the bytes are not a record
     timestamp_delta: int
     offset_delta: int
     key_start: int
     key_length: int
     value_start: int
     value_length: int
-    header_start: int  # of the first header, behind their number
+    header_start: int  # of the first header, after their count
     header_count: int
     header_bytes: int  # of names and values together
 
@@ -84,9 +85,9 @@ NOT_APPEND_TIME = -(2**63)
 
 @inlined
 def get_varint(data: Bytes, position: int, end: int, bits: int) -> tuple[int, int]:
-    """(value, position after it) of a number of 32 or 64 bits that ends before `end`; position -1 where there is none.
+    """(value, position after it) of a number of 32 or 64 bits that ends before `end`; position -1 if there is none.
 
-    A position of -1 (a read before this one failed) stays -1, so that callers may check once for several.
+    A position of -1 (an earlier read failed) stays -1, so that callers can check once after several reads.
     """
     value = np.uint64(0)
     shift = 0
@@ -105,7 +106,7 @@ def get_varint(data: Bytes, position: int, end: int, bits: int) -> tuple[int, in
 
 @inlined
 def get_field(data: Bytes, position: int, end: int) -> tuple[int, int]:
-    """(length, start) of a field whose bytes lie before `end`; length -1 for null, start -1 where there is none.
+    """(length, start) of a field whose bytes are before `end`; length -1 for null, start -1 if there is no such field.
 
     The next field begins at start + max(length, 0).
     """
@@ -117,7 +118,7 @@ def get_field(data: Bytes, position: int, end: int) -> tuple[int, int]:
 
 @inlined
 def walk_headers(data: Bytes, position: int, end: int, count: int) -> tuple[int, int]:
-    """(bytes of names and values, position after the headers), position -1 where they are none."""
+    """(bytes of names and values, position after the headers); position -1 if the bytes are not headers."""
     total = 0
     for _ in range(count):
         length, position = get_field(data, position, end)
@@ -134,7 +135,7 @@ def walk_headers(data: Bytes, position: int, end: int, count: int) -> tuple[int,
 
 @inlined
 def find_record(data: Bytes, position: int, payload_end: int) -> Found:
-    """The record at `position`, wholly checked; its `end` is -1 where there is none."""
+    """The record at `position`, completely checked; its `end` is -1 if the bytes are not a record."""
     length, position = get_varint(data, position, payload_end, VARINT_BITS)
     if position < 0 or length < 1 or length > payload_end - position:
         return Found(-1, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -160,7 +161,7 @@ def find_record(data: Bytes, position: int, payload_end: int) -> Found:
 
 @inlined
 def sum_fits(left: int, right: int) -> bool:
-    """True where left + right is an int64."""
+    """True if left + right fits an int64."""
     return left <= MAX_INT64 - right if right >= 0 else left >= -MAX_INT64 - 1 - right
 
 
@@ -219,7 +220,7 @@ def gather(
 ) -> None:
     """Copy `rows` fields, one after the other, into `out`.
 
-    offsets: rows + 1. valid: a byte per row, or empty where none is null.
+    offsets: rows + 1. valid: a byte per row, or empty if no row is null.
     """
     position = 0
     for row in range(rows):
@@ -246,7 +247,7 @@ def find_headers(
     value_starts: NDArray[np.int64],
     value_lengths: NDArray[np.int32],
 ) -> None:
-    """Where the headers of the rows are, entry by entry. `scan` has checked them; `end` is that of the payload."""
+    """The positions of the rows' headers, entry by entry. `scan` has checked them; `end` is the payload's end."""
     entry = 0
     for row in range(rows):
         list_offsets[row] = entry

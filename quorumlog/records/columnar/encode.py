@@ -37,11 +37,11 @@ def lay_out(
     codec: Codec = Codec.NONE,
     transactional: bool = False,
 ) -> Iterator[UnsealedBatch]:
-    """The rows, in order, as batches without a header yet, each made when it is asked for.
+    """The rows, in order, as batches without a header yet. Each batch is made when the iterator reaches it.
 
     keys, values: Arrow binary or string arrays; None for all null. headers: list<struct<name, value>> or None.
     timestamps_ms: Arrow int64 or timestamp array, numpy array, or one int for all rows.
-    max_batch_bytes: of a whole batch before compression; a record that is larger has a batch of its own.
+    max_batch_bytes: of a whole batch before compression; a larger record gets its own batch.
     Raises ApiError: INVALID_TIMESTAMP, INVALID_RECORD (a header without a name), MESSAGE_TOO_LARGE (2 GiB).
     """
     rows = next(len(column) for column in (keys, values, timestamps_ms) if hasattr(column, "__len__"))
@@ -66,11 +66,11 @@ def lay_out(
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where each batch begins and how large it is."""
+    """The start and size of each batch."""
 
     batches: int
     body_bytes: NDArray[np.int64]  # per row
-    starts: NDArray[np.int64]  # per batch, and the number of rows behind the last
+    starts: NDArray[np.int64]  # per batch; after the last one, the number of rows
     sizes: NDArray[np.int64]  # per batch: bytes of its records
     largest_timestamps: NDArray[np.int64]  # per batch
 
@@ -89,7 +89,7 @@ def _plan(columns: _Columns, rows: int, max_batch_bytes: int) -> _Layout:
 
 
 def _filled(columns: _Columns, layout: _Layout, batch: int) -> memoryview:
-    """Room for the header, and the batch's records behind it."""
+    """Space for the header, followed by the batch's records."""
     size = int(layout.sizes[batch])
     buffer = np.empty(BATCH_OVERHEAD + size, np.uint8)
     first, end = layout.rows(batch)

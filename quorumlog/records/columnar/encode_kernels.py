@@ -1,7 +1,7 @@
 """Columns to the records of batches, in two passes: `plan` cuts the rows into batches, `fill` writes them.
 
 names and parts are the names and values of headers, entry by entry; `lists` says which entries belong to a row. Helpers
-take arrays and not Columns: only where the kernel itself takes a tuple apart are the parts kept in registers.
+take arrays instead of Columns, because parts of a tuple stay in registers only if the kernel itself unpacks it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from quorumlog.records.columnar.arrow import Column, Lists
     from quorumlog.records.columnar.compiled import Bytes, Numbers
 
-MAX_BATCH_BYTES = 2**31 - 1 - 1024  # an int32 length, and room for the header
+MAX_BATCH_BYTES = 2**31 - 1 - 1024  # an int32 length, minus space for the header
 
 
 @inlined
@@ -34,7 +34,7 @@ def varint_bytes(value: int) -> int:
 
 @inlined
 def put_varint(out: Bytes, position: int, value: int) -> int:
-    """Write an int64; answer the position after it."""
+    """Write an int64. Returns the position after it."""
     zigzag = np.uint64((value << 1) ^ (value >> 63))
     while zigzag > np.uint64(0x7F):
         out[position] = np.uint8(zigzag & np.uint64(0x7F) | np.uint64(0x80))
@@ -46,13 +46,13 @@ def put_varint(out: Bytes, position: int, value: int) -> int:
 
 @inlined
 def present(offsets: Numbers, validity: Bytes, bit: int) -> bool:
-    """False where the row is null. No offsets: all rows are. No bitmap: none is."""
+    """False if the row is null. No offsets: all rows are null. No bitmap: no row is null."""
     return len(offsets) > 0 and (len(validity) == 0 or (validity[bit >> 3] >> (bit & 7)) & 1 == 1)
 
 
 @inlined
 def field_bytes(offsets: Numbers, validity: Bytes, first_bit: int, row: int) -> int:
-    """Bytes of a key, value or header part with the length before it."""
+    """Bytes of a key, value or header part, including its length prefix."""
     if not present(offsets, validity, first_bit + row):
         return 1
     length: int = offsets[row + 1] - offsets[row]
@@ -93,10 +93,10 @@ def plan(
     sizes: NDArray[np.int64],
     largest_timestamps: NDArray[np.int64],
 ) -> int:
-    """Cut rows into batches of at most max_records_bytes each, or of one record. Answers the number of batches.
+    """Cut rows into batches of at most max_records_bytes each, or of one record. Returns the number of batches.
 
     Fills body_bytes (per row: its record without the length before it) and, per batch, its first row, the bytes of its
-    records and its largest timestamp. Answers -1 where a record has more than MAX_BATCH_BYTES.
+    records and its largest timestamp. Returns -1 if a record has more than MAX_BATCH_BYTES.
     """
     batches, first, size, largest = 0, 0, 0, np.int64(0)
     for row in range(len(timestamps)):
@@ -139,7 +139,7 @@ def fill(
     end: int,
     out: Bytes,
 ) -> int:
-    """Write the rows first to end (exclusive) as the records of one batch. Answers their bytes."""
+    """Write the rows first to end (exclusive) as the records of one batch. Returns their size in bytes."""
     position = 0
     for row in range(first, end):
         position = put_varint(out, position, body_bytes[row])

@@ -5,7 +5,7 @@ isort:skip_file
 The metadata quorum: Raft as in KRaft (KIP-595, KIP-996, KIP-853).
 
 There is one log, so no message names a topic or a partition. The sender's identity (cluster id, node id,
-incarnation) travels with every internal call, beside the message; a message names nodes where the protocol does.
+incarnation) is sent with every internal call, beside the message. A message names nodes where the protocol does.
 """
 
 from collections import abc as _abc
@@ -42,7 +42,7 @@ class VoteRequest(_message.Message):
     candidate_directory_id: _builtins.bytes
     """default: b"" """
     voter_id: _builtins.int
-    """The voter that the request is for; another node answers INVALID_VOTER_KEY."""
+    """The voter that the request is for; any other voter answers INVALID_VOTER_KEY."""
     voter_directory_id: _builtins.bytes
     """default: b"" """
     last_epoch: _builtins.int

@@ -38,11 +38,11 @@ def test_a_broker_that_stops_meanwhile_closes_what_it_opens() -> None:
     cluster.run_until(lambda: bool(node.replicas))
     replicas = list(node.replicas.values())
     assert node.run(node.data_plane.close())
-    logs = [replica.opened for replica in replicas if replica.opened is not None]
+    logs = [replica.partition_log for replica in replicas if replica.partition_log is not None]
     assert len(logs) == MANY
-    for log in logs:
+    for held in logs:
         with pytest.raises(LogClosed):
-            log.sync()
+            held.log.sync()
 
 
 class Queue:

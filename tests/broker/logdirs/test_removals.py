@@ -32,7 +32,7 @@ class Queue:
     """Takes a step; the test decides how it ends."""
 
     def __init__(self) -> None:
-        self.directory = SimpleNamespace(disk=None, path="/d")
+        self.directory = SimpleNamespace(partitions=SimpleNamespace(free=lambda *_: True))
         self.done: list[Callable[[bool], None]] = []
 
     def run_in_background(self, _work: Any, *, done: Callable[[bool], None], failed: Any) -> None:
@@ -66,4 +66,5 @@ def test_a_pause_grows_with_the_step_up_to_a_bound(
     assert len(queue.done) == 1, "the next one waits for nothing"
     removals.close()
     queue.done.pop()(False)
+    removals.later("c", 1.0)
     assert not loop.timers and not queue.done, "a step was begun after the end"

@@ -13,7 +13,7 @@ from jepsen.sim.disk_faults import Fault, Operation
 from quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, ConfigRecord, PartitionChangeRecord
-from storage.log_starts import LOG_STARTS
+from storage.offset_files import LOG_STARTS
 
 
 def filled(*values: str, **topic: object) -> ReplicaCluster:

@@ -102,10 +102,10 @@ def test_a_directory_that_fails_meanwhile_is_done_with(monkeypatch: pytest.Monke
     expiry.start(expiry.node.clock)
     expiry.cluster.run_for(1_100)
     queue = expiry._replicas()[0].queue
-    queue.failed = True
+    queue.generation.is_usable = False
     expiry.release()
     expiry.cluster.run_for(100)
     assert len(expiry.looked_through) <= 1
-    queue.failed = False
+    queue.generation.is_usable = True
     expiry.cluster.run_for(1_000)
     assert len(expiry.looked_through) >= MANY, "the next round is a whole one"

@@ -122,6 +122,13 @@ def test_closing_refuses_what_waits() -> None:
     assert node.run(scene()) is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
+def test_without_the_look_inside_only_the_header_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = led()
+    node = cluster.nodes[1]
+    monkeypatch.setattr(node.produce_path, "_looks_inside", False)
+    assert node.run(append_all(node, [(0, large("b", damaged=True))])) == [0]
+
+
 def test_the_line_is_bounded_and_takes_one_slice_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_checks, "MAX_WAITING", 2)
     left: list[str] = []

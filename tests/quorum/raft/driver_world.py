@@ -22,8 +22,8 @@ from quorumlog.messages.controller import ProbeRequest, ProbeResponse
 from quorumlog.nursery import Nursery
 from quorumlog.records import decode_batch, headers
 from quorumlog.rpc.transport import Address, Context, Identity, Listener
-from storage.checkpoint import RecoveryPoints
 from storage.log_config import LogConfig
+from storage.offset_files import RECOVERY_POINTS, OffsetFile
 from storage.writer import DirectoryWriter
 
 MS = 1_000_000  # of virtual nanoseconds
@@ -100,8 +100,8 @@ class Process:
         self.transport = SimTransport(world.network, name, self.loop, identity, on_crash=on_crash)
         self.disk = world.disks[node_id]
         path = log_path(node_id)
-        points = RecoveryPoints(self.disk, path)
-        self.worker = SimWorker(self.disk, DirectoryWriter(path, points), self.loop.deliver_later)
+        points = OffsetFile(self.disk, f"{path}/{RECOVERY_POINTS}")
+        self.worker = SimWorker(self.disk, DirectoryWriter(path), self.loop.deliver_later)
         self.recorder = Recorder()
         self.driver = Driver(
             node_id=node_id,

@@ -14,9 +14,9 @@ from quorum.raft.quorum_state import CorruptQuorumState
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.quorum import DescribeQuorumRequest, VoteRequest
 from quorumlog.rpc.transport import Identity
-from storage.checkpoint import RecoveryPoints
+from storage.directory_life import DirectoryOffline
 from storage.log_config import LogConfig
-from storage.writer import DirectoryOffline
+from storage.offset_files import RECOVERY_POINTS, OffsetFile
 
 
 @pytest.fixture(autouse=True)
@@ -285,6 +285,10 @@ def appended_and_killed(world: World, times: int) -> None:
 SMALL_SEGMENTS = LogConfig(segment_bytes=600)
 
 
+def points_of(world: World, node_id: int) -> OffsetFile:
+    return OffsetFile(world.disks[node_id], f"{log_path(node_id)}/{RECOVERY_POINTS}")
+
+
 def test_an_unclean_start_reads_the_newest_segment_and_not_the_whole_log() -> None:
     world = World(log_config=SMALL_SEGMENTS)
     appended_and_killed(world, times=30)
@@ -292,7 +296,7 @@ def test_an_unclean_start_reads_the_newest_segment_and_not_the_whole_log() -> No
     world.run(100)
     log = process.driver._log._log
     assert len(log.segment_bases) > 3
-    noted = RecoveryPoints(world.disks[0], log_path(0)).get(METADATA_PARTITION)
+    noted = points_of(world, 0).get(METADATA_PARTITION)
     assert log.segment_bases[-3] <= noted <= log.synced_end
     assert 0 < log.recovery.scanned_bytes <= 2 * SMALL_SEGMENTS.segment_bytes
     assert not log.recovery.lost_below_recovery_point
@@ -303,7 +307,7 @@ def test_a_clean_stop_notes_the_recovery_point() -> None:
     assert world.run(5_000, until=world.has_leader)
     process = world.running[0]
     outcome_of(world, process, process.driver.stop())
-    noted = RecoveryPoints(world.disks[0], log_path(0)).get(METADATA_PARTITION)
+    noted = points_of(world, 0).get(METADATA_PARTITION)
     assert noted == process.driver._log._log.end_offset > 0
 
 
@@ -318,7 +322,7 @@ def test_a_truncation_lowers_the_recovery_point_first() -> None:
     for number in range(20):  # accepted by the leader alone, over several segments
         old.append(b"never %d" % number * 20)
     world.run(300)
-    points = RecoveryPoints(world.disks[old.driver.node_id], log_path(old.driver.node_id))
+    points = points_of(world, old.driver.node_id)
     assert points.get(METADATA_PARTITION) > 5
     world.kill(old.driver.node_id)
     for node_id in others:
@@ -326,5 +330,5 @@ def test_a_truncation_lowers_the_recovery_point_first() -> None:
     assert world.run(5_000, until=world.has_leader)
     process = world.start(old.driver.node_id)
     assert world.run(5_000, until=lambda: process.recorder.end_offset > 0 and process.driver.end_offset < 15)
-    points = RecoveryPoints(world.disks[old.driver.node_id], log_path(old.driver.node_id))
+    points = points_of(world, old.driver.node_id)
     assert points.get(METADATA_PARTITION) <= process.driver._log._log.synced_end

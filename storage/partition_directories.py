@@ -1,0 +1,152 @@
+"""The partitions' directories inside one log directory, and the offset files that they share.
+
+A partition lies in `<topic>-<partition>`. `partition.metadata` in it holds the topic id. A directory that leaves is
+renamed first: `...-stray` is kept for the operator, `...-delete` is freed in steps (FORMATS 4.8).
+
+Everything here runs in the turns of the directory's writer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorumlog.ids import Uuid
+from storage.disk import Disk, FileMissing
+from storage.names import (
+    DELETE,
+    LOG_SUFFIX,
+    METADATA_TOPIC,
+    BadDirectoryName,
+    marked_directory,
+    parse_directory,
+    partition_directory,
+)
+from storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, OffsetFile, TopicPartition
+from storage.partition_metadata import BadPartitionMetadata, read_topic_id
+
+PartitionId = tuple[Uuid, int]  # topic id, partition number
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPartitions:
+    """What a log directory holds when it is opened.
+
+    partitions: topic names. nameless: in use, but without a readable topic id. leftovers: names of directories whose
+    deletion was committed and not finished.
+    """
+
+    partitions: dict[PartitionId, str]
+    nameless: tuple[TopicPartition, ...]
+    leftovers: tuple[str, ...]
+
+
+class PartitionDirectories:
+    """path: of the log directory. clean: its clean-shutdown marker was there when it was opened."""
+
+    def __init__(self, disk: Disk, path: str, clean: bool = False) -> None:
+        self.disk, self.path, self.clean = disk, path, clean
+        self.recovery_points = OffsetFile(disk, f"{path}/{RECOVERY_POINTS}")
+        self.log_starts = OffsetFile(disk, f"{path}/{LOG_STARTS}")
+        self.high_watermarks = OffsetFile(disk, f"{path}/{HIGH_WATERMARKS}")
+        self._unsynced_names: set[TopicPartition] = set()  # of directories that were made; never iterated
+
+    def path_of(self, partition: TopicPartition) -> str:
+        return f"{self.path}/{partition_directory(*partition)}"
+
+    def find(self) -> FoundPartitions:
+        """Files, and directories that are not a partition's, are left alone. Raises DiskError."""
+        partitions: dict[PartitionId, str] = {}
+        nameless: list[TopicPartition] = []
+        leftovers: list[str] = []
+        for name in self.disk.list(self.path):
+            if not self.disk.is_directory(f"{self.path}/{name}"):
+                continue
+            try:
+                parsed = parse_directory(name)
+            except BadDirectoryName:
+                continue
+            if parsed.topic == METADATA_TOPIC:
+                continue
+            if parsed.mark == DELETE:
+                leftovers.append(name)
+            elif not parsed.mark:
+                topic_id = self._readable_topic_id(f"{self.path}/{name}")
+                if topic_id is None:
+                    nameless.append((parsed.topic, parsed.partition))
+                else:
+                    partitions[topic_id, parsed.partition] = parsed.topic
+        return FoundPartitions(partitions, tuple(nameless), tuple(leftovers))
+
+    def make_name(self, partition: TopicPartition) -> None:
+        """Make the directory, unless it is there. Its name is durable after `sync_name`. Raises DiskError."""
+        self._unsynced_names.add(partition)
+        self.disk.make_directory(self.path_of(partition))
+
+    def sync_name(self, partition: TopicPartition) -> None:
+        """Make the name durable if this object made it. All older names were synced when the log directory was opened.
+
+        Raises DiskError.
+        """
+        if partition in self._unsynced_names:
+            self.disk.sync_directory(self.path)
+            self._unsynced_names.discard(partition)
+
+    def forget_offsets(self, partition: TopicPartition) -> None:
+        """Remove the partition's line from every offset file. Durable when it returns. Raises DiskError."""
+        for file in (self.recovery_points, self.log_starts, self.high_watermarks):
+            file.update({partition: None})
+
+    def move_away(self, partition: TopicPartition, unique: Uuid, mark: str) -> str:
+        """Rename the directory, if it is there, and forget its offsets. Durable. Returns the marked name.
+
+        The order matters. Offsets without a directory harm nobody (creating one removes them first); a directory
+        without its offsets would bring deleted records back, if the move were undone by a power cut or an operator.
+        unique: any fresh id. mark: DELETE or STRAY. Raises DiskError.
+        """
+        name = marked_directory(*partition, unique, mark)
+        try:
+            self.disk.rename(self.path_of(partition), f"{self.path}/{name}")
+            self.disk.sync_directory(self.path)
+        except FileMissing:
+            pass
+        self.forget_offsets(partition)
+        return name
+
+    def free(self, name: str, step_bytes: int) -> bool:
+        """Free at most `step_bytes` of a directory that is marked DELETE. True once it is gone. Raises DiskError.
+
+        A segment shrinks from its end on. After a crash the next start frees what is left.
+        """
+        assert name.endswith(f"-{DELETE}"), f"{name} is not marked for deletion"
+        path = f"{self.path}/{name}"
+        try:
+            if not _free_segments(self.disk, path, step_bytes):
+                return False
+            self.disk.remove_tree(path)
+            self.disk.sync_directory(self.path)
+        except FileMissing:
+            pass
+        return True
+
+    def _readable_topic_id(self, path: str) -> Uuid | None:
+        try:
+            return read_topic_id(self.disk, path)
+        except BadPartitionMetadata:
+            return None
+
+
+def _free_segments(disk: Disk, path: str, step_bytes: int) -> bool:
+    """True if no segment is left; what then remains is small."""
+    for name in disk.list(path):
+        if not name.endswith(LOG_SUFFIX):
+            continue
+        file = disk.open(f"{path}/{name}")
+        size = file.size()
+        if size > step_bytes:
+            file.truncate(size - step_bytes)
+            file.close()
+            return False
+        file.close()
+        disk.unlink(f"{path}/{name}")
+        step_bytes -= size
+    return True

@@ -1,0 +1,260 @@
+"""One partition on a disk: its directory, topic id, log, and its lines in the directory's offset files.
+
+Every operation is one call in the turn of the directory's writer, and durable when it returns. `kill` below is the end
+of the process, which keeps what was written; a power cut loses what was not synced.
+
+Whose offsets. The offset files name topic and partition, as Kafka's do, so a topic that was deleted and made anew finds
+the lines of the first one under its own name. Rule: **a line belongs to the topic id in the directory of that name;
+where there is no such directory, the line belongs to nobody.** Two orders keep it:
+
+- `create` removes the lines durably before it makes the directory. No new directory ever meets an old line.
+- `set_aside` and `delete` rename the directory durably before they remove the lines. A crash in between leaves lines
+  without a directory: `create` removes them.
+
+`open` compares the topic id in the directory with the one that it was asked for.
+
+What a crash leaves, operation by operation:
+
+- `create`. Before the directory is made: at most fewer lines. After that: a directory without a topic id, or with it
+  and without a segment, or whole. Nothing was acknowledged in any of them; `open_or_create` finishes it.
+- `open` cuts what recovery rejects, and then lowers the recovery point and the high watermark to the log's end. A crash
+  in between repeats both. A start above the end means that the rest of the log was lost, or that a restart was under
+  way: the log restarts there.
+- `truncate_to` first lowers the recovery point to the base of the segment that will be cut: the log's new end lies at
+  or after it. A crash then leaves the log long, or a prefix that still holds everything before the cut. The high
+  watermark is lowered last; `open` does it after a crash. Where the cut takes the batch that the log start lies in,
+  nothing readable is left: the log restarts at its start, and `open` does the same after a crash.
+- `restart_at` first notes the new start. From then on `open` completes the restart, whatever else was done.
+- `raise_start` first notes the new start. A crash leaves segments before it; `open` removes them again.
+- `begin_inside` notes the start before it moves the log's base below it. Until the batches are synced, `open` finds a
+  log that ends at or before the start, and restarts it there.
+- The checkpoints note recovery points at or below what is synced. A log start needs no line where the first segment's
+  name says it, but the line goes only once the removal of the segments before it is durable.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+
+from quorumlog.ids import Offset, Uuid, show_uuid
+from storage.batch import StoredBatch
+from storage.log import Log
+from storage.log_config import LogConfig
+from storage.names import DELETE, LOG_SUFFIX, STRAY
+from storage.offset_files import TopicPartition
+from storage.partition_directories import PartitionDirectories
+from storage.partition_metadata import read_topic_id, write_unsynced_topic_id
+
+
+class WrongTopicId(Exception):
+    """A partition's directory that belongs to another topic, or to none. Nothing was changed. found: None for none."""
+
+    def __init__(self, path: str, found: Uuid | None, expected: Uuid) -> None:
+        holder = "no topic" if found is None else f"topic {show_uuid(found)}"
+        super().__init__(
+            f"{path} belongs to {holder}, not to topic {show_uuid(expected)}; move it out of the log directory, then "
+            "restart the node: it copies the partition from its leader"
+        )
+        self.path, self.found, self.expected = path, found, expected
+
+
+class PartitionLog:
+    """Made by `create`, `open` or `open_or_create`. Readers on any thread use `log`; only its writer calls the rest.
+
+    high_watermark: as noted when the log was opened, at most its end; 0 for a new one.
+    """
+
+    def __init__(
+        self,
+        directories: PartitionDirectories,
+        partition: TopicPartition,
+        topic_id: Uuid,
+        log: Log,
+        high_watermark: Offset = 0,
+    ) -> None:
+        self.partition, self.topic_id, self.log = partition, topic_id, log
+        self.high_watermark = high_watermark
+        self.is_here = True  # False: set aside or deleted; the name may be another's
+        self._directories = directories
+
+    @classmethod
+    def open_or_create(
+        cls, directories: PartitionDirectories, partition: TopicPartition, topic_id: Uuid, config: LogConfig
+    ) -> PartitionLog:
+        """Raises WrongTopicId, BadPartitionMetadata, DiskError."""
+        disk, path = directories.disk, directories.path_of(partition)
+        if not disk.exists(path):
+            return cls.create(directories, partition, topic_id, config)
+        found = read_topic_id(disk, path)
+        if found is None and _holds_no_records(directories, path):
+            return cls.create(directories, partition, topic_id, config)
+        return cls._open(directories, partition, found, topic_id, config)
+
+    @classmethod
+    def create(
+        cls, directories: PartitionDirectories, partition: TopicPartition, topic_id: Uuid, config: LogConfig
+    ) -> PartitionLog:
+        """A new, empty log from offset 0 on. No directory of that name is there, or one that was half made.
+
+        Each directory is synced once, the partition's for its topic id and its first segment together: each sync of a
+        new name is a commit of the file system's journal. Raises DiskError.
+        """
+        disk, path = directories.disk, directories.path_of(partition)
+        directories.forget_offsets(partition)
+        directories.make_name(partition)
+        write_unsynced_topic_id(disk, path, topic_id)
+        log = Log.open(disk, path, config)
+        assert log.end_offset == 0, f"{path} is new and ends at {log.end_offset}"
+        directories.sync_name(partition)
+        return cls(directories, partition, topic_id, log)
+
+    @classmethod
+    def open(
+        cls, directories: PartitionDirectories, partition: TopicPartition, topic_id: Uuid, config: LogConfig
+    ) -> PartitionLog:
+        """A log that is there. Raises WrongTopicId, BadPartitionMetadata, DiskError."""
+        found = read_topic_id(directories.disk, directories.path_of(partition))
+        return cls._open(directories, partition, found, topic_id, config)
+
+    @classmethod
+    def _open(
+        cls,
+        directories: PartitionDirectories,
+        partition: TopicPartition,
+        found: Uuid | None,
+        expected: Uuid,
+        config: LogConfig,
+    ) -> PartitionLog:
+        path = directories.path_of(partition)
+        if found != expected:
+            raise WrongTopicId(path, found, expected)
+        point = directories.recovery_points.get(partition)
+        log = Log.open(directories.disk, path, config, recovery_point=point, clean=directories.clean)
+        directories.sync_name(partition)
+        opened = cls(directories, partition, expected, log)
+        opened._lower_offsets_to_end()
+        start = directories.log_starts.get(partition)
+        if start > log.end_offset:
+            opened.restart_at(start)
+        else:
+            log.advance_start(start)
+        opened.high_watermark = directories.high_watermarks.get(partition)
+        return opened
+
+    # --- changes ---
+
+    def truncate_to(self, offset: Offset) -> Offset:
+        """Remove every batch that holds a record at or after `offset`. Returns the new end. Raises DiskError.
+
+        offset: not before the log's start. The new end is at most `offset`, and never before the log's start.
+        """
+        log, start = self.log, self.log.start_offset
+        if offset < log.end_offset:
+            bases = log.segment_bases
+            self._directories.recovery_points.lower_to(self.partition, bases[bisect_right(bases, offset) - 1])
+        end = log.truncate_to(offset)
+        if end < start:
+            self.restart_at(start)
+            return start
+        self._directories.high_watermarks.lower_to(self.partition, end)
+        return end
+
+    def restart_at(self, offset: Offset) -> None:
+        """Remove everything and go on at `offset`, which is not before the log's start. Raises DiskError.
+
+        For a follower whose log ends before its leader's starts.
+        """
+        assert offset >= self.log.start_offset, f"restart at {offset}, before the start {self.log.start_offset}"
+        self._directories.log_starts.raise_to(self.partition, offset)
+        self._empty(offset)
+
+    def raise_start(self, offset: Offset) -> Offset:
+        """Delete the records before `offset`, which is at most the log's end. Returns the log's start.
+
+        The start may lie inside a batch; the batch stays, and its records before the start are not served. Raises
+        DiskError.
+        """
+        log = self.log
+        assert offset <= log.end_offset, f"start {offset} after the end {log.end_offset}"
+        self._directories.log_starts.raise_to(self.partition, offset)
+        log.advance_start(offset)
+        return log.start_offset
+
+    def begin_inside(self, batches: Sequence[StoredBatch]) -> None:
+        """Fill an empty log whose start lies inside the first of `batches`. Raises DiskError.
+
+        Records were deleted up to there, and a batch is copied whole. Synced where the topic asks for that.
+        """
+        log, start, base = self.log, self.log.start_offset, batches[0].base_offset
+        assert log.end_offset == start and base < start < batches[0].next_offset
+        self._directories.log_starts.raise_to(self.partition, start)
+        self._empty(base)
+        log.append(batches, gaps=True)
+        log.advance_start(start)
+        if log.must_sync:
+            log.sync()
+
+    # --- the end ---
+
+    def close(self) -> None:
+        """Sync and close the log; its offsets are noted by the checkpoints. Raises DiskError."""
+        self.log.close()
+
+    def set_aside(self, unique: Uuid) -> str:
+        """Close the log and rename its directory to `...-stray`. Returns that name. unique: any fresh id.
+
+        `create` may follow under the same name: a copy from the leader then begins at nothing. Raises DiskError.
+        """
+        return self._leave(unique, STRAY)
+
+    def delete(self, unique: Uuid) -> str:
+        """Close the log and rename its directory to `...-delete`, for `PartitionDirectories.free`. Returns that name.
+
+        unique: any fresh id. Raises DiskError.
+        """
+        return self._leave(unique, DELETE)
+
+    # --- details ---
+
+    def _leave(self, unique: Uuid, mark: str) -> str:
+        self.log.close()
+        self.is_here = False
+        return self._directories.move_away(self.partition, unique, mark)
+
+    def _empty(self, offset: Offset) -> None:
+        self._directories.recovery_points.lower_to(self.partition, 0)
+        self.log.truncate_fully(offset)
+        self._directories.high_watermarks.lower_to(self.partition, offset)
+
+    def _lower_offsets_to_end(self) -> None:
+        end = self.log.end_offset
+        self._directories.recovery_points.lower_to(self.partition, end)
+        self._directories.high_watermarks.lower_to(self.partition, end)
+
+
+def checkpoint_high_watermarks(directories: PartitionDirectories, marks: Mapping[PartitionLog, Offset]) -> None:
+    """Note these high watermarks; those of logs that are not open stay as they are. Durable. Raises DiskError."""
+    here = {held.partition: min(mark, held.log.end_offset) for held, mark in marks.items() if held.is_here}
+    directories.high_watermarks.update(here)
+
+
+def checkpoint_logs(directories: PartitionDirectories, held: Iterable[PartitionLog]) -> None:
+    """Note the recovery points of these logs, and remove log starts that are not needed any more. Durable.
+
+    The lines of other logs stay as they are. Raises DiskError.
+    """
+    here = [partition_log for partition_log in held if partition_log.is_here]
+    directories.recovery_points.update({one.partition: one.log.synced_end for one in here})
+    directories.log_starts.update({one.partition: None for one in here if _starts_with_its_first_segment(one.log)})
+
+
+def _starts_with_its_first_segment(log: Log) -> bool:
+    """True where that is durable, too: no removal of an earlier segment waits for its sync."""
+    return log.start_offset == log.segment_bases[0] and not log.unsynced
+
+
+def _holds_no_records(directories: PartitionDirectories, path: str) -> bool:
+    """True for a directory that was half made when its process ended."""
+    disk = directories.disk
+    return not any(disk.open(f"{path}/{name}").size() for name in disk.list(path) if name.endswith(LOG_SUFFIX))

@@ -1,0 +1,118 @@
+"""A directory's queue: it belongs to one generation, and believes no success of one that is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
+from jepsen.sim.disk import SimDisk
+from quorumlog.errors import ApiError, ErrorCode
+from storage.directory_life import DirectoryLife, DirectoryOffline, DirectoryState, LifeEvent
+from storage.log_errors import LogClosed
+from storage.partition_directories import PartitionDirectories
+from storage.worker import Answer
+from storage.writer import Job, Outcome
+
+PATH = "/d"
+
+
+class Worker:
+    """Takes jobs; the test answers them."""
+
+    path = PATH
+    offline = None
+
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+
+    def submit(self, job: Job, on_written: Answer | None, on_synced: Answer | None) -> None:
+        assert on_written is not None
+        self.answers.append(on_written)
+
+    def read(self, fn: Callable[[], Any], callback: Answer) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+class World:
+    def __init__(self) -> None:
+        self.life = DirectoryLife(PATH)
+        self.life.step(LifeEvent.OPENED, self.life.generation)
+        self.failures: list[tuple[DirectoryQueue, Exception]] = []
+        self.told: list[object] = []
+
+    def queue(self) -> tuple[DirectoryQueue, Worker]:
+        """Of the present generation."""
+        worker = Worker()
+        directory = LogDirectory(
+            directory_id=bytes(16),
+            life=self.life,
+            generation=self.life.generation,
+            partitions=PartitionDirectories(SimDisk(), PATH),
+            worker=worker,
+        )
+        return DirectoryQueue(directory, lambda queue, error: self.failures.append((queue, error))), worker
+
+    def call(self, queue: DirectoryQueue) -> None:
+        queue.call(lambda: None, done=self.told.append, failed=self.told.append)
+
+
+def test_the_first_failure_is_told_once_and_ends_the_queue() -> None:
+    world = World()
+    queue, worker = world.queue()
+    world.call(queue)
+    world.call(queue)
+    offline = world.life.generation.fail(OSError("EIO"))
+    for answer in worker.answers:
+        answer(Outcome(error=offline))
+    assert world.failures == [(queue, offline)] and world.told == [offline, offline]
+    assert world.life.state is DirectoryState.FAILED and not queue.is_usable
+    with pytest.raises(ApiError) as refused:
+        world.call(queue)
+    assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_log_that_failed_earlier_fails_the_directory_and_one_that_was_closed_does_not() -> None:
+    world = World()
+    queue, worker = world.queue()
+    world.call(queue)
+    worker.answers.pop()(Outcome(error=LogClosed("/d/t-0", None)))
+    assert queue.is_usable and not world.failures
+    world.call(queue)
+    worker.answers.pop()(Outcome(error=LogClosed("/d/t-0", OSError("EIO"))))  # type: ignore[arg-type]
+    assert not queue.is_usable and len(world.failures) == 1
+
+
+def test_a_late_success_of_a_generation_that_is_over_is_told_as_a_failure() -> None:
+    world = World()
+    queue, worker = world.queue()
+    world.call(queue)
+    first = world.life.generation
+    world.life.fail(OSError("hung"), first)
+    world.life.step(LifeEvent.VERIFICATION_BEGAN, first)
+    worker.answers.pop()(Outcome(value="done at last"))
+    assert [type(told) for told in world.told] == [DirectoryOffline]
+
+
+def test_a_late_failure_of_a_generation_that_is_over_fails_nobody_else() -> None:
+    world = World()
+    old, old_worker = world.queue()
+    world.call(old)
+    first = world.life.generation
+    world.life.fail(OSError("EIO"), first)
+    world.life.step(LifeEvent.VERIFICATION_BEGAN, first)
+    new, new_worker = world.queue()
+    world.life.step(LifeEvent.VERIFIED, world.life.generation)
+    assert first.failure is not None
+    old_worker.answers.pop()(Outcome(error=first.failure))
+    assert world.life.is_online and new.is_usable and not old.is_usable and not world.failures
+    world.call(new)
+    new_worker.answers.pop()(Outcome(value="fine"))
+    assert world.told[-1] == "fine"
+    with pytest.raises(ApiError):
+        world.call(old)

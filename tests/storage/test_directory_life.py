@@ -1,0 +1,131 @@
+"""The life of a log directory: which events each state takes, and that generations that are over count no more."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.directory_life import TRANSITIONS, DirectoryLife, DirectoryOffline, DirectoryState, LifeEvent
+
+S, E = DirectoryState, LifeEvent
+
+WAYS = {  # how a new directory gets into each state
+    S.OPENING: [],
+    S.ONLINE: [E.OPENED],
+    S.FAILED: [E.OPENED, E.FAILED],
+    S.VERIFYING: [E.OPENED, E.FAILED, E.VERIFICATION_BEGAN],
+    S.CLOSED: [E.CLOSED],
+}
+STAYS_FAILED = {(state, E.FAILED): state for state in (S.FAILED, S.CLOSED)}
+VALID = {
+    (S.OPENING, E.OPENED): S.ONLINE,
+    (S.FAILED, E.VERIFICATION_BEGAN): S.VERIFYING,
+    (S.VERIFYING, E.VERIFIED): S.ONLINE,
+    **{(state, E.FAILED): S.FAILED for state in (S.OPENING, S.ONLINE, S.VERIFYING)},
+    **{(state, E.CLOSED): S.CLOSED for state in S},
+    **STAYS_FAILED,
+}
+
+
+def tell(life: DirectoryLife, event: LifeEvent) -> bool:
+    if event is E.FAILED:
+        return life.fail(OSError("no such disk"), life.generation)
+    return life.step(event, life.generation)
+
+
+def life_in(state: DirectoryState) -> DirectoryLife:
+    life = DirectoryLife("/data/d")
+    for event in WAYS[state]:
+        tell(life, event)
+    assert life.state is state
+    return life
+
+
+@pytest.mark.parametrize(("state", "event"), list(itertools.product(S, E)), ids=lambda one: one.value)
+def test_every_state_takes_the_events_of_the_table_and_no_others(state: DirectoryState, event: LifeEvent) -> None:
+    life = life_in(state)
+    after = VALID.get((state, event))
+    if after is None:
+        with pytest.raises(AssertionError, match=f"/data/d: `{event.value}` in state `{state.value}`"):
+            tell(life, event)
+        assert life.state is state
+    else:
+        assert tell(life, event) == (after is not state)
+        assert life.state is after
+
+
+def test_the_table_is_whole() -> None:
+    assert TRANSITIONS == VALID
+
+
+def test_an_invalid_event_prints_the_story() -> None:
+    life = life_in(S.VERIFYING)
+    with pytest.raises(AssertionError) as caught:
+        tell(life, E.OPENED)
+    assert str(caught.value) == (
+        "log directory /data/d: `opened` in state `verifying` of generation 2; before that:\n"
+        "  opening --opened--> online in generation 1\n"
+        "  online --failed--> failed in generation 1\n"
+        "  failed --verification began--> verifying in generation 1"
+    )
+
+
+def test_the_first_cause_is_kept_whichever_writer_met_it() -> None:
+    life = life_in(S.ONLINE)
+    first = life.generation.fail(OSError("first"))  # on a writer's thread
+    assert life.state is S.ONLINE and life.generation.is_usable, "the loop has not been told yet"
+    assert life.generation.fail(OSError("second")) is first
+    assert life.fail(first, life.generation)
+    assert not life.fail(OSError("third"), life.generation)
+    assert life.failure is first and "first" in str(first)
+
+
+def test_a_directory_that_comes_back_is_a_new_generation() -> None:
+    life = life_in(S.ONLINE)
+    first = life.generation
+    tell(life, E.FAILED)
+    assert not first.is_usable and not first.is_over
+    tell(life, E.VERIFICATION_BEGAN)
+    second = life.generation
+    assert (first.number, second.number) == (1, 2)
+    assert (first.is_usable, first.is_over) == (False, True)
+    assert second.is_usable and not second.is_over and life.failure is None
+    tell(life, E.VERIFIED)
+    assert life.is_online and life.generation is second
+
+
+@pytest.mark.parametrize("event", list(E), ids=lambda event: event.value)
+@pytest.mark.parametrize("state", [S.VERIFYING, S.ONLINE], ids=lambda state: state.value)
+def test_an_event_of_a_generation_that_is_over_changes_nothing(state: DirectoryState, event: LifeEvent) -> None:
+    life = life_in(S.FAILED)
+    first = life.generation
+    tell(life, E.VERIFICATION_BEGAN)
+    if state is S.ONLINE:
+        tell(life, E.VERIFIED)
+    second = life.generation
+    assert not (life.fail(OSError("late"), first) if event is E.FAILED else life.step(event, first))
+    assert life.state is state and life.generation is second
+    assert second.is_usable and life.failure is None
+
+
+@given(st.lists(st.tuples(st.sampled_from(E), st.integers(0, 3)), max_size=30))
+def test_any_events_leave_one_usable_generation_at_most(events: list[tuple[LifeEvent, int]]) -> None:
+    life = DirectoryLife("/data/d")
+    generations = [life.generation]
+    for event, age in events:
+        generation = generations[max(0, len(generations) - 1 - age)]
+        if generation is life.generation and (life.state, event) not in TRANSITIONS:
+            continue
+        if event is E.FAILED:
+            life.fail(OSError("disk"), generation)
+        else:
+            life.step(event, generation)
+        if life.generation is not generations[-1]:
+            generations.append(life.generation)
+        usable = [one for one in generations if one.is_usable]
+        assert usable == ([life.generation] if life.state in (S.OPENING, S.ONLINE, S.VERIFYING) else [])
+        assert all(one.is_over for one in generations[:-1]) and not generations[-1].is_over
+        assert isinstance(life.failure, DirectoryOffline) or life.state is not S.FAILED

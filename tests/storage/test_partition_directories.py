@@ -1,0 +1,83 @@
+"""The partitions' directories: found by their topic ids, moved out of the way, freed in steps."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+from storage_samples import disk_with_data
+
+from jepsen.sim.disk import SimDisk
+from storage.log_config import LogConfig
+from storage.names import DELETE, METADATA_TOPIC, STRAY, log_name
+from storage.partition_directories import PartitionDirectories
+from storage.partition_log import PartitionLog
+
+TOPIC_ID, UNIQUE = bytes(range(16)), bytes(range(16, 32))
+NAME = f"t-0.{UNIQUE.hex()}-delete"
+PATH = f"/data/{NAME}"
+
+
+def test_partitions_are_found_by_their_topic_ids() -> None:
+    disk = disk_with_data()
+    directories = PartitionDirectories(disk, "/data")
+    PartitionLog.create(directories, ("orders", 7), TOPIC_ID, LogConfig())
+    for other in ("half-0", "lost+found", f"{METADATA_TOPIC}-0", NAME, f"a-1.{UNIQUE.hex()}-stray"):
+        disk.make_directory(f"/data/{other}")
+    disk.make_directory("/data/bad-1")
+    disk.open("/data/bad-1/partition.metadata", create=True).pwritev([b"version: 0\ntopic_id: ?"], 0)
+    disk.open("/data/file-0", create=True)
+    found = directories.find()
+    assert found.partitions == {(TOPIC_ID, 7): "orders"}
+    assert found.nameless == (("bad", 1), ("half", 0))
+    assert found.leftovers == (NAME,)
+
+
+def test_a_move_is_durable_and_takes_the_offsets_with_it() -> None:
+    disk = disk_with_data()
+    directories = PartitionDirectories(disk, "/data")
+    log = PartitionLog.create(directories, ("t", 0), TOPIC_ID, LogConfig())
+    for file in (directories.recovery_points, directories.log_starts, directories.high_watermarks):
+        file.update({("t", 0): 4, ("u", 0): 5})
+    log.close()
+    assert directories.move_away(("t", 0), UNIQUE, STRAY) == f"t-0.{UNIQUE.hex()}-stray"
+    disk.crash(random.Random(1))
+    again = PartitionDirectories(disk, "/data")
+    assert disk.exists(f"/data/t-0.{UNIQUE.hex()}-stray/partition.metadata") and not disk.exists("/data/t-0")
+    for file in (again.recovery_points, again.log_starts, again.high_watermarks):
+        assert file.offsets == {("u", 0): 5}
+
+
+def test_a_move_of_what_is_not_there_still_forgets_its_offsets() -> None:
+    directories = PartitionDirectories(disk_with_data(), "/data")
+    directories.log_starts.update({("t", 0): 4})
+    directories.move_away(("t", 0), UNIQUE, DELETE)
+    assert not directories.log_starts.offsets
+
+
+def held_bytes(disk: SimDisk) -> int:
+    return sum(disk.open(f"{PATH}/{name}").size() for name in disk.list(PATH) if name.endswith(".log"))
+
+
+@given(sizes=st.lists(st.integers(0, 5_000), max_size=6), step_bytes=st.integers(1, 2_000))
+def test_every_step_frees_a_bounded_amount_until_nothing_is_left(sizes: list[int], step_bytes: int) -> None:
+    disk = disk_with_data()
+    disk.make_directory(PATH)
+    disk.open(f"{PATH}/partition.metadata", create=True).pwritev([b"version: 0"], 0)
+    for number, size in enumerate(sizes):
+        disk.open(f"{PATH}/{log_name(number)}", create=True).pwritev([bytes(size)], 0)
+    directories = PartitionDirectories(disk, "/data")
+    held = sum(sizes)
+    steps = 1
+    while not directories.free(NAME, step_bytes):
+        left = held_bytes(disk)
+        assert held - step_bytes <= left < held
+        held = left
+        steps += 1
+    assert held <= step_bytes and steps <= sum(sizes) // step_bytes + 1
+    assert disk.list("/data") == []
+
+
+def test_what_is_gone_already_is_gone() -> None:
+    assert PartitionDirectories(disk_with_data(), "/data").free(NAME, 1)

@@ -1,0 +1,135 @@
+"""A partition's log: whose directory it opens, what it syncs, and which lines of the offset files are its own."""
+
+from __future__ import annotations
+
+import pytest
+from storage_samples import batch, disk_with_data
+
+from jepsen.sim.disk import SimDisk
+from jepsen.sim.disk_faults import Fail, Fault, Operation
+from storage.disk import DiskError
+from storage.log_config import LogConfig
+from storage.partition_directories import PartitionDirectories
+from storage.partition_log import PartitionLog, WrongTopicId, checkpoint_high_watermarks, checkpoint_logs
+from storage.partition_metadata import BadPartitionMetadata, read_topic_id
+
+T, ID, OTHER_ID, UNIQUE = ("t", 0), bytes([1]) * 16, bytes([2]) * 16, bytes([9]) * 16
+PATH = "/data/t-0"
+CONFIG = LogConfig()
+
+
+def created(disk: SimDisk, records: int = 0) -> tuple[PartitionDirectories, PartitionLog]:
+    directories = PartitionDirectories(disk, "/data")
+    held = PartitionLog.create(directories, T, ID, CONFIG)
+    for _ in range(records):
+        held.log.append([batch(held.log.end_offset, [b"v"])])
+    held.log.sync()
+    return directories, held
+
+
+def test_a_new_partition_costs_one_sync_of_each_directory() -> None:
+    disk = disk_with_data()
+    synced: list[tuple[str, str]] = []
+
+    def note(operation: Operation) -> Fault | None:
+        if operation.kind.startswith("sync"):
+            synced.append((operation.kind, operation.path))
+        return None
+
+    disk.faults = note
+    created(disk)
+    assert synced == [("sync", f"{PATH}/partition.metadata.tmp"), ("sync_directory", PATH), ("sync_directory", "/data")]
+
+
+def test_a_log_opens_for_its_own_topic_id_only() -> None:
+    disk = disk_with_data()
+    created(disk, records=2)
+    directories = PartitionDirectories(disk, "/data")
+    for open_log in (PartitionLog.open, PartitionLog.open_or_create):
+        with pytest.raises(WrongTopicId, match="move it out of the log directory"):
+            open_log(directories, T, OTHER_ID, CONFIG)
+    assert PartitionLog.open(directories, T, ID, CONFIG).log.end_offset == 2
+
+
+def test_records_without_a_readable_topic_id_are_nobodys() -> None:
+    disk = disk_with_data()
+    created(disk, records=2)
+    metadata = disk.open(f"{PATH}/partition.metadata")
+    metadata.pwritev([b"?"], 0)
+    with pytest.raises(BadPartitionMetadata):
+        PartitionLog.open_or_create(PartitionDirectories(disk, "/data"), T, ID, CONFIG)
+    disk.unlink(f"{PATH}/partition.metadata")
+    with pytest.raises(WrongTopicId, match="belongs to no topic"):
+        PartitionLog.open_or_create(PartitionDirectories(disk, "/data"), T, ID, CONFIG)
+
+
+@pytest.mark.parametrize("at", range(1, 12))
+def test_an_attempt_that_failed_is_finished_by_the_next_one(at: int) -> None:
+    """Not by a failed disk, which ends the directory: by an error of this call alone, such as too many open files."""
+    disk = disk_with_data()
+    directories = PartitionDirectories(disk, "/data")
+    end = disk.operations + at
+    disk.faults = lambda operation: Fail() if operation.index == end else None
+    with pytest.raises(DiskError):
+        PartitionLog.open_or_create(directories, T, ID, CONFIG)
+    disk.faults = lambda _: None
+    seen: list[str] = []
+    disk.trace = lambda kind, path, _: seen.append(f"{kind} {path}")
+    held = PartitionLog.open_or_create(directories, T, ID, CONFIG)
+    assert held.log.end_offset == 0 and read_topic_id(disk, PATH) == ID
+    assert "sync_directory /data" in seen, "its name was never made durable"
+
+
+def test_a_checkpoint_leaves_the_lines_of_logs_that_are_not_open() -> None:
+    directories, held = created(disk_with_data(), records=3)
+    for file in (directories.recovery_points, directories.log_starts, directories.high_watermarks):
+        file.update({("later", 7): 5})
+    checkpoint_high_watermarks(directories, {held: 2})
+    checkpoint_logs(directories, [held])
+    assert directories.high_watermarks.offsets == {T: 2, ("later", 7): 5}
+    assert directories.recovery_points.offsets == {T: 3, ("later", 7): 5}
+    assert directories.log_starts.offsets == {("later", 7): 5}
+
+
+def test_a_checkpoint_leaves_out_a_log_whose_name_may_be_anothers() -> None:
+    directories, old = created(disk_with_data(), records=3)
+    assert old.delete(UNIQUE) == f"t-0.{UNIQUE.hex()}-delete"
+    new = PartitionLog.create(directories, T, OTHER_ID, CONFIG)
+    checkpoint_high_watermarks(directories, {old: 3})
+    checkpoint_logs(directories, [old])
+    assert not directories.high_watermarks.offsets and not directories.recovery_points.offsets
+    checkpoint_logs(directories, [new, old])
+    assert directories.recovery_points.offsets == {T: 0}
+
+
+def test_a_high_watermark_above_the_end_is_not_noted() -> None:
+    directories, held = created(disk_with_data(), records=3)
+    checkpoint_high_watermarks(directories, {held: 9})
+    assert directories.high_watermarks.get(T) == 3
+
+
+def test_a_log_opens_with_its_high_watermark_and_a_new_one_with_none() -> None:
+    disk = disk_with_data()
+    directories, held = created(disk, records=3)
+    checkpoint_high_watermarks(directories, {held: 2})
+    again = PartitionDirectories(disk, "/data")
+    found = PartitionLog.open(again, T, ID, CONFIG)
+    assert found.high_watermark == 2
+    found.set_aside(UNIQUE)
+    assert PartitionLog.create(again, T, ID, CONFIG).high_watermark == 0
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_only_a_clean_directory_is_not_recovered(clean: bool) -> None:
+    disk = disk_with_data()
+    _, held = created(disk, records=3)
+    held.close()
+    again = PartitionLog.open(PartitionDirectories(disk, "/data", clean), T, ID, CONFIG)
+    assert (again.log.recovery.scanned_bytes == 0) == clean
+
+
+def test_a_start_past_the_end_is_our_own_mistake_and_noted_nowhere() -> None:
+    directories, held = created(disk_with_data(), records=3)
+    with pytest.raises(AssertionError, match="start 4 after the end 3"):
+        held.raise_start(4)
+    assert not directories.log_starts.offsets
