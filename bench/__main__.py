@@ -3,8 +3,9 @@
     ./dev bench kafka ...     beside Apache Kafka; see --help
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
-Parts (default: all): machine, start, throughput, memory, latency, failover, codec. MB are 10^6 bytes of values. Each
-figure is the min, median and max of interleaved rounds. On a busy machine only the shares are meaningful.
+Parts (default: all): machine, start, throughput, memory, latency, failover, codec, validation. MB are 10^6
+bytes of values. Each figure is the min, median and max of interleaved rounds. On a busy machine only the shares are
+meaningful.
 Missed goals are named. The exit code is 1 if a measurement failed, never because it was slow.
 """
 
@@ -18,13 +19,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench import codec, failover, latency, machine, memory, throughput
+from bench import codec, failover, latency, machine, memory, throughput, validation
 from bench.compiled import compile_tree
 from bench.loads import make_load
 from bench.report import Report, Row, print_heading
 from bench.subject import Subject
 
-PARTS = ("machine", "start", "throughput", "memory", "latency", "failover", "codec")
+PARTS = ("machine", "start", "throughput", "memory", "latency", "failover", "codec", "validation")
 ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover")
 PARTITIONS = 6
 RECORD_BYTES = (1024, 100)
@@ -85,6 +86,9 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
     if "codec" in parts:
         print_heading("the codec beside aiokafka's compiled one")
         report.add(*_codec_rows(rounds))
+    if "validation" in parts:
+        print_heading("a leader's look at the records of 256-KiB batches, processor time")
+        report.add(*validation.measure(rounds))
 
 
 def _measure_cluster(parts: list[str], report: Report, folder: Path, rounds: int, options: Any) -> None:

@@ -94,7 +94,9 @@ class DataPlane:
         self.delayed = DelayedOperations(clock)
         self.fetch_sessions = fetch_sessions
         self.store = PartitionStore(directories, self._directory_failed, rng)
-        self.produce_path = ProducePath(clock, self.registry, self.delayed, step)
+        self.produce_path = ProducePath(
+            clock, self.registry, self.delayed, step, looks_inside=config.looks_inside_batches
+        )
         self.delete_path = DeletePath(self.registry, self.delayed, step)
         self.fetch_path = FetchPath(clock, self.registry, self.delayed, step)
         self.offset_queries = OffsetQueries(self.registry)

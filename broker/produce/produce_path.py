@@ -3,12 +3,14 @@
 acks=0 and 1 are answered once the leader's disk has the records; acks=-1 once the high watermark has passed them while
 the ISR has at least `min.insync.replicas` (FEATURES 1.11, 1.12). With `durability=replicated` the page cache is enough.
 A batch that repeats an earlier one is not appended: it waits for the same and is answered with the same offsets.
+
+The records inside a batch are looked at once, here, before it gets offsets; followers and readers rely on that.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +19,7 @@ from broker.delayed.purgatory import Reason, Waiter
 from broker.partition.events import LogAdvanced
 from broker.partition.key import PartitionKey
 from broker.partition.tail import frame_bytes
+from broker.produce.record_checks import RecordChecks, is_ended
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
 from quorumlog.clock import Clock
@@ -25,6 +28,7 @@ from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.records.batch import BatchHeader, headers, with_append_time
 from quorumlog.records.produced import validate_produced
+from quorumlog.records.record_check import check_records
 from quorumlog.topic_config import TopicConfig
 from storage.batch import StoredBatch, stamped_batches
 from storage.log import Log
@@ -45,13 +49,14 @@ class AppendResult(NamedTuple):
 class PendingAppend:
     """The result of an append. It can be awaited once, but need not be. The first call of `settle` counts.
 
-    A future is made only if it is awaited before it is settled: usually for one partition of a request.
+    A future is made only if it is awaited before it is settled: usually for one partition of a request. result: known
+    once the append is queued; before that it can only fail.
     """
 
-    __slots__ = ("_error", "_result", "_waited_for", "is_settled")
+    __slots__ = ("_error", "_waited_for", "is_settled", "result")
 
-    def __init__(self, result: AppendResult) -> None:
-        self._result = result
+    def __init__(self, result: AppendResult | None = None) -> None:
+        self.result = result
         self._error: ApiError | None = None
         self._waited_for: asyncio.Future[None] | None = None
         self.is_settled = False
@@ -63,7 +68,8 @@ class PendingAppend:
             yield from self._waited_for
         if self._error is not None:
             raise self._error
-        return self._result
+        assert self.result is not None
+        return self.result
 
     def settle(self, error: ApiError | None) -> None:
         if self.is_settled:
@@ -74,73 +80,112 @@ class PendingAppend:
 
 
 class ProducePath:
-    def __init__(self, clock: Clock, registry: Registry, delayed: DelayedOperations, step: Step) -> None:
+    def __init__(
+        self, clock: Clock, registry: Registry, delayed: DelayedOperations, step: Step, *, looks_inside: bool = True
+    ) -> None:
+        """looks_inside: check the records of every batch, not only its header (`record.validation`)."""
         self._clock = clock
         self._registry = registry
         self._delayed = delayed
         self._step = step
+        self._looks_inside = looks_inside
+        self._checks = RecordChecks()
         self._closed = False
 
     def close(self) -> None:
         """Refuse every append from now on."""
         self._closed = True
+        self._checks.close()
 
     def append(self, topic: Uuid | str, index: int, records: Buffer, *, acks: int, timeout_ms: int) -> PendingAppend:
-        """Validate and enqueue now, in the order of calls. The result is only for the answer and need not be awaited.
+        """Validate and enqueue, in the order of calls. The result is only for the answer and need not be awaited.
 
+        A batch that takes long to look at, and appends to its partition behind it, are enqueued later, in order.
         records: whole batches as produced; kept until written. acks: 0 and 1 wait for the leader's disk, -1 for every
         in-sync replica. Raises ApiError if nothing was appended. The awaited result raises ApiError if something may
-        have been: NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
+        have been: NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR;
+        and any error of `append` itself if the batch was not looked at in time for this call.
         """
         if self._closed:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker is shutting down")
         replica = self._registry.find(topic, index)
-        log = replica.leading()
-        assert replica.queue is not None
-        if acks not in ACKS:
-            raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}, only -1, 0 and 1 mean something")
-        if acks == ACKS_ALL and (fault := _min_isr_fault(replica, ErrorCode.NOT_ENOUGH_REPLICAS)):
-            raise fault
+        log = _leading(replica, acks)
         found = validate_produced(records, replica.config.max_message_bytes)
         _check_form(found)
+        pending = PendingAppend()
+        steps = self._look_inside(replica, records, found[0])
+        if steps is None:
+            self._enqueue(replica, log, records, found, acks, timeout_ms, pending)
+        else:
+
+            def looked(error: ApiError | None) -> None:
+                try:
+                    if error is not None:
+                        raise error
+                    if self._closed or self._registry.find(topic, index) is not replica:
+                        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{replica.name} was replaced or is closing")
+                    log = _leading(replica, acks)
+                    self._enqueue(replica, log, records, found, acks, timeout_ms, pending)
+                except ApiError as refused:
+                    pending.settle(refused)
+
+            self._checks.join(replica.key, steps, looked)
+        return pending
+
+    def _look_inside(self, replica: Replica, records: Buffer, header: BatchHeader) -> Iterator[None] | None:
+        """None if the batch may be queued now; otherwise the steps before it. Raises ApiError: INVALID_RECORD."""
+        if self._looks_inside:
+            steps = check_records(records, header, keys_required="compact" in replica.config.cleanup_policy)
+            if not is_ended(steps):
+                return steps
+        return iter(()) if self._checks.holds_up(replica.key) else None
+
+    def _enqueue(
+        self,
+        replica: Replica,
+        log: Log,
+        records: Buffer,
+        found: list[BatchHeader],
+        acks: int,
+        timeout_ms: int,
+        pending: PendingAppend,
+    ) -> None:
+        """Number the batch and queue it, and let `pending` wait for it. Raises ApiError if nothing was appended."""
+        assert replica.queue is not None
         repeated = replica.sequences.check(log, found)
         if repeated is not None:
-            return self._answer_again(replica, log, repeated, acks, timeout_ms)
+            self._answer_again(replica, log, repeated, acks, timeout_ms, pending)
+            return
         append_time_ms = self._clock.wall_ms() if _uses_append_time(replica.config) else -1
         batches = self._stamp(replica, records, found, append_time_ms)
-        pending = PendingAppend(
-            AppendResult(
-                base_offset=batches[0].base_offset,
-                log_start_offset=log.start_offset,
-                log_append_time_ms=append_time_ms,
-            )
+        pending.result = AppendResult(
+            base_offset=batches[0].base_offset,
+            log_start_offset=log.start_offset,
+            log_append_time_ms=append_time_ms,
         )
         append = _Append(self, replica, replica.core.leader_epoch, batches, batches[-1].next_offset, acks, pending)
         replica.queue.append(log, batches, written=append.written, synced=append.synced)
         replica.next_offset = append.next_offset
         replica.sequences.queued(log, batches)
         append.wait(timeout_ms)
-        return pending
 
     def _answer_again(
-        self, replica: Replica, log: Log, repeated: Remembered, acks: int, timeout_ms: int
-    ) -> PendingAppend:
+        self, replica: Replica, log: Log, repeated: Remembered, acks: int, timeout_ms: int, pending: PendingAppend
+    ) -> None:
         """Answer as the first batch is answered: once it is committed or, with acks 0 and 1, once an empty append that
         is queued behind it is synced."""
         assert replica.queue is not None
-        result = AppendResult(
+        pending.result = AppendResult(
             base_offset=repeated.base_offset,
             log_start_offset=log.start_offset,
             log_append_time_ms=repeated.timestamp if _uses_append_time(replica.config) else -1,
         )
-        pending = PendingAppend(result)
         append = _Append(self, replica, replica.core.leader_epoch, (), repeated.last_offset + 1, acks, pending)
         if acks == ACKS_ALL and replica.core.high_watermark >= append.next_offset:
             append.woken(Reason.OFFSET)
         elif acks != ACKS_ALL:
             replica.queue.append(log, (), written=append.written, synced=append.synced)
         append.wait(timeout_ms)
-        return pending
 
     def _stamp(
         self, replica: Replica, records: Buffer, found: list[BatchHeader], append_time_ms: int
@@ -261,6 +306,16 @@ class _Append:
             f"broker {self.replica.core.node_id} no longer leads {self.replica.name}; the records may yet be committed"
         )
         return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, text)
+
+
+def _leading(replica: Replica, acks: int) -> Log:
+    """The log to append to. Raises ApiError: NOT_LEADER_OR_FOLLOWER, INVALID_REQUIRED_ACKS, NOT_ENOUGH_REPLICAS."""
+    log = replica.leading()
+    if acks not in ACKS:
+        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}, only -1, 0 and 1 mean something")
+    if acks == ACKS_ALL and (fault := _min_isr_fault(replica, ErrorCode.NOT_ENOUGH_REPLICAS)):
+        raise fault
+    return log
 
 
 def _min_isr_fault(replica: Replica, code: ErrorCode) -> ApiError | None:

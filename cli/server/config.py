@@ -21,6 +21,7 @@ from quorumlog.topic_config import validate_all
 
 ROLES = ("broker", "controller")
 LOG_FORMATS = ("console", "json")
+RECORD_VALIDATIONS = ("full", "header")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -63,6 +64,7 @@ class NodeConfig:
     max_incremental_fetch_session_cache_slots: int
     replica_fetch_response_max_bytes: int
     producer_id_expiration_ms: int
+    record_validation: str
     fetch_max_bytes: int
     socket_request_max_bytes: int
     queued_max_request_bytes: int
@@ -162,6 +164,7 @@ _PLAIN_FIELDS = (
     "max_incremental_fetch_session_cache_slots",
     "replica_fetch_response_max_bytes",
     "producer_id_expiration_ms",
+    "record_validation",
     "fetch_max_bytes",
     "socket_request_max_bytes",
     "queued_max_request_bytes",
@@ -249,6 +252,8 @@ def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:
 def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...]) -> tuple[str, ...]:
     idle = sorted(key for key in values if key in WITHOUT_EFFECT)
     warnings = [f"no effect here: {', '.join(idle)}"] if idle else []
+    if values.get("record.validation", "").strip() == "header":
+        warnings.append("record.validation=header: a damaged record inside a batch is stored, and stops its readers")
     for listener in listeners:
         if listener.address.host not in ("127.0.0.1", "::1", "localhost"):
             warnings.append(f"{listener.name} listens at {listener.address}: other machines reach it, unauthenticated")
@@ -270,6 +275,9 @@ def _check(config: NodeConfig) -> None:
             f"broker.session.timeout.ms={config.broker_session_timeout_ms} must be above "
             f"broker.heartbeat.interval.ms={config.broker_heartbeat_interval_ms}"
         )
+    if config.record_validation not in RECORD_VALIDATIONS:
+        choices = ", ".join(RECORD_VALIDATIONS)
+        raise ConfigError(f"record.validation={config.record_validation}: must be one of {choices}")
     if config.log_format not in LOG_FORMATS:
         raise ConfigError(f"log.format={config.log_format}: must be one of {', '.join(LOG_FORMATS)}")
     if config.log_level not in LOG_LEVELS:

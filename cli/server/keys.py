@@ -117,6 +117,12 @@ _KEYS = (
     _bytes("replica.fetch.max.bytes", 1 << 20, 1, "Largest share of one partition in a follower's fetch."),
     _bytes("replica.fetch.response.max.bytes", 10 << 20, 1, "Largest response to a follower's fetch."),
     _number("producer.id.expiration.ms", 86_400_000, 1, "A partition forgets a producer that is silent for this long."),
+    NodeKey(
+        name="record.validation",
+        parse=_text,
+        default="full",
+        doc="What is looked at before a batch is stored: full (every record) or header (faster, unsafe). Not in Kafka.",
+    ),
     _bytes("fetch.max.bytes", 55 << 20, 1_024, "Largest response to any fetch."),
     _number("max.incremental.fetch.session.cache.slots", 1_000, 0, "Fetch sessions that a broker keeps."),
     _bytes("socket.request.max.bytes", 100 << 20, 1, "Largest request that is read."),

@@ -113,6 +113,7 @@ def _replication(config: NodeConfig) -> ReplicationConfig:
         fetch_max_bytes=config.replica_fetch_max_bytes,
         fetch_response_max_bytes=config.replica_fetch_response_max_bytes,
         producer_id_expiration_ms=config.producer_id_expiration_ms,
+        looks_inside_batches=config.record_validation == "full",
         topic_defaults=config.topic_defaults,
         internal_listener_name=config.internal_listener.name,
         replication_listener_name=_replication_listener(config),

@@ -61,6 +61,7 @@ class ProduceTopicResponse:
 class ProducePartitionResponse:
     """base_offset: Offset of the first record; -1 with an error.
     log_append_time_ms: Broker's wall-clock time if the topic uses LogAppendTime, otherwise -1.
+    record_errors: Records because of which the batch was refused; with INVALID_RECORD only.
     """
 
     index: int
@@ -70,6 +71,15 @@ class ProducePartitionResponse:
     log_append_time_ms: int = -1
     log_start_offset: int = -1
     current_leader: CurrentLeader | None = None
+    record_errors: tuple[RecordError, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class RecordError:
+    """batch_index: Number of the record in its batch, from 0."""
+
+    batch_index: int
+    message: str = ""
 
 
 @message(frozen=True, slots=True, kw_only=True)

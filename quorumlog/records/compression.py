@@ -1,8 +1,8 @@
 """Compression of a batch's records, in the formats that Kafka's clients write.
 
 gzip; snappy in xerial framing (Java clients) or as one raw block (librdkafka); an lz4 frame; zstd. The codecs are
-libraries, imported on first use; framing and limits are ours. Every decompressor stops *before* it holds more than
-`max_bytes`, so that a hundred bytes from a client cannot become a gigabyte here.
+libraries, imported on first use; framing and limits are ours. Every decompressor works in pieces and stops *before*
+it has produced more than `max_bytes`, so that a hundred bytes from a client cannot become a gigabyte here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from quorumlog.records.batch import Codec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from quorumlog.records.buffers import Buffer
 
@@ -39,20 +39,28 @@ def compress(codec: int, data: Buffer) -> Buffer:
 
 def decompress(codec: int, data: Buffer, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> Buffer:
     """The inverse of `compress`; returns `data` itself if the codec is NONE. Raises only BadCompression."""
+    pieces = list(decompressed_pieces(codec, data, max_bytes))
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def decompressed_pieces(codec: int, data: Buffer, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> Iterator[Buffer]:
+    """The decompressed bytes in order, in pieces of at most _STEP_BYTES; `data` itself if the codec is NONE.
+
+    One exception: snappy's format is decompressed by whole blocks, whatever their size. Raises only BadCompression.
+    """
     if codec not in _DECOMPRESS:
         raise BadCompression(f"compression type {codec} is unknown")
-    return _DECOMPRESS[Codec(codec)](data, max_bytes)
+    return _DECOMPRESS[Codec(codec)](data, _Room(max_bytes))
 
 
-class _Pieces:
-    """The decompressed pieces so far. Refuses a piece that exceeds the limit."""
+class _Room:
+    """How many decompressed bytes are still allowed."""
 
     def __init__(self, max_bytes: int) -> None:
-        self._pieces: list[bytes] = []
         self._max_bytes = max_bytes
         self._left = max_bytes
 
-    def room(self) -> int:
+    def next_bytes(self) -> int:
         """Most bytes to request next: one more than the limit allows, so that an excess is detected. Never 0."""
         return min(_STEP_BYTES, self._left + 1)
 
@@ -61,22 +69,20 @@ class _Pieces:
         if size > self._left:
             raise BadCompression(f"decompresses to more than the limit of {self._max_bytes} bytes")
 
-    def add(self, piece: bytes) -> None:
+    def take(self, piece: bytes) -> bytes:
+        """`piece`, which is now part of what is used. Raises BadCompression if it exceeds the limit."""
         self.admit(len(piece))
         self._left -= len(piece)
-        self._pieces.append(piece)
-
-    def join(self) -> bytes:
-        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        return piece
 
 
 def _store(data: Buffer) -> Buffer:
     return data
 
 
-def _stored(data: Buffer, max_bytes: int) -> Buffer:
-    _Pieces(max_bytes).admit(len(data))
-    return data
+def _stored(data: Buffer, room: _Room) -> Iterator[Buffer]:
+    room.admit(len(data))
+    yield data
 
 
 def _gzip(data: Buffer) -> bytes:
@@ -84,23 +90,22 @@ def _gzip(data: Buffer) -> bytes:
     return squeeze.compress(data) + squeeze.flush()
 
 
-def _gunzip(data: Buffer, max_bytes: int) -> bytes:
-    pieces = _Pieces(max_bytes)
+def _gunzip(data: Buffer, room: _Room) -> Iterator[Buffer]:
     rest: Buffer = data
     while True:  # one round per gzip member: some writers append members
         member = zlib.decompressobj(wbits=_GZIP_WINDOW)
         while not member.eof:
             try:
-                piece = member.decompress(rest, pieces.room())
+                piece = member.decompress(rest, room.next_bytes())
             except zlib.error as error:
                 raise BadCompression(f"gzip: {error}") from error
-            pieces.add(piece)
+            yield room.take(piece)
             rest = member.unconsumed_tail
             if not piece and not rest and not member.eof:
                 raise BadCompression("gzip: the data is truncated")
         rest = member.unused_data
         if not rest:
-            return pieces.join()
+            return
 
 
 def _snappy(data: Buffer) -> bytes:
@@ -115,12 +120,11 @@ def _snappy(data: Buffer) -> bytes:
     return bytes(out)
 
 
-def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
-    pieces = _Pieces(max_bytes)
+def _unsnappy(data: Buffer, room: _Room) -> Iterator[Buffer]:
     view = memoryview(data)
     if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
-        _unsnappy_block(view, pieces)
-        return pieces.join()
+        yield _unsnappy_block(view, room)
+        return
     position = len(_XERIAL_HEADER)
     if position > len(view):
         raise BadCompression("snappy: the data is truncated")
@@ -131,21 +135,19 @@ def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
         position += _BLOCK_LENGTH.size
         if not 0 < length <= len(view) - position:
             raise BadCompression(f"snappy: a block of {length} bytes, {len(view) - position} are left")
-        _unsnappy_block(view[position : position + length], pieces)
+        yield _unsnappy_block(view[position : position + length], room)
         position += length
-    return pieces.join()
 
 
-def _unsnappy_block(block: memoryview, pieces: _Pieces) -> None:
-    """Decompress one raw block. It states its size first; the limit is checked before that much is allocated."""
+def _unsnappy_block(block: memoryview, room: _Room) -> bytes:
+    """One raw block, decompressed. It states its size first; the limit is checked before that much is allocated."""
     import cramjam
 
     try:
-        pieces.admit(cramjam.snappy.decompress_raw_len(block))
-        piece = bytes(cramjam.snappy.decompress_raw(block))
+        room.admit(cramjam.snappy.decompress_raw_len(block))
+        return room.take(bytes(cramjam.snappy.decompress_raw(block)))
     except cramjam.DecompressionError as error:
         raise BadCompression(f"snappy: {error}") from error
-    pieces.add(piece)
 
 
 def _lz4(data: Buffer) -> bytes:
@@ -154,24 +156,22 @@ def _lz4(data: Buffer) -> bytes:
     return bytes(lz4.frame.compress(data, block_linked=False, store_size=False))
 
 
-def _unlz4(data: Buffer, max_bytes: int) -> bytes:
+def _unlz4(data: Buffer, room: _Room) -> Iterator[Buffer]:
     import lz4.frame
 
-    pieces = _Pieces(max_bytes)
     frame = lz4.frame.LZ4FrameDecompressor()
     rest: Buffer = data
     while not frame.eof:
         try:
-            piece = frame.decompress(rest, max_length=pieces.room())
+            piece = frame.decompress(rest, max_length=room.next_bytes())
         except RuntimeError as error:
             raise BadCompression(f"lz4: {error}") from error
         if not piece and frame.needs_input and not frame.eof:
             raise BadCompression("lz4: the data is truncated")
-        pieces.add(piece)
+        yield room.take(piece)
         rest = b""
     if frame.unused_data:
         raise BadCompression("lz4: bytes after the frame")
-    return pieces.join()
 
 
 def _zstd(data: Buffer) -> bytes:
@@ -180,17 +180,15 @@ def _zstd(data: Buffer) -> bytes:
     return zstandard.ZstdCompressor().compress(data)
 
 
-def _unzstd(data: Buffer, max_bytes: int) -> bytes:
+def _unzstd(data: Buffer, room: _Room) -> Iterator[Buffer]:
     import zstandard
 
-    pieces = _Pieces(max_bytes)
     try:  # a truncated frame gives no error here; the record reader then finds too few records
         with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
-            while piece := reader.read(pieces.room()):
-                pieces.add(piece)
+            while piece := reader.read(room.next_bytes()):
+                yield room.take(piece)
     except zstandard.ZstdError as error:
         raise BadCompression(f"zstd: {error}") from error
-    return pieces.join()
 
 
 _COMPRESS: dict[Codec, Callable[[Buffer], Buffer]] = {
@@ -200,7 +198,7 @@ _COMPRESS: dict[Codec, Callable[[Buffer], Buffer]] = {
     Codec.LZ4: _lz4,
     Codec.ZSTD: _zstd,
 }
-_DECOMPRESS: dict[int, Callable[[Buffer, int], Buffer]] = {
+_DECOMPRESS: dict[int, Callable[[Buffer, _Room], Iterator[Buffer]]] = {
     Codec.NONE: _stored,
     Codec.GZIP: _gunzip,
     Codec.SNAPPY: _unsnappy,

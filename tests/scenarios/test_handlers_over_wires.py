@@ -39,6 +39,7 @@ from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
 from quorumlog.messages.quorum import DescribeQuorumRequest
 from quorumlog.records import decode_batch, encode_batch, headers
 from quorumlog.records.batch import BATCH_OVERHEAD, CONTROL, TRANSACTIONAL, Codec, seal
+from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, compress
 from quorumlog.records.record import Record
 from quorumlog.rpc.transport import Connection, OutcomeUnknown
 from quorumlog.wire.apis import BY_REQUEST
@@ -262,6 +263,63 @@ def test_invalid_requests_are_refused_and_store_nothing(wire: Wire, ask: Ask, co
 
 
 # --- no answer, and order
+
+
+def raw(*payload: str, count: int, codec: Codec = Codec.NONE) -> bytes:
+    """A batch with a right checksum around `payload` (hex)."""
+    return seal(
+        compress(codec, bytes.fromhex("".join(payload))), base_offset=0, leader_epoch=0, attributes=codec,
+        last_offset_delta=count - 1, base_timestamp=0, max_timestamp=0, producer_id=-1, producer_epoch=-1,
+        base_sequence=-1, count=count,
+    )  # fmt: skip
+
+
+FIRST, SECOND = "0c000000010100", "0c000002010100"  # records: no key, no value, no headers
+BOMB = encode_batch([Record(0, 1_700_000_000_000, None, bytes(DEFAULT_MAX_DECOMPRESSED_BYTES))], codec=Codec.ZSTD)
+DAMAGED = [  # the name, the batch, the number of the record that is told
+    ("bytes that are no records", raw("ff" * 7_000, count=1_000), 0),
+    ("a record longer than the batch", raw(FIRST, "7e000002010100", count=2), 1),
+    ("a record of no bytes", raw(FIRST, "00000002010100", count=2), 1),
+    ("a number too long", raw(FIRST, "ffffffffff0f00", count=2), 1),
+    ("an offset delta twice", raw(FIRST, FIRST, count=2), 1),
+    ("a key past its record", raw(FIRST, "0c0000027e0100", count=2), 1),
+    ("a key of -2 bytes", raw(FIRST, "0c000002030100", count=2), 1),
+    ("headers that are not there", raw(FIRST, "0c000002010102", count=2), 1),
+    ("a header without a name", raw(FIRST, "100000020101020100", count=2), 1),
+    ("bytes after the headers", raw(FIRST, "0e00000201010000", count=2), 1),
+    ("a record too few", raw(FIRST, SECOND, count=3, codec=Codec.GZIP), 2),
+    ("a record too many", raw(FIRST, SECOND, count=1), None),
+    ("bytes that cannot be decompressed", sealed(attributes=Codec.LZ4), None),
+    ("a bomb", BOMB, None),
+]
+
+
+@pytest.mark.parametrize(("records", "index"), [case[1:] for case in DAMAGED], ids=[case[0] for case in DAMAGED])
+def test_a_damaged_record_is_told_by_its_number_and_stores_nothing(
+    wire: Wire, records: bytes, index: int | None
+) -> None:
+    before = wire.end_offset()
+    (answer,) = wire.call(produce(wire, records)).topics[0].partitions
+    assert answer.error_code == E.INVALID_RECORD and answer.error_message
+    assert [error.batch_index for error in answer.record_errors] == ([] if index is None else [index])
+    assert all(error.message for error in answer.record_errors)
+    assert wire.end_offset() == before
+
+
+def test_a_compacted_topic_accepts_no_record_without_a_key(wire: Wire) -> None:
+    topic = f"compacted-{wire.topic}"
+    wire.at.do(make_topic(wire.connection, topic))
+    assert errors_in(wire.call(asking.alter(topic, "cleanup.policy", "compact,delete"))) == []
+    before = wire.call(asking.offsets(topic)).topics[0].partitions[0].offset
+    written = [Record(n, 1_700_000_000_000, b"key", b"value") for n in range(3)]
+    for without in (0, 2):
+        changed = [*written]
+        changed[without] = Record(without, 1_700_000_000_000, None, b"value")
+        (refused,) = wire.call(produce(wire, encode_batch(changed), topic=topic)).topics[0].partitions
+        assert refused.error_code == E.INVALID_RECORD
+        assert [(error.batch_index, "key" in error.message) for error in refused.record_errors] == [(without, True)]
+    (stored,) = wire.call(produce(wire, encode_batch(written), topic=topic)).topics[0].partitions
+    assert (stored.error_code, stored.base_offset) == (0, before)
 
 
 def test_acks_0_has_no_answer_and_is_stored(wire: Wire) -> None:

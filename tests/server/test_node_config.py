@@ -177,3 +177,11 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
             parse()
         except ConfigError:
             pass
+
+
+def test_records_are_looked_at_unless_the_operator_says_otherwise() -> None:
+    assert config().record_validation == "full"
+    lowered = config(record_validation="header")
+    assert any("record.validation=header" in warning for warning in lowered.warnings)
+    with pytest.raises(ConfigError, match="must be one of full, header"):
+        config(record_validation="none")

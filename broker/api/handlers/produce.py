@@ -1,6 +1,7 @@
 """Produce: appends batches to partitions that this broker leads.
 
-Everything is validated and enqueued before the first await, in the order of the request; only the response waits. An
+Everything is validated and enqueued before the first await, in the order of the request; only the response waits. (A
+batch whose records take long to look at is enqueued later; the appends behind it on its partition wait for it.) An
 error concerns its partition alone. With acks=0 there is no response, so an error closes the connection, as in Kafka: a
 client has no other way to notice.
 """
@@ -22,7 +23,9 @@ from quorumlog.messages.produce import (
     ProduceResponse,
     ProduceTopic,
     ProduceTopicResponse,
+    RecordError,
 )
+from quorumlog.records.record_check import InvalidRecord
 from quorumlog.rpc.transport import Context
 
 _Append = Awaitable[AppendResult] | ApiError
@@ -92,7 +95,15 @@ def _refused(services: Services, topic: ProduceTopic, index: int, error: ApiErro
         error_code=error.code,
         error_message=error.message,
         current_leader=_current_leader(services, topic, index, error.code),
+        record_errors=_record_errors(error),
     )
+
+
+def _record_errors(error: ApiError) -> tuple[RecordError, ...]:
+    """The first record that is invalid. Kafka's clients fail this one with the message, the others without."""
+    if not isinstance(error, InvalidRecord) or error.batch_index is None:
+        return ()
+    return (RecordError(batch_index=error.batch_index, message=error.message),)
 
 
 def _fail_if_any_failed(topics: list[ProduceTopicResponse]) -> None:

@@ -15,6 +15,7 @@ from quorumlog.messages.produce import (
     ProduceResponse,
     ProduceTopic,
     ProduceTopicResponse,
+    RecordError,
 )
 from quorumlog.rpc.convert.common import fill_CurrentLeader, fill_NodeEndpoint, read_CurrentLeader, read_NodeEndpoint
 from quorumlog.rpc.convert.parsing import parse
@@ -161,6 +162,8 @@ def fill_ProducePartitionResponse(m: ProducePartitionResponse, p: pb.ProducePart
     if m.current_leader is not None:
         p.current_leader.SetInParent()
         fill_CurrentLeader(m.current_leader, p.current_leader)
+    for x_record_errors in m.record_errors:
+        fill_RecordError(x_record_errors, p.record_errors.add())
 
 
 def read_ProducePartitionResponse(p: pb.ProducePartitionResponse) -> ProducePartitionResponse:
@@ -172,6 +175,7 @@ def read_ProducePartitionResponse(p: pb.ProducePartitionResponse) -> ProducePart
         log_append_time_ms=p.log_append_time_ms,
         log_start_offset=p.log_start_offset,
         current_leader=read_CurrentLeader(p.current_leader) if p.HasField("current_leader") else None,
+        record_errors=tuple([read_RecordError(x) for x in p.record_errors]),
     )
 
 
@@ -183,6 +187,28 @@ def encode_ProducePartitionResponse(m: ProducePartitionResponse) -> bytes:
 
 def decode_ProducePartitionResponse(data: Buffer) -> ProducePartitionResponse:
     return read_ProducePartitionResponse(parse(pb.ProducePartitionResponse, data))
+
+
+def fill_RecordError(m: RecordError, p: pb.RecordError) -> None:
+    p.batch_index = m.batch_index
+    p.message = m.message
+
+
+def read_RecordError(p: pb.RecordError) -> RecordError:
+    return RecordError(
+        batch_index=p.batch_index,
+        message=p.message,
+    )
+
+
+def encode_RecordError(m: RecordError) -> bytes:
+    p = pb.RecordError()
+    fill_RecordError(m, p)
+    return p.SerializeToString()
+
+
+def decode_RecordError(data: Buffer) -> RecordError:
+    return read_RecordError(parse(pb.RecordError, data))
 
 
 def fill_InitProducerIdRequest(m: InitProducerIdRequest, p: pb.InitProducerIdRequest) -> None:

@@ -183,6 +183,7 @@ class ProducePartitionResponse(_message.Message):
     LOG_APPEND_TIME_MS_FIELD_NUMBER: _builtins.int
     LOG_START_OFFSET_FIELD_NUMBER: _builtins.int
     CURRENT_LEADER_FIELD_NUMBER: _builtins.int
+    RECORD_ERRORS_FIELD_NUMBER: _builtins.int
     index: _builtins.int
     error_code: _builtins.int
     """default: 0"""
@@ -200,6 +201,10 @@ class ProducePartitionResponse(_message.Message):
     """default: -1"""
     @_builtins.property
     def current_leader(self) -> _common_pb2.CurrentLeader: ...
+    @_builtins.property
+    def record_errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___RecordError]:
+        """Records because of which the batch was refused; with INVALID_RECORD only."""
+
     def __init__(
         self,
         *,
@@ -210,14 +215,39 @@ class ProducePartitionResponse(_message.Message):
         log_append_time_ms: _builtins.int = ...,
         log_start_offset: _builtins.int = ...,
         current_leader: _common_pb2.CurrentLeader | None = ...,
+        record_errors: _abc.Iterable[Global___RecordError] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["current_leader", b"current_leader"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_offset", b"base_offset", "current_leader", b"current_leader", "error_code", b"error_code", "error_message", b"error_message", "index", b"index", "log_append_time_ms", b"log_append_time_ms", "log_start_offset", b"log_start_offset"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_offset", b"base_offset", "current_leader", b"current_leader", "error_code", b"error_code", "error_message", b"error_message", "index", b"index", "log_append_time_ms", b"log_append_time_ms", "log_start_offset", b"log_start_offset", "record_errors", b"record_errors"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ProducePartitionResponse: _TypeAlias = ProducePartitionResponse  # noqa: Y015
+
+@_typing.final
+class RecordError(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BATCH_INDEX_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    batch_index: _builtins.int
+    """Number of the record in its batch, from 0."""
+    message: _builtins.str
+    """default: "" """
+    def __init__(
+        self,
+        *,
+        batch_index: _builtins.int = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_index", b"batch_index", "message", b"message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecordError: _TypeAlias = RecordError  # noqa: Y015
 
 @_typing.final
 class InitProducerIdRequest(_message.Message):

@@ -11,6 +11,7 @@ from quorumlog.messages.produce import (
     ProduceResponse,
     ProduceTopic,
     ProduceTopicResponse,
+    RecordError,
 )
 from quorumlog.wire.convert.mirror import from_values, to_values
 from quorumlog.wire.schema import Values
@@ -77,6 +78,11 @@ def _partition(partition: ProducePartitionResponse) -> Values:
     }
     if partition.error_code:
         values["error_message"] = partition.error_message or None
+        if partition.record_errors:
+            values["record_errors"] = [
+                {"batch_index": error.batch_index, "batch_index_error_message": error.message or None}
+                for error in partition.record_errors
+            ]
         if partition.current_leader is not None:
             values["current_leader"] = to_values(partition.current_leader)
     return values
@@ -110,6 +116,12 @@ def _read_partition(values: Values) -> ProducePartitionResponse:
         log_append_time_ms=values["log_append_time"],
         log_start_offset=values.get("log_start_offset", -1),
         current_leader=None if leader is None else from_values(CurrentLeader, leader),
+        record_errors=tuple(
+            [
+                RecordError(batch_index=error["batch_index"], message=error.get("batch_index_error_message") or "")
+                for error in values.get("record_errors", ())
+            ]
+        ),
     )
 
 

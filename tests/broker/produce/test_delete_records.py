@@ -10,8 +10,9 @@ from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch
 
 from broker.fetch.list_offsets import EARLIEST
 from jepsen.sim.disk_faults import Fault, Operation
+from quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, PartitionChangeRecord
+from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, ConfigRecord, PartitionChangeRecord
 from storage.offset_files import LOG_STARTS
 
 
@@ -101,7 +102,10 @@ def test_refused(offset: int, options: dict[str, int], want: ErrorCode) -> None:
 
 
 def test_a_compacted_topic_keeps_its_records() -> None:
-    cluster = filled("a", cleanup_policy="compact")
+    cluster = filled("a")
+    cluster.commit(
+        ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name="cleanup.policy", value="compact")
+    )
     assert refused(cluster, 1) is ErrorCode.POLICY_VIOLATION
 
 
