@@ -17,9 +17,7 @@ from quorumlog.records.control import LeaderChange, decode_control
     st.integers(1, 100),
     st.data(),
 )
-def test_recent_batches_give_what_a_log_would(
-    shapes: list[tuple[int, int]], max_bytes: int, data: st.DataObject
-) -> None:
+def test_they_give_what_a_log_would(shapes: list[tuple[int, int]], max_bytes: int, data: st.DataObject) -> None:
     recent, batches, end = RecentBatches(0, max_bytes=60), [], 0
     for number, (count, size) in enumerate(shapes):
         batches.append((end, end + count, bytes([number]) * size))
@@ -42,7 +40,7 @@ def test_recent_batches_give_what_a_log_would(
         assert taken <= max(max_bytes, len(wanted[0]))
 
 
-def test_recent_batches_forget_the_oldest_but_keep_one() -> None:
+def test_they_forget_the_oldest_but_keep_one() -> None:
     recent = RecentBatches(5, max_bytes=10)
     recent.add(5, 6, b"a" * 8)
     recent.add(6, 7, b"b" * 8)
