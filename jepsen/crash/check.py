@@ -1,0 +1,131 @@
+"""What must hold after every start: nothing acknowledged is lost, nothing is invented, and no note says too much."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from jepsen.crash.expected import Expected, payload
+from jepsen.crash.process import Process
+from jepsen.crash.world import PRODUCER_ID, World, partition_of
+from jepsen.sim.disk import SimDisk
+from jepsen.sim.page_cache import FileNode, Node
+from quorum.metadata_log import METADATA_DIRECTORY
+from quorumlog.ids import Epoch, Offset
+from quorumlog.records import decode_batch, headers, verify_crc
+from storage.log import Log
+
+READ_BYTES = 300
+
+
+class Violation(AssertionError):
+    """A promise that does not hold. name: of the promise, for the report."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(f"{name}: {text}")
+        self.name = name
+
+
+def require(holds: bool, name: str, text: object = "") -> None:
+    if not holds:
+        raise Violation(name, str(text))
+
+
+def check(world: World) -> None:
+    """Of a process that has just opened everything; what it holds is expected of the next one. Raises Violation."""
+    process = world.process
+    for topic, log in process.all_logs().items():
+        records = check_log(log, world.expected[topic])
+        _check_caches(log)
+        _check_notes(process, topic, log)
+        world.expected[topic].seen(log.start_offset, records)
+    state = process.quorum_state
+    require(state in world.quorum_states, "quorum-state", f"{state} is none of {world.quorum_states}")
+    world.quorum_states = [state]
+
+
+def check_log(log: Log, expected: Expected) -> dict[Offset, Epoch]:
+    """The epochs of all records, by offset. Any thread may do this; what is not acknowledged may be there."""
+    start, end = log.start_offset, log.end_offset
+    records = dict(read_all(log, expected))
+    require(list(records) == list(range(start, end)), "hole", f"{log.path} [{start}, {end}) holds {list(records)}")
+    for offset, epoch in records.items():
+        held = expected.may.get(offset, ())
+        require(epoch in held, "invented record", f"{log.path} offset {offset} epoch {epoch}, sent were {held}")
+    for offset, epoch in expected.must.items():
+        found = records.get(offset)
+        require(found == epoch, "lost record", f"{log.path} [{start}, {end}) offset {offset} of epoch {epoch}: {found}")
+    low, high = expected.start_at_least, expected.start_at_most
+    require(low <= start <= high, "log start", f"{log.path} starts at {start}, not in [{low}, {high}]")
+    return records
+
+
+def read_all(log: Log, expected: Expected) -> Iterator[tuple[Offset, Epoch]]:
+    """Every record from the log's start, as a fetcher reads it. Raises Violation, CorruptRecords, CorruptBatch."""
+    offset, start, end = log.start_offset, log.start_offset, log.end_offset
+    while offset < end:
+        data = log.read(offset, READ_BYTES, upper_bound=end)
+        require(bool(data), "hole", f"{log.path} offset {offset}: nothing is read, and the log ends at {end}")
+        for header in headers(data):
+            require(header.base_offset <= offset < header.next_offset, "hole", f"{log.path} offset {offset}: {header}")
+            verify_crc(data, header)
+            epoch = header.leader_epoch
+            for record in decode_batch(data, header):
+                wanted = payload(expected.tag, record.offset, epoch)
+                is_ours = header.is_control or record.value == wanted
+                require(is_ours, "invented record", f"{log.path} offset {record.offset}: {record.value!r}")
+                if record.offset >= start:
+                    yield record.offset, epoch
+            offset = header.next_offset
+
+
+def _check_caches(log: Log) -> None:
+    """Epochs and producers agree with the records, also where they were read from files of their own."""
+    start, end = log.start_offset, log.end_offset
+    for entry in log.epochs.entries:
+        require(start <= entry.start_offset < end, "epoch", f"{log.path} [{start}, {end}): {entry}")
+    last = -1
+    for offset in range(start, end):
+        data = log.read(offset, 1, upper_bound=end)
+        (header,) = headers(data)
+        epoch = log.epochs.epoch_for(offset)
+        require(epoch == header.leader_epoch, "epoch", f"{log.path} offset {offset}: {epoch} in {log.epochs.entries}")
+        last = header.next_offset - 1
+    if log.producers is not None and last >= 0:
+        entry = log.producers.entry(PRODUCER_ID)
+        found = None if entry is None else entry.last_sequence
+        require(found == last, "producer", f"{log.path}: last sequence {found}, the last batch has {last}")
+
+
+def _check_notes(process: Process, topic: str, log: Log) -> None:
+    start, end, synced = log.start_offset, log.end_offset, log.synced_end
+    require(synced == end, "synced end", f"{log.path} ends at {end}, synced is {synced}")
+    noted = process.noted.get(topic, 0)
+    require(noted <= end, "recovery point", f"{log.path} ends at {end}; on disk is {noted}")
+    if topic == METADATA_DIRECTORY:
+        points = process.metadata_directory.recovery_points
+        require(points is None or points.get(partition_of(topic)) <= end, "recovery point", f"{log.path} ends at {end}")
+        return
+    files = process.partitions
+    line = partition_of(topic)
+    require(files.recovery_points.get(line) <= end, "recovery point", f"{log.path} ends at {end}")
+    require(files.high_watermarks.get(line) <= end, "high watermark", f"{log.path} ends at {end}")
+    require(files.log_starts.get(line) <= start, "log start", f"{log.path} starts at {start}")
+    require(process.logs[topic].high_watermark <= end, "high watermark", f"{log.path} ends at {end}")
+
+
+def image_hash(disk: SimDisk) -> bytes:
+    """Of all names and bytes that the next process is given."""
+    digest = hashlib.sha256()
+    _add(disk.root, "", digest)
+    return digest.digest()[:16]
+
+
+def _add(node: Node, path: str, digest: hashlib._Hash) -> None:
+    if isinstance(node, FileNode):
+        digest.update(f"{path} {len(node.current)}\n".encode())
+        digest.update(node.current)
+        return
+    digest.update(f"{path}/\n".encode())
+    for name in sorted(node.current):
+        _add(node.current[name], f"{path}/{name}", digest)
