@@ -7,6 +7,7 @@ another topic id is set aside, a deletion that was begun is finished, and what t
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -80,7 +81,7 @@ class Process:
         self.metadata_directory = MetadataDirectory(
             worker=worker, disk=self.disk, log_config=METADATA_CONFIG, recovery_points=points, clean=clean
         )
-        self.metadata_log, self.quorum_state = asyncio.run(self.metadata_directory.open())
+        self.metadata_log, self.quorum_state = _loop().run_until_complete(self.metadata_directory.open())
         self.metadata = MetadataLog(self.metadata_log, worker, _raise, points)
 
     def turn(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -101,6 +102,12 @@ class Process:
         """By topic; the metadata log by the name of its directory."""
         logs = {topic: held.log for topic, held in self.logs.items()}
         return logs if self.metadata_log is None else {**logs, METADATA_DIRECTORY: self.metadata_log}
+
+
+@functools.cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """One for all processes: to make one takes longer than to open a log. Nothing waits in it between two uses."""
+    return asyncio.new_event_loop()
 
 
 def _raise(error: Exception) -> None:

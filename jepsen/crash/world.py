@@ -167,11 +167,9 @@ class World:
 
     def delete(self, topic: str, successor: int) -> str:
         """The metadata has the topic's successor already. Returns the name of what is to be freed."""
-        held = self.held(topic)
+        held = self.process.logs.pop(topic)
         self.know(topic, successor)
-        name = self.process.call(lambda: held.delete(UNIQUE))
-        del self.process.logs[topic]
-        return name
+        return self.process.call(lambda: held.delete(UNIQUE))
 
     def set_aside(self, topic: str) -> None:
         """A damaged log: the next copy begins at nothing, for the same topic id."""
