@@ -101,8 +101,8 @@ def _check_caches(log: Log, records: dict[Offset, Epoch]) -> None:
         cached = log.epochs.epoch_for(offset)
         require(cached == epoch, "epoch", f"{log.path} offset {offset} of {epoch}: {log.epochs.entries}")
     if log.producers is not None and records:
-        entry = log.producers.entry(PRODUCER_ID)
-        found = None if entry is None else entry.last_sequence
+        producer = log.producers.entry(PRODUCER_ID)
+        found = None if producer is None else producer.last_sequence
         require(found == end - 1, "producer", f"{log.path} ends at {end}, the last sequence is {found}")
 
 

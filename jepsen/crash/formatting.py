@@ -12,8 +12,6 @@ from cli.server.secret import new_secret
 from jepsen.crash.check import require
 from jepsen.crash.struck_disk import StruckDisk
 from jepsen.crash.world import World
-from quorumlog.ids import Uuid
-from storage.disk import DiskError
 
 CLUSTER = "crash-sweep"
 SECRET = new_secret(bytes(range(32)))
@@ -91,5 +89,3 @@ def _open(disk: StruckDisk) -> NodeDirectories:
     if opened.failures:
         raise opened.failures[0]
     return opened
-
-

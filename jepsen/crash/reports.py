@@ -39,5 +39,5 @@ def describe_directories(world: World) -> None:
     report = DirectoryReport([directory], cast(PartitionStore, store), cast(Registry, registry))
     (described,) = asyncio.run(report.describe())
     if described.error_code != ErrorCode.NONE:
-        raise ToldAsError(described.error_code.name)
+        raise ToldAsError(str(described.error_code))
     assert described.total_bytes > described.usable_bytes

@@ -55,7 +55,7 @@ def cases_of(workload: Workload, seed: int) -> Iterator[Case]:
     """Every call of the undisturbed change, with every fault that it can meet."""
     for call in calls_of(workload, seed):
         for fault in applicable(call.site):
-            yield Case(workload.name, call.index, str(call.site), fault, seed)
+            yield Case(workload.name, call.number, str(call.site), fault, seed)
 
 
 def calls_of(workload: Workload, seed: int) -> list[Call]:

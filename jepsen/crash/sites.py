@@ -60,13 +60,15 @@ FIELDS = ("size",)  # also a plain field of many things: only a call of it count
 class Site:
     """One call in the text. file: from the root. line: where the call begins, counted from 1; until: where it ends.
 
-    method: of the Disk or File, or `write_fully`. creates: an `open` that may make the file.
+    method: of the Disk or File, or `write_fully`. function: the one that holds the call, with its class. creates: an
+    `open` that may make the file.
     """
 
     file: str
     line: int
     method: str
     until: int = field(compare=False)
+    function: str = field(compare=False, default="")
     creates: bool = field(compare=False, default=False)
 
     def __str__(self) -> str:
@@ -139,6 +141,8 @@ class _Module:
         self._calls = [node for node in nodes if isinstance(node, ast.Call)]
         self._called = [node.func for node in self._calls]
         self._named = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)]
+        blocks = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        self._blocks = [node for node in nodes if isinstance(node, blocks)]
         self._giving_files = [
             node.name
             for node in nodes
@@ -165,7 +169,12 @@ class _Module:
     def _site(self, call: ast.Call, method: str) -> Site:
         creates = any(keyword.arg == "create" for keyword in call.keywords)
         begins = call.func.end_lineno or call.lineno
-        return Site(self._file, begins, method, call.end_lineno or begins, creates)
+        return Site(self._file, begins, method, call.end_lineno or begins, self._function_at(begins), creates)
+
+    def _function_at(self, line: int) -> str:
+        """The names of the classes and functions around a line, joined by dots."""
+        around = [one for one in self._blocks if one.lineno <= line <= (one.end_lineno or one.lineno)]
+        return ".".join(one.name for one in sorted(around, key=lambda one: one.lineno))
 
     def _method(self, func: ast.expr) -> str | None:
         """The method that a call of `func` would be, if it is one of a Disk or a File."""

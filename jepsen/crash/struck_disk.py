@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from jepsen.crash.faults import CRASHES, ERRNO, Fault
 from jepsen.crash.sites import ROOT, SEAM, WRITE_FULLY, Site, production_sites
 from jepsen.sim.disk import SimDisk, SimFile, SimLock
-from jepsen.sim.disk_faults import Fail, ShortWrite
+from jepsen.sim.disk_faults import Fail, Operation, ShortWrite
 from storage.disk import Buffer, DiskError, FileMissing
 
 T = TypeVar("T")
@@ -35,9 +35,9 @@ class UnknownSite(Exception):
 
 
 class Call(NamedTuple):
-    """index: 0 for the process's first call since `watch`."""
+    """number: 0 for the process's first call since `watch`."""
 
-    index: int
+    number: int
     site: Site
     path: str
 
@@ -127,7 +127,7 @@ class StruckDisk:
             return act()
         call = Call(len(self.calls), _site_of(method), path)
         self.calls.append(call)
-        if call.index != self._at:
+        if call.number != self._at:
             return act()
         self.struck = call
         if self._strike.fault in CRASHES:
@@ -153,8 +153,11 @@ class StruckDisk:
     def _err(self, path: str, act: Callable[[], T]) -> T:
         """The simulated disk knows what an error leaves behind: a failed sync loses what was to be synced."""
         fault = self._strike.fault
-        injected = ShortWrite(7) if fault is Fault.SHORT_WRITE else Fail(ERRNO[fault])
-        self.disk.faults = lambda _: injected
+
+        def injected(operation: Operation) -> Fail | ShortWrite:
+            return ShortWrite(operation.size // 2) if fault is Fault.SHORT_WRITE else Fail(ERRNO[fault])
+
+        self.disk.faults = injected
         try:
             return act()
         except FileMissing as error:

@@ -206,7 +206,7 @@ def without_caches(world: World, rng: random.Random) -> None:
     for name in disk.list(path):
         if name.endswith((".index", ".snapshot")):
             disk.open(f"{path}/{name}").truncate(rng.choice((0, 5)))
-    disk.open(f"{path}/{log_name(900)}"[: -len(".log")] + ".index", create=True)  # of no segment
+    disk.open(f"{path}/{900:020d}.index", create=True)  # of no segment
     disk.open(f"{path}/{900:020d}.snapshot", create=True)  # of no segment
     disk.open(f"{path}/{CHECKPOINT_NAME}.tmp", create=True)  # of an interrupted write
     disk.unlink(f"{path}/{CHECKPOINT_NAME}")
@@ -227,6 +227,18 @@ def read_cold(world: World) -> None:
     for offset in range(START, log.end_offset):
         assert log.read(offset, 1, upper_bound=log.end_offset)
     describe_directories(world)
+
+
+def first_start(world: World, _: random.Random) -> None:
+    world.format()
+    world.know(T, 1)
+
+
+def half_made(world: World, _: random.Random) -> None:
+    """What an attempt to create a partition leaves in a process that goes on: a directory without a topic id."""
+    path = f"{DATA}/{partition_directory('v', 0)}"
+    world.disk.make_directory(path)
+    world.disk.open(f"{path}/{log_name(0)}", create=True)
 
 
 # --- the quorum ---
@@ -275,9 +287,11 @@ WORKLOADS = (
     Workload("copy inside a batch", copy_inside, after_a_restart),
     Workload("checkpoint", checkpoint),
     Workload("create", create),
+    Workload("create what is half made", create, half_made),
     Workload("delete and make anew", remake),
     Workload("set aside", set_aside),
     Workload("stop", stop),
+    Workload("first start", start, first_start, fills=False),
     Workload("start after a kill", start, killed),
     Workload("start after a power cut", start, power_cut),
     Workload("start after a stop", start, stopped),

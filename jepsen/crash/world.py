@@ -190,7 +190,8 @@ class World:
         """As a node that is told to: logs, then checkpoints, then the marker."""
         process = self.process
         logs = list(process.logs.values())
-        process.call(lambda: [held.close() for held in logs])
+        for held in logs:
+            process.call(held.close)
         process.call(lambda: checkpoint_logs(process.partitions, logs))
         assert process.metadata is not None
         process.metadata.close(_raise_error)
@@ -207,9 +208,7 @@ class World:
         expected.sent(at, 1, self.epoch)
         change = AppendLeaderChange(at, self.epoch, 1, (1, 2, 3), (1, 2))
         assert self.process.metadata is not None and log.end_offset == at
-        self.process.metadata.append(
-            change, FIRST_MS, _nothing, lambda _: expected.acknowledged(at, 1, self.epoch)
-        )
+        self.process.metadata.append(change, FIRST_MS, _nothing, lambda _: expected.acknowledged(at, 1, self.epoch))
 
     def commit(self, batches: int) -> None:
         expected, log = self.expected[METADATA_DIRECTORY], self._metadata_log()
