@@ -59,9 +59,10 @@ class Coverage:
             runs = sum(self.runs.get((str(site), fault), 0) for site in meets)
             lines.append(f"{fault.value:<12} {len(meets):>6} {len(reached):>8} {runs:>8,}")
         pairs = sum(len(applicable(site)) for site in sites)
+        runs = sum(self.runs.values())
         lines.append(
-            f"{len(sites)} sites, {len(Fault)} faults: {len(self.runs)} of {pairs} pairs in {sum(self.runs.values()):,} "
-            f"runs; {self.starts:,} starts from {len(self.images):,} distinct crash images"
+            f"{len(sites)} sites, {len(Fault)} faults: {len(self.runs)} of {pairs} pairs in {runs:,} runs; "
+            f"{self.starts:,} starts from {len(self.images):,} distinct crash images"
         )
         for site in sites:
             if allowed_reason(site):
