@@ -1,6 +1,9 @@
 """`python -m jepsen sim --seed N`: one simulation and its verdict. `swarm`: many. `mutants`: what they would catch.
 
-Exit code 0: everything is VALID (for `mutants`: every mutant is killed); 1: not; 2: invalid arguments.
+`crash-sweep`: the storage engine, stopped at every call of a disk.
+
+Exit code 0: everything is VALID (for `mutants`: every mutant is killed; for `crash-sweep`: every promise holds and
+enough was reached); 1: not; 2: invalid arguments.
 """
 
 from __future__ import annotations
@@ -13,6 +16,9 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from jepsen.crash.faults import Fault
+from jepsen.crash.runs import BY_NAME
+from jepsen.crash.sweep import Chosen, sweep
 from jepsen.mutate import run_mutants
 from jepsen.sim.plan import PROFILES
 from jepsen.sim.run import Result, Verdict, run
@@ -31,6 +37,8 @@ def main(argv: list[str] | None = None) -> int:
         limit_s = options.minutes * 60 if options.minutes else None
         seeds = options.seeds or (10**9 if limit_s else 50)
         return swarm(options.first, seeds, options.profile, options.seconds, options.processes, limit_s)
+    if options.verb == "crash-sweep":
+        return sweep(_chosen(options))
     return run_mutants(options.names, options.seeds, options.processes)
 
 
@@ -54,9 +62,34 @@ def _parser() -> argparse.ArgumentParser:
     mutants = verbs.add_parser("mutants", help="prove that known mistakes are caught")
     mutants.add_argument("names", nargs="*", help="default: all of jepsen/mutants")
     mutants.add_argument("--seeds", type=int, default=200, help="most seeds per mutant (default 200)")
-    for verb in (many, mutants):
+    crash = verbs.add_parser("crash-sweep", help="the storage engine, stopped at every call of a disk")
+    crash.add_argument("--first", type=int, default=1, help="the first seed")
+    crash.add_argument("--seeds", type=int, help="number of seeds (default 1)")
+    crash.add_argument("--minutes", type=float, help="stop after this many minutes")
+    crash.add_argument("--sample", action="store_true", help="a few runs of each site and fault (what CI runs)")
+    crash.add_argument("--seed", type=int, help="replay: this seed alone")
+    crash.add_argument("--site", help="replay: FILE:LINE:METHOD")
+    crash.add_argument("--fault", choices=[fault.value for fault in Fault], help="replay: this fault alone")
+    crash.add_argument("--workload", choices=sorted(BY_NAME), metavar="NAME", help="replay: this workload alone")
+    crash.add_argument("--call", type=int, help="replay: this call of the workload alone")
+    for verb in (many, mutants, crash):
         verb.add_argument("--processes", type=int, default=2)
     return parser
+
+
+def _chosen(options: argparse.Namespace) -> Chosen:
+    seeds = options.seeds or (10**9 if options.minutes else 1)
+    return Chosen(
+        first=options.first if options.seed is None else options.seed,
+        seeds=seeds if options.seed is None else 1,
+        minutes=options.minutes,
+        sample=options.sample,
+        processes=options.processes,
+        site=options.site,
+        fault=Fault(options.fault) if options.fault else None,
+        workload=options.workload,
+        call=options.call,
+    )
 
 
 def _sim(options: argparse.Namespace) -> int:

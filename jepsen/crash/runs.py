@@ -1,0 +1,160 @@
+"""One run of the sweep: a workload, stopped at one call by one fault, the next process, and the one after it."""
+
+from __future__ import annotations
+
+import random
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from cli.server.directories import DirectoryProblem
+from jepsen.crash.check import Violation, check_while_changing, image_hash, require
+from jepsen.crash.faults import CRASHES, Fault, applicable
+from jepsen.crash.reports import ToldAsError
+from jepsen.crash.struck_disk import Call, ProcessEnded, Strike
+from jepsen.crash.workloads import WORKLOADS, Workload
+from jepsen.crash.world import World
+from storage.directory_life import DirectoryOffline
+from storage.disk import DiskError
+from storage.log_errors import LogClosed
+
+HANG_LIMIT_S = 30.0  # of real time, for a change to end or to hang
+DONE = (0.0, 0.3, 0.5, 0.9, 1.0)  # how much of the struck call was done
+BY_NAME = {workload.name: workload for workload in WORKLOADS}
+
+_TOLD = (DiskError, DirectoryOffline, DirectoryProblem, ToldAsError)  # how a machine's error may be told
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """site: as text. at: the number of the call in the workload's change."""
+
+    workload: str
+    at: int
+    site: str
+    fault: Fault
+    seed: int
+
+    @property
+    def replay(self) -> str:
+        chosen = f"--site {self.site} --fault {self.fault.value} --seed {self.seed}"
+        return f"./dev crash-sweep {chosen} --workload '{self.workload}' --call {self.at}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """images: hashes of what each start was given. sites: at which calls were made. broken: what does not hold."""
+
+    case: Case
+    images: tuple[bytes, ...]
+    broken: str = ""
+
+
+def cases_of(workload: Workload, seed: int) -> Iterator[Case]:
+    """Every call of the undisturbed change, with every fault that it can meet."""
+    for call in calls_of(workload, seed):
+        for fault in applicable(call.site):
+            yield Case(workload.name, call.number, str(call.site), fault, seed)
+
+
+def calls_of(workload: Workload, seed: int) -> list[Call]:
+    """The calls of the change where nothing fails."""
+    world = workload.prepared(seed)
+    world.process.disk.watch()
+    workload.change(world)
+    return world.process.disk.calls
+
+
+def run(case: Case) -> Outcome:
+    """Never raises: whatever goes wrong is what is broken."""
+    images: list[bytes] = []
+    try:
+        _run(case, images)
+    except Violation as error:
+        return Outcome(case, tuple(images), str(error))
+    except (Exception, ProcessEnded) as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error} ({where.filename.rpartition('/')[2]}:{where.lineno})"
+        return Outcome(case, tuple(images), text)
+    return Outcome(case, tuple(images))
+
+
+def _run(case: Case, images: list[bytes]) -> None:
+    workload = BY_NAME[case.workload]
+    rng = random.Random(f"{case.workload} {case.at} {case.fault.value} {case.seed}")
+    world = workload.prepared(case.seed)
+    disk = world.process.disk
+    disk.watch(case.at, Strike(case.fault, rng.choice(DONE)))
+    if case.fault is Fault.HANG:
+        _hang(world, workload.change)
+    else:
+        _strike(world, workload.change, case.fault)
+    require(disk.struck is not None and str(disk.struck.site) == case.site, "determinism", f"{disk.struck}")
+    disk.unwatch()
+    power_fails = case.fault is Fault.POWER_CUT or (case.fault not in CRASHES and rng.random() < 0.5)
+    world.end(rng if power_fails else None)
+    images.append(image_hash(world.disk))
+    workload.reopen(world)
+    workload.check(world)
+    workload.goes_on(world)
+    world.end(rng)
+    images.append(image_hash(world.disk))
+    workload.reopen(world)
+    workload.check(world)
+
+
+def _strike(world: World, change: Callable[[World], object], fault: Fault) -> None:
+    try:
+        change(world)
+    except ProcessEnded:
+        require(fault in CRASHES, "ended", "an error ended the process")
+    except _TOLD as error:
+        require(fault not in CRASHES, "crash", f"told as {error}")
+        _check_failed(world, error)
+    else:
+        require(False, "swallowed", f"{world.process.disk.struck}: nobody was told")
+
+
+def _check_failed(world: World, error: Exception) -> None:
+    """What a failed call in a turn does: the directory is failed for good, and no log takes anything more.
+
+    Outside of a turn, at the start or in a read, the error is only told.
+    """
+    process = world.process
+    process.disk.unwatch()
+    if not isinstance(error, DirectoryOffline) or not process.logs:
+        return
+    require(process.generation.failure is not None, "offline", f"{error}: the directory takes more")
+    world.epoch += 1  # else the sweep itself would assign an (offset, epoch) twice
+    for topic in process.logs:
+        try:
+            world.append({topic: 1})
+        except (DirectoryOffline, LogClosed):
+            continue
+        require(False, "offline", f"{topic} took an append after {error}")
+
+
+def _hang(world: World, change: Callable[[World], object]) -> None:
+    """The writer's thread never returns from its call. Readers go on; nothing more is acknowledged."""
+    disk = world.process.disk
+    told: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            change(world)
+        except BaseException as error:
+            told.append(error)
+            disk.hung.set()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    hung = disk.hung.wait(HANG_LIMIT_S)
+    try:
+        require(hung and not told, "hang", f"the change did not hang: {told}")
+        for topic, log in world.process.all_logs().items():
+            check_while_changing(log, world.expected[topic])
+    finally:
+        disk.end()
+        thread.join(HANG_LIMIT_S)
+    require(not thread.is_alive(), "hang", "the change goes on")

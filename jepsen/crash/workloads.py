@@ -1,0 +1,309 @@
+"""The workloads: what is prepared undisturbed, and the change that is then stopped at each of its calls.
+
+All of them begin with the same two topics. `t` has several segments and a start in the middle of a batch; `u` is its
+neighbour and must never notice anything. Payloads are fixed, so that two runs differ in what the crash left alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jepsen.crash import formatting
+from jepsen.crash.check import check
+from jepsen.crash.process import DATA
+from jepsen.crash.reports import describe_directories
+from jepsen.crash.world import BATCH_RECORDS, World
+from quorum.metadata_log import METADATA_DIRECTORY
+from quorumlog.ids import Offset
+from storage.epochs import CHECKPOINT_NAME
+from storage.names import log_name, partition_directory
+
+T, U = "t", "u"
+BATCHES = 8
+END = BATCHES * BATCH_RECORDS
+START = 7  # inside the third batch
+SEGMENT = 9  # where the second segment begins
+METADATA_BATCHES = 5
+
+
+def _nothing(_world: World, _rng: random.Random | None = None) -> None:
+    pass
+
+
+def _more(world: World) -> None:
+    """What a later leadership acknowledges."""
+    world.append(dict.fromkeys(world.known, 2))
+    world.lead()
+    world.commit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """rng: of the seed, for what the preparation may vary.
+
+    fills: with the two topics. reopen, check: of the next process. goes_on: acknowledges more, after that.
+    """
+
+    name: str
+    change: Callable[[World], object]
+    prepare: Callable[[World, random.Random], object] = _nothing
+    fills: bool = True
+    reopen: Callable[[World], object] = World.open
+    check: Callable[[World], object] = check
+    goes_on: Callable[[World], object] = _more
+
+    def prepared(self, seed: int) -> World:
+        world = World()
+        if self.fills:
+            _fill(world)
+        self.prepare(world, random.Random(f"{self.name} {seed}"))
+        return world
+
+
+def _fill(world: World) -> None:
+    world.format()
+    world.know(T, 1)
+    world.know(U, 2)
+    world.open()
+    world.append({U: 1})
+    world.append({T: BATCHES}, batches_a_job=3)
+    world.raise_start(U, 1)
+    world.raise_start(T, START)
+    world.checkpoint({T: END - 2, U: 2})
+    world.lead()
+    world.commit(METADATA_BATCHES)
+    world.vote(2)
+
+
+# --- appends ---
+
+
+def append(world: World) -> None:
+    world.append({T: 1})
+    world.append({U: 1, T: 1})
+    world.append({T: 2})
+
+
+def roll(world: World) -> None:
+    world.append({T: 7}, batches_a_job=7)
+    world.append({T: 4, U: 2})
+    world.append({T: 1})  # nothing but its records: what the roll left unsynced stays so
+
+
+def new_epoch(world: World) -> None:
+    world.begin_epoch(T)
+    world.append({T: 1})
+    world.begin_epoch(T)
+    world.truncate(T, world.log(T).end_offset)  # a follower forgets a leadership without records
+    world.append({T: 1})
+
+
+# --- what is removed ---
+
+
+def truncate_to(offset: Offset) -> Callable[[World], None]:
+    def change(world: World) -> None:
+        world.truncate(T, offset)
+        world.epoch += 1
+        world.append({T: 1})
+
+    return change
+
+
+def raise_start_to(offset: Offset) -> Callable[[World], None]:
+    def change(world: World) -> None:
+        world.raise_start(T, offset)
+        world.append({T: 1})
+        world.checkpoint({T: END, U: 2})
+
+    return change
+
+
+def restart_at(offset: Offset) -> Callable[[World], None]:
+    return lambda world: world.restart_at(T, offset)
+
+
+def after_a_restart(world: World, _: random.Random) -> None:
+    world.restart_at(T, 31)
+    world.checkpoint({T: 31, U: 2})
+
+
+def copy_inside(world: World) -> None:
+    world.epoch += 1
+    world.begin_inside(T)
+    world.append({T: 1})
+
+
+def checkpoint(world: World) -> None:
+    world.append({T: 1})
+    world.checkpoint({T: END, U: 3})
+    world.raise_start(T, SEGMENT)
+    world.checkpoint({T: END + 1, U: 3})
+
+
+# --- whole partitions ---
+
+
+def create(world: World) -> None:
+    world.create("v", 3)
+    world.append({"v": 1, T: 1})
+
+
+def remake(world: World) -> None:
+    name = world.delete(T, successor=4)
+    world.create(T, 4)
+    world.append({T: 2})
+    world.free(name, step_bytes=300)
+    world.append({T: 1})
+
+
+def set_aside(world: World) -> None:
+    world.set_aside(T)
+
+
+def stop(world: World) -> None:
+    world.append({T: 1})
+    world.stop()
+
+
+# --- starts ---
+
+
+def start(world: World) -> None:
+    world.open()
+
+
+def killed(world: World, _: random.Random) -> None:
+    world.append_unsynced(T, 2)
+    world.end(None)
+
+
+def power_cut(world: World, rng: random.Random) -> None:
+    world.append_unsynced(T, 4)
+    world.append_unsynced(U, 1)
+    world.end(rng)
+
+
+def stopped(world: World, _: random.Random) -> None:
+    world.append({T: 2})
+    world.stop()
+    world.end(None)
+
+
+def power_cut_in_a_deletion(world: World, rng: random.Random) -> None:
+    world.delete(T, successor=4)
+    world.create("v", 3)
+    world.append_unsynced("v", 1)
+    world.end(rng)
+
+
+def without_caches(world: World, rng: random.Random) -> None:
+    """Whatever is made from the log is missing, torn or stale; and the last segment is torn."""
+    world.append_unsynced(T, 3)
+    world.end(rng)
+    disk, path = world.disk, f"{DATA}/{partition_directory(T, 0)}"
+    for name in disk.list(path):
+        if name.endswith((".index", ".snapshot")):
+            disk.open(f"{path}/{name}").truncate(rng.choice((0, 5)))
+    disk.open(f"{path}/{900:020d}.index", create=True)  # of no segment
+    disk.open(f"{path}/{900:020d}.snapshot", create=True)  # of no segment
+    disk.open(f"{path}/{CHECKPOINT_NAME}.tmp", create=True)  # of an interrupted write
+    disk.unlink(f"{path}/{CHECKPOINT_NAME}")
+    disk.sync_directory(path)
+
+
+# --- reads ---
+
+
+def freshly_started(world: World, rng: random.Random) -> None:
+    stopped(world, rng)
+    world.open()
+
+
+def read_cold(world: World) -> None:
+    """From segments whose files and indexes are not open yet, and by an offset in the middle."""
+    log = world.log(T)
+    for offset in range(START, log.end_offset):
+        assert log.read(offset, 1, upper_bound=log.end_offset)
+    describe_directories(world)
+
+
+def first_start(world: World, _: random.Random) -> None:
+    world.format()
+    world.know(T, 1)
+
+
+def half_made(world: World, _: random.Random) -> None:
+    """What an attempt to create a partition leaves in a process that goes on: a directory without a topic id."""
+    path = f"{DATA}/{partition_directory('v', 0)}"
+    world.disk.make_directory(path)
+    world.disk.open(f"{path}/{log_name(0)}", create=True)
+
+
+# --- the quorum ---
+
+
+def metadata(world: World) -> None:
+    world.lead()
+    world.commit(2)
+    world.vote(3)
+    world.commit(3)
+
+
+def truncate_metadata(world: World) -> None:
+    world.truncate_metadata(1 + 2 * BATCH_RECORDS)
+    world.lead()
+    world.commit(4)
+    world.vote(1)
+
+
+def stop_metadata(world: World) -> None:
+    world.commit(1)
+    world.stop()
+
+
+def metadata_power_cut(world: World, rng: random.Random) -> None:
+    world.commit(2)
+    world.vote(3)
+    world.disk.unlink(f"{DATA}/{METADATA_DIRECTORY}/{CHECKPOINT_NAME}")
+    world.end(rng)
+
+
+def _formatting(name: str, prepare: Callable[[World, random.Random], object] = _nothing) -> Workload:
+    return Workload(
+        name, formatting.format_and_open, prepare, False, formatting.reopen, formatting.check, goes_on=_nothing
+    )
+
+
+WORKLOADS = (
+    Workload("append", append),
+    Workload("roll", roll),
+    Workload("new epoch", new_epoch),
+    *[Workload(f"truncate to {at}", truncate_to(at)) for at in (START, START + 1, SEGMENT + 1, 15, END - 1)],
+    *[Workload(f"raise start to {at}", raise_start_to(at)) for at in (START + 1, SEGMENT, END)],
+    Workload("restart at the end", restart_at(END)),
+    Workload("restart after the end", restart_at(31)),
+    Workload("copy inside a batch", copy_inside, after_a_restart),
+    Workload("checkpoint", checkpoint),
+    Workload("create", create),
+    Workload("create what is half made", create, half_made),
+    Workload("delete and make anew", remake),
+    Workload("set aside", set_aside),
+    Workload("stop", stop),
+    Workload("first start", start, first_start, fills=False),
+    Workload("start after a kill", start, killed),
+    Workload("start after a power cut", start, power_cut),
+    Workload("start after a stop", start, stopped),
+    Workload("start after a deletion", start, power_cut_in_a_deletion),
+    Workload("start without caches", start, without_caches),
+    Workload("read", read_cold, freshly_started),
+    Workload("metadata", metadata),
+    Workload("truncate metadata", truncate_metadata),
+    Workload("stop after a commit", stop_metadata),
+    Workload("start after a lost checkpoint", start, metadata_power_cut),
+    _formatting("format"),
+    _formatting("format again", formatting.half_formatted),
+    _formatting("open what is formatted", formatting.formatted_before),
+)

@@ -1,0 +1,147 @@
+"""A sample of the crash sweep, the mistakes that it finds, and what a disk error should do and does not do yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from jepsen.crash.faults import CRASHES, Fault, applicable
+from jepsen.crash.runs import BY_NAME, Case, cases_of, run
+from jepsen.crash.sites import production_sites
+from jepsen.crash.struck_disk import Strike
+from jepsen.crash.sweep import Chosen, sweep
+from jepsen.crash.world import World
+from storage.directory_life import DirectoryOffline, Generation
+from storage.disk import DiskError
+from storage.log_errors import ChangeGuard
+from storage.log_file import LogFile
+from storage.offset_files import OffsetFile
+from storage.partition_directories import PartitionDirectories
+from storage.unsynced import Unsynced
+from tests.losses.promises import expected_loss, promised
+
+SEED = 1
+
+
+@pytest.mark.timeout(280)
+def test_a_sample_of_the_sweep_keeps_every_promise(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sweep(Chosen(sample=True)) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"\d+ of \d+ pairs in [\d,]+ runs; [\d,]+ starts from [\d,]+ distinct crash images", told)
+
+
+def broken(workload: str, faults: tuple[Fault, ...], most: int = 150) -> set[str]:
+    """The names of the promises that runs of a workload broke."""
+    cases = [case for case in cases_of(BY_NAME[workload], SEED) if case.fault in faults]
+    spread = cases[:: len(cases) // most + 1]
+    return {outcome.broken.partition(":")[0] for outcome in map(run, spread) if outcome.broken}
+
+
+def nothing(*_: object, **__: object) -> None:
+    """What a call does that was forgotten."""
+
+
+def forgetful(generation: Generation, cause: BaseException) -> DirectoryOffline:
+    """Told, and not kept."""
+    return DirectoryOffline(generation.path, cause)
+
+
+MISTAKES: list[tuple[str, type, str, Callable[..., object], str, tuple[Fault, ...], str]] = [
+    ("names are not synced", Unsynced, "sync_names", nothing, "roll", CRASHES, "lost record"),
+    ("records are not synced", LogFile, "flush", nothing, "append", CRASHES, "lost record"),
+    ("a point above the end", OffsetFile, "lower_to", nothing, "truncate to 10", CRASHES, "recovery point"),
+    (
+        "a dead topic's lines",
+        PartitionDirectories,
+        "forget_offsets",
+        nothing,
+        "delete and make anew",
+        CRASHES,
+        "log st",
+    ),
+    ("a name is not synced", PartitionDirectories, "sync_name", nothing, "create", CRASHES, "lost record"),
+    ("a start that is not noted", OffsetFile, "raise_to", nothing, "raise start to 8", CRASHES, "log start"),
+    ("a failure that is forgotten", Generation, "fail", forgetful, "append", (Fault.EIO,), "offline"),
+]
+
+
+@pytest.mark.parametrize(("owner", "name", "instead", "workload", "faults", "promise"), [m[1:] for m in MISTAKES],
+                         ids=[m[0] for m in MISTAKES])  # fmt: skip
+def test_a_mistake_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+    owner: type,
+    name: str,
+    instead: Callable[..., object],
+    workload: str,
+    faults: tuple[Fault, ...],
+    promise: str,
+) -> None:
+    monkeypatch.setattr(owner, name, instead)
+    found = broken(workload, faults)
+    assert any(one.startswith(promise) for one in found), found
+
+
+def test_a_run_is_repeated_exactly() -> None:
+    case = next(case for case in cases_of(BY_NAME["roll"], 3) if case.fault is Fault.POWER_CUT and case.at > 30)
+    assert run(case) == run(case)
+
+
+def test_another_seed_leaves_another_image() -> None:
+    cases = [Case("roll", 60, str(site), Fault.POWER_CUT, seed) for seed in range(12) for site in [_site("roll", 60)]]
+    assert len({run(case).images[0] for case in cases}) > 3
+
+
+def _site(workload: str, at: int) -> object:
+    return next(case.site for case in cases_of(BY_NAME[workload], SEED) if case.at == at)
+
+
+def test_every_site_can_meet_a_crash_of_each_kind() -> None:
+    for site in production_sites().found:
+        assert set(CRASHES) <= set(applicable(site))
+
+
+def test_a_replay_that_meets_no_call_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sweep(Chosen(site="storage/atomic.py:1:sync", fault=Fault.KILL)) == 1
+    assert "no call is like that" in capsys.readouterr().out
+
+
+# --- what DESIGN 13 wants of disk errors, and is not so yet ---
+
+
+def struck(workload: str, method: str, fault: Fault) -> World:
+    """The world after the first call of `method` in the workload met an error."""
+    site_calls = [case for case in cases_of(BY_NAME[workload], SEED) if case.site.endswith(f":{method}")]
+    at = next(case.at for case in site_calls if case.fault is fault)
+    world = BY_NAME[workload].prepared(SEED)
+    world.process.disk.watch(at, Strike(fault))
+    with pytest.raises((DiskError, DirectoryOffline)):
+        BY_NAME[workload].change(world)
+    return world
+
+
+@expected_loss("every DiskError of a turn takes the directory offline, also EMFILE before anything was written")
+def test_too_many_open_files_hold_back_and_take_nothing_offline() -> None:
+    world = struck("roll", "open", Fault.EMFILE)
+    with promised():
+        assert world.process.generation.failure is None
+
+
+@expected_loss("a read error is only told to the reader; the replica goes on as if its disk were whole")
+def test_a_read_error_takes_the_replica_offline() -> None:
+    world = struck("read", "pread", Fault.EIO)
+    with promised():
+        assert world.log("t").failure is not None
+
+
+def test_a_full_disk_takes_the_directory_offline() -> None:
+    world = struck("append", "write_fully", Fault.ENOSPC)
+    assert world.process.generation.failure is not None
+
+
+def test_any_exception_in_a_change_fails_the_log() -> None:
+    guard = ChangeGuard("/data/t-0")
+    with pytest.raises(MemoryError), guard:
+        raise MemoryError
+    assert isinstance(guard.failure, MemoryError)
