@@ -90,6 +90,7 @@ def roll(world: World) -> None:
     world.append({T: 7}, batches_a_job=7)
     world.append({T: 4, U: 2})
     world.append({T: 1})  # nothing but its records: what the roll left unsynced stays so
+    world.checkpoint({T: END, U: 3})
 
 
 def new_epoch(world: World) -> None:
