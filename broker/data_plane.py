@@ -105,11 +105,12 @@ class DataPlane:
             broker_epoch=broker_epoch,
             retry_ms=config.alter_partition_retry_ms,
         )
+        self.follower = Follower(clock, self.registry, step, config, self.store.fresh_id)
         self._fetchers = FetcherPool(
             node_id=node_id,
             registry=self.registry,
             transport=transport,
-            sink=Follower(clock, self.registry, step, config),
+            sink=self.follower,
             clock=clock,
             nursery=nursery,
             config=config,
