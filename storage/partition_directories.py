@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from quorumlog.ids import Uuid
 from storage.disk import Disk, FileMissing
 from storage.names import (
+    CUT_SUFFIX,
     DELETE,
     LOG_SUFFIX,
     METADATA_TOPIC,
@@ -138,7 +139,7 @@ class PartitionDirectories:
 def _free_segments(disk: Disk, path: str, step_bytes: int) -> bool:
     """True if no segment is left; what then remains is small."""
     for name in disk.list(path):
-        if not name.endswith(LOG_SUFFIX):
+        if not name.endswith((LOG_SUFFIX, CUT_SUFFIX)):
             continue
         file = disk.open(f"{path}/{name}")
         size = file.size()

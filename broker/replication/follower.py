@@ -227,8 +227,8 @@ class Follower:
         def begun(kept: str) -> None:
             self.logs_set_aside += 1
             _log.error(
-                "%s: the log [%d, %d) begins after the place where it parted from the log of its leader, broker %d; one "
-                "of the two has lost records; it was set aside as %s/%s, and is copied anew from offset %d",
+                "%s: the log [%d, %d) begins after the place where it parted from the log of its leader, broker %d, so "
+                "one of the two has lost records; it was set aside as %s/%s, and is copied anew from offset %d",
                 replica.name, old.start_offset, old.end_offset, replica.core.leader, queue.directory.path, kept,
                 leader_start,
             )  # fmt: skip
