@@ -33,11 +33,13 @@ from broker.produce.producer_expiry import expire_producers_for_ever
 from broker.replicas.checkpoints import checkpoint_for_ever
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.directory_report import DirectoryReport
+from broker.replicas.findings import RecoveryFindings
 from broker.replicas.leadership_listeners import LeadershipListeners
 from broker.replicas.leaderships import Leaderships
 from broker.replicas.opening import Opening
 from broker.replicas.placements import Placements
 from broker.replicas.registry import Registry
+from broker.replicas.replica import Replica
 from broker.replicas.stepper import PartitionStepper
 from broker.replicas.topic_settings import TopicSettings
 from broker.replication.alter_partition_manager import AlterPartitionManager
@@ -72,11 +74,13 @@ class DataPlane:
         on_directory_failed: Callable[[Uuid, Exception], None] = lambda _id, _error: None,
         on_assignments_changed: Callable[[], None] = lambda: None,
         on_opened: Callable[[], None] = lambda: None,
+        on_damage: Callable[[], None] = lambda: None,
         on_leader_lost: Callable[[NodeId], None] = lambda _id: None,
     ) -> None:
         """broker_epoch: the epoch of this broker's registration as it is now; -1 before it is registered.
 
         on_opened: every log that the first image assigns to this broker is open, or its directory has failed.
+        on_damage: see `RecoveryFindings`.
         on_leader_lost: see `RemoteLeaderEndPoint`.
         """
         self._clock = clock
@@ -88,6 +92,7 @@ class DataPlane:
         self.stepper = PartitionStepper(clock)
         step = self.stepper.step
         self.opening = Opening(on_opened)
+        self.findings = RecoveryFindings(on_damage)
         self.delayed = DelayedOperations(clock)
         self.fetch_sessions = fetch_sessions
         self.store = PartitionStore(directories, self._directory_failed, rng)
@@ -121,6 +126,7 @@ class DataPlane:
             self.registry,
             step,
             follow=self._fetchers.follow,
+            opened=self._note_findings,
             settled=self.opening.settled,
         )
         self.placements = Placements(
@@ -190,6 +196,10 @@ class DataPlane:
     def _start(self, coroutine: Awaitable[None], name: str) -> None:
         assert asyncio.iscoroutine(coroutine)
         self._tasks.append(self._nursery.start(coroutine, name))
+
+    def _note_findings(self, replica: Replica) -> None:
+        assert replica.queue is not None and replica.partition_log is not None
+        self.findings.opened(replica.key, replica.name, replica.queue, replica.partition_log)
 
     def _directory_failed(self, queue: DirectoryQueue, error: Exception) -> None:
         self.placements.directory_failed(queue)

@@ -22,7 +22,7 @@ from storage.names import (
     parse_directory,
     partition_directory,
 )
-from storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, OffsetFile, TopicPartition
+from storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, LOST_OFFSETS, RECOVERY_POINTS, OffsetFile, TopicPartition
 from storage.partition_metadata import BadPartitionMetadata, read_topic_id
 
 PartitionId = tuple[Uuid, int]  # topic id, partition number
@@ -48,6 +48,7 @@ class PartitionDirectories:
         self.disk, self.path, self.clean = disk, path, clean
         self.recovery_points = OffsetFile(disk, f"{path}/{RECOVERY_POINTS}")
         self.log_starts = OffsetFile(disk, f"{path}/{LOG_STARTS}")
+        self.lost_offsets = OffsetFile(disk, f"{path}/{LOST_OFFSETS}")
         self.high_watermarks = OffsetFile(disk, f"{path}/{HIGH_WATERMARKS}")
         self._unsynced_names: set[TopicPartition] = set()  # of directories that were made; never iterated
 
@@ -94,7 +95,7 @@ class PartitionDirectories:
 
     def forget_offsets(self, partition: TopicPartition) -> None:
         """Remove the partition's line from every offset file. Durable when it returns. Raises DiskError."""
-        for file in (self.recovery_points, self.log_starts, self.high_watermarks):
+        for file in (self.recovery_points, self.log_starts, self.lost_offsets, self.high_watermarks):
             file.update({partition: None})
 
     def move_away(self, partition: TopicPartition, unique: Uuid, mark: str) -> str:

@@ -18,8 +18,10 @@ What a crash leaves, operation by operation:
 - `create`. Before the directory is made: at most fewer lines. After that: a directory without a topic id, or with it
   and without a segment, or whole. Nothing was acknowledged in any of them; `open_or_create` finishes it.
 - `open` cuts what recovery rejects, and then lowers the recovery point and the high watermark to the log's end. A crash
-  in between repeats both. A start above the end means that the rest of the log was lost, or that a restart was under
-  way: the log restarts there.
+  in between repeats both. Where the log ends before its recovery point, that is noted first: the replica lacks records
+  that it may have acknowledged, and that must not be forgotten before the controller knows it (`forget_loss`).
+  A start above the end means that the rest of the log was lost, or that a restart was under way: the log restarts
+  there.
 - `truncate_to` first lowers the recovery point to the base of the segment that will be cut: the log's new end lies at
   or after it. A crash then leaves the log long, or a prefix that still holds everything before the cut. The high
   watermark is lowered last; `open` does it after a crash. Where the cut takes the batch that the log start lies in,
@@ -63,6 +65,8 @@ class PartitionLog:
     """Made by `create`, `open` or `open_or_create`. Readers on any thread use `log`; only its writer calls the rest.
 
     high_watermark: as noted when the log was opened, at most its end; 0 for a new one.
+    lost_before: this log was synced up to there once, exclusive, and was found shorter, and the controller may not know
+    it yet; 0: nothing of that kind.
     """
 
     def __init__(
@@ -72,9 +76,10 @@ class PartitionLog:
         topic_id: Uuid,
         log: Log,
         high_watermark: Offset = 0,
+        lost_before: Offset = 0,
     ) -> None:
         self.partition, self.topic_id, self.log = partition, topic_id, log
-        self.high_watermark = high_watermark
+        self.high_watermark, self.lost_before = high_watermark, lost_before
         self.is_here = True  # False: set aside or deleted; the name may be another's
         self._directories = directories
 
@@ -132,7 +137,9 @@ class PartitionLog:
         point = directories.recovery_points.get(partition)
         log = Log.open(directories.disk, path, config, recovery_point=point, clean=directories.clean)
         directories.sync_name(partition)
-        opened = cls(directories, partition, expected, log)
+        if log.recovery.lost_below_recovery_point:
+            directories.lost_offsets.raise_to(partition, point)
+        opened = cls(directories, partition, expected, log, lost_before=directories.lost_offsets.get(partition))
         opened._lower_offsets_to_end()
         start = directories.log_starts.get(partition)
         if start > log.end_offset:
@@ -194,6 +201,11 @@ class PartitionLog:
         log.advance_start(start)
         if log.must_sync:
             log.sync()
+
+    def forget_loss(self) -> None:
+        """The controller knows that this replica may lack acknowledged records. Raises DiskError."""
+        if self.is_here:
+            self._directories.lost_offsets.update({self.partition: None})
 
     # --- the end ---
 

@@ -39,15 +39,17 @@ class Leaderships:
         step: Step,
         *,
         follow: Callable[[Replica], None],
+        opened: Callable[[Replica], None],
         settled: Callable[[PartitionKey], None],
     ) -> None:
-        """follow: the log is ready to take fetched records.
+        """follow: the log is ready to take fetched records. opened: called once for each log, before `settled`.
 
         settled: the log is open, though perhaps for an epoch that is over, or it cannot be opened.
         """
         self._registry = registry
         self._step = step
         self._follow = follow
+        self._opened = opened
         self._settled = settled
         self._closed = False
 
@@ -75,6 +77,8 @@ class Leaderships:
     def _ready(self, replica: Replica, epoch: Epoch, ready: _Ready) -> None:
         if not self._is_current(replica):
             return
+        if replica.log is None:
+            self._opened(replica)
         replica.log = ready.log.log
         is_wanted = epoch == replica.core.leader_epoch
         if is_wanted:

@@ -47,7 +47,6 @@ def damaged_follower(w: World) -> tuple[Machine, bytes]:
     return machine, files_of(machine)[SEGMENT][size // 2 - 1 :]
 
 
-@expected_loss("recovery cuts what it cannot read, and nothing keeps the bytes")
 def test_what_recovery_cuts_is_set_aside() -> None:
     with world() as w:
         machine, cut = damaged_follower(w)
@@ -58,7 +57,6 @@ def test_what_recovery_cuts_is_set_aside() -> None:
         assert kept, "the bytes that recovery could not read are gone"
 
 
-@expected_loss("the report of recovery stays in the log object, where nobody looks at it")
 def test_what_recovery_cut_below_the_recovery_point_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with world() as w:
         machine, _ = damaged_follower(w)
@@ -71,7 +69,6 @@ def test_what_recovery_cut_below_the_recovery_point_is_logged(caplog: pytest.Log
         assert any("t-0" in text for text in told), told
 
 
-@expected_loss("a damaged replica registers as if it were whole, keeps its place among those in sync, and is elected")
 def test_a_replica_that_lost_synced_records_is_not_elected_before_those_that_hold_them() -> None:
     with world() as w:
         w.create("t", [B1, B2, B3])
