@@ -1,5 +1,8 @@
 """What the quorum keeps on disk, in the directory of the metadata log: the log, `quorum-state`, the recovery point.
 
+A log that ends before its recovery point lacks records that this node may have acknowledged. That is noted on disk
+(`lost-offset-checkpoint`) until the core says that the log holds all that is committed.
+
 One writer changes them all, and it serves the quorum alone: the opening of a thousand partitions, or a slow turn of
 their syncs, must not delay a vote or a commit.
 """
@@ -7,6 +10,7 @@ their syncs, must not delay a vote or a commit.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,14 +18,27 @@ from typing import Any
 from quorum.metadata_log import METADATA_PARTITION
 from quorum.raft import QuorumState
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, read_quorum_state, write_quorum_state
-from storage.disk import Disk
+from quorumlog.ids import Offset
+from storage.disk import Disk, FileMissing
 from storage.log import Log
 from storage.log_config import LogConfig
-from storage.offset_files import OffsetFile
-from storage.worker import Worker
+from storage.names import LOG_SUFFIX
+from storage.offset_files import LOST_OFFSETS, OffsetFile
+from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import CallJob, Outcome
 
+_log = logging.getLogger("quorumlog.quorum")
+
 METADATA_LOG = LogConfig(segment_bytes=64 << 20)  # an unclean start reads about so much: the last segment
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedMetadata:
+    """lost_before: the log was synced up to there once, exclusive, and was found shorter; 0: it was not."""
+
+    log: Log
+    state: QuorumState
+    lost_before: Offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,14 +54,15 @@ class MetadataDirectory:
     recovery_points: OffsetFile | None = None
     clean: bool = False
 
-    async def open(self) -> tuple[Log, QuorumState]:
+    async def open(self) -> OpenedMetadata:
         """Raises CorruptQuorumState, DirectoryOffline, WorkerFull."""
         done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self.worker.submit(CallJob(self._open), _ignore, lambda outcome: settle(done, outcome))
         outcome = await done
         if outcome.error is not None:
             raise outcome.error
-        opened: tuple[Log, QuorumState] = outcome.value
+        opened: OpenedMetadata = outcome.value
+        _tell_findings(opened)
         return opened
 
     def persist(self, state: QuorumState, on_done: Callable[[Outcome], None]) -> None:
@@ -55,14 +73,57 @@ class MetadataDirectory:
         job = CallJob(lambda: write_quorum_state(self.disk, self._state_path, state))
         self.worker.submit(job, on_done, _ignore)
 
+    def forget_loss(self, on_error: Callable[[Exception], None]) -> None:
+        """The log holds again what it lacked. A full worker leaves the note: the next process catches up again."""
+
+        def done(outcome: Outcome) -> None:
+            if outcome.error is not None:
+                on_error(outcome.error)
+
+        try:
+            self.worker.submit(CallJob(lambda: self._lost_offsets.update({METADATA_PARTITION: None})), done, _ignore)
+        except (WorkerFull, WorkerClosed):
+            pass
+
     @property
     def _state_path(self) -> str:
         return f"{self.worker.path}/{QUORUM_STATE_NAME}"
 
-    def _open(self) -> tuple[Log, QuorumState]:
+    @property
+    def _lost_offsets(self) -> OffsetFile:
+        return OffsetFile(self.disk, f"{self.worker.path}/{LOST_OFFSETS}")
+
+    def _open(self) -> OpenedMetadata:
+        state = read_quorum_state(self.disk, self._state_path, has_records=holds_records(self.disk, self.worker.path))
         point = 0 if self.recovery_points is None else self.recovery_points.get(METADATA_PARTITION)
         log = Log.open(self.disk, self.worker.path, self.log_config, recovery_point=point, clean=self.clean)
-        return log, read_quorum_state(self.disk, self._state_path)
+        lost_offsets = self._lost_offsets
+        if log.recovery.lost_below_recovery_point:
+            lost_offsets.raise_to(METADATA_PARTITION, point)
+        return OpenedMetadata(log, state, lost_offsets.get(METADATA_PARTITION))
+
+
+def holds_records(disk: Disk, path: str) -> bool:
+    """True if the log in this directory has a segment with bytes. Raises DiskError."""
+    try:
+        names = disk.list(path)
+    except FileMissing:
+        return False
+    return any(disk.open(f"{path}/{name}").size() for name in names if name.endswith(LOG_SUFFIX))
+
+
+def _tell_findings(opened: OpenedMetadata) -> None:
+    log, report = opened.log, opened.log.recovery
+    if report.is_damage:
+        kept = f"; {report.cut_bytes} bytes were cut and are kept in {', '.join(report.kept)}" if report.kept else ""
+        _log.warning("recovered: %s ends at offset %d: %s%s", log.path, log.end_offset, report.reason, kept)
+    if opened.lost_before:
+        _log.error(
+            "damaged: %s ends at offset %d, and records up to offset %d were on disk once; this node does not vote "
+            "before it has caught up with a leader that the other voters elect; where they cannot elect one, %s",
+            log.path, log.end_offset, opened.lost_before,
+            "quorumlog storage accept-metadata-loss -c FILE --unsafe makes it vote with what it has",
+        )  # fmt: skip
 
 
 def settle(future: asyncio.Future[Any], value: Any) -> None:

@@ -141,6 +141,11 @@ class LeadershipLost:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordsRegained:
+    """The log holds again what it lacked at the start: from now on this voter votes."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProbeLeader:
     """A request to the leader failed: find out whether its process is gone. If so, PeerProvenDead follows."""
 
@@ -165,6 +170,7 @@ RaftEffect = (
     | LeaderChanged
     | LeadershipClaimed
     | LeadershipLost
+    | RecordsRegained
     | ProbeLeader
     | ShutdownFinished
 )

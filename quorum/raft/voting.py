@@ -1,6 +1,7 @@
 """Answering a VoteRequest: KRAFT 2.2 "Vote granting", rule by rule.
 
-A node votes for one candidate per epoch. A pre-vote promises nothing and changes nothing.
+A node votes for one candidate per epoch. A pre-vote promises nothing and changes nothing. A node whose log lacks
+records that it may have acknowledged grants nothing: it would not see that a candidate lacks them, too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def on_vote_request(core: Core, token: int, request: VoteRequest, now_ms: int) -
     if request.epoch > core.epoch:
         core.become_unattached(request.epoch, now_ms)
     candidate = VoterKey(request.candidate_id, request.candidate_directory_id or ZERO_UUID)
-    granted = would_grant(
+    granted = core.is_whole and would_grant(
         role=core.role.role,
         pre_vote=request.pre_vote,
         up_to_date=is_up_to_date(request, core.log.position),

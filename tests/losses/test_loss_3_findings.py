@@ -93,7 +93,6 @@ def test_a_replica_that_lost_synced_records_is_not_elected_before_those_that_hol
         assert found == acknowledged
 
 
-@expected_loss("a voter that has lost synced records votes and is elected as if it had never held them")
 def test_a_voter_that_lost_synced_records_does_not_elect_a_leader_without_them() -> None:
     with world() as w:
         lagging, others = voters(w)
@@ -117,7 +116,6 @@ def test_a_voter_that_lost_synced_records_does_not_elect_a_leader_without_them()
         assert topics == [["kept"], ["kept"]]
 
 
-@expected_loss("the report of recovery stays in the log object, where nobody looks at it")
 def test_what_recovery_cut_of_a_voter_s_log_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with world() as w:
         w.run_for(POINTS_S)
@@ -134,7 +132,6 @@ def test_what_recovery_cut_of_a_voter_s_log_is_logged(caplog: pytest.LogCaptureF
         assert any("__cluster_metadata-0" in text for text in told), told
 
 
-@expected_loss("a missing quorum-state counts as that of a voter that has never voted")
 def test_a_voter_without_its_quorum_state_beside_a_log_refuses_and_names_the_command() -> None:
     with world() as w:
         machine, _ = voters(w)
