@@ -40,6 +40,12 @@ class OpenedMetadata:
     state: QuorumState
     lost_before: Offset
 
+    @property
+    def finding(self) -> str:
+        """What opening the log found, for people; empty for a log that is whole."""
+        report = self.log.recovery
+        return report.describe(self.log.path, self.lost_before) if report.is_damage or self.lost_before else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataDirectory:
@@ -113,17 +119,15 @@ def holds_records(disk: Disk, path: str) -> bool:
 
 
 def _tell_findings(opened: OpenedMetadata) -> None:
-    log, report = opened.log, opened.log.recovery
-    if report.is_damage:
-        kept = f"; {report.cut_bytes} bytes were cut and are kept in {', '.join(report.kept)}" if report.kept else ""
-        _log.warning("recovered: %s ends at offset %d: %s%s", log.path, log.end_offset, report.reason, kept)
     if opened.lost_before:
         _log.error(
-            "damaged: %s ends at offset %d, and records up to offset %d were on disk once; this node does not vote "
-            "before it has caught up with a leader that the other voters elect; where they cannot elect one, %s",
-            log.path, log.end_offset, opened.lost_before,
-            "quorumlog storage accept-metadata-loss -c FILE --unsafe makes it vote with what it has",
-        )  # fmt: skip
+            "damaged: %s; this node does not vote before it has caught up with a leader that the other voters elect; "
+            "where they cannot elect one, quorumlog storage accept-metadata-loss -c FILE --unsafe makes it vote with "
+            "what it has",
+            opened.finding,
+        )
+    elif opened.finding:
+        _log.warning("recovered: %s", opened.finding)
 
 
 def settle(future: asyncio.Future[Any], value: Any) -> None:

@@ -68,6 +68,16 @@ class RecoveryReport:
         """Something was cut, or is not there any more."""
         return self.cut_bytes > 0 or self.lost_below_recovery_point
 
+    def describe(self, path: str, lost_before: Offset) -> str:
+        """For people. path: of the log. lost_before: see `PartitionLog`."""
+        text = f"{path} ends at offset {self.end_offset}"
+        text += f": {self.reason or 'an earlier start found it shorter than it had been'}"
+        if self.kept:
+            text += f"; {self.cut_bytes} bytes were cut and are kept in {', '.join(self.kept)}"
+        if lost_before:
+            text += f"; records up to offset {lost_before} were on disk once"
+        return text
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedLog:
@@ -153,7 +163,7 @@ def _recover(
     if first == len(segments):
         end_offset = segments[-1].end_offset()
         if end_offset >= recovery_point:
-            return LoadedLog(tuple(segments), epochs, end_offset, RecoveryReport())
+            return LoadedLog(tuple(segments), epochs, end_offset, RecoveryReport(end_offset=end_offset))
         first = 0
     scan = _scan_from(first, segments, epochs)
     if scan.end_offset < recovery_point and first > 0:

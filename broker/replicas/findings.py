@@ -33,14 +33,7 @@ class Finding:
     lost_before: Offset
 
     def __str__(self) -> str:
-        report = self.report
-        text = f"{self.name} in {self.path} ends at offset {report.end_offset}"
-        text += f": {report.reason or 'an earlier start found it shorter than it had been'}"
-        if report.kept:
-            text += f"; {report.cut_bytes} bytes were cut and are kept in {', '.join(report.kept)}"
-        if self.lost_before:
-            text += f"; records up to offset {self.lost_before} were on disk once"
-        return text
+        return f"{self.name}: {self.report.describe(self.path, self.lost_before)}"
 
 
 class RecoveryFindings:
@@ -56,10 +49,6 @@ class RecoveryFindings:
     def all(self) -> list[Finding]:
         """By topic and partition."""
         return sorted(self._found.values(), key=lambda finding: finding.name)
-
-    @property
-    def cut_bytes(self) -> int:
-        return sum(finding.report.cut_bytes for finding in self._found.values())
 
     @property
     def untold(self) -> tuple[PartitionKey, ...]:
