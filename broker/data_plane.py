@@ -142,7 +142,7 @@ class DataPlane:
         self._subscribe()
 
     def _subscribe(self) -> None:
-        """Which room performs which effect of a partition, in order, and which is woken with the delayed operations."""
+        """Subscribe the rooms to the effects of partitions, in order, and to the events of the delayed operations."""
         stepper, delayed, sessions = self.stepper, self.delayed, self.fetch_sessions
         delayed.ends.subscribe(partial(sessions.wake, of_replica=True))
         delayed.commits.subscribe(partial(sessions.wake, of_replica=False))

@@ -59,7 +59,7 @@ class BrokerConfig:
 
 
 class Broker:
-    """`handle` may be called from the moment of construction: before `start`, clients are told to come again."""
+    """`handle` may be called at once: until the first image, clients get errors that they retry."""
 
     def __init__(
         self,
@@ -77,7 +77,8 @@ class Broker:
         on_fatal: Callable[[str], None],
         on_state: Callable[[LifecycleState], None] = lambda _state: None,
     ) -> None:
-        """rng: gives the source of randomness of each concern, by name. on_fatal: the process has to end, and why."""
+        """rng: gives the source of randomness of each concern, by name. on_fatal: called with the reason why the
+        process has to end."""
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._incarnation_id = incarnation_id
@@ -198,7 +199,7 @@ class Broker:
         return clean
 
     def handle(self, context: Context, request: Any) -> Awaitable[Any]:
-        """Awaited: the response to one request of a client or of another broker; None for none. Raises ApiError."""
+        """Answer one request of a client or of another broker; None: no response is sent. Raises ApiError."""
         handler = HANDLERS.get(type(request))
         if handler is None:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"brokers do not serve {type(request).__name__}")

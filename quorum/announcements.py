@@ -1,4 +1,4 @@
-"""What the quorum's listeners are told: leaders, the high watermark, committed records, leadership won and lost.
+"""Announcements to the quorum's listeners: leaders, high watermark, committed records, leadership won and lost.
 
 `end` follows when a listener meets metadata that this software does not support: an image must not skip a record. From
 then on no committed records are delivered and no leadership is claimed. The node goes on voting until it is stopped,
@@ -17,7 +17,7 @@ Announcement = HighWatermark | LeaderChanged | LeadershipClaimed | LeadershipLos
 
 
 class Announcements:
-    """leader_id, epoch, high_watermark: as told last; the high watermark is exclusive, -1: not known."""
+    """leader_id, epoch, high_watermark: as last announced. The high watermark is exclusive; -1: not known."""
 
     def __init__(self, node_id: NodeId, voters: VoterSet, on_other_leader: Callable[[NodeId], None]) -> None:
         """on_other_leader: called each time that this node begins to follow another one."""
@@ -29,7 +29,7 @@ class Announcements:
         self.high_watermark: Offset = -1
 
     def start(self, delivery: Delivery) -> None:
-        """Before the first announcement."""
+        """Must be called before the first announcement."""
         self._delivery = delivery
 
     def end(self) -> None:

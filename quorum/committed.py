@@ -2,7 +2,7 @@
 
 What is read at once is bounded by bytes. What is done with it in one turn of the loop is bounded by the listener, which
 returns its work as steps: a batch of 10,000 records, or a megabyte of them, must not hold up heartbeats and votes.
-A listener that raises stops the node: half an image is none.
+A listener that raises stops the node: it must not act on half an image.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Delivery:
         self._log, self._listeners, self._on_error = log, listeners, on_error
         self._delivered = start_offset  # exclusive end
         self._target = start_offset
-        self._claim: tuple[Epoch, Offset] | None = None  # to be told once all before its end is delivered
+        self._claim: tuple[Epoch, Offset] | None = None  # announced once all records before its end are delivered
         self._claimed: Epoch | None = None
         self._reading = False
         self.stopped = False
@@ -55,7 +55,7 @@ class Delivery:
         self._tell_claim()
 
     def on_lost(self, epoch: Epoch) -> None:
-        """A claim that was never told needs no end."""
+        """A claim that was never announced needs no `on_resign`."""
         self._claim = None
         if self._claimed == epoch:
             self._claimed = None
@@ -87,12 +87,12 @@ class Delivery:
         self._advance(self._tell_all(batches, end_offset), end_offset)
 
     def _tell_all(self, batches: bytes, end_offset: Offset) -> Steps:
-        """One listener after the other, all steps of each."""
+        """Run all steps of each listener, one listener after the other."""
         for listener in self._listeners:
             yield from listener.on_committed(batches, end_offset) or ()
 
     def _advance(self, steps: Steps, end_offset: Offset) -> None:
-        """One step; the first in the turn in which the batches were read, each other one in its own."""
+        """Run one step. The first one runs in the turn that read the batches, every other one in a turn of its own."""
         loop = asyncio.get_running_loop()
         if not next(steps, True):
             loop.call_soon(self._in_own_turn, self._advance, steps, end_offset)
@@ -102,7 +102,7 @@ class Delivery:
         if self._delivered < self._target:
             loop.call_soon(self._in_own_turn, self._read_again)
         else:
-            self._reading = False  # not before all were told: a listener's own call must not bring the next piece
+            self._reading = False  # only now: a call by a listener must not start the next read
 
     def _in_own_turn(self, action: Callable[..., None], *arguments: Any) -> None:
         if self.stopped:

@@ -74,7 +74,7 @@ class Driver:
     ) -> None:
         """directory_id: of the log directory that holds the metadata log. worker: of the metadata log's directory.
 
-        on_fatal: told, once, why this node must be stopped and upgraded; it takes no part in new metadata any more.
+        on_fatal: called once with the reason why this node must be stopped and upgraded; then no metadata is delivered.
         recovery_points: of the metadata log; None: keep none.
         clean: as for `Log.open`.
         """
@@ -222,7 +222,7 @@ class Driver:
         return (await done).error is None
 
     def _fail(self, error: Exception) -> None:
-        """Tell nothing more to anyone, and stop the node."""
+        """Announce and answer nothing more, and stop the node."""
         if self._stopped:
             return
         if isinstance(error, UnsupportedMetadata):
@@ -238,7 +238,7 @@ class Driver:
         self._nursery.start(fail(), "the quorum's driver")
 
     def _end(self, error: ApiError) -> None:
-        """Of driver and loop. error: for the requests that wait."""
+        """End driver and loop. error: for the requests that wait."""
         if self._loop is not None:
             self._loop.stop()
         self._announcements.end()

@@ -18,7 +18,7 @@ class EffectQueue:
     def __init__(self, perform: Callable[[RaftEffect], None], on_error: Callable[[Exception], None]) -> None:
         """perform: starts one effect; raises WorkerFull if it did nothing and must be tried again later.
 
-        on_error: told any other exception of `perform`. It may call `stop`; else the next effect follows.
+        on_error: called with any other exception of `perform`. It may call `stop`; else the next effect follows.
         """
         self._perform, self._on_error = perform, on_error
         self._waiting: deque[RaftEffect] = deque()
@@ -27,7 +27,7 @@ class EffectQueue:
         self._stopped = False
 
     def add(self, effects: Iterable[RaftEffect]) -> None:
-        """Perform them after those that wait."""
+        """Queue these effects behind those that wait."""
         self._waiting.extend(effects)
         self._run()
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from quorumlog.clock import Clock
 
 STALL_MS = 100  # a timer that is later than this waits once more ...
-GRACE_MS = 20  # ... for so long
+GRACE_MS = 20  # ... this long
 
 
 class LateTimer:

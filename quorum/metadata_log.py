@@ -83,7 +83,7 @@ class Tail:
 
 
 class MetadataLog:
-    """on_error: told every failure of the disk and every exception of a callback; the node stops (DESIGN 6).
+    """on_error: called with every failure of the disk and every exception of a callback; the node stops (DESIGN 6).
 
     The recovery point is noted when a segment is full, at the first sync after a minute, and at the close. An unclean
     start reads whole segments anyway; but a log that ends before its recovery point is known to have lost records.
@@ -126,7 +126,7 @@ class MetadataLog:
     def read(self, offset: Offset, max_bytes: int, upper_bound: Offset, callback: Callable[[bytes], None]) -> None:
         """Whole batches from `offset` up to upper_bound (exclusive), at least one; called back at once from memory.
 
-        A batch begins at `offset`, and it is written. Raises WorkerFull.
+        `offset` must be the start of a batch that is written. Raises WorkerFull.
         """
         found = self._tail.read(offset, max_bytes, upper_bound)
         if found is not None:

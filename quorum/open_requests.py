@@ -29,7 +29,7 @@ class OpenRequests:
         self._last_token = 0
 
     async def ask(self, request: ReceivedRequest, tell: Callable[[RequestReceived], None]) -> SentResponse:
-        """Tell the core, before the first await, and wait for its answer. Raises the error given to `fail`."""
+        """Give the request to the core, before the first await, and await its answer. Raises the error of `fail`."""
         self._last_token += 1
         token = self._last_token
         answer: asyncio.Future[SentResponse] = asyncio.get_running_loop().create_future()
@@ -47,7 +47,7 @@ class OpenRequests:
             future.set_result(message)
 
     def fail(self, error: ApiError) -> None:
-        """Of all requests that wait."""
+        """Fail all requests that wait."""
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(error)

@@ -66,7 +66,7 @@ class RaftLoop:
         clock: Clock,
         on_error: Callable[[Exception], None],
     ) -> None:
-        """on_error: told each exception of the core, of an effect and of a listener. It may call `stop`."""
+        """on_error: called with each exception of the core, of an effect and of a listener. It may call `stop`."""
         self.raft = raft
         self._log, self._directory = log, directory
         self._peers, self._proof, self._requests, self._announcements = peers, proof, requests, announcements
@@ -100,7 +100,7 @@ class RaftLoop:
         return end_offset
 
     async def hand_over(self, timeout_ms: int) -> None:
-        """Returns when another leader is known, when all voters were told of the resignation, or after timeout_ms."""
+        """Resign. Returns when another leader is known, when all voters acknowledged it, or after timeout_ms."""
         self._shutdown = asyncio.get_running_loop().create_future()
         self.tell(ShutdownRequested())
         try:

@@ -2,8 +2,9 @@
 
 The composition root gives a broker an object of this shape; whether a voter or an observer stands behind it makes no
 difference. Rules of publication (KRAFT 2.9): in order; committed records only; the first time only once the local log
-has caught up with the high watermark it saw at start; never inside a batch. A listener added later is first given the
-whole image as a delta from the empty one. Every other delta holds some hundred records, or one batch if that is larger.
+has caught up with the high watermark that it saw at start; never inside a batch. A listener added later is first given
+the whole image as a delta from the empty one. Every other delta holds some hundred records, or one batch if that is
+larger.
 """
 
 from __future__ import annotations

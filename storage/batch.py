@@ -2,7 +2,7 @@
 
 The leader stamps what a producer sent: 17 new bytes and a view of the rest. A follower stores what the leader stamped.
 Both are lists of buffers that are written as they are: received bytes are never changed or copied (DESIGN §6).
-Whoever received the bytes has verified their checksums; the log verifies them again when it recovers.
+The code that received the bytes has verified their checksums; the log verifies them again when it recovers.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def received_batches(data: Buffer, found: Iterable[BatchHeader] | None = None) -
 
 
 def _stored(parts: tuple[Buffer, ...], header: BatchHeader, base_offset: Offset, leader_epoch: Epoch) -> StoredBatch:
-    """Made by `tuple.__new__`, in half the time of the constructor: one is made for every batch that passes."""
+    """Made by `tuple.__new__`, in half the time of the constructor, because one is made for every batch."""
     return tuple.__new__(
         StoredBatch,
         (

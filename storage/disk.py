@@ -1,4 +1,4 @@
-"""The seam to a disk: what the log engine asks of files and directories, and how a disk says no.
+"""The seam to a disk: what the log engine needs of files and directories, and the errors of a disk.
 
 `storage/edge/disk.py` is the real one, `jepsen/sim/disk.py` the simulated one; one contract test serves both
 (tests/storage/test_disk_contract.py). Rules that both keep:
@@ -6,8 +6,7 @@
 - Paths are text with `/` between names. A name exists durably only after `sync_directory` of its directory, bytes only
   after `sync` of their file (RELIABILITY 6.1).
 - Every failure of the machine is a `DiskError`; nothing else leaves this seam.
-- `pwritev` may write less than it was given. `write_fully` turns that into an error: we never guess what a second try
-  would do on a disk that has just refused the first.
+- `pwritev` may write less than it was given. `write_fully` turns that into an error: a failed write is never repeated.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class DiskError(Exception):
 
 
 class FileMissing(DiskError):
-    """The file or directory is not there: the one failure that says nothing bad about the disk."""
+    """The file or directory is missing: the one failure that does not put the disk in question."""
 
     def __init__(self, path: str, op: str) -> None:
         super().__init__(path, op, errno_names.ENOENT, "there is no such file or directory")
@@ -79,22 +78,22 @@ class File(Protocol):
     def truncate(self, size: int) -> None: ...
 
     def drop_cached(self) -> None:
-        """From now on reads show what the disk holds, and what is still on its way there.
+        """Drop cached pages, so that reads show what the disk holds or is still being written.
 
-        After a sync that failed the machine's memory shows bytes that will never be on the disk, and the next sync,
-        also one of another process, says that all is well.
+        After a failed sync the page cache shows bytes that will never be on the disk, and the next sync, in this or any
+        other process, reports success.
         """
         ...
 
     def size(self) -> int: ...
 
     def close(self) -> None:
-        """Closing twice is allowed. A file that is only dropped is closed when its last reader lets go of it."""
+        """May be called twice. A file that is dropped and not closed is closed when its last reader drops it, too."""
         ...
 
 
 class Lock(Protocol):
-    """An exclusive hold on a directory."""
+    """An exclusive lock on a directory."""
 
     def release(self) -> None: ...
 
@@ -115,7 +114,7 @@ class Disk(Protocol):
     def is_directory(self, path: str) -> bool: ...
 
     def make_directory(self, path: str) -> None:
-        """Make one directory, not its parents. One that is there already is left as it is."""
+        """Make one directory, not its parents. An existing one is left as it is."""
         ...
 
     def rename(self, old: str, new: str) -> None:

@@ -1,4 +1,4 @@
-"""Which leader epoch wrote which offsets of one log. Truncation and fetching are decided by this.
+"""In which leader epoch each offset of one log was written. Truncation and fetching are decided by this.
 
 Entries (epoch, start offset), both columns strictly increasing; an epoch ends where the next one starts, the last one
 at the log's end. Sources: KIP-101, KIP-279; scenarios ORACLES 3.1; format FORMATS 4.6 (`leader-epoch-checkpoint`).
@@ -21,7 +21,7 @@ CHECKPOINT_NAME = "leader-epoch-checkpoint"
 
 
 class EpochStart(NamedTuple):
-    """The first offset that a leader epoch wrote."""
+    """The first offset that was written in a leader epoch."""
 
     epoch: Epoch
     start_offset: Offset
@@ -44,13 +44,14 @@ class LeaderEpochCache:
 
     @property
     def last_epoch(self) -> Epoch:
-        """NO_EPOCH where nothing was written."""
+        """NO_EPOCH if nothing was written."""
         return self.entries[-1].epoch if self.entries else NO_EPOCH
 
     def assign(self, epoch: Epoch, start_offset: Offset) -> bool:
         """Note that `epoch` writes from `start_offset` on. True if that changed anything.
 
-        An epoch keeps its smallest start. Entries at the tail of a later epoch or a start not before this one go.
+        An epoch keeps its smallest start. Entries at the tail with a later epoch, or a start at or after this one, are
+        removed.
         """
         assert epoch >= 0 and start_offset >= 0, (epoch, start_offset)
         before = self.entries

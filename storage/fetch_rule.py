@@ -1,6 +1,6 @@
-"""The one fetch rule: what a log answers to "I am at (offset, last epoch)", and where the asker then truncates.
+"""The one fetch rule: what a log answers to a position (offset, last epoch), and where the fetcher then truncates.
 
-Followers of a partition, voters and observers of the quorum all ask this way. Sources: KIP-320, KIP-595, KRAFT 2.3
+Followers of a partition, voters and observers of the quorum all fetch this way. Sources: KIP-320, KIP-595, KRAFT 2.3
 (validation of a fetch position), RELIABILITY §replication. Both functions are pure.
 """
 
@@ -27,7 +27,7 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Diverging:
-    """The asker's log is not a prefix of ours: in ours, `epoch` ends at `end_offset` (exclusive)."""
+    """The fetcher's log is not a prefix of ours: in ours, `epoch` ends at `end_offset` (exclusive)."""
 
     epoch: Epoch
     end_offset: Offset
@@ -35,7 +35,7 @@ class Diverging:
 
 @dataclass(frozen=True, slots=True)
 class TakeSnapshot:
-    """The records that the asker lacks are gone from the log; this snapshot holds them."""
+    """The records that the fetcher lacks are gone from the log; this snapshot holds them."""
 
     offset: Offset
     epoch: Epoch
@@ -66,7 +66,7 @@ def fetch_answer(
 ) -> FetchAnswer:
     """Decide the answer to a fetch.
 
-    last_fetched_epoch: epoch of the asker's record before fetch_offset; NO_EPOCH skips the comparison of epochs (an
+    last_fetched_epoch: epoch of the fetcher's record before fetch_offset; NO_EPOCH skips the comparison of epochs (an
     empty log, a consumer without epochs). snapshot: the latest one, of a log that has snapshots; oldest_snapshot: the
     one at log_start, if it is another.
     """
@@ -85,7 +85,7 @@ def fetch_answer(
 
 
 def _needs_snapshot(log_start: Offset, oldest: SnapshotId, offset: Offset, epoch: Epoch) -> bool:
-    """True for an asker that is empty or before our start, or whose last epoch differs from ours at the start."""
+    """True if the fetcher's log is empty, ends before our start, or has another last epoch than ours at the start."""
     if offset == 0 or offset < log_start:
         return True
     return (offset == log_start and epoch != oldest.epoch) or NO_EPOCH < epoch < oldest.epoch
@@ -97,11 +97,12 @@ def _end_of(epochs: LeaderEpochCache, epoch: Epoch, log_end: Offset) -> EpochEnd
 
 
 def truncation_point(epochs: LeaderEpochCache, log_end: Offset, diverging: Diverging) -> Offset:
-    """The exclusive end that the asker cuts its own log to after a diverging answer; log_end if nothing is cut.
+    """The exclusive end to which the fetcher cuts its own log after a diverging answer; log_end if nothing is cut.
 
-    epochs, log_end: of the asker. It is the smaller of two offsets: where that epoch ends in the asker's log (or the
-    largest epoch before it, if only the source has it), because nothing after it can be the same; and the source's end,
-    because what the source holds after it is newer than all that the asker has. The next fetch may diverge again, at a
-    smaller epoch. A source without any epoch shares nothing with the asker: the source's end decides.
+    epochs, log_end: of the fetcher's log. The result is the smaller of two offsets: where that epoch ends in the
+    fetcher's log (or the largest epoch before it, if only the source has it), because nothing after it can be the same;
+    and its end in the source's log, because the source's records after it are of later epochs than the fetcher has. The
+    next fetch may diverge again, at a smaller epoch. A source without any epoch has no record in common with the
+    fetcher: then the source's end decides.
     """
     return min(_end_of(epochs, diverging.epoch, log_end).end_offset, diverging.end_offset, log_end)

@@ -1,4 +1,4 @@
-"""The descriptor of one file, whatever name the file has meanwhile.
+"""The descriptor of one file, which stays the same when the file is renamed.
 
 Every log file of a segment is opened here and nowhere else, so that a bound on open descriptors needs one place.
 
@@ -6,8 +6,8 @@ Rules:
 
 1. The file is opened at its first use. A log of a thousand segments opens at once.
 2. The first descriptor wins. Two threads that open at the same time get the same one; the other closes itself.
-3. A rename opens the file first. Whoever reads through this handle goes on reading the same bytes, also after another
-   file has taken the old name.
+3. A rename opens the file first. So reads through this handle find the same bytes, also after another file has taken
+   the old name.
 4. A removed file is only dropped, not closed: its descriptor closes with the last reader that holds it.
 """
 
@@ -28,7 +28,7 @@ class FileHandle:
 
     @property
     def file(self) -> File:
-        """Raises FileMissing where the file was removed before anyone had opened it; DiskError."""
+        """Raises FileMissing if the file was removed before it was ever opened; DiskError."""
         file = self._file
         return file if file is not None else self._keep(self._disk.open(self.path))
 
@@ -50,12 +50,12 @@ class FileHandle:
     def release(self) -> None:
         """Forget the descriptor: it closes with its last reader, and the next use opens the file again.
 
-        Only where nothing is unsynced: an error of the disk is told to the descriptor that wrote.
+        Allowed only if all writes are synced: the kernel reports an error of the disk to the descriptor that wrote.
         """
         self._opened, self._file = {}, None
 
     def _keep(self, opened: File) -> File:
         if self._removed:
-            raise FileMissing(self.path, "open")  # a file of the same name may be another one by now
+            raise FileMissing(self.path, "open")  # another file may have the name by now
         self._file = self._opened.setdefault(None, opened)
         return self._file

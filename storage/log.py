@@ -35,10 +35,10 @@ class Log(LogState):
         """Open the log in directory `path`, made if it is not there; recover it unless it was closed cleanly.
 
         recovery_point: records before it were synced when it was noted (`recovery-point-offset-checkpoint`). If the log
-        ends before it, it is not believed (storage/recovery.py).
+        ends before it, it is ignored (storage/recovery.py).
         clean: the node left its clean-shutdown marker, so all files are as `close` left them.
-        Raises DiskError; UnknownFormat, where another version wrote the log, and then nothing was changed. What
-        recovery cut is in `recovery`; everything else is on disk when this returns.
+        Raises DiskError; UnknownFormat if another version wrote the log: then nothing was changed. `recovery` says what
+        recovery has cut; everything else is on disk when this returns.
         """
         return cls(disk, path, config, load(disk, path, config, recovery_point, clean))
 
@@ -61,7 +61,7 @@ class Log(LogState):
 
     @property
     def is_acknowledgeable(self) -> bool:
-        """True where everything published is synced, or need not be: then this replica may acknowledge its end."""
+        """Whether everything published is synced or need not be, so that this replica may acknowledge its end."""
         unsynced = self.end_offset - self.synced_end
         return unsynced <= 0 or (not self.config.durable and unsynced < self.config.flush_messages)
 
@@ -84,9 +84,9 @@ class Log(LogState):
 
     @property
     def must_sync(self) -> bool:
-        """True if the turn that wrote ends with a sync: what was appended may not be acknowledged before.
+        """Whether the turn that wrote has to end with a sync, before which its appends may not be acknowledged.
 
-        With `durability=replicated` that is so once `flush.messages` records are not synced, as in Kafka.
+        With `durability=replicated` that is so once `flush.messages` records are unsynced, as in Kafka.
         """
         return self.config.durable or self._sync_requested or not self.is_acknowledgeable
 
@@ -97,7 +97,7 @@ class Log(LogState):
     def check(
         self, batches: Sequence[StoredBatch], end_offset: Offset, last_epoch: Epoch, *, gaps: bool = False
     ) -> tuple[Offset, Epoch]:
-        """(end offset, last epoch) after appending to a log that ends so. Raises UnexpectedAppend; changes nothing.
+        """(end offset, last epoch) of a log with these, after the batches. Raises UnexpectedAppend; changes nothing.
 
         gaps: the offsets may leave gaps, as a follower's may; a leader's are exactly the next ones.
         """
@@ -119,7 +119,7 @@ class Log(LogState):
         return self.view.end_offset
 
     def sync(self) -> Offset:
-        """Make everything published durable; `synced_end` then says so. Raises DiskError (the log has failed)."""
+        """Make everything published durable and move `synced_end`. Raises DiskError (the log has failed)."""
         with self.guard:
             end = self.end_offset
             self.unsynced.sync_epochs()
@@ -132,16 +132,16 @@ class Log(LogState):
         return end
 
     def begin_sync(self) -> None:
-        """Let the disk start with what `sync` will ask for. Nothing is durable by that."""
+        """Start writing back what `sync` will wait for. Nothing is durable after this alone."""
         self.unsynced.begin_sync()
 
     def sync_unless_closed(self) -> None:
-        """`sync` for the end of a turn: a log that was closed in that turn was synced by closing."""
+        """`sync` at the end of a turn. A log that was closed in this turn is synced already."""
         if not self.guard.is_closed:
             self.sync()
 
     def begin_epoch(self, epoch: Epoch) -> Offset:
-        """Note that `epoch` writes from the log's end on, durably, as a new leader does before it writes anything.
+        """Note, durably, that `epoch` starts at the log's end, as a new leader does before it writes anything.
 
         Returns where the epoch started: earlier than the end if this log has records of it already.
         """
@@ -160,7 +160,7 @@ class Log(LogState):
         return self.end_offset
 
     def truncate_fully(self, start_offset: Offset) -> None:
-        """Remove everything and go on at `start_offset`, as after taking a snapshot. Durable."""
+        """Remove everything and continue at `start_offset`, as after taking a snapshot. Durable."""
         log_truncate.truncate_fully(self, start_offset)
 
     def advance_start(self, offset: Offset) -> None:
@@ -168,7 +168,7 @@ class Log(LogState):
         log_truncate.advance_start(self, offset)
 
     def expire_producers(self, now_ms: int, max_silence_ms: int) -> None:
-        """Forget producers that were silent for so long. now_ms: monotonic. Nothing on disk changes."""
+        """Forget producers that were silent for that long. now_ms: monotonic. Nothing on disk changes."""
         if self.producers is not None:
             self.producers.expire(now_ms, max_silence_ms)
 
@@ -185,7 +185,7 @@ class Log(LogState):
         self.guard.is_closed = True
 
     def _save_producers(self) -> None:
-        """As the last thing before a clean start."""
+        """The last step of a clean close."""
         if self.producers is not None:
             self.producers.save(self.end_offset)
             self.producers.sync()

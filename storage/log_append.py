@@ -10,8 +10,7 @@ Rules (DESIGN §6 and §13, RELIABILITY 6.1):
 - In a durable log the old segment is synced before the name of its successor exists. So after a crash only the last
   segment can be damaged. Where durability is left to the page cache, a successor may survive a crash that damaged the
   old one; recovery then finds the damage by scanning from the recovery point, which is moved by real syncs only.
-- A batch is visible to readers after its write returned. What is remembered of producers, and the epochs, are noted
-  before that.
+- A batch is visible to readers after its write returned; before that, its producer and its epoch are noted.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from storage.segment import Segment
 def check_append(
     path: str, batches: Sequence[StoredBatch], end_offset: Offset, last_epoch: Epoch, *, gaps: bool
 ) -> tuple[Offset, Epoch]:
-    """(end offset, last epoch) after appending to a log that ends so. Raises UnexpectedAppend; changes nothing.
+    """(end offset, last epoch) of a log with these, after the batches. Raises UnexpectedAppend; changes nothing.
 
     gaps: the offsets may leave gaps.
     """
@@ -49,7 +48,7 @@ def check_append(
 def append_checked(log: LogState, batches: Sequence[StoredBatch]) -> None:
     """Write batches that `check_append` has accepted, with one vectored write per segment, and publish them.
 
-    Raises LogClosed; DiskError, and whatever else, after which the log has failed.
+    Raises LogClosed; DiskError or any other exception of the write, after which the log has failed.
     """
     with log.guard:
         segment_bytes = log.config.segment_bytes
@@ -67,7 +66,7 @@ def append_checked(log: LogState, batches: Sequence[StoredBatch]) -> None:
 
 
 def _write(log: LogState, active: Segment, run: Sequence[StoredBatch]) -> None:
-    """Batches that fit the last segment: the bytes, then what is noted about them, then readers may see them."""
+    """Write batches that fit into the last segment: the bytes, then producers and epochs, then the view of readers."""
     if not run:
         return
     log.unsynced.segment_written(active)

@@ -17,10 +17,8 @@ class LogConfig:
     segment_bytes: int = 1 << 30  # segment.bytes: a new segment begins when the next batch would exceed it
     index_interval_bytes: int = 4096  # index.interval.bytes
     durable: bool = True  # durability=synced; False is durability=replicated, Kafka's page-cache rule (DESIGN §6)
-    flush_messages: int = NEVER  # flush.messages: so many records are not acknowledged before they are synced
-    flush_ms: int = (
-        NEVER  # flush.ms: the longest that an append waits for its sync; the caller, who has a clock, requests it
-    )
+    flush_messages: int = NEVER  # flush.messages: with this many unsynced records, none is acknowledged before a sync
+    flush_ms: int = NEVER  # flush.ms: the longest that an append waits for its sync; the caller has the clock
     remembers_producers: bool = False  # so that a repeated batch is recognized (storage/producer_state.py)
 
     def __post_init__(self) -> None:
@@ -30,5 +28,5 @@ class LogConfig:
 
     @property
     def ever_syncs(self) -> bool:
-        """False: the page cache alone decides when an append reaches the disk."""
+        """False: only the operating system decides when an append reaches the disk."""
         return self.durable or self.flush_messages < NEVER or self.flush_ms < NEVER

@@ -23,7 +23,7 @@ class LogClosed(Exception):
 class ChangeGuard:
     """`with guard:` around everything that changes files of one log.
 
-    After an exception of any kind nobody knows what is on disk: the next append could give an offset to a second
+    After an exception of any kind it is not known what is on disk: the next append could give an offset to a second
     record. So the first failure is remembered, and every later change is refused. The exception itself goes on to the
     caller. What may be refused without harm is checked before the guard is entered.
     """

@@ -18,7 +18,7 @@ WALK_BYTES = 4096  # read at once while going from header to header
 
 
 class CorruptBatch(Exception):
-    """A batch that was written whole is not whole any more. position: bytes from the start of the file."""
+    """A batch that was written completely is damaged. position: bytes from the start of the file."""
 
     def __init__(self, path: str, position: int, reason: str) -> None:
         super().__init__(
@@ -34,7 +34,7 @@ class LogFile:
     def __init__(self, disk: Disk, live_path: str, suffix: str = "") -> None:
         self._live_path = live_path
         self._handle = FileHandle(disk, suffixed(live_path, suffix))
-        self._size: int | None = None  # None: not asked yet
+        self._size: int | None = None  # None: not known yet
 
     @property
     def path(self) -> str:
@@ -89,7 +89,7 @@ class LogFile:
     # --- for readers; limit: exclusive end of the published bytes ---
 
     def read(self, position: int, length: int) -> bytes:
-        """Raises CorruptBatch where the file is shorter than what was published."""
+        """Raises CorruptBatch if the file is shorter than what was published."""
         data = self._handle.file.pread(position, length)
         if len(data) != length:
             raise CorruptBatch(self.path, position, f"{length} bytes were written, {len(data)} are there")
@@ -98,7 +98,7 @@ class LogFile:
     def walk(self, position: int, limit: int) -> Iterator[tuple[int, BatchHeader]]:
         """(position, header) of every batch from `position` to `limit`. Checksums are not checked.
 
-        Raises CorruptBatch where the bytes are no header, or a batch does not end at or before `limit`.
+        Raises CorruptBatch if the bytes are no header, or if a batch ends after `limit`.
         """
         file = self._handle.file
         window, window_start = b"", position

@@ -6,7 +6,7 @@ Rules:
 2. A snapshot past the log's end describes records that are gone. Its name is gone from the disk before other records
    take their offsets: `cut` and `clear` only unlink, the caller syncs the directory before it appends.
 3. What comes after the newest snapshot is read from the batch headers. An unreadable snapshot is deleted and an older
-   one taken. Where a batch is unreadable too, the rest of its segment is left out: reading the log reports it.
+   one taken. If a batch is unreadable too, the rest of its segment is left out: reading the log reports it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class LogProducers:
         self._unsynced.clear()
 
     def cut(self, end_offset: Offset) -> None:
-        """The log will end there: remove the snapshots past it. `reload` follows once the segments are cut."""
+        """The log will end at `end_offset`: remove later snapshots. `reload` follows once the segments are cut."""
         for offset in [offset for offset in self._snapshots if offset > end_offset]:
             self._remove(offset)
 
@@ -100,7 +100,7 @@ class LogProducers:
         self.states = states
 
     def _newest(self, end_offset: Offset) -> tuple[Offset, ProducerStates]:
-        """The newest readable snapshot up to `end_offset`; an empty state at offset 0 where there is none."""
+        """The newest readable snapshot up to `end_offset`; an empty state at offset 0 if there is none."""
         for offset in reversed([offset for offset in self._snapshots if offset <= end_offset]):
             path = self._file_path(offset)
             try:

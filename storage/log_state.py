@@ -51,7 +51,7 @@ class LogState:
 
     def publish(self, segments: tuple[Segment, ...], end_offset: Offset) -> None:
         """Show readers another set of segments, or another end."""
-        start_offset = min(self.start_offset, end_offset)  # a cut takes the whole batch that the start lies in
+        start_offset = min(self.start_offset, end_offset)  # the cut batch may hold the start
         self.view = view_of(self.path, segments, start_offset, end_offset)
 
     def new_segment(self, base_offset: Offset) -> Segment:

@@ -1,9 +1,9 @@
 """Shortening a log, at its end or at its start.
 
-A truncation at the end is durable when it returns: otherwise an old record could come back behind a new one. Its steps:
-readers first, then names, then bytes. So a crash leaves a prefix of what the log was.
+A truncation at the end is durable when it returns: otherwise an old record could come back behind a new one. It changes
+first what readers see, then names, then bytes. So a crash leaves a prefix of the old log.
 
-A start inside a segment lives in memory only: whoever wants to keep it notes it first (storage/partition_log.py).
+A start inside a segment is kept in memory only; storage/partition_log.py notes it on disk first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def truncate_to(log: LogState, offset: Offset) -> None:
 
 
 def truncate_fully(log: LogState, start_offset: Offset) -> None:
-    """See `Log.truncate_fully`. The new segment's name is on disk before the old one goes."""
+    """See `Log.truncate_fully`. The new segment's name is on disk before the old one is removed."""
     with log.guard:
         old = log.view.segments[0]
         if log.producers is not None:
@@ -73,8 +73,8 @@ def advance_start(log: LogState, offset: Offset) -> None:
 def _shorten(log: LogState, kept: tuple[Segment, ...], position: int, end_offset: Offset) -> None:
     """Cut the last of `kept` at `position` and remove the segments after it, the last one first.
 
-    Their names are gone durably before anything new is written. The caches go too: an old one must not describe new
-    bytes.
+    Their names are removed durably before anything new is written. The caches are removed too: an old one must not
+    describe new bytes.
     """
     removed, last = log.view.segments[len(kept) :], kept[-1]
     log.synced_end = min(log.synced_end, end_offset)

@@ -14,7 +14,7 @@ from storage.segment import Segment
 
 
 class OffsetOutOfRange(Exception):
-    """Asked for an offset that the log does not hold. The log is [start, end)."""
+    """A read from an offset that the log does not hold. The log is [start, end)."""
 
     def __init__(self, path: str, offset: Offset, start: Offset, end: Offset) -> None:
         super().__init__(
@@ -25,7 +25,7 @@ class OffsetOutOfRange(Exception):
 
 
 class LogView(NamedTuple):
-    """Published state. Segments in order of base offset, never none; each ends where the next one begins.
+    """Published state. At least one segment, in order of base offset; each ends where the next one begins.
 
     bases: of the segments. last_size: bytes published of the last one. end_offset: exclusive.
     """
@@ -63,7 +63,7 @@ class LogView(NamedTuple):
         return segment.log.read(start, end - start)
 
     def _limit_below(self, number: int, upper_bound: Offset) -> int:
-        """Where a segment's batches end that hold nothing at or after `upper_bound`."""
+        """The end, in a segment's bytes, of the batches that hold nothing at or after `upper_bound`."""
         limit = self.limit(number)
         is_last = number == len(self.segments) - 1
         end_offset = self.end_offset if is_last else self.bases[number + 1]

@@ -22,7 +22,7 @@ class WrongDirectory(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """The content of the file. cluster_id: text, as Kafka has it."""
+    """The content of the file. cluster_id: as text, like Kafka's."""
 
     cluster_id: str
     node_id: NodeId

@@ -3,8 +3,8 @@
 One entry every `index.interval.bytes`: (last offset of a batch, position of that batch). On disk, `.index`: pairs of
 big-endian i32 (offset relative to the segment's base, position), FORMATS 4.4. In memory two flat arrays.
 
-The index is believed only as far as the log agrees: the segment compares the batch at a looked-up position with the
-entry and falls back to the first byte (storage/segment.py).
+The index is only a hint: the segment compares the batch at a looked-up position with the entry and falls back to the
+first byte (storage/segment.py).
 
 One thread changes an index, any may look things up meanwhile: both columns hang on one name, positions are appended
 before offsets, a look-up takes its length from the offsets, and truncation replaces the arrays.
@@ -44,7 +44,7 @@ START = IndexEntry(-1, 0)
 
 
 class CorruptIndex(Exception):
-    """The content of an index file is impossible. Only the index file sees this: it is built again from the log."""
+    """The content of an index file is impossible. `OffsetIndexFile` handles it: it builds the index again."""
 
 
 class OffsetIndex:
@@ -58,7 +58,7 @@ class OffsetIndex:
 
     @property
     def last_position(self) -> int:
-        """Position of the last batch indexed; 0, the segment's first byte, where there is none."""
+        """Position of the last batch indexed; 0, the segment's first byte, if there is none."""
         positions = self._columns[1]
         return positions[-1] if positions else 0
 
@@ -70,13 +70,13 @@ class OffsetIndex:
         offsets.append(relative_offset)
 
     def floor_offset(self, relative_offset: int) -> IndexEntry:
-        """The last entry at or before an offset; START where there is none."""
+        """The last entry at or before an offset; START if there is none."""
         offsets, positions = self._columns
         after = bisect_right(offsets, relative_offset, hi=len(offsets))
         return IndexEntry(offsets[after - 1], positions[after - 1]) if after else START
 
     def floor_position(self, position: int) -> IndexEntry:
-        """The last entry whose batch begins at or before a position; START where there is none."""
+        """The last entry whose batch begins at or before a position; START if there is none."""
         offsets, positions = self._columns
         after = bisect_right(positions, position, hi=len(offsets))
         return IndexEntry(offsets[after - 1], positions[after - 1]) if after else START
@@ -134,7 +134,7 @@ class OffsetIndexFile:
 
     @property
     def index(self) -> OffsetIndex:
-        """Loaded or built at the first use. Raises CorruptBatch where the log cannot be walked."""
+        """Loaded or built at the first use. Raises CorruptBatch if the log cannot be walked."""
         index = self._index
         return index if index is not None else self._keep(self._load())
 
@@ -147,7 +147,7 @@ class OffsetIndexFile:
         self._keep(OffsetIndex())
 
     def note(self, batches: Sequence[IndexedBatch], position: int) -> None:
-        """A batch is indexed if it begins more than the interval after the last one that was."""
+        """A batch is indexed if it begins more than the interval after the last indexed one."""
         index = self.index
         due = index.last_position + self._interval
         for batch in batches:
@@ -164,7 +164,7 @@ class OffsetIndexFile:
         self.index.truncate_to(0)
 
     def last_entry(self) -> IndexEntry:
-        """The last entry, without loading the others: a hint, like every entry. START where there is none."""
+        """The last entry, without loading the others; like every entry, a hint. START if there is none."""
         if self._index is None:
             try:
                 return self._read_last().floor_position(MAX_POSITION)
@@ -173,7 +173,7 @@ class OffsetIndexFile:
         return self.index.floor_position(MAX_POSITION)
 
     def flush(self) -> None:
-        """Leave the index for the next start. Not synced, not atomic: it is a cache."""
+        """Write the index file for the next start. Not synced, not atomic: it is a cache."""
         file = self._disk.open(self.path, create=True)
         content = self.index.encode()
         write_fully(file, self.path, [content], 0)

@@ -1,6 +1,6 @@
 """`partition.metadata`: the topic id of the partition in a directory (FORMATS 4.6).
 
-A topic that is deleted and made anew has the same name and another id.
+A topic that is deleted and created again has the same name and another id.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`<offset>.snapshot`: what a log remembers of its producers before an offset, so that a start need not read it all.
+"""`<offset>.snapshot`: the producer state of a log before an offset, so that a start need not read the whole log.
 
 Layout: FORMATS 4.5, Kafka's `ProducerSnapshot`. Kafka keeps a producer's newest batch only, and after a restart refuses
 a repetition of the four before it. We write an entry for each remembered batch, oldest first: a reader that takes a
@@ -28,7 +28,7 @@ assert _HEAD.size == 10 and _ENTRY.size == 46
 
 
 class CorruptSnapshot(Exception):
-    """A snapshot with an impossible content. It is deleted: the log holds the same, and is read instead."""
+    """A snapshot with an impossible content. It is deleted, and the log is read instead."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}; it is deleted, and rebuilt from the log")

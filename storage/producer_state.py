@@ -11,7 +11,7 @@ An entry per producer: its epoch and its last five batches, because a producer m
 Only a leader checks; a follower and a replay take what was appended. The state is therefore a function of the batches
 in the log alone, up to what was forgotten (rules 5 and 6):
 
-5. Beyond `MAX_PRODUCERS` the producer that wrote longest ago is forgotten.
+5. If there are more than `MAX_PRODUCERS`, the producer that wrote longest ago is forgotten.
 6. A producer that wrote nothing for `producer.id.expiration.ms` is forgotten. That time runs from when its silence was
    first noticed. Kafka goes by the timestamps of the records instead; then history that is loaded today would be
    forgotten at once, and its next retry doubled.
@@ -34,7 +34,7 @@ NO_OFFSET = -1
 
 
 class NumberedBatch(Protocol):
-    """What the rules need of a batch: a stored one, or the header of one that a client sent (its offsets mean nothing).
+    """What the rules need of a batch: a stored one, or the header of one from a client, whose offsets mean nothing.
 
     A control batch has an epoch but no sequence.
     """
@@ -87,7 +87,7 @@ class ProducerEntry(NamedTuple):
 
 
 def check(entry: ProducerEntry | None, batch: NumberedBatch) -> Remembered | None:
-    """The remembered batch that `batch` repeats; None where it may be appended.
+    """The remembered batch that `batch` repeats; None if it may be appended.
 
     Raises ApiError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER.
     """

@@ -32,7 +32,7 @@ def render_properties(properties: Mapping[str, str], comment: str = "") -> bytes
 
 
 def parse_properties(path: str, content: bytes) -> dict[str, str]:
-    """Raises BadProperties. A key that is there twice has its last value."""
+    """Raises BadProperties. If a key occurs twice, its last value counts."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -48,7 +48,7 @@ def parse_properties(path: str, content: bytes) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Lines that say something, each with its number; one that ends in an odd number of backslashes goes on."""
+    """Lines with content, each with its number. A line that ends in an odd number of backslashes continues."""
     lines: list[tuple[int, str]] = []
     open_line: tuple[int, str] | None = None
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):

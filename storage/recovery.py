@@ -1,4 +1,4 @@
-"""Opening a log: which of its files count, how far it goes, and what has to be repaired first.
+"""Opening a log: which files belong to it, where it ends, and what has to be repaired.
 
 Passes, in order:
 
@@ -17,12 +17,11 @@ Which segments are trusted:
    even a recovery point that is wrong by accident hides no damage.
 2. None, if the checkpoint of the epochs is missing: every record has an epoch, so the log has to be read.
 3. None, if the log turns out to end before its recovery point. Records that were synced are gone, or the point is
-   another log's: either way it says nothing about this one, and all segments are scanned. A clean stop is not believed
-   then either.
+   another log's: either way it is ignored, and all segments are scanned. A clean stop is then ignored as well.
 4. Only those before the first one that does not end where the next one begins. That one is scanned. If it still does
    not meet the next one, there is a hole, and the log ends before it.
 
-Nothing is cut that another version wrote: then opening raises UnknownFormat.
+Records of another version are never cut: opening raises UnknownFormat.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ class RecoveryReport:
     end_offset: Offset = 0  # of the log, exclusive
     recovery_point: Offset = 0
     reason: str = ""  # why the log ends where it ends, if something was cut
-    has_hole: bool = False  # it ends there because a segment does not begin where the one before it ends
-    lost_below_recovery_point: bool = False  # the log ends before its recovery point, which was not believed
+    has_hole: bool = False  # it ends there because the next segment begins at another offset
+    lost_below_recovery_point: bool = False  # the log ends before its recovery point, which was ignored
 
     @property
     def is_damage(self) -> bool:
@@ -81,7 +80,7 @@ class RecoveryReport:
 
 @dataclass(frozen=True, slots=True)
 class LoadedLog:
-    """A log as its files now are. segments: at least one, in order. producers: None where none are remembered."""
+    """A log as its files are after recovery. segments: at least one, in order. producers: None if not tracked."""
 
     segments: tuple[Segment, ...]
     epochs: LeaderEpochCache
@@ -116,7 +115,7 @@ def _load_records(disk: Disk, path: str, config: LogConfig, recovery_point: Offs
 
 
 def _find_segments(disk: Disk, path: str, config: LogConfig) -> list[Segment]:
-    """A segment for every `.log` file. Files whose names mean nothing here are left alone."""
+    """A segment for every `.log` file. Files with other names are left alone."""
     try:
         names = disk.list(path)
     except FileMissing:
@@ -145,7 +144,7 @@ def _create(disk: Disk, path: str, config: LogConfig, recovery_point: Offset) ->
 
 
 def _read_epochs(disk: Disk, path: str) -> LeaderEpochCache:
-    """Empty where the checkpoint is missing, unreadable or empty."""
+    """Empty if the checkpoint is missing, unreadable or empty."""
     checkpoint = f"{path}/{CHECKPOINT_NAME}"
     try:
         return LeaderEpochCache.parse(checkpoint, disk.read_bytes(checkpoint))
@@ -172,7 +171,7 @@ def _recover(
 
 
 def _first_scanned(segments: list[Segment], recovery_point: Offset, clean: bool) -> int:
-    """Number of the first segment to scan; len(segments) where all are trusted."""
+    """Number of the first segment to scan; len(segments) if all are trusted."""
     if clean:
         first = len(segments)
     else:
@@ -182,12 +181,12 @@ def _first_scanned(segments: list[Segment], recovery_point: Offset, clean: bool)
         if not _ends_at(segment, successor):
             return number
         if successor is not None:
-            segment.log.release()  # it may never be read: thousands of descriptors for nothing
+            segment.log.release()  # it may never be read, and there may be thousands of descriptors
     return first
 
 
 def _ends_at(segment: Segment, successor: Offset | None) -> bool:
-    """True if a segment ends where the next one begins; for the last one, if it ends where a segment can end."""
+    """Whether a segment ends where the next one begins; for the last one, whether a segment can end there."""
     try:
         end = segment.end_offset()
     except CorruptBatch:
@@ -211,7 +210,7 @@ class _Scanned:
 
 
 def _scan_from(first: int, segments: list[Segment], epochs: LeaderEpochCache) -> _Scanned:
-    """The epochs of what is scanned are forgotten first: the batches say them again."""
+    """Scan the segments from a number on. Their epochs are forgotten first and noted again from the batches."""
     suspect = segments[first:]
     for segment in suspect:
         segment.log.file.drop_cached()  # the process before may have ended because a sync failed

@@ -59,7 +59,7 @@ class Segment:
         self.log.rename(suffix)
 
     def remove(self) -> None:
-        """Take the names away, the caches' first. Readers that hold the open file read on."""
+        """Remove the files, the caches first. Readers that hold the open file read on."""
         self.remove_caches()
         self.log.remove()
 
@@ -77,7 +77,7 @@ class Segment:
         )
 
     def append(self, batches: Sequence[StoredBatch], *, read_soon: bool = True) -> None:
-        """Write the batches at the end, with one vectored write. read_soon: see `File.pwritev`."""
+        """Write the batches at the end, with one vectored write. read_soon: as for `File.pwritev`."""
         position = self.log.append([part for batch in batches for part in batch.parts], read_soon=read_soon)
         for cache in self.caches:
             cache.note(batches, position)
@@ -89,7 +89,7 @@ class Segment:
         self.log.truncate_to(position)
 
     def flush_caches(self) -> None:
-        """Leave the caches for the next start. Not synced."""
+        """Write the caches' files for the next start. Not synced."""
         for cache in self.caches:
             cache.flush()
 
@@ -119,7 +119,7 @@ class Segment:
         return start + header.size
 
     def end_offset_before(self, limit: int) -> Offset:
-        """One past the last record below `limit`; the base offset where there is none."""
+        """One past the last record below `limit`; the base offset if there is none."""
         return self._last_end(self._index.index.floor_position(limit - 1), limit)
 
     def end_offset(self) -> Offset:

@@ -3,8 +3,8 @@
 A cache is an index: of offsets today, of timestamps and of aborted transactions later. A new one is a class that keeps
 `SegmentCache` and an entry in `Segment.caches`.
 
-A cache is never the truth. It is written when its segment is closed for writing, it is not synced, and it may be
-missing, torn or stale: then it is built again from the log.
+A cache is only a hint. It is written when its segment is closed for writing, it is not synced, and it may be missing,
+torn or stale: then it is built again from the log.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SegmentFile(Protocol):
         ...
 
     def create(self) -> None:
-        """Begin empty, for a segment without batches."""
+        """Make the file, empty, for a segment without batches."""
         ...
 
     def truncate_to(self, position: int) -> None:
@@ -57,7 +57,7 @@ class SegmentFile(Protocol):
         ...
 
     def remove(self) -> None:
-        """Take the name away. A cache without a file does nothing."""
+        """Remove the file. A cache without a file does nothing."""
         ...
 
 
@@ -65,7 +65,7 @@ class SegmentCache(SegmentFile, Protocol):
     """A file that can be built again from the log. Loaded, or else built, at its first use."""
 
     def note(self, batches: Sequence[IndexedBatch], position: int) -> None:
-        """`batches` lie in the log now, one after the other from `position` on."""
+        """`batches` are in the log now, one after the other from `position` on."""
         ...
 
 

@@ -1,15 +1,15 @@
-"""Reading segments as if nothing about them were known: how far their batches are whole and follow one another.
+"""A full read of segments whose files are not trusted: how far their batches are undamaged and in order.
 
 The log ends before the first batch that (RELIABILITY 6.1, ORACLES 3.2)
 
 - is torn, or fails its checksum;
 - goes back in offset or in epoch, or lies 2^31 or more after its segment's base;
-- comes after a gap that what follows contradicts: offsets are not under the checksum, so one that has rotted upwards
-  looks like a gap, until the next batch, or the next segment, begins inside it.
+- comes after a gap that a later offset contradicts: the checksum does not cover offsets, so one with a flipped bit can
+  look like a gap, until the next batch or segment begins inside it.
 
-What comes after is not part of the log, however good it looks. A gap that nothing contradicts is what compaction left.
+What comes after is not part of the log, even if it is undamaged. A gap that nothing contradicts comes from compaction.
 
-Bytes of another format are no damage. Nothing is cut because of them: the scan raises UnknownFormat.
+Bytes of another format are no damage: the scan raises UnknownFormat, and nothing is cut.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OLD_CHECKED_FROM = 16  # the checksum covers what follows it, from the magic on
 
 
 class UnknownFormat(Exception):
-    """A log that another version wrote. Nothing in it was changed. position: bytes from the start of the file."""
+    """Another version wrote the log. Nothing was changed. position: bytes from the start of the file."""
 
     def __init__(self, path: str, position: int, magic: int) -> None:
         super().__init__(
@@ -58,7 +58,7 @@ class Scan:
         self._last_epoch: Epoch = epochs.last_epoch
 
     def segment(self, segment: Segment, successor: Offset | None) -> None:
-        """Scan one segment, which gets its valid size and new caches. `reason` then says why it is cut, if it is.
+        """Scan one segment; set its valid size and new caches. If it is cut, `reason` says why.
 
         successor: base offset of the next segment, if there is one. Raises UnknownFormat, DiskError.
         """
@@ -107,7 +107,7 @@ class Scan:
             )
 
     def _check_gap(self, header: BatchHeader, following: Offset | None) -> None:
-        """following: the offset where the next batch or segment begins; None where nothing says it."""
+        """following: the offset where the next batch or segment begins; None if there is none."""
         without_gap = self.next_offset + header.last_offset_delta + 1
         if following is not None and without_gap <= following < header.next_offset:
             raise CorruptRecords(
@@ -116,7 +116,7 @@ class Scan:
 
 
 class _Window:
-    """A file read front to back in large pieces."""
+    """Reads a file from front to back in large pieces."""
 
     def __init__(self, file: File) -> None:
         self._file = file
@@ -131,7 +131,7 @@ class _Window:
 
 
 def _offset_at(window: _Window, position: int) -> Offset | None:
-    """The base offset of the batch at `position`; None where there is no batch."""
+    """The base offset of the batch at `position`; None if there is no batch."""
     try:
         return parse_header(*window.at(position, BATCH_OVERHEAD)).base_offset
     except CorruptRecords:
@@ -139,7 +139,7 @@ def _offset_at(window: _Window, position: int) -> Offset | None:
 
 
 def _refuse_other_formats(segment: Segment, window: _Window, position: int, size: int, next_offset: Offset) -> None:
-    """Raises UnknownFormat if what is no batch of ours is whole in another format.
+    """Raises UnknownFormat if the bytes, which are no batch of ours, are complete in another format.
 
     Magic 0 and 1: an entry with its own checksum, so that a torn tail of zeroes is not taken for one. Later formats are
     recognized by what they must share with ours, the offset and the length; a batch whose magic alone has rotted still

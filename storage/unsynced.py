@@ -1,7 +1,7 @@
-"""What of a log is written and not durable yet: bytes of segments, names in its directory, its epochs' checkpoint.
+"""The parts of a log that are written but not durable: bytes of segments, names in its directory, its epochs.
 
-Rules: an epoch reaches its checkpoint before the synced end passes its first record, so epochs are written first. A
-segment that was created or removed is so durably only once the directory was synced.
+Rules: an epoch reaches its checkpoint before the synced end passes its first record, so epochs are written first. The
+creation or removal of a segment is durable only once the directory was synced.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from storage.segment import Segment
 
 
 class Unsynced:
-    """Every `sync_` method may raise DiskError; what it was about then still counts as not durable."""
+    """Every `sync_` method may raise DiskError; what it should have synced then still counts as not durable."""
 
     def __init__(self, disk: Disk, path: str, epochs: LeaderEpochCache) -> None:
         self._disk, self._path, self._epochs = disk, path, epochs
@@ -27,12 +27,12 @@ class Unsynced:
         return bool(self._segments) or self._names or self._checkpoint
 
     def segment_written(self, segment: Segment) -> None:
-        """Or it is about to be."""
+        """The segment was written, or is about to be."""
         if segment not in self._segments:
             self._segments.append(segment)
 
     def keep_only(self, segments: Sequence[Segment]) -> None:
-        """The log has no other segments any more."""
+        """The log now has these segments only."""
         self._segments = [segment for segment in self._segments if segment in segments]
 
     def names_changed(self) -> None:
@@ -40,11 +40,11 @@ class Unsynced:
         self._names = True
 
     def epochs_changed(self, changed: bool) -> None:
-        """changed: what the change of `epochs` has returned."""
+        """changed: the result of the change of `epochs`."""
         self._checkpoint = changed or self._checkpoint
 
     def begin_sync(self) -> None:
-        """Let the disk start with what `sync_segments` will ask for. Nothing is durable by that."""
+        """Start writing back what `sync_segments` will wait for. Nothing is durable after this alone."""
         for segment in self._segments:
             segment.log.begin_sync()
 

@@ -1,4 +1,4 @@
-"""Addresses of brokers, as the asker can use them: those of the listener that the request came in by."""
+"""Addresses of brokers that the client can use: those of the listener on which its request came."""
 
 from __future__ import annotations
 

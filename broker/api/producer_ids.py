@@ -55,7 +55,7 @@ class ProducerIds:
         except RpcError as error:
             raise _later(str(error)) from error
         if response.error_code != ErrorCode.NONE or response.count <= 0:
-            raise _later(response.error_message or f"the controller said {response.error_code}")
+            raise _later(response.error_message or f"the controller answered {response.error_code}")
         return response
 
 

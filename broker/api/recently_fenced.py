@@ -21,7 +21,7 @@ class RecentlyFenced:
         self._since_ms: dict[NodeId, int] = {}
 
     def on_image(self, delta: Delta, image: Image, now_ms: int) -> None:
-        """Only a broker that was seen unfenced before counts; in the first image there is none."""
+        """Note brokers that were unfenced in an earlier image and are fenced in this one."""
         for broker_id in delta.changed_brokers:
             before, after = delta.base.brokers.get(broker_id), image.brokers.get(broker_id)
             if after is None or not after.fenced:

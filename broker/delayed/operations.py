@@ -26,7 +26,7 @@ class DelayedQueue:
         return len(self._purgatory)
 
     def subscribe(self, tell: Callable[[PartitionKey], None]) -> None:
-        """Call `tell` after everything that may complete a waiter of the partition, whether or not there was one."""
+        """Call `tell` after every event that may complete a waiter of the partition, even if there was none."""
         self._subscribers = (*self._subscribers, tell)
 
     def watch(self, wanted: Sequence[tuple[PartitionKey, Offset]], timeout_ms: int, done: Done) -> Waiter[PartitionKey]:

@@ -90,7 +90,7 @@ class Purgatory(Generic[Key]):
         self._complete_all(due, Reason.TIME, None)
 
     def cancel(self, waiter: Waiter[Key]) -> None:
-        """The caller does not wait any more; `done` is not called. Does nothing to a completed waiter."""
+        """Drop the waiter without calling `done`. Does nothing to a completed waiter."""
         if not waiter.completed:
             self._finish(waiter, None)
 

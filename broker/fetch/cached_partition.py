@@ -92,7 +92,7 @@ class CachedPartition:
         return after
 
     def forget_high_watermark(self) -> None:
-        """The reader is to be told of it again."""
+        """The next response sends the high watermark again."""
         self.high_watermark = UNKNOWN
 
     def update_response(self, response: FetchPartitionResponse) -> bool:

@@ -21,7 +21,7 @@ from broker.fetch.read_log import read_from_disk
 from broker.fetch.scope import FetchScope, scope_of
 from broker.fetch.session import FetchSession
 from broker.fetch.targets import FetchTarget
-from broker.partition.events import FollowerFetched, FollowerHeard
+from broker.partition.events import FollowerFetched, UnnamedFetch
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
 from quorumlog.clock import Clock
@@ -82,7 +82,7 @@ class FetchPath:
             if position_fault(log, wanted) is None:
                 unnamed_ms = NO_FETCH_MS if session is None else session.take_unnamed_fetch_ms(found.key)
                 if unnamed_ms != NO_FETCH_MS:
-                    self._step(found, FollowerHeard(replica.replica_id, replica.broker_epoch, unnamed_ms))
+                    self._step(found, UnnamedFetch(replica.replica_id, replica.broker_epoch, unnamed_ms))
                 fetched = FollowerFetched(
                     replica.replica_id, replica.broker_epoch, wanted.fetch_offset, wanted.log_start_offset
                 )
@@ -126,7 +126,7 @@ class FetchPath:
         assert found is not None and found.log is not None
         try:
             data = await read_from_disk(found, found.log, wanted.fetch_offset, read.disk_bytes, read.readable_end)
-            found.leading(read.leader_epoch)  # records of a leadership that is over must not count as of a later one
+            found.leading(read.leader_epoch)  # records of a leadership that has ended must not be sent
         except ApiError as error:
             read.response = FetchPartitionResponse(
                 index=wanted.index, error_code=error.code, current_leader=found.current_leader
@@ -140,7 +140,7 @@ class FetchPath:
     async def _wait(
         self, scope: FetchScope, reads: Sequence[PartitionRead], isolation: Isolation, left_ms: int
     ) -> None:
-        """Until there is news in the scope, or `left_ms` have passed."""
+        """Wait until something in the scope has changed, or `left_ms` have passed."""
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def wake(_reason: Reason = Reason.STATE) -> None:

@@ -22,9 +22,9 @@ class FetchScope(Protocol):
         """What is read now, in the order of the response."""
 
     def watch(self, reads: Sequence[PartitionRead], wake: Wake) -> Watched | None:
-        """The offsets to wait for, if anything but `wake` is to end the wait; None: there is news already.
+        """The offsets to wait for, in addition to a call of `wake`; None: something has changed already.
 
-        reads: of the last `next_read`. wake: called from now on when there is news.
+        reads: those of the last `next_read`. wake: called from now on when something has changed.
         """
 
     def unwatch(self, wake: Wake) -> None:
@@ -50,7 +50,7 @@ class NamedPartitions:
         return list(watched.items())
 
     def unwatch(self, wake: Wake) -> None:
-        """Only offsets were watched."""
+        """Nothing to do: this scope waits by offsets only."""
 
 
 class ChangedPartitions:

@@ -127,7 +127,8 @@ class FetchSession:
         """The request has its responses, one per target of `in_request`, in this order.
 
         has_more: there is more to read than the reader has, whether or not the response holds it. Order of service of
-        the next request: who got nothing, then what has changed meanwhile, then who got records.
+        the next request: partitions that got nothing, then those that have changed meanwhile, then those that got
+        records.
         """
         unserved: _Queue = {}
         served: _Queue = {}
@@ -148,7 +149,7 @@ class FetchSession:
             self._to_read[key] = cached
 
     def _overtake(self) -> None:
-        """A request that was never answered has told its reader nothing."""
+        """The reader got no response to the session's request: nothing that it read counts as known to the reader."""
         for cached in self._in_request.values():
             cached.step(_OVERTAKEN)
         self._to_read = self._in_request | self._to_read
@@ -193,7 +194,7 @@ class FetchSession:
     # --- responses ---
 
     def update_responses(self, responses: Iterable[TopicResponse]) -> list[TopicResponse]:
-        """Those that have to be sent; the reader knows all of them from now on."""
+        """The responses that have to be sent; the reader counts as knowing all of them from now on."""
         return [(topic, one) for topic, one in responses if self._update_response((topic, one.index), one)]
 
     def _update_response(self, key: Key, response: FetchPartitionResponse) -> bool:
@@ -201,7 +202,7 @@ class FetchSession:
         if cached is None:
             return True  # forgotten by a request that overtook this response
         if len(response.records) > 0 and not self.by_id:
-            del self._partitions[key]  # who got records comes last
+            del self._partitions[key]  # a partition that got records is served last
             self._partitions[key] = cached
         return cached.update_response(response)
 

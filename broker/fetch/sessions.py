@@ -8,12 +8,12 @@ The table of KIP-227, by (session id, session epoch) of the request:
     id, epoch   the next request of a session: it asks for the session's partitions, with the request's changes
 
 If there is no room (`session_cache.py`), a new session does not begin, and a session that would have to grow ends, as
-if it had been evicted: its reader then names all its partitions with each request. A reader that left without a word
-must not hold a session for ever, since each event of a partition costs something for every session that holds it. So a
-session that was not used for IDLE_MS ends with the next fetch of any reader.
+if it had been evicted: its reader then names all its partitions with each request. The session of a reader that
+disappeared must not stay for ever, since each event of a partition costs something for every session that holds it. So
+a session that was not used for IDLE_MS ends with the next fetch of any reader.
 
 A follower's session belongs to one broker epoch. A request from another epoch does not find it, so that the follower
-names, and acknowledges, every partition anew (KIP-903).
+names, and acknowledges, every partition again (KIP-903).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class FetchSessions:
             return FetchContext(tuple(session.targets), request.replica, session=session, epoch=session.epoch)
         session.begin_read()
         if session.wake is not None:
-            session.wake()  # the request before finds out that it was overtaken
+            session.wake()  # the earlier request finds out that it was overtaken
         return FetchContext((), request.replica, session=session, epoch=session.epoch)
 
     def end(
@@ -94,12 +94,12 @@ class FetchSessions:
     # --- what happens to partitions ---
 
     def changed(self, key: tuple[Uuid, int]) -> None:
-        """The response of this partition may be different now, or a fetch of it mean something else."""
+        """The response of this partition, or the meaning of a fetch of it, may be different now."""
         for session in self._holders.get(key, _NO_HOLDERS).values():
             session.changed(key)
 
     def wake(self, key: tuple[Uuid, int], *, of_replica: bool) -> None:
-        """Something has come that followers (of_replica), or else consumers, wait for."""
+        """There is something new for followers (of_replica) or for consumers: wake their waiting requests."""
         for session in list(self._holders.get(key, _NO_HOLDERS).values()):
             if session.of_replica is of_replica:
                 session.changed(key)

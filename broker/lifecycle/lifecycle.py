@@ -147,7 +147,7 @@ LifecycleEffect = Register | SendHeartbeat | StateChanged | Fatal
 class Lifecycle:
     """One broker's state towards the controller. Pure: no I/O, no clock.
 
-    incarnation_id: made anew at each start of the process; it distinguishes a restart from a reconnect.
+    incarnation_id: a new one at each start of the process; it distinguishes a restart from a reconnect.
     """
 
     node_id: NodeId

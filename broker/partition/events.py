@@ -85,8 +85,8 @@ class FollowerFetched(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FollowerHeard:
-    """The follower fetched up to `at_ms` without naming this partition: its position was still at the leader's end."""
+class UnnamedFetch:
+    """A fetch of the follower's session did not name this partition: at `at_ms` it was still at the leader's end."""
 
     replica_id: NodeId
     broker_epoch: BrokerEpoch
@@ -201,7 +201,7 @@ PartitionEvent = (
     | LogStartMoved
     | LogFailed
     | FollowerFetched
-    | FollowerHeard
+    | UnnamedFetch
     | LeaderToldHighWatermark
     | BrokersChanged
     | SettingsChanged

@@ -19,10 +19,10 @@ class FollowerProgress:
     last_fetch_ms: int = NEVER_MS
     leader_end_at_last_fetch: Offset = UNKNOWN
     last_caught_up_ms: int = NEVER_MS
-    log_start: Offset = UNKNOWN  # of its own log, as its last fetch says
+    log_start: Offset = UNKNOWN  # start of its own log, as of its last fetch
 
     def fetched(self, fetch_offset: Offset, broker_epoch: BrokerEpoch, leader_end: Offset, now_ms: int) -> None:
-        """It is caught up now if it reaches the leader's end, or as of its fetch before if it reaches that time's end.
+        """A fetch from the leader's end is caught up now; one from the end as of its last fetch was caught up then.
 
         The second rule keeps a follower of a growing log in the ISR, which may never reach the end (FEATURES 1.11).
         """
@@ -33,8 +33,8 @@ class FollowerProgress:
         self.end_offset, self.broker_epoch = fetch_offset, broker_epoch
         self.last_fetch_ms, self.leader_end_at_last_fetch = now_ms, leader_end
 
-    def heard(self, at_ms: int) -> None:
-        """It fetched at that time without naming the partition: from the same offset, which was the leader's end."""
+    def fetched_unnamed(self, at_ms: int) -> None:
+        """It fetched then without naming the partition, so from the same offset, which was the leader's end."""
         self.last_fetch_ms = max(self.last_fetch_ms, at_ms)
         self.last_caught_up_ms = max(self.last_caught_up_ms, at_ms)
 

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from quorumlog.ids import Uuid
 
-PartitionKey = tuple[Uuid, int]  # topic id and index: a name alone may belong to a topic that was deleted and made anew
+PartitionKey = tuple[Uuid, int]  # topic id and index; a name may be that of a deleted and recreated topic

@@ -1,4 +1,4 @@
-"""One replica of a partition: who leads, who is in sync, how far is committed. Pure: no I/O, no clock.
+"""One replica of a partition: its leader, its ISR, its high watermark. Pure: no I/O, no clock.
 
 The four rules of replication (RELIABILITY §replication) and where they live:
 
@@ -22,7 +22,6 @@ from broker.partition.events import (
     BrokersChanged,
     Follow,
     FollowerFetched,
-    FollowerHeard,
     HighWatermarkMoved,
     IsrAnswered,
     LeaderElected,
@@ -41,6 +40,7 @@ from broker.partition.events import (
     SettingsChanged,
     TakeLeadership,
     Tick,
+    UnnamedFetch,
     WentOffline,
 )
 from broker.partition.follower_progress import UNKNOWN, FollowerProgress
@@ -142,8 +142,8 @@ class Partition:
         match event:
             case FollowerFetched():
                 return self._on_follower_fetched(event, now_ms)
-            case FollowerHeard():
-                return self._on_follower_heard(event)
+            case UnnamedFetch():
+                return self._on_unnamed_fetch(event)
             case LogAdvanced():
                 return self._on_log_advanced(event, now_ms)
             case LeaderToldHighWatermark():
@@ -177,7 +177,7 @@ class Partition:
 
     def _on_metadata(self, event: MetadataChanged, now_ms: int) -> list[PartitionEffect]:
         if event.leader_epoch < self.leader_epoch or event.partition_epoch <= self.partition_epoch:
-            return []  # an answer to AlterPartition brought this state, or a newer one, before
+            return []  # an answer to AlterPartition already brought this state or a newer one
         new_epoch = event.leader_epoch > self.leader_epoch
         self.leader, self.replicas = event.leader, event.replicas
         self._others = tuple(node for node in event.replicas if node != self.node_id)
@@ -202,7 +202,7 @@ class Partition:
         return [*lost, Follow(self.leader, self.leader_epoch)]
 
     def _restart_progress(self, now_ms: int) -> None:
-        """Members of the ISR get the lag time from now on to catch up; the progress of other replicas is forgotten."""
+        """Members of the ISR have the lag time, from now on, to catch up; the progress of others is forgotten."""
         if self.role is not Role.LEADER:
             return
         isr = self.isr_state.isr
@@ -320,11 +320,11 @@ class Partition:
             *self._report_low_watermark(),
         ]
 
-    def _on_follower_heard(self, event: FollowerHeard) -> list[PartitionEffect]:
-        """Counts only after a fetch that named the partition, by the same process, in this leadership."""
+    def _on_unnamed_fetch(self, event: UnnamedFetch) -> list[PartitionEffect]:
+        """It counts only after the same process has named the partition in a fetch of this leadership."""
         progress = self.followers.get(event.replica_id)
         if progress is not None and progress.end_offset != UNKNOWN and progress.broker_epoch == event.broker_epoch:
-            progress.heard(event.at_ms)
+            progress.fetched_unnamed(event.at_ms)
         return []
 
     def _is_eligible(self, node: NodeId) -> bool:

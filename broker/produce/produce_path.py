@@ -125,7 +125,8 @@ class ProducePath:
     def _answer_again(
         self, replica: Replica, log: Log, repeated: Remembered, acks: int, timeout_ms: int
     ) -> PendingAppend:
-        """An empty append is synced behind the batch that is repeated, because the queue keeps its order."""
+        """Answer as the first batch is answered: once it is committed or, with acks 0 and 1, once an empty append that
+        is queued behind it is synced."""
         assert replica.queue is not None
         result = AppendResult(
             base_offset=repeated.base_offset,
@@ -271,7 +272,7 @@ def _min_isr_fault(replica: Replica, code: ErrorCode) -> ApiError | None:
 
 
 def _check_form(found: Sequence[BatchHeader]) -> None:
-    """Kafka's rule of one batch per partition; and no batch of a transaction, since nobody could end it."""
+    """Kafka's rule of one batch per partition; and no batch of a transaction, since no coordinator could end it."""
     if len(found) > 1:
         raise ApiError(ErrorCode.INVALID_RECORD, f"{len(found)} batches for one partition; a request holds one")
     if found[0].is_transactional:

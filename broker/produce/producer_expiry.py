@@ -19,7 +19,7 @@ from quorumlog.ids import Uuid
 async def expire_producers_for_ever(registry: Registry, config: ReplicationConfig, clock: Clock) -> None:
     """One log at a time in each directory.
 
-    With a thousand logs in the worker's queue at once, every append and every log to be opened waited behind them.
+    If a thousand logs were in the worker's queue at once, appends and logs to be opened would wait behind them.
     """
     rounds: dict[Uuid, deque[Replica]] = {}  # the logs that are still to be done, by directory
 

@@ -36,5 +36,5 @@ class ReplicationConfig:
     producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS_DEFAULT
     producer_id_expiration_check_interval_ms: int = PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS_DEFAULT
     topic_defaults: Mapping[str, str] = field(default_factory=dict)  # set for all topics by this broker's file
-    internal_listener_name: str = "INTERNAL"  # inter.broker.listener.name: followers fetch there, unless the leader has
-    replication_listener_name: str = ""  # a replication.listener.name
+    internal_listener_name: str = "INTERNAL"  # inter.broker.listener.name: followers fetch there unless there is a
+    replication_listener_name: str = ""  # replication.listener.name

@@ -33,7 +33,7 @@ class LeadershipListeners:
         self._telling = False
 
     def add(self, listener: LeadershipListener) -> None:
-        """Before the broker starts, so that no election is missed."""
+        """Must be called before the broker starts, so that no election is missed."""
         assert not self._led, "a listener was added after the first election"
         self._listeners = (*self._listeners, listener)
 
@@ -48,7 +48,7 @@ class LeadershipListeners:
             self._tell(*led, False)
 
     def close(self) -> None:
-        """The broker stops: it resigns from everything."""
+        """The broker stops: report a resignation for every leadership."""
         for replica, epoch in list(self._led.values()):
             self._tell(replica, epoch, False)
         self._led.clear()

@@ -63,7 +63,7 @@ class Placements:
         self._closed = True
 
     def apply(self, delta: Delta, image: Image) -> None:
-        """A MetadataListener. What goes is removed before anything new is made.
+        """A MetadataListener. Old replicas are removed before new ones are made.
 
         Logs are opened and leaderships taken up in the background.
         """

@@ -63,7 +63,7 @@ def changes_of(delta: Delta, image: Image, node_id: NodeId) -> Changes:
 
 
 def _reconfigured(delta: Delta, image: Image) -> tuple[str, ...]:
-    """A setting of a broker, or of all, may concern every topic."""
+    """Names of topics with a changed setting; all names if a broker's setting changed, which is a default of topics."""
     changed = delta.changed_configs
     if any(kind == BROKER_RESOURCE for kind, _ in changed):
         return tuple(topic.name for topic in image.sorted_topics())

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, get_args
 
-from broker.partition.events import FollowerFetched, FollowerHeard, PartitionEffect, PartitionEvent, Tick
+from broker.partition.events import FollowerFetched, PartitionEffect, PartitionEvent, Tick, UnnamedFetch
 from broker.partition.key import PartitionKey
 from broker.replicas.replica import Replica
 from quorumlog.clock import Clock
 
 E = TypeVar("E", bound=PartitionEffect)
 
-QUIET = frozenset({FollowerFetched, FollowerHeard, Tick})  # if they have no effect, every fetch is answered as before
+QUIET = frozenset({FollowerFetched, UnnamedFetch, Tick})  # if they have no effect, every fetch is answered as before
 
 
 class PartitionStepper:

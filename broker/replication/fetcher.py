@@ -136,7 +136,7 @@ class Fetcher:
             pass
 
     async def _call(self, request: SessionRequest) -> FetchResponse | None:
-        """None if there is no response to go by: the call failed, or partitions were added."""
+        """None if there is no response: the call failed, or partitions were added."""
         gathers = self._clock.now_ms() < self._gathers_until_ms
         call = self._nursery.start(self._fetch(self._message(request, gathers)), f"{self._name}:call")
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from broker.fetch.sessions import FetchSessions
-from broker.partition.events import FollowerHeard, Tick
+from broker.partition.events import Tick, UnnamedFetch
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Step
@@ -24,9 +24,9 @@ async def check_isr_for_ever(
 
 
 def _count_unnamed_fetches(registry: Registry, sessions: FetchSessions, step: Step) -> None:
-    """A request of a session does not name partitions without a change; it is a fetch of them all the same."""
+    """A request of a session also fetches the partitions that it does not name because they have not changed."""
     for key, wanted, follower, at_ms in list(sessions.unnamed_fetches()):
         replica = registry.replicas.get(key)
         if replica is None or not replica.core.is_leader or replica.core.leader_epoch != wanted.current_leader_epoch:
             continue
-        step(replica, FollowerHeard(follower.replica_id, follower.broker_epoch, at_ms))
+        step(replica, UnnamedFetch(follower.replica_id, follower.broker_epoch, at_ms))

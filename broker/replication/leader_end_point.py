@@ -1,4 +1,4 @@
-"""The broker that a follower fetches from, at its internal listener, wherever the metadata says that it is now."""
+"""The broker that a follower fetches from, at the internal address that the newest metadata has."""
 
 from __future__ import annotations
 

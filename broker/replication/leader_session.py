@@ -1,13 +1,13 @@
-"""The follower's side of a fetch session (KIP-227): what the leader was told, and what the next request says. Pure.
+"""The follower's side of a fetch session (KIP-227): positions that were sent, and those to send next. Pure.
 
-The first request names every position, the following ones only what differs from what the leader was told. After any
-failure (a response that is lost or refused, a partition added meanwhile, a new broker epoch) the next request names all
-again: both sides begin anew and nothing has to be repaired.
+The first request names every position, the following ones only those that differ from what was sent. After any failure
+(a response that is lost or refused, a partition added meanwhile, a new broker epoch) the next request names all again:
+both sides start over and nothing has to be repaired.
 
-Invariant: what the leader was told of a partition, and what was not withdrawn, is durable here, because the leader
-counts it as acknowledged again with every request (`fetch_path.py`). So a position that moves back is named at once,
-like any other move. A position of another leadership has another epoch, by which the leader refuses it. A position that
-backs off is withdrawn.
+Invariant: a position that was sent and not withdrawn is durable here, because the leader counts it as acknowledged
+again with every request (`fetch_path.py`). So a position that moves back is named at once, like any other move. A
+position of another leadership has another epoch, by which the leader refuses it. A position that backs off is
+withdrawn.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from quorumlog.ids import BrokerEpoch, Epoch, Offset
 
 
 class SessionRequest(NamedTuple):
-    """What one request says. may_wait: False: a withdrawn position wants to be named by the request after this one."""
+    """One request. may_wait: False if the request after it has to name a position that this one withdraws."""
 
     session_id: int
     epoch: int
@@ -32,7 +32,7 @@ class SessionRequest(NamedTuple):
 
 
 class _Sent(NamedTuple):
-    """A position as the leader was told. not_before_ms: of the position at that time."""
+    """A position as it was sent to the leader. not_before_ms: of the position at that time."""
 
     position: FetchPosition
     offset: Offset

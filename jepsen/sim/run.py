@@ -52,10 +52,6 @@ class Result:
     virtual_s: float
     exercised: dict[str, int] = field(default_factory=dict)
 
-    def must_be(self, verdict: Verdict) -> None:
-        told = "; ".join(str(finding) for finding in self.findings[:3])
-        assert self.verdict is verdict, f"seed {self.seed} ({self.plan.name}): {self.verdict.value}: {told}"
-
 
 def run(seed: int, *, profile: str = "swarm", seconds: int = 60, trace: TextIO | None = None) -> Result:
     """seconds: virtual, of the safety phase. The garbage collector is off, because it runs finalizers at any time."""

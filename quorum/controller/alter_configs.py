@@ -1,8 +1,8 @@
 """IncrementalAlterConfigs: settings of topics and of brokers, one key at a time (KIP-339), or all of a resource.
 
-Each resource is changed whole or refused by itself. A lower `min.insync.replicas` concerns partitions too: an ISR that
+Each resource is changed as a whole or refused alone. A lower `min.insync.replicas` concerns partitions too: an ISR that
 is large enough then needs no ELR any more (KRAFT 2.8). Their records come first, so that each prefix of the records is
-a sound state. What allows more elections is written first, and the elections follow as an operation of their own.
+a sound state. A setting that allows more elections is written first; a separate operation holds them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_RESOURCES_PER_REQUEST = 10_000
 
 
 def alter_configs(draft: Draft, request: IncrementalAlterConfigsRequest) -> Slices[IncrementalAlterConfigsResponse]:
-    """With `validate_only` the answer is that of a change, and nothing is changed. Raises ApiError."""
+    """With `validate_only` the response is the same, but nothing is changed. Raises ApiError."""
     if len(request.resources) > MAX_RESOURCES_PER_REQUEST:
         raise ApiError(
             ErrorCode.INVALID_REQUEST, f"{len(request.resources)} resources, limit {MAX_RESOURCES_PER_REQUEST}"
@@ -71,7 +71,7 @@ def _try(draft: Draft, asked: AlterConfigsResource, twice: bool, validate_only: 
 
 
 def _settings_after(image: Image, asked: AlterConfigsResource) -> dict[str, str]:
-    """What is set on the resource afterwards. Raises ApiError."""
+    """The resource's own settings after the change. Raises ApiError."""
     resource = (asked.resource_type, asked.resource_name)
     _check_exists(image, resource)
     before: Mapping[str, str] = image.configs.get(resource, {})
@@ -86,7 +86,7 @@ def _settings_after(image: Image, asked: AlterConfigsResource) -> dict[str, str]
 
 
 def _alter(draft: Draft, resource: ConfigResource, after: Mapping[str, str]) -> Slices[None]:
-    """Raises ApiError where the topic is deleted meanwhile."""
+    """Raises ApiError if the topic was deleted meanwhile."""
     topic_id = draft.image.topic_ids.get(resource[1]) if resource[0] == TOPIC_RESOURCE else None
     min_isr = _lowered_min_isr(draft.image, resource, after)
     if min_isr is not None:
@@ -121,7 +121,7 @@ def _check_exists(image: Image, resource: ConfigResource) -> None:
 
 
 def _check_min_isr(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    """Elections depend on it, so there is one for the whole cluster, always (KIP-966)."""
+    """Elections depend on min.insync.replicas, so the cluster must always have a default for it (KIP-966)."""
     if before.get(MIN_ISR) == after.get(MIN_ISR):
         return
     if name != CLUSTER_DEFAULT:
@@ -131,7 +131,7 @@ def _check_min_isr(name: str, before: Mapping[str, str], after: Mapping[str, str
 
 
 def _lowered_min_isr(image: Image, resource: ConfigResource, after: Mapping[str, str]) -> int | None:
-    """The new min.insync.replicas of the topics concerned, where it is lower than before; None: it is not."""
+    """The new min.insync.replicas of the topics concerned if it is lower than before, else None."""
     if resource[0] != TOPIC_RESOURCE and resource != (BROKER_RESOURCE, CLUSTER_DEFAULT):
         return None
     cluster: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
@@ -142,9 +142,9 @@ def _lowered_min_isr(image: Image, resource: ConfigResource, after: Mapping[str,
 
 
 def _clear_needless_elrs(draft: Draft, resource: ConfigResource, topic_id: Uuid | None, min_isr: int) -> Slices[None]:
-    """Before the smaller minimum is written. topic_id: None for every topic.
+    """Remove the ELRs that a smaller minimum makes needless, before it is written. topic_id: None for every topic.
 
-    Pending meanwhile is the minimum alone: an unclean election must not come before the setting that allows it.
+    Only the minimum is pending meanwhile: an unclean election must not precede the setting that allows it.
     """
     with_elr = draft.image.index.with_elr
     which = with_elr if topic_id is None else Map({topic_id: with_elr[topic_id]} if topic_id in with_elr else {})

@@ -1,6 +1,6 @@
 """AlterPartition: a leader proposes a new ISR (KIP-497, KIP-841, KIP-903, KIP-966).
 
-The fences stand in Kafka's order (KRAFT 2.6), because the order decides what a leader learns: that it is ahead of this
+The checks are in Kafka's order (KRAFT 2.6), because the order decides what a leader learns: that it is ahead of this
 controller, that it was deposed, or that its view is old.
 """
 
@@ -22,10 +22,10 @@ from quorumlog.messages.controller import (
 
 
 def alter_partitions(draft: Draft, request: AlterPartitionRequest) -> Slices[AlterPartitionResponse]:
-    """Each partition succeeds or fails by itself. Raises ApiError for a sender that is not what it says."""
+    """Each partition succeeds or fails alone. Raises ApiError if the sender is not the registered broker."""
     try:
         registered(draft.image, request.broker_id, request.broker_epoch)
-    except ApiError as error:  # Kafka tells a leader that is not even registered the same
+    except ApiError as error:  # Kafka gives an unregistered leader the same answer
         raise ApiError(ErrorCode.STALE_BROKER_EPOCH, error.message) from error
     results = []
     for one in request.partitions:
@@ -70,7 +70,7 @@ def _refused(asked: AlterPartition, code: ErrorCode) -> AlterPartitionResult:
 
 
 def _fence(brokers: Brokers, sender: NodeId, asked: AlterPartition, partition: PartitionRegistration) -> ErrorCode:
-    """The first fence that the proposal does not pass; NONE: it passes them all."""
+    """The error of the first check that the proposal fails; NONE: it passes all."""
     new_isr = [member.broker_id for member in asked.new_isr]
     if asked.leader_epoch > partition.leader_epoch or asked.partition_epoch > partition.partition_epoch:
         return ErrorCode.NOT_CONTROLLER  # the leader has seen more than we have: we are not active any more

@@ -29,7 +29,7 @@ from quorumlog.messages.controller import (
 def assign_directories(
     draft: Draft, request: AssignReplicasToDirectoriesRequest
 ) -> Slices[AssignReplicasToDirectoriesResponse]:
-    """Each assignment succeeds or fails by itself. Raises ApiError for a stale sender or too many assignments."""
+    """Each assignment succeeds or fails alone. Raises ApiError for a stale sender or too many assignments."""
     broker = registered(draft.image, request.broker_id, request.broker_epoch)
     if len(request.assignments) > MAX_ASSIGNMENTS_PER_REQUEST:
         raise ApiError(

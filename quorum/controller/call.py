@@ -1,4 +1,4 @@
-"""One request on its way through the controller: what its caller is told, and when."""
+"""One request on its way through the controller: which answer its caller gets, and when."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quorumlog.rpc.transport import Context
 
 
 class Calls(Protocol):
-    """The service, as a call sees it."""
+    """What a call needs of the service."""
 
     def on_accepted(self, call: Call) -> None: ...
 
@@ -22,7 +22,7 @@ class Calls(Protocol):
     def await_commit(self, end_offset: Offset, response: Any, answer: Answer) -> None: ...
 
     def leadership_lost(self, *, unknown: bool) -> ApiError:
-        """unknown: the records may survive, and to repeat the request may do harm."""
+        """Leadership is lost. unknown: the records may survive, and repeating the request may do harm."""
 
 
 class Call:

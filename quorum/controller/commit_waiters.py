@@ -1,4 +1,4 @@
-"""Answers that wait: for their operation to be performed, then for the high watermark to pass what they tell of.
+"""Answers that wait: first for their operation to end, then for the high watermark to pass its records.
 
 Each is given exactly once: the response, a time-out, or an error because leadership was lost.
 """
@@ -26,7 +26,7 @@ class Answer:
 
     @property
     def given(self) -> bool:
-        """Also where the caller waits no longer."""
+        """Whether the caller has its answer, or has stopped waiting for one."""
         return self.future.done()
 
     def give(self, response: Any) -> None:
@@ -47,7 +47,7 @@ class _Waiting(NamedTuple):
 
 
 class CommitWaiters:
-    """Answers of operations whose records are all appended, by the ends of those."""
+    """Answers of operations whose records are all appended, ordered by the end offset of those records."""
 
     def __init__(self) -> None:
         self._waiting: deque[_Waiting] = deque()

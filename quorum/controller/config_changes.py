@@ -17,9 +17,10 @@ def changed_values(
     changes: Iterable[AlterableConfig],
     name_of: Callable[[str], str],
 ) -> dict[str, str]:
-    """The values that are set afterwards. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG.
+    """The resource's own values after the changes. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG.
 
-    before: set on this resource. inherited: what an append begins with where nothing is set; else the default.
+    before: the resource's own values. inherited: the value that APPEND and SUBTRACT start from where the resource has
+    none; if that is missing too, the default.
     name_of: the name under which a key is kept.
     """
     after = dict(before)
@@ -54,7 +55,7 @@ def _apply(after: dict[str, str], inherited: Mapping[str, str], name: str, chang
 
 def _require_known(name: str) -> None:
     if name not in TOPIC_CONFIGS:
-        validate(name, "")  # says which name is nearest
+        validate(name, "")  # its error names the most similar key
 
 
 def _require_list(name: str, change: AlterableConfig) -> None:

@@ -2,8 +2,8 @@
 
 An operation looks at the tip image (committed or not: everything this controller appended), at sessions and at what
 other operations are about to write, and gives slices of records. The shell appends each slice at once, before anything
-else happens, and says so (`appended`); only that moves the tip. Losing the quorum's leadership forgets the tip and all
-operations; what is committed is found in the log again (KRAFT 2.6).
+else happens, and calls `appended`; only that moves the tip. When the quorum's leadership is lost, the tip and all
+operations are dropped; what is committed is found in the log again (KRAFT 2.6).
 A core: no I/O, no clock; randomness is `rng` (placement, topic ids).
 """
 
@@ -15,7 +15,7 @@ from quorum.controller.activation import activate
 from quorum.controller.config import ControllerConfig
 from quorum.controller.draft import Draft
 from quorum.controller.fencing import elect_missing_leaders, fence_lost_broker
-from quorum.controller.heartbeat import hear
+from quorum.controller.heartbeat import renew_session
 from quorum.controller.idle import Idle, write_no_op
 from quorum.controller.operation import Caller, Operation, Slice, broker_lane, in_one_slice
 from quorum.controller.operation_queue import OperationQueue
@@ -80,7 +80,7 @@ class Controller:
         return Operation(type(request).__name__, rule.slices(request), self.state, rule.lane(request), caller)
 
     def fencing(self, broker_id: NodeId) -> Operation | None:
-        """Because its session ended, or its death is proven. None: it is fenced, or about to be."""
+        """Fences a broker whose session ended or whose death is proven. None: it is fenced, or about to be."""
         broker = self.tip.brokers.get(broker_id)
         if broker is None:
             return None
@@ -92,7 +92,7 @@ class Controller:
         return Operation(name, lambda draft: fence_lost_broker(draft, broker_id, epoch), self.state, lane)
 
     def elections(self) -> Operation | None:
-        """If something has happened that may give a leader to a partition without one. One at a time is under way."""
+        """Elects missing leaders. None: nothing has happened that could give one, or such an operation is under way."""
         if not self.state.elections_wanted or self._elections is not None:
             return None
         self._elections = Operation("elections", elect_missing_leaders, self.state)
@@ -101,11 +101,11 @@ class Controller:
     def no_op(self) -> Operation:
         return Operation("no-op", in_one_slice(write_no_op), self.state)
 
-    def hear(self, heartbeat: BrokerHeartbeatRequest, now_ms: int) -> None:
-        """Of a heartbeat that is not performed, or not yet. Raises ApiError."""
+    def renew_session(self, heartbeat: BrokerHeartbeatRequest, now_ms: int) -> None:
+        """For a heartbeat that has to wait, or is refused because too much waits. Raises ApiError."""
         draft = Draft(self.state)
         draft.begin(self.tip, now_ms)
-        hear(draft, heartbeat)
+        renew_session(draft, heartbeat)
 
     def appended(self, operation: Operation, piece: Slice, end_offset: Offset, now_ms: int) -> None:
         """The records of the operation's slice, one or more, now end at `end_offset`, exclusive."""
@@ -115,7 +115,7 @@ class Controller:
         self.idle.on_append(now_ms)
 
     def ended(self, operation: Operation) -> None:
-        """It is done, or was refused."""
+        """The operation is done, or was refused."""
         self.queue.leave(operation)
         if operation is self._elections:
             self._elections = None
@@ -123,11 +123,11 @@ class Controller:
     # Time.
 
     def on_stall(self, now_ms: int) -> None:
-        """This process stood still. Heartbeats may wait in its sockets; they are read before any broker is fenced."""
+        """This process did not run for a while. Heartbeats may wait in its sockets: they come before any fencing."""
         self.sessions.hold(now_ms + STALL_GRACE_MS)
 
     def expired_broker(self, now_ms: int) -> NodeId | None:
-        """The unfenced broker whose session ended first. One at a time: then the rest is judged anew (KAFKA-13173)."""
+        """The unfenced broker whose session ended first. Only one: its fencing may change the rest (KAFKA-13173)."""
         due = self._next_expiry()
         return due[1] if due is not None and due[0] <= now_ms else None
 
@@ -146,7 +146,7 @@ class Controller:
     def _next_expiry(self) -> tuple[int, NodeId] | None:
         """(when, which) of the unfenced broker whose session ends first.
 
-        Not one that an operation is about: that one is its fencing, or the broker has spoken.
+        Brokers with an operation in their lane are left out: it fences the broker already, or the broker asked for it.
         """
         waiting = (broker_id for broker_id in self.unfenced() if not self.queue.is_busy(broker_lane(broker_id)))
         expiries = ((self.sessions.expiry_ms(broker_id), broker_id) for broker_id in waiting)

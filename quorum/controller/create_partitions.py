@@ -1,6 +1,6 @@
-"""CreatePartitions: more partitions for topics that are there (FEATURES 1.14). There is no way to have fewer.
+"""CreatePartitions: adds partitions to existing topics (FEATURES 1.14). Partitions cannot be removed.
 
-Each topic grows whole or is refused by itself; only a request that is too large as a whole is refused as such. New
+Each topic grows as a whole or is refused alone; a request that is too large is refused as a whole. New
 partitions have as many replicas as the topic's first one.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def create_partitions(draft: Draft, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
-    """With `validate_only` the answer is that of a change, and nothing is changed. Raises ApiError."""
+    """With `validate_only` the response is the same, but nothing is changed. Raises ApiError."""
     _check_size(draft.image, request)
     target = draft.preview() if request.validate_only else draft
     counts = Counter(topic.name for topic in request.topics)

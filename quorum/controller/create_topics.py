@@ -1,7 +1,7 @@
 """CreateTopics: names, sizes, settings and places of new topics (KRAFT 2.6, FEATURES 1.14).
 
-Each topic is created whole or refused by itself; only a request that is too large as a whole is refused as such.
-ISR and leader of a new partition are its replicas that are active, in the order of placement.
+Each topic is created as a whole or refused alone; a request that is too large is refused as a whole.
+The ISR of a new partition is its active replicas, in the order of placement; the first of them leads.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ON_TOPIC, _ON_CLUSTER, _DEFAULT = 1, 3, 5  # where a setting comes from, by Kaf
 
 
 def create_topics(draft: Draft, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """With `validate_only` the answer is that of a creation, and nothing is created. Raises ApiError."""
+    """With `validate_only` the response is the same, but nothing is created. Raises ApiError."""
     _check_size(request, draft.state.config)
     target = draft.preview() if request.validate_only else draft
     counts = Counter(topic.name for topic in request.topics)
@@ -104,7 +104,7 @@ def _check_name(image: Image, name: str) -> None:
 
 
 def _settings(topic: CreatableTopic) -> dict[str, str]:
-    """What is set; an entry without a value asks for the default, which needs no record. Raises ApiError."""
+    """The settings to write; an entry without a value asks for the default, which needs no record. Raises ApiError."""
     settings: dict[str, str] = {}
     for entry in topic.configs:
         if entry.name in settings:

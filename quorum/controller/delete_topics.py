@@ -16,7 +16,7 @@ from quorumlog.messages.metadata_records import RemoveTopicRecord
 
 
 def delete_topics(draft: Draft, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
-    """Each topic is deleted or refused by itself; one that is named twice is refused the second time."""
+    """Each topic is deleted or refused alone; one that is named twice is refused the second time."""
     return DeleteTopicsResponse(topics=tuple(_delete(draft, query) for query in request.topics))
 
 

@@ -35,7 +35,7 @@ class Draft:
         self.begin(EMPTY, 0)
 
     def begin(self, base: Image, now_ms: int) -> None:
-        """The next slice. base: the tip."""
+        """Begin the next slice. base: the tip."""
         self.now_ms = now_ms
         self.delta = Delta(base)
         self.records: list[MetadataRecord] = []
@@ -53,7 +53,7 @@ class Draft:
 
     @property
     def brokers(self) -> Map[NodeId, BrokerRegistration]:
-        """As they will be once the operations under way have ended."""
+        """The brokers as they will be once the operations under way have ended."""
         return self.state.pending.brokers(self.image)
 
     @property

@@ -96,7 +96,7 @@ class FailureDetector:
         self._monitored.pop(broker_id, None)
 
     def on_heartbeat(self, broker_id: NodeId, incarnation_id: Uuid, now_ms: int) -> None:
-        """The incarnation lives, whatever was suspected."""
+        """The incarnation is alive; a suspicion ends."""
         one = self._of(broker_id, incarnation_id)
         if one is None:
             return
@@ -114,7 +114,7 @@ class FailureDetector:
             self._suspect_at(broker_id, now_ms if broker_id == former else now_ms + STREAM_GRACE_MS)
 
     def on_inactive(self) -> None:
-        """Another controller is the one to fence now. What was reached stays known."""
+        """Another controller fences brokers now. The addresses where incarnations were reached stay known."""
         for one in self._monitored.values():
             one.fenced_by_proof = False
             self._clear(one)
@@ -209,7 +209,7 @@ class FailureDetector:
         return [ProvenDead(one.target, evidence)]
 
     def _again(self, one: _Monitored, now_ms: int) -> None:
-        """While suspected, probe again; until it was reached, less and less often; else not at all."""
+        """Schedule the next probe: soon if the target is suspected, with backoff if it was never reached, else none."""
         if one.suspected_until_ms is not None and now_ms >= one.suspected_until_ms:
             self._clear(one)
         if one.suspected_until_ms is not None:

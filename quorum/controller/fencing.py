@@ -23,7 +23,7 @@ from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, 
 
 
 def fence_lost_broker(draft: Draft, broker_id: NodeId, broker_epoch: BrokerEpoch) -> Slices[None]:
-    """Its session ended, or its death is proven. Nothing happens if another process is registered by now."""
+    """Fence a broker whose session ended or whose death is proven, unless another process is registered by now."""
     broker = draft.image.brokers.get(broker_id)
     if broker is None or broker.broker_epoch != broker_epoch:
         return
@@ -40,7 +40,7 @@ def fence(draft: Draft, broker_id: NodeId) -> Slices[None]:
 
 
 def unfence(draft: Draft, broker_id: NodeId) -> None:
-    """Unfence the broker. Leaders are elected by an operation of its own, for which the broker does not wait."""
+    """Unfence the broker. A separate operation elects leaders; the broker does not wait for it."""
     broker = draft.image.brokers[broker_id]
     draft.add(BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=False))
     draft.state.elections_wanted = True
@@ -60,7 +60,7 @@ def begin_controlled_shutdown(draft: Draft, broker_id: NodeId) -> Slices[None]:
 def take_directories_offline(draft: Draft, broker_id: NodeId, offline: tuple[Uuid, ...]) -> Slices[None]:
     """Move the partitions in those directories away, then strike the directories from the registration.
 
-    offline: every directory that the broker reports, again each time; only those still registered count.
+    offline: the broker repeats its whole list with each heartbeat, so only those still registered count.
     """
     broker = draft.image.brokers[broker_id]
     remaining = tuple(directory for directory in broker.log_directories if directory not in offline)
@@ -122,7 +122,7 @@ def leave_damaged(draft: Draft, broker_id: NodeId, damaged: Partitions) -> Slice
 
 
 def elect_missing_leaders(draft: Draft) -> Slices[None]:
-    """Try again for every partition that has no leader, until nothing more has happened that could give it one."""
+    """Try to elect a leader for each partition without one; again if something happened meanwhile that may help."""
     while draft.state.elections_wanted:
         draft.state.elections_wanted = False
         yield from change_partitions(draft, draft.image.index.leaderless, _is_leaderless)
@@ -135,7 +135,7 @@ def _leave(
     directories: tuple[Uuid, ...] = (),
     damaged: Partitions = NO_PARTITIONS,
 ) -> Slices[None]:
-    """Bring every partition that counts on the broker in line with what the broker will be."""
+    """Change every partition that has the broker in its ISR or ELR to fit what the broker will be."""
 
     def counts_on_it(partition: PartitionRegistration) -> bool:
         return (

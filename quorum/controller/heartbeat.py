@@ -1,6 +1,6 @@
-"""BrokerHeartbeat: a broker says that it lives, what it has applied, and what it wants (KRAFT 2.6).
+"""BrokerHeartbeat: a broker is alive, has applied metadata up to an offset, and asks for a state (KRAFT 2.6).
 
-State and wish lead to the next state (`next_state`); a change of state is a record. Directories that the broker
+The present state and the one asked for give the next one (`next_state`); a change is a record. Directories that it
 reports as offline are taken away first.
 """
 
@@ -28,8 +28,8 @@ class BrokerState(Enum):
 def next_state(
     now: BrokerState, *, want_fence: bool, want_shutdown: bool, caught_up: bool, leads_any: bool, may_stop: bool
 ) -> BrokerState:
-    """Kafka's table. may_stop: of a broker in controlled shutdown, every active broker has applied what moved its
-    partitions away.
+    """The next state, by Kafka's table. may_stop: for a broker in controlled shutdown, every active broker has applied
+    the records that moved its partitions away.
     """
     match now:
         case BrokerState.FENCED:
@@ -57,7 +57,7 @@ def state_of(broker: BrokerRegistration) -> BrokerState:
 def heartbeat(draft: Draft, request: BrokerHeartbeatRequest) -> Slices[BrokerHeartbeatResponse]:
     """Raises ApiError."""
     sessions = draft.state.sessions
-    broker_id = hear(draft, request).broker_id
+    broker_id = renew_session(draft, request).broker_id
     if request.offline_directories:
         yield from take_directories_offline(draft, broker_id, request.offline_directories)
     broker = draft.image.brokers[broker_id]
@@ -86,8 +86,8 @@ def heartbeat(draft: Draft, request: BrokerHeartbeatRequest) -> Slices[BrokerHea
     )
 
 
-def hear(draft: Draft, request: BrokerHeartbeatRequest) -> BrokerRegistration:
-    """The broker that sent it. Its session begins anew now, whatever becomes of the heartbeat. Raises ApiError."""
+def renew_session(draft: Draft, request: BrokerHeartbeatRequest) -> BrokerRegistration:
+    """Start the session of the heartbeat's broker again, now. Returns the broker. Raises ApiError."""
     broker = registered(draft.image, request.broker_id, request.broker_epoch)
     if broker.incarnation_id != request.incarnation_id:
         raise ApiError(ErrorCode.STALE_BROKER_EPOCH, f"broker {broker.broker_id} is another incarnation")

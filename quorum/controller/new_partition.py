@@ -10,7 +10,7 @@ from quorumlog.messages.metadata_records import PartitionRecord
 
 
 def check_replicas(brokers: Brokers, index: int, replicas: tuple[NodeId, ...]) -> None:
-    """For an assignment that the request gives. Raises ApiError(INVALID_REPLICA_ASSIGNMENT)."""
+    """Check the replicas that a request assigns to a partition. Raises ApiError(INVALID_REPLICA_ASSIGNMENT)."""
     if not replicas or len(set(replicas)) < len(replicas):
         raise bad_assignment(f"partition {index} needs one or more different brokers, has {list(replicas)}")
     for broker_id in replicas:
@@ -38,5 +38,5 @@ def partition_record(brokers: Brokers, topic_id: Uuid, index: int, replicas: tup
 
 
 def default_directory(broker: BrokerRegistration) -> Uuid:
-    """The broker's only directory; with several, the broker chooses and tells us (KRAFT 2.7)."""
+    """The broker's only directory. If it has several, it chooses one and reports it later (KRAFT 2.7)."""
     return broker.log_directories[0] if len(broker.log_directories) == 1 else UNASSIGNED

@@ -28,16 +28,16 @@ CONFIG_LANE: Lane = "settings"
 
 
 def broker_lane(broker_id: NodeId) -> Lane:
-    """Of everything that changes this broker's registration, or that it says of its partitions."""
+    """The lane of operations that change this broker's registration, or that it requests for its partitions."""
     return ("broker", broker_id)
 
 
 class Caller(Protocol):
-    """The request behind an operation. It is told how the operation goes."""
+    """The request behind an operation; the methods report the operation's progress to it."""
 
     @property
     def gone(self) -> bool:
-        """It waits no longer. An operation that has not begun is not begun for it."""
+        """Whether the caller has stopped waiting. An operation that has not begun is then dropped."""
 
     def accepted(self) -> None:
         """The first slice was performed: nothing is refused any more."""
@@ -46,7 +46,7 @@ class Caller(Protocol):
         """Nothing was written."""
 
     def performed(self, response: Any, tip: Image) -> None:
-        """The last record is appended; the answer may be told once all of `tip` is committed."""
+        """The last record is appended; the response may be sent once all of `tip` is committed."""
 
     def dropped(self, wrote: bool) -> None:
         """Leadership is lost. wrote: some of its records may survive."""
@@ -61,7 +61,7 @@ class Slice:
 
 
 class Operation:
-    """`next_slice` until `done`. lane: None for one that never waits for another. wrote: a record was appended."""
+    """Call `next_slice` until `done`. lane: None if it never waits for another. wrote: a record was appended."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Operation:
         self._slices = perform(self.draft)
 
     def next_slice(self, tip: Image, now_ms: int) -> Slice:
-        """Raises ApiError: it is refused, and ended. Only before its first record."""
+        """Raises ApiError if the operation is refused, which ends it; that can happen only before its first record."""
         assert not self.done
         self.draft.begin(tip, now_ms)
         begun, self.begun = self.begun, True
@@ -97,7 +97,7 @@ class Operation:
         return Slice(tuple(self.draft.records), self.draft.delta)
 
     def drop(self) -> None:
-        """It goes no further; nothing stays pending."""
+        """End the operation where it is; nothing of it stays pending."""
         self.done = True
         self._slices.close()
 

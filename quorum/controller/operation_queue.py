@@ -23,7 +23,7 @@ class OperationQueue:
         self._lanes: dict[Lane, deque[Operation]] = {}  # the first of each is under way
 
     def __len__(self) -> int:
-        """Operations under way or waiting; one that is just being advanced counts if it has a lane."""
+        """Operations under way or waiting. The one that is being advanced counts only if it has a lane."""
         waiting = sum(len(lane) - 1 for lane in self._lanes.values())
         return len(self._rotation) + waiting
 
@@ -35,7 +35,7 @@ class OperationQueue:
         return lane in self._lanes
 
     def enter(self, operation: Operation) -> bool:
-        """True: it runs now, and `back` or `leave` follows. False: it waits in its lane."""
+        """True: the caller runs it now and then calls `back` or `leave`. False: it waits in its lane."""
         if operation.lane is None:
             return True
         lane = self._lanes.setdefault(operation.lane, deque())
@@ -43,15 +43,15 @@ class OperationQueue:
         return len(lane) == 1
 
     def next(self) -> Operation | None:
-        """The operation to advance; `back` or `leave` follows."""
+        """The operation to advance; the caller then calls `back` or `leave`."""
         return self._rotation.popleft() if self._rotation else None
 
     def back(self, operation: Operation) -> None:
-        """It has more to do, or, without a lane, may begin later."""
+        """Queue an operation for a later turn: it has more to do or, without a lane, has not begun."""
         self._rotation.append(operation)
 
     def leave(self, operation: Operation) -> None:
-        """It has ended; the next one of its lane gets its turn."""
+        """Remove an operation that has ended; the next one of its lane gets its turn."""
         if operation.lane is None:
             return
         lane = self._lanes[operation.lane]
@@ -63,7 +63,7 @@ class OperationQueue:
             del self._lanes[operation.lane]
 
     def clear(self) -> list[Operation]:
-        """Everything that was under way or waiting, in order: what has begun first."""
+        """Remove all operations and return them: first those that have begun, then those that wait."""
         found = dict.fromkeys(self._rotation)
         for lane in self._lanes.values():
             found.update(dict.fromkeys(lane))

@@ -20,7 +20,7 @@ from quorumlog.ids import NodeId, Uuid
 
 
 class Pending:
-    """At most one registration per broker and one set of values per resource: lanes see to it (operation_queue.py)."""
+    """At most one registration per broker and one set of values per resource: lanes ensure it (operation_queue)."""
 
     def __init__(self) -> None:
         self._registrations: dict[NodeId, BrokerRegistration] = {}

@@ -1,7 +1,7 @@
 """On which brokers the replicas of a new topic are placed: striped over racks and brokers.
 
 Partition p begins at rack p (modulo racks) and takes one broker of each following rack in turn; inside a rack the ring
-of brokers turns by one for each round over the racks, and is shuffled anew after each full turn. So leaders and
+of brokers turns by one for each round over the racks, and is shuffled again after each full turn. So leaders and
 replicas are spread evenly over equal racks, and the followers of one leader differ. Fenced brokers are taken only where
 the active ones are too few, and never first: the first replica is the leader. Source: FEATURES 1.14, KIP-36.
 """

@@ -1,7 +1,7 @@
 """Every request that a controller serves, and what holds for it. A new one is a file with its operation and a row here.
 
-Limits of what is one slice, and so one batch: 10,000 partitions a request (POLICY_VIOLATION), 8 MiB of records
-(RECORD_LIST_TOO_LARGE). Nothing is written then.
+Limits of an atomic operation, whose records are one batch: 10,000 partitions a request (POLICY_VIOLATION), 8 MiB
+of records (RECORD_LIST_TOO_LARGE). Nothing is written if a limit is exceeded.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Asker(Enum):
 
 
 class Deadline(Enum):
-    """How long the answer is waited for at most. The operation goes on all the same."""
+    """How long the caller waits for the answer. The operation goes on after that."""
 
     COMMIT = "as long as the controller waits for a commit"
     REQUESTED = "`timeout_ms` of the request, if it is above 0; else as for COMMIT"

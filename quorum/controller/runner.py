@@ -71,11 +71,11 @@ class OperationRunner:
         self.schedule()
 
     def schedule(self) -> None:
-        """Go on in the next turn, if there is something to do and the log is not too far ahead of its commit."""
+        """Run a slice in the next turn, if an operation waits and the log is not too far ahead of its commit."""
         if self._scheduled or not self._core.queue.has_next:
             return
         if self._core.tip.offset - self.high_watermark > MAX_RECORDS_AHEAD:
-            return  # the high watermark calls again
+            return  # called again when the high watermark moves
         self._scheduled = True
         asyncio.get_running_loop().call_soon(self._turn)
 

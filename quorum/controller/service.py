@@ -1,4 +1,4 @@
-"""The controller's shell: requests in, answers out when what they tell of is committed.
+"""The controller's shell: requests in; answers out once the records behind them are committed.
 
 Everything that decides is in `core`. What the shell adds is order: an operation runs and appends its first slice before
 its handler's first suspension, so operations take effect in the order of their calls (runner.py). Its answer leaves
@@ -40,7 +40,7 @@ _log = logging.getLogger("quorumlog.controller")
 
 
 class ControllerService:
-    """A RaftListener, to be told after the loader, and the handler of every request to a controller.
+    """A RaftListener, called after the loader, and the handler of every request to a controller.
 
     `driver` is set once, before the first call. Runs on one loop.
     """
@@ -94,23 +94,23 @@ class ControllerService:
         return await self._submit(context, request)
 
     async def stop(self) -> None:
-        """Fail every answer that waits, and do nothing any more. Idempotent."""
+        """Fail every answer that waits, and do nothing from now on. Idempotent."""
         self._stopped = True
         self._resign()
         self._liveness.stop()
         self._alarm.cancel()
 
-    # What the quorum tells (RaftListener).
+    # Calls by the quorum (RaftListener).
 
     def on_committed(self, batches: bytes, end_offset: Offset) -> None:
-        """The loader reads them."""
+        """Nothing to do: the loader replays them."""
 
     def on_high_watermark(self, high_watermark: Offset) -> None:
         self._waiters.on_high_watermark(high_watermark)
         self._runner.schedule()
 
     def on_leader_change(self, leader_id: NodeId, epoch: Epoch, endpoint: Endpoint | None) -> None:
-        """The loader remembers the active one."""
+        """Nothing to do: the loader keeps the active controller."""
         if leader_id not in (NO_NODE, self.node_id):
             self._former = leader_id
 
@@ -131,13 +131,13 @@ class ControllerService:
     # Requests.
 
     def _submit(self, context: Context, request: Any) -> asyncio.Future[Any]:
-        """Perform and append now, or in turn; the answer comes with the commit."""
+        """Run the request's operation, now or in its turn; the answer comes with the commit."""
         if not self._core.active or self._stopped:
             raise self._not_controller()
         rule = self._rule(context, request)
         lane = rule.lane(request)
         if isinstance(request, BrokerHeartbeatRequest) and (self._is_overloaded or self._core.queue.is_busy(lane)):
-            self._core.hear(request, self._clock.now_ms())
+            self._core.renew_session(request, self._clock.now_ms())
             self._liveness.on_heartbeat(context, request)
         if self._is_overloaded:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"{len(self._waiters)} operations wait; nothing was written")
@@ -169,7 +169,7 @@ class ControllerService:
         return self.config.commit_timeout_ms
 
     def _keep_session(self, broker_id: NodeId, answer: Answer) -> None:
-        """The broker's session does not end before its heartbeat is answered, or gives up."""
+        """Keep the broker's session alive until its heartbeat is answered or times out."""
         session = self._core.sessions.wait(broker_id)
 
         def answered(_: object) -> None:
@@ -178,7 +178,7 @@ class ControllerService:
 
         answer.future.add_done_callback(answered)
 
-    # What its calls tell (call.Calls).
+    # Calls by its requests (call.Calls).
 
     def on_accepted(self, call: Call) -> None:
         if isinstance(call.request, BrokerHeartbeatRequest):
@@ -193,7 +193,7 @@ class ControllerService:
         self._waiters.on_high_watermark(self._runner.high_watermark)
 
     def leadership_lost(self, *, unknown: bool) -> ApiError:
-        """unknown: a change may survive in the log, and a second one would meet the first."""
+        """unknown: the change may survive in the log, and repeating it may do harm."""
         if unknown:
             text = f"node {self.node_id} is no longer the active controller; this may have been carried out"
             return ApiError(ErrorCode.REQUEST_TIMED_OUT, text)
@@ -236,12 +236,13 @@ class ControllerService:
     # Time.
 
     def _arm(self) -> None:
-        """Requests only move deadlines away, and to look for the nearest one costs a step for each broker."""
+        """Set the timer if it is not set. Enough after a request, which only postpones deadlines: finding the nearest
+        one costs a step for each broker."""
         if not self._stopped and not self._alarm.is_set:
             self._alarm.arm()
 
     def _arm_anew(self) -> None:
-        """The deadline may have come nearer: sessions begin, or a broker counts again that an operation was about."""
+        """Set the timer again: the deadline may be nearer, since sessions began or an operation on a broker ended."""
         if not self._stopped:
             self._alarm.arm()
 
@@ -255,4 +256,4 @@ class ControllerService:
             if self._runner.high_watermark >= self._core.tip.offset:
                 self._runner.submit(self._core.no_op())
             else:
-                self._core.idle.on_append(now_ms)  # what is on its way will move the high watermark
+                self._core.idle.on_append(now_ms)  # records under way will move the high watermark

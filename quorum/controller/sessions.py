@@ -1,9 +1,9 @@
 """Which brokers are alive, as far as heartbeats tell. The active controller keeps it in memory only.
 
 A session is valid for `timeout_ms` after the broker's last heartbeat. On activation every unfenced broker begins a full
-session: the new controller has heard no broker yet, and must not fence one for that (ORACLES 3.11). A broker sends its
-next heartbeat only after the answer to the last one. So while a heartbeat waits here for a commit, the broker's session
-does not end; it counts from the answer. Otherwise a disk that hangs for a session would fence every broker.
+session: the new controller has no heartbeats yet, and must not fence a broker for that (ORACLES 3.11). A broker sends
+its next heartbeat only after the answer to the last one. So while a heartbeat waits here for a commit, the broker's
+session does not end; it counts from the answer. Otherwise a disk that hangs for a session would fence every broker.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Session:
     unanswered: int = 0
 
     def answered(self, now_ms: int) -> None:
-        """One heartbeat waits no longer: it was answered, or its caller is gone. The session may be gone, too."""
+        """One heartbeat no longer waits: it was answered, or its caller is gone. The session may be gone, too."""
         self.unanswered -= 1
         self.contact_ms = now_ms
 
 
 class Sessions:
-    """Contacts of brokers by id.
+    """The sessions of brokers, by id.
 
     shutdown_end: exclusive end of the records that moved the broker's partitions away; set once. The broker may stop
     when every active broker has applied them: then none of them looks for a leader that is gone.
@@ -54,7 +54,7 @@ class Sessions:
         session.metadata_end = metadata_end
 
     def wait(self, broker_id: NodeId) -> Session:
-        """The newest heartbeat waits for its answer. Call `answered` of the result when it waits no longer."""
+        """The newest heartbeat waits for its answer. Call `answered` of the result when it no longer waits."""
         session = self._sessions[broker_id]
         session.unanswered += 1
         return session
@@ -68,7 +68,7 @@ class Sessions:
         return session is not None and (session.unanswered > 0 or now_ms < session.contact_ms + self.timeout_ms)
 
     def expiry_ms(self, broker_id: NodeId) -> int | None:
-        """When the session ends, exclusive. None: not before an answer. Without a session: at once, but see `hold`."""
+        """When the session ends, exclusive. None: a heartbeat waits. Without a session: at once, but see `hold`."""
         session = self._sessions.get(broker_id)
         if session is not None and session.unanswered:
             return None

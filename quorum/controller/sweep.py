@@ -1,4 +1,4 @@
-"""A change of many partitions, slice by slice: each is brought in line with brokers, settings and a wish of its own."""
+"""Changes many partitions, slice by slice, so that each fits the brokers, the settings and a wish of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def no_wish(_partition: PartitionRegistration, _rules: TopicRules) -> Wish:
 
 
 def change_partitions(draft: Draft, which: Partitions, concerns: Concerns, wish_for: WishFor = no_wish) -> Slices[None]:
-    """By topic name and index. which: as of the start; partitions that came later are the caller's to rule out.
+    """In order of topic name and index. which: the partitions at the start; the caller ensures that later ones fit.
 
     concerns: whether a partition is to be looked at more closely.
     """
@@ -30,7 +30,7 @@ def change_partitions(draft: Draft, which: Partitions, concerns: Concerns, wish_
         for index in indexes_in(which[topic_id]):
             if draft.full:
                 yield
-                found = _Found(draft, topic_id)  # anything may have happened
+                found = _Found(draft, topic_id)  # other operations may have changed it
             draft.spend(1)
             partition = None if found.topic is None else found.topic.partitions.get(index)
             if partition is not None and concerns(partition):

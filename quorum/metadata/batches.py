@@ -11,7 +11,7 @@ from quorum.metadata.frame import BadRecord, MetadataRecord, decode_record
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.metadata_records import FeatureLevelRecord
-from quorumlog.records import BatchHeader, decode_batch, verify_crc
+from quorumlog.records import BatchHeader, iter_batch, verify_crc
 
 
 class ReplayedTo(NamedTuple):
@@ -34,7 +34,7 @@ def metadata_records(
     verify_crc(batches, header)
     if header.is_control:
         return
-    for record in decode_batch(batches, header):
+    for record in iter_batch(batches, header):
         if record.value is None:
             raise BadRecord(f"the record at offset {record.offset} has no value")
         try:

@@ -39,12 +39,12 @@ def packed_hash(kind: bytes, numbers: tuple[int, ...], ids: tuple[bytes, ...]) -
 
 @cache
 def _packer(count: int) -> Struct:
-    """As many as there are lengths of entries: a partition's grows with its replicas only."""
+    """One per length of an entry. There are few: a partition's length depends on its number of replicas only."""
     return Struct(f">{count}q")
 
 
 def _hash(data: bytes) -> int:
-    """A copy of the keyed start is cheaper than a new one."""
+    """Copies a keyed, empty hash, which is cheaper than making one."""
     state = _EMPTY.copy()
     state.update(data)
     return int.from_bytes(state.digest(), "big")

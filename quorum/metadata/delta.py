@@ -150,10 +150,6 @@ class Delta:
         return [self._topics[topic_id] for topic_id in sorted(self._touched_topics) if topic_id in self._topics]
 
     @property
-    def created_topics(self) -> list[TopicImage]:
-        return [topic for topic in self.changed_topics if topic.id not in self.base.topics]
-
-    @property
     def deleted_topics(self) -> list[TopicImage]:
         """As the base had them, by id. No other topic may ever be removed from a disk (DESIGN 6)."""
         gone = [topic_id for topic_id in sorted(self._touched_topics) if topic_id not in self._topics]
@@ -176,7 +172,7 @@ class Delta:
         """Resources with a setting that was set or removed, deleted topics included, by type and name."""
         return sorted(self._touched_configs)
 
-    # One record each.
+    # Replay of one record, by type.
 
     def _change_broker(self, record: BrokerRegistrationChangeRecord) -> None:
         self._put_broker(changed_broker(self._registered(record, record.broker_id, record.broker_epoch), record))

@@ -119,11 +119,6 @@ class BadRecord(Exception):
     """Bytes in the metadata log that are no record: corruption, or a writer's mistake."""
 
 
-def record_type(record: MetadataRecord) -> int:
-    """Kafka's number of the record's type."""
-    return _BY_RECORD[type(record)].number
-
-
 def has_field(record: type[MetadataRecord], field: str, level: int) -> bool:
     """Whether this record, as it is written at a level of metadata.version, has this field."""
     kind = _BY_RECORD[record]

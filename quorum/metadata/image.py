@@ -38,7 +38,7 @@ class Image:
     """offset: exclusive end of the records that made the image. epoch: of the last of them; -1: there is none.
 
     topic_ids: the id of each topic in `topics`, by name. features: the finalized levels, by name.
-    Delta keeps up to date: state_hash, the `hash_of` this image, and index, the `index_of` its topics.
+    state_hash: the `hash_of` this image. index: the `index_of` its topics. Delta keeps both up to date.
     """
 
     brokers: Map[NodeId, BrokerRegistration] = field(default_factory=Map)

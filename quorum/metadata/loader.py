@@ -3,7 +3,7 @@
 The loader is a listener of the quorum's log (RaftListener), and all others subscribe to it (MetadataSubscription). It
 publishes in order, and for the first time only when the local log has caught up with the high watermark that was the
 first to be known: a broker must not act on an image of last week. A record that cannot be replayed is raised to the
-driver, which stops the node: half an image is none.
+driver, which stops the node: it must not act on half an image.
 
 Replay and publication are bounded by work. A step replays some hundred records; after some hundred the image is
 published at the next end of a batch, in a step of its own. So a delta is as large as that, or as one batch. Only the
@@ -34,7 +34,7 @@ PARTITIONS_GONE_PER_RECORD = 8  # taking so many from the image costs as much as
 
 
 class MetadataLoader:
-    """A RaftListener and a MetadataSubscription. To be told first of all listeners of the driver."""
+    """A RaftListener and a MetadataSubscription. Must be the driver's first listener."""
 
     def __init__(self) -> None:
         self._image = EMPTY  # the newest published
@@ -49,7 +49,7 @@ class MetadataLoader:
         self._controller_callbacks: list[Callable[[], None]] = []
         self._waiting: dict[asyncio.Future[bool], Offset] = {}  # in the order in which they came
 
-    # What others read (MetadataSubscription).
+    # For readers (MetadataSubscription).
 
     @property
     def image(self) -> Image:
@@ -93,7 +93,7 @@ class MetadataLoader:
             timer.cancel()
             del self._waiting[future]
 
-    # What the quorum tells (RaftListener).
+    # Calls by the quorum (RaftListener).
 
     def on_committed(self, batches: bytes, end_offset: Offset) -> Steps:
         """Raises CorruptRecords, BadRecord, ReplayError and UnsupportedMetadata: this node must not go on."""
@@ -140,7 +140,7 @@ class MetadataLoader:
         """Of no interest here: what was committed stays committed."""
 
     def _work_of(self, record: MetadataRecord) -> int:
-        """In records: a topic goes with all its partitions."""
+        """The work to replay it, in records: deleting a topic removes all its partitions."""
         if isinstance(record, RemoveTopicRecord):
             topic = self._image.topics.get(record.topic_id)
             return 1 if topic is None else 1 + len(topic.partitions) // PARTITIONS_GONE_PER_RECORD

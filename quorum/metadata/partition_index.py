@@ -48,7 +48,7 @@ class PartitionIndex:
         return self.held.get(broker_id, NO_PARTITIONS)
 
     def with_changes(self, topic_id: Uuid, changes: Iterable[Change]) -> PartitionIndex:
-        """changes: of partitions of one topic, in their order; together they cost a step for each broker, not each."""
+        """changes: of partitions of one topic, in order. Maps are changed once per broker, not once per change."""
         held, led = self.held, dict(self.led)
         bits: dict[NodeId, int] = {}
         leaderless, with_elr = self.leaderless.get(topic_id, 0), self.with_elr.get(topic_id, 0)
@@ -99,7 +99,7 @@ def concerns_index(before: PartitionRegistration | None, after: PartitionRegistr
 
 
 def index_of(topics: Iterable[TopicImage]) -> PartitionIndex:
-    """The index, computed from nothing: what an image's index must always equal."""
+    """The index, computed from scratch; an image's index always equals it."""
     index = PartitionIndex()
     for topic in topics:
         index = index.with_changes(topic.id, ((number, None, one) for number, one in topic.partitions.items()))

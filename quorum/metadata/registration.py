@@ -9,7 +9,7 @@ from quorumlog.ids import NO_NODE, BrokerEpoch, Epoch, NodeId, Uuid
 from quorumlog.messages.common import Endpoint, FeatureRange
 
 # Reserved directory ids (KRAFT 2.7): no directory has one of the first hundred numbers as its id.
-UNASSIGNED: Uuid = (1).to_bytes(16, "big")  # the broker has not yet told in which directory it keeps the replica
+UNASSIGNED: Uuid = (1).to_bytes(16, "big")  # the broker has not yet reported where it keeps the replica
 LOST: Uuid = (2).to_bytes(16, "big")  # in a directory that is offline; which one is not known
 RESERVED_DIRECTORIES = 100
 

@@ -184,7 +184,7 @@ class Core:
         self.departed_leader = None
 
     def learn(self, epoch: Epoch, leader_id: NodeId | None, now_ms: int) -> None:
-        """A peer tells its epoch and leader: adopt a larger epoch, and a leader if none is known."""
+        """A peer named its epoch and leader: adopt a larger epoch, and the leader if none is known."""
         if leader_id == self.node_id or leader_id not in self.voters or (leader_id, epoch) == self.departed_leader:
             leader_id = None
         if epoch > self.epoch:

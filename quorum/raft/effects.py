@@ -154,7 +154,7 @@ class ProbeLeader:
 
 @dataclass(frozen=True, slots=True)
 class ShutdownFinished:
-    """If this node led, every voter was told, or the time to tell them is over."""
+    """If this node led, every voter acknowledged the resignation, or the time for that is over."""
 
 
 RaftEffect = (

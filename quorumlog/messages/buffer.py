@@ -1,8 +1,7 @@
 """Bytes that need not be copied to become a field of a message.
 
-A field whose schema comment says `buffer` holds one of these, one that says `pieces` also Pieces. Decoding yields
-`bytes`, or by the lane a view of the frame. Whoever keeps a `memoryview` keeps all of the frame beneath it alive
-(DESIGN §4).
+A field whose schema comment says `buffer` holds one of these, one that says `pieces` also Pieces. Decoding from gRPC
+gives `bytes`, from the lane a view of the frame. A kept `memoryview` keeps its whole frame in memory (DESIGN §4).
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Pieces:
-    """Bytes that lie in several places: stored batches, each a stamp and a view of what came. Nobody changes them.
+    """Bytes that lie in several places: stored batches, each a stamp and a view of the received bytes. Immutable.
 
-    A lane sends them as they are; who needs one buffer asks for `whole`. Equal to any buffer of the same bytes.
+    The lane sends them as they are; `whole` joins them into one buffer. Equal to any buffer of the same bytes.
     """
 
     __slots__ = ("_size_bytes", "buffers")

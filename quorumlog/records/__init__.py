@@ -27,7 +27,7 @@ from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from quorumlog.records.corrupt import CorruptRecords, TruncatedRecords
 from quorumlog.records.crc import crc32c
 from quorumlog.records.partitioner import murmur2, partition_for_key
-from quorumlog.records.plain import decode_batch, decode_fields, encode_batch
+from quorumlog.records.plain import decode_batch, decode_fields, encode_batch, iter_batch
 from quorumlog.records.produced import validate_produced
 from quorumlog.records.record import Record, RecordHeaders
 from quorumlog.records.rows import Row, lay_out_rows
@@ -53,6 +53,7 @@ __all__ = [
     "UnsealedBatch",
     "crc32c",
     "decode_batch",
+    "iter_batch",
     "decode_fields",
     "encode_batch",
     "headers",

@@ -26,7 +26,7 @@ from quorumlog.records.record import Fields, Record, read_record, write_record
 from quorumlog.records.varint import Malformed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from quorumlog.records.buffers import Buffer
 
@@ -141,10 +141,9 @@ def decode_fields(
     buf: Buffer, header: BatchHeader, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 ) -> list[Fields]:
     """`decode_batch` without Record objects: the fields as tuples."""
-    assert header.end <= len(buf), "the header belongs to another buffer"
-    payload = bytes(records_payload(buf, header, max_decompressed_bytes))
+    payload = _payload(buf, header, max_decompressed_bytes)
     try:
-        found = _read_records(payload, header)
+        found = list(_read_records(payload, header))
     except Malformed as error:
         raise CorruptRecords(header.position, str(error)) from error
     if not header.is_log_append_time:
@@ -152,15 +151,32 @@ def decode_fields(
     return [(offset, header.max_timestamp, key, value, headers) for offset, _, key, value, headers in found]
 
 
-def _read_records(payload: bytes, header: BatchHeader) -> list[Fields]:
-    found: list[Fields] = []
+def iter_batch(
+    buf: Buffer, header: BatchHeader, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+) -> Iterator[Record]:
+    """`decode_batch` one record at a time, so that a caller may pause between two. Damage is raised where it lies."""
+    payload = _payload(buf, header, max_decompressed_bytes)
+    try:
+        for offset, timestamp_ms, key, value, headers in _read_records(payload, header):
+            yield Record(
+                offset, header.max_timestamp if header.is_log_append_time else timestamp_ms, key, value, headers
+            )
+    except Malformed as error:
+        raise CorruptRecords(header.position, str(error)) from error
+
+
+def _payload(buf: Buffer, header: BatchHeader, max_decompressed_bytes: int) -> bytes:
+    assert header.end <= len(buf), "the header belongs to another buffer"
+    return bytes(records_payload(buf, header, max_decompressed_bytes))
+
+
+def _read_records(payload: bytes, header: BatchHeader) -> Iterator[Fields]:
     position, previous = 0, header.base_offset - 1
     for _ in range(header.count):
         fields, position = read_record(payload, position, header.base_offset, header.base_timestamp)
         if not previous < fields[0] <= header.last_offset:
             raise Malformed(f"offset {fields[0]} after {previous}, the batch ends at {header.last_offset}")
         previous = fields[0]
-        found.append(fields)
+        yield fields
     if position != len(payload):
         raise Malformed(f"{len(payload) - position} bytes after the last record")
-    return found

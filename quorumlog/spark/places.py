@@ -13,7 +13,6 @@ from typing import Any
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.offsets import EARLIEST, LATEST
-from quorumlog.ids import Offset
 
 Place = int | Mapping[TopicPartition, int]  # EARLIEST or LATEST for all partitions, or a number for each of them
 
@@ -42,14 +41,6 @@ def parse_assign(text: str) -> dict[str, tuple[int, ...]]:
         if not isinstance(partitions, list) or not partitions:
             raise ConfigError(f"assign: topic {topic!r} must have a list of partitions, as in {example}")
     return {topic: tuple(sorted({_index("assign", i) for i in given})) for topic, given in found.items()}
-
-
-def format_offsets(offsets: Mapping[TopicPartition, Offset]) -> str:
-    """Offsets as JSON, sorted by topic and partition."""
-    topics: dict[str, dict[str, int]] = {}
-    for topic, partition in sorted(offsets):
-        topics.setdefault(topic, {})[str(partition)] = offsets[topic, partition]
-    return json.dumps(topics, separators=(",", ":"))
 
 
 def _parse_object(option: str, text: str, wanted: str) -> dict[str, Any]:

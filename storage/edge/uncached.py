@@ -1,4 +1,4 @@
-"""Writes that leave nothing in Linux's page cache, for records that nobody reads soon.
+"""Writes that leave nothing in Linux's page cache, for records that are not read soon.
 
 A follower's records are read after a change of leader only, but would push the leaders' records out of the cache. Large
 writes therefore ask for `RWF_DONTCACHE` (Linux 6.14: the kernel frees the pages as soon as they are on disk). Where
@@ -17,13 +17,13 @@ from collections.abc import Sequence
 
 from storage.disk import Buffer
 
-UNCACHED_FROM_BYTES = 64 * 1024  # smaller writes stay in the page cache: measured even at 64 KiB, a gain above
+UNCACHED_FROM_BYTES = 64 * 1024  # smaller writes stay in the page cache (measured: a gain above 64 KiB only)
 _RWF_DONTCACHE: int = getattr(os, "RWF_DONTCACHE", 0x80)  # not every Python has the name
 _REFUSALS = (errno.EOPNOTSUPP, errno.EINVAL)
 
 
 class UncachedWrites:
-    """Of one file descriptor. One thread writes and, at another time, syncs."""
+    """The writes to one file descriptor. One thread at a time writes or syncs."""
 
     __slots__ = ("_end", "_is_refused", "_start")
 
@@ -32,7 +32,7 @@ class UncachedWrites:
         self._start = self._end = 0  # bytes [start, end) to give back after the next sync
 
     def write(self, fd: int, buffers: Sequence[Buffer], position: int) -> int:
-        """`os.pwritev` that leaves nothing in the page cache, if it can. At most IOV_MAX buffers."""
+        """`os.pwritev` that leaves nothing in the page cache, if possible. At most IOV_MAX buffers."""
         if not self._is_refused:
             try:
                 return os.pwritev(fd, buffers, position, _RWF_DONTCACHE)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 _SYNC_FILE_RANGE_WRITE = 2
 _TO_THE_END = 0  # as a length
-_LOST = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT})  # any other error: the file cannot be begun, nothing is lost
+_LOST = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT})  # any other error: nothing was started and nothing is lost
 
 
 def _find() -> Callable[[int], int]:
@@ -42,4 +42,4 @@ def _nothing(_fd: int) -> int:
     return 0
 
 
-begin_writeback = _find()  # gives an errno where pages were lost, else 0
+begin_writeback = _find()  # returns an errno if pages were lost, else 0

@@ -88,8 +88,9 @@ def long_files(module: Module) -> Iterator[Finding]:
 
 
 def missing_docstrings(module: Module) -> Iterator[Finding]:
-    if not Path(module.path).name.startswith("_") and not ast.get_docstring(module.tree):
-        yield 1, "a module opens with what it is"
+    name = Path(module.path).name
+    if (name == "__init__.py" or not name.startswith("_")) and not ast.get_docstring(module.tree):
+        yield 1, "a module or a package opens with what it is"
 
 
 def prints(module: Module) -> Iterator[Finding]:

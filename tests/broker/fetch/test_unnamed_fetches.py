@@ -21,7 +21,6 @@ from broker.fetch.targets import FetchTarget
 from broker.partition.events import (
     BrokersChanged,
     FollowerFetched,
-    FollowerHeard,
     IsrAnswered,
     LogAdvanced,
     LogReady,
@@ -30,6 +29,7 @@ from broker.partition.events import (
     PartitionEvent,
     ProposeIsr,
     Tick,
+    UnnamedFetch,
 )
 from broker.partition.follower_progress import FollowerProgress
 from broker.partition.isr_state import Committed
@@ -48,13 +48,13 @@ LAG_MS = 100
 TOPIC = b"t" * 16
 INDEXES = (0, 1, 2)
 FOLLOWER = ReplicaState(replica_id=A, broker_epoch=20)
-QUIET = (FollowerFetched, FollowerHeard, Tick)
+QUIET = (FollowerFetched, UnnamedFetch, Tick)
 
 
 def test_an_older_time_of_a_fetch_changes_nothing() -> None:
     progress = FollowerProgress()
-    progress.heard(5)
-    progress.heard(3)
+    progress.fetched_unnamed(5)
+    progress.fetched_unnamed(3)
     assert (progress.last_fetch_ms, progress.last_caught_up_ms) == (5, 5)
 
 
@@ -197,7 +197,7 @@ class World:
         for _, partition in targets:
             unnamed_ms = NO_FETCH_MS if session is None else session.take_unnamed_fetch_ms((TOPIC, partition.index))
             if unnamed_ms != NO_FETCH_MS:
-                self.sparing.step(partition.index, FollowerHeard(A, 20, unnamed_ms), self.now_ms)
+                self.sparing.step(partition.index, UnnamedFetch(A, 20, unnamed_ms), self.now_ms)
             assert partition.fetch_offset == self.offsets[partition.index], "acknowledged what it has"
             self.sparing.step(partition.index, FollowerFetched(A, 20, partition.fetch_offset), self.now_ms)
 
@@ -223,7 +223,7 @@ class World:
 
     def tick(self) -> None:
         for (_, index), _, follower, at_ms in list(self.sessions.unnamed_fetches()):
-            event = FollowerHeard(follower.replica_id, follower.broker_epoch, at_ms)
+            event = UnnamedFetch(follower.replica_id, follower.broker_epoch, at_ms)
             self.sparing.step(index, event, self.now_ms)
         plain, sparing = (
             [core.followers[A].last_caught_up_ms for core in one.cores] for one in (self.plain, self.sparing)

@@ -9,13 +9,13 @@ import pytest
 
 from broker.partition.events import (
     FollowerFetched,
-    FollowerHeard,
     HighWatermarkMoved,
     LeadershipLost,
     LogAdvanced,
     PartitionEffect,
     PartitionEvent,
     Tick,
+    UnnamedFetch,
     WentOffline,
 )
 from broker.replicas.replica import Replica
@@ -67,7 +67,7 @@ def test_effects_are_performed_in_order_by_all_subscribers_in_order() -> None:
 QUIET_CASES: list[tuple[str, PartitionEvent, list[PartitionEffect], bool]] = [
     ("a fetch that changes nothing", FETCHED, [], False),
     ("a fetch that moves the high watermark", FETCHED, [HighWatermarkMoved(5)], True),
-    ("an unnamed fetch", FollowerHeard(2, 20, 5), [], False),
+    ("an unnamed fetch", UnnamedFetch(2, 20, 5), [], False),
     ("a tick", Tick(), [], False),
     ("an append, though it has no effect", LogAdvanced(1, 1), [], True),
 ]

@@ -153,13 +153,15 @@ def test_changes_are_listed_by_key_whatever_the_order_of_records() -> None:
         listings.add(
             (
                 tuple(delta.changed_brokers),
-                tuple(topic.name for topic in delta.created_topics),
+                tuple(topic.name for topic in delta.changed_topics),
                 tuple(topic.name for topic in delta.deleted_topics),
                 tuple((change.topic.name, change.index, change.before is None) for change in delta.changed_partitions),
                 tuple(delta.changed_configs),
             )
         )
-    assert listings == {((2, 3), ("n4", "n5", "n6"), ("d",), (("t", 0, False), ("t", 1, True)), ((2, "d"), (2, "t")))}
+    assert listings == {
+        ((2, 3), ("t", "n4", "n5", "n6"), ("d",), (("t", 0, False), ("t", 1, True)), ((2, "d"), (2, "t")))
+    }
 
 
 def test_a_topic_created_and_removed_in_one_delta_is_not_listed() -> None:

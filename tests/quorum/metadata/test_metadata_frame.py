@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from metadata_samples import EVERY_RECORD, any_record, register
 
 from quorum.metadata.features import LATEST_LEVEL
-from quorum.metadata.frame import BadRecord, MetadataRecord, decode_record, encode_record, has_field, record_type
+from quorum.metadata.frame import BadRecord, MetadataRecord, decode_record, encode_record, has_field
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.metadata_records import NoOpRecord, RegisterBrokerRecord, TopicRecord
@@ -31,7 +31,7 @@ def test_any_record_comes_back(record: MetadataRecord) -> None:
 
 def test_the_frame_is_three_small_numbers() -> None:
     assert encode_record(NoOpRecord(), LATEST_LEVEL) == bytes([0, 20, 0])
-    assert record_type(TopicRecord(name="t", topic_id=bytes(16))) == 2
+    assert encode_record(TopicRecord(name="t", topic_id=bytes(16)), LATEST_LEVEL)[1] == 2
 
 
 WRITTEN = [(1, 0, False), (2, 1, True)]
