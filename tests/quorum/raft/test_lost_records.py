@@ -80,7 +80,7 @@ def test_it_never_stands_for_election(voters: int, saved: QuorumState) -> None:
     assert asked == [] and role_of(raft) not in (RaftRole.PROSPECTIVE, RaftRole.CANDIDATE, RaftRole.LEADER)
 
 
-@pytest.mark.parametrize("event", [PeerProvenDead(1), end_epoch(5, successors=(0, 2)), end_epoch(5)])
+@pytest.mark.parametrize("event", [PeerProvenDead(1, 5), end_epoch(5, successors=(0, 2)), end_epoch(5)])
 def test_it_leaves_the_election_to_others_when_the_leader_goes(event: Any) -> None:
     raft = follower(**LOG)
     effects = list(raft.step(event, 1))
