@@ -28,7 +28,7 @@ from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.records.batch import BatchHeader, headers, with_append_time
 from quorumlog.records.produced import validate_produced
-from quorumlog.records.record_check import check_records
+from quorumlog.records.record_check import check_records, passes_at_once
 from quorumlog.topic_config import TopicConfig
 from storage.batch import StoredBatch, stamped_batches
 from storage.log import Log
@@ -135,9 +135,11 @@ class ProducePath:
     def _look_inside(self, replica: Replica, records: Buffer, header: BatchHeader) -> Iterator[None] | None:
         """None if the batch may be queued now; otherwise the steps before it. Raises ApiError: INVALID_RECORD."""
         if self._looks_inside:
-            steps = check_records(records, header, keys_required="compact" in replica.config.cleanup_policy)
-            if not is_ended(steps):
-                return steps
+            keys_required = "compact" in replica.config.cleanup_policy
+            if not passes_at_once(records, header, keys_required=keys_required):
+                steps = check_records(records, header, keys_required=keys_required)
+                if not is_ended(steps):
+                    return steps
         return iter(()) if self._checks.holds_up(replica.key) else None
 
     def _enqueue(

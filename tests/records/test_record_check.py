@@ -25,7 +25,7 @@ from quorumlog.records import (
 from quorumlog.records.batch import BATCH_OVERHEAD
 from quorumlog.records.compression import compress
 from quorumlog.records.record import write_fields
-from quorumlog.records.record_check import InvalidRecord, check_records
+from quorumlog.records.record_check import InvalidRecord, check_records, passes_at_once
 from quorumlog.records.record_walk import HEADERS_PER_STEP, MIN_RUN, RUN_PAUSE
 from quorumlog.records.varint import write_varint
 
@@ -33,9 +33,18 @@ LIMIT = 1 << 20
 
 
 def steps_of(data: bytes, *, keys_required: bool = False, max_bytes: int = LIMIT) -> int:
-    """How many slices the check took, less one. Raises InvalidRecord."""
-    steps = check_records(data, headers(data)[0], keys_required=keys_required, max_decompressed_bytes=max_bytes)
-    return sum(1 for _ in steps)
+    """How many slices the check took, less one. Raises InvalidRecord. The quick check must never accept more."""
+    header = headers(data)[0]
+    at_once = passes_at_once(data, header, keys_required=keys_required)
+    try:
+        steps = sum(
+            1 for _ in check_records(data, header, keys_required=keys_required, max_decompressed_bytes=max_bytes)
+        )
+    except InvalidRecord:
+        assert not at_once
+        raise
+    assert steps == 0 or not at_once
+    return steps
 
 
 def refusal(data: bytes, **options: bool | int) -> InvalidRecord:
@@ -247,6 +256,8 @@ def test_a_bomb_is_refused_at_the_limit(codec: Codec, monkeypatch: pytest.Monkey
 def test_a_usual_batch_is_looked_at_at_once() -> None:
     assert steps_of(encode_batch(alike(1_000, value=bytes(1_000))), max_bytes=1 << 27) == 0
     assert steps_of(encode_batch(alike(8_000, value=bytes(100)))) == 0
+    usual = encode_batch([Record(offset, NOW_MS + offset, None, bytes(offset % 7)) for offset in range(100)])
+    assert passes_at_once(usual, headers(usual)[0])
 
 
 def test_a_large_batch_is_looked_at_in_slices() -> None:
@@ -281,7 +292,8 @@ def test_records_that_only_seem_alike_are_tried_now_and_then(monkeypatch: pytest
         return run(*arguments)
 
     monkeypatch.setattr(record_walk, "_run", counted)
-    steps_of(encode_batch([Record(n, NOW_MS, bytes(n % 20), bytes(40 - n % 20)) for n in range(10 * RUN_PAUSE)]))
+    data = encode_batch([Record(n, NOW_MS, bytes(n % 20), bytes(40 - n % 20)) for n in range(10 * RUN_PAUSE)])
+    assert list(check_records(data, headers(data)[0])) == []
     assert 1 <= tries <= 11
 
 
