@@ -288,7 +288,7 @@ def _set_aside(replica: Replica, unique: Uuid, start_offset: Offset) -> str:
     kept = old.set_aside(unique)
     directories = replica.queue.directory.partitions
     fresh = PartitionLog.create(directories, old.partition, old.topic_id, log_config(replica.config))
-    fresh.log.has_readers = False  # as of any follower's log
+    fresh.follow()
     if start_offset:
         fresh.restart_at(start_offset)
     replica.partition_log = fresh

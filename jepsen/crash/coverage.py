@@ -13,7 +13,6 @@ SAMPLE_IMAGES = 2_100  # distinct crash images that a sample must reach at least
 SEED_IMAGES = 11_000  # and a whole seed
 
 UNREACHED: dict[tuple[str, str], str] = {
-    ("storage/file_handle.py", "FileHandle.rename"): "nothing renames a segment yet: compaction will",
     ("storage/offset_index.py", "OffsetIndexFile.rename"): "nothing renames a segment yet: compaction will",
 }
 

@@ -108,7 +108,7 @@ def caught_up(high_watermark: int, span: EpochSpan) -> tuple[Raft, list[str]]:
 def test_it_votes_again_once_it_holds_what_is_committed_in_the_leaders_epoch() -> None:
     raft, effects = caught_up(12, EpochSpan(5, 10, 12))
     assert "RecordsRegained" in effects
-    raft.step(PeerProvenDead(1), 4)
+    raft.step(PeerProvenDead(1, 5), 4)
     assert raft.deadline_ms() is not None
     assert granted(raft, epoch=6, last=(5, 12))
 
@@ -127,7 +127,7 @@ HELD_BACK = [
 def test_it_is_not_whole_before(high_watermark: int, span: EpochSpan) -> None:
     raft, effects = caught_up(high_watermark, span)
     assert "RecordsRegained" not in effects
-    raft.step(PeerProvenDead(1), 4)
+    raft.step(PeerProvenDead(1, 5), 4)
     assert not granted(raft, epoch=6, last=(5, 12))
 
 
