@@ -33,12 +33,14 @@ from broker.produce.producer_expiry import expire_producers_for_ever
 from broker.replicas.checkpoints import checkpoint_for_ever
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.directory_report import DirectoryReport
+from broker.replicas.findings import RecoveryFindings
 from broker.replicas.leadership_listeners import LeadershipListeners
 from broker.replicas.leaderships import Leaderships
 from broker.replicas.opening import Opening
 from broker.replicas.own_life import OwnLife
 from broker.replicas.placements import Placements
 from broker.replicas.registry import Registry
+from broker.replicas.replica import Replica
 from broker.replicas.stepper import PartitionStepper
 from broker.replicas.topic_settings import TopicSettings
 from broker.replication.alter_partition_manager import AlterPartitionManager
@@ -74,12 +76,14 @@ class DataPlane:
         on_directory_failed: Callable[[Uuid, Exception], None] = lambda _id, _error: None,
         on_assignments_changed: Callable[[], None] = lambda: None,
         on_opened: Callable[[], None] = lambda: None,
+        on_damage: Callable[[], None] = lambda: None,
         on_leader_lost: Callable[[NodeId], None] = lambda _id: None,
     ) -> None:
         """incarnation_id: of this process, as in its registration.
         broker_epoch: the epoch of this broker's registration as it is now; -1 before it is registered.
 
         on_opened: every log that the first image assigns to this broker is open, or its directory has failed.
+        on_damage: see `RecoveryFindings`.
         on_leader_lost: see `RemoteLeaderEndPoint`.
         """
         self._clock = clock
@@ -91,6 +95,7 @@ class DataPlane:
         self.stepper = PartitionStepper(clock)
         step = self.stepper.step
         self.opening = Opening(on_opened)
+        self.findings = RecoveryFindings(on_damage)
         self.delayed = DelayedOperations(clock)
         self.fetch_sessions = fetch_sessions
         self.store = PartitionStore(directories, self._directory_failed, rng)
@@ -110,11 +115,12 @@ class DataPlane:
             broker_epoch=broker_epoch,
             retry_ms=config.alter_partition_retry_ms,
         )
+        self.follower = Follower(clock, self.registry, step, config, self.store.fresh_id)
         self._fetchers = FetcherPool(
             node_id=node_id,
             registry=self.registry,
             transport=transport,
-            sink=Follower(clock, self.registry, step, config),
+            sink=self.follower,
             clock=clock,
             nursery=nursery,
             config=config,
@@ -125,6 +131,7 @@ class DataPlane:
             self.registry,
             step,
             follow=self._fetchers.follow,
+            opened=self._note_findings,
             settled=self.opening.settled,
         )
         self.placements = Placements(
@@ -196,6 +203,10 @@ class DataPlane:
     def _start(self, coroutine: Awaitable[None], name: str) -> None:
         assert asyncio.iscoroutine(coroutine)
         self._tasks.append(self._nursery.start(coroutine, name))
+
+    def _note_findings(self, replica: Replica) -> None:
+        assert replica.queue is not None and replica.partition_log is not None
+        self.findings.opened(replica.key, replica.name, replica.queue, replica.partition_log)
 
     def _directory_failed(self, queue: DirectoryQueue, error: Exception) -> None:
         self.placements.directory_failed(queue)

@@ -34,7 +34,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId, Uuid
 from quorumlog.messages.cluster import DescribedConfig
 from quorumlog.messages.common import Endpoint
-from quorumlog.messages.controller import RegisterBrokerRequest
+from quorumlog.messages.controller import DamagedPartition, RegisterBrokerRequest
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Context, Transport
 
@@ -109,6 +109,7 @@ class Broker:
             clock=clock,
             nursery=nursery,
             registration=self._registration,
+            on_registered=self._on_registered,
             on_state=on_state,
             on_fatal=on_fatal,
         )
@@ -139,7 +140,8 @@ class Broker:
             ),
             on_directory_failed=self._on_directory_failed,
             on_assignments_changed=self._wake_assigner,
-            on_opened=self._on_logs_opened,
+            on_opened=self._on_readiness_changed,
+            on_damage=self._on_damage_changed,
             on_leader_lost=prober.on_lost,
         )
         self._assigner = DirectoryAssigner(
@@ -214,11 +216,24 @@ class Broker:
         self.data_plane.placements.apply(delta, image)
         self._services.recently_fenced.on_image(delta, image, self._clock.now_ms())
         self._assigner.wake()
-        self.lifecycle.on_metadata(image.offset, ready=self.data_plane.opening.done)
+        self.lifecycle.on_metadata(image.offset, ready=self._may_be_unfenced)
 
-    def _on_logs_opened(self) -> None:
-        """From now on this broker may be unfenced: a leader that still recovers its logs makes its clients wait."""
-        self.lifecycle.on_metadata(self._subscription.image.offset, ready=True)
+    @property
+    def _may_be_unfenced(self) -> bool:
+        """A leader that still recovers its logs makes its clients wait; one that lacks records must not be elected."""
+        return self.data_plane.opening.done and not self.data_plane.findings.untold
+
+    def _on_readiness_changed(self) -> None:
+        self.lifecycle.on_metadata(self._subscription.image.offset, ready=self._may_be_unfenced)
+
+    def _on_damage_changed(self) -> None:
+        """While there is untold damage, the broker is not ready; the controller learns of it by a registration."""
+        self._on_readiness_changed()
+        if self.data_plane.findings.untold:
+            self.lifecycle.register_again()
+
+    def _on_registered(self, request: RegisterBrokerRequest) -> None:
+        self.data_plane.findings.told((one.topic_id, one.index) for one in request.damaged_partitions)
 
     def _wake_assigner(self) -> None:
         self._assigner.wake()
@@ -230,6 +245,7 @@ class Broker:
             self.lifecycle.on_directories_changed()
 
     def _registration(self) -> RegisterBrokerRequest:
+        damaged = self.data_plane.findings.untold
         online = (entry.directory_id for entry in self._directories if entry.life.is_online)
         return RegisterBrokerRequest(
             broker_id=self._node_id,
@@ -240,4 +256,5 @@ class Broker:
             rack=self._config.rack,
             previous_broker_epoch=self._config.previous_broker_epoch,
             features=SUPPORTED,
+            damaged_partitions=tuple(DamagedPartition(topic_id=key[0], index=key[1]) for key in damaged),
         )

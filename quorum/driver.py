@@ -20,7 +20,7 @@ from quorum.committed import Delivery
 from quorum.death_proof import DeathProof
 from quorum.listener import RaftListener
 from quorum.metadata.unsupported import UnsupportedMetadata
-from quorum.metadata_directory import METADATA_LOG, MetadataDirectory, settle
+from quorum.metadata_directory import METADATA_LOG, MetadataDirectory, OpenedMetadata, settle
 from quorum.metadata_log import MetadataLog
 from quorum.open_requests import OpenRequests, check_request
 from quorum.peers import Peers
@@ -28,7 +28,6 @@ from quorum.raft import (
     LogState,
     NotLeader,
     PeerProvenDead,
-    QuorumState,
     Raft,
     RaftConfig,
     RaftRole,
@@ -44,7 +43,6 @@ from quorumlog.messages.quorum import DescribeQuorumResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Context, Transport
 from storage.disk import Disk
-from storage.log import Log
 from storage.log_config import LogConfig
 from storage.offset_files import OffsetFile
 from storage.worker import Worker, WorkerClosed, WorkerFull
@@ -94,6 +92,7 @@ class Driver:
         self._peers = Peers(node_id=node_id, voters=voters, transport=transport, nursery=nursery)
         self._proof = DeathProof(transport=transport, peers=self._peers, nursery=nursery, on_dead=self._on_dead)
         self._loop: RaftLoop | None = None  # until started
+        self.opened: OpenedMetadata | None = None  # what opening the log found
         self._announcements = Announcements(node_id, voters, self._proof.learn_incarnation)
         self._requests = OpenRequests()
         self._stopped = False
@@ -146,12 +145,12 @@ class Driver:
     async def start(self) -> None:
         """Open the log and take part. Raises CorruptQuorumState, DiskError, DirectoryOffline."""
         assert self._loop is None, "start is called once"
-        checkpointed, saved = await self._directory.open()
-        log = checkpointed.log
-        self._log = MetadataLog(checkpointed, self._directory.worker, self._fail)
+        self.opened = opened = await self._directory.open()
+        log = opened.log
+        self._log = MetadataLog(opened.checkpointed, self._directory.worker, self._fail, self._clock)
         self._announcements.start(Delivery(self._log, log.start_offset, self._listeners, self._fail))
         self._loop = RaftLoop(
-            self._make_raft(log, saved),
+            self._make_raft(opened),
             log=self._log,
             directory=self._directory,
             peers=self._peers,
@@ -194,14 +193,16 @@ class Driver:
             raise ApiError(ErrorCode.RECORD_LIST_TOO_LARGE, text)
         return self._loop.append(epoch, values)
 
-    def _make_raft(self, log: Log, saved: QuorumState) -> Raft:
+    def _make_raft(self, opened: OpenedMetadata) -> Raft:
+        log = opened.log
         return Raft(
             key=self._key,
             voters=self._voters,
             config=self._config,
             rng=self._rng,
             log=LogState(start=log.start_offset, end=log.end_offset, epochs=log.epochs.entries),
-            saved=saved,
+            saved=opened.state,
+            is_whole=not opened.lost_before,
         )
 
     def _on_dead(self, node_id: NodeId, epoch: Epoch) -> None:

@@ -1,5 +1,8 @@
 """What the quorum keeps on disk, in the directory of the metadata log: the log, `quorum-state`, the recovery point.
 
+A log that ends before its recovery point lacks records that this node may have acknowledged. That is noted on disk
+(`lost-offset-checkpoint`) until the core says that the log holds all that is committed.
+
 One writer changes them all, and it serves the quorum alone: the opening of a thousand partitions, or a slow turn of
 their syncs, must not delay a vote or a commit.
 """
@@ -7,21 +10,47 @@ their syncs, must not delay a vote or a commit.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from quorum.metadata_log import METADATA_PARTITION
 from quorum.raft import QuorumState
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, read_quorum_state, write_quorum_state
+from quorumlog.ids import Offset
 from storage.checkpointed_log import CheckpointedLog
-from storage.disk import Disk
+from storage.disk import Disk, FileMissing
+from storage.log import Log
 from storage.log_config import LogConfig
-from storage.offset_files import RECOVERY_POINTS, OffsetFile
-from storage.worker import Worker
+from storage.names import LOG_SUFFIX
+from storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import CallJob, Outcome
 
+_log = logging.getLogger("quorumlog.quorum")
+
 METADATA_LOG = LogConfig(segment_bytes=64 << 20)  # an unclean start reads about so much: the last segment
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedMetadata:
+    """lost_before: the log was synced up to there once, exclusive, and was found shorter; 0: it was not."""
+
+    checkpointed: CheckpointedLog
+    state: QuorumState
+    lost_before: Offset
+
+    @property
+    def log(self) -> Log:
+        return self.checkpointed.log
+
+    @property
+    def finding(self) -> str:
+        """What opening the log found, for people; empty for a log that is whole."""
+        report = self.log.recovery
+        return report.describe(self.log.path, self.lost_before) if report.is_damage or self.lost_before else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +67,15 @@ class MetadataDirectory:
     older_points: OffsetFile | None = None
     clean: bool = False
 
-    async def open(self) -> tuple[CheckpointedLog, QuorumState]:
+    async def open(self) -> OpenedMetadata:
         """Raises CorruptQuorumState, DirectoryOffline, WorkerFull."""
         done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self.worker.submit(CallJob(self._open), _ignore, lambda outcome: settle(done, outcome))
         outcome = await done
         if outcome.error is not None:
             raise outcome.error
-        opened: tuple[CheckpointedLog, QuorumState] = outcome.value
+        opened: OpenedMetadata = outcome.value
+        _tell_findings(opened)
         return opened
 
     def persist(self, state: QuorumState, on_done: Callable[[Outcome], None]) -> None:
@@ -56,18 +86,63 @@ class MetadataDirectory:
         job = CallJob(lambda: write_quorum_state(self.disk, self._state_path, state))
         self.worker.submit(job, on_done, _ignore)
 
+    def forget_loss(self, on_error: Callable[[Exception], None]) -> None:
+        """The log holds again what it lacked. A full worker leaves the note: the next process catches up again."""
+
+        def done(outcome: Outcome) -> None:
+            if outcome.error is not None:
+                on_error(outcome.error)
+
+        try:
+            self.worker.submit(CallJob(lambda: self._lost_offsets.update({METADATA_PARTITION: None})), done, _ignore)
+        except (WorkerFull, WorkerClosed):
+            pass
+
     @property
     def _state_path(self) -> str:
         return f"{self.worker.path}/{QUORUM_STATE_NAME}"
 
-    def _open(self) -> tuple[CheckpointedLog, QuorumState]:
+    @property
+    def _lost_offsets(self) -> OffsetFile:
+        return OffsetFile(self.disk, f"{self.worker.path}/{LOST_OFFSETS}")
+
+    def _open(self) -> OpenedMetadata:
         """In the worker. The older line goes first: no truncation would lower it, and an earlier release trusts it."""
+        path = self.worker.path
+        state = read_quorum_state(self.disk, self._state_path, has_records=holds_records(self.disk, path))
         if self.older_points is not None:
             self.older_points.update({METADATA_PARTITION: None})
-        path = self.worker.path
-        points = OffsetFile(self.disk, f"{path}/{RECOVERY_POINTS}")
-        log = CheckpointedLog.open(self.disk, path, self.log_config, points, METADATA_PARTITION, clean=self.clean)
-        return log, read_quorum_state(self.disk, self._state_path)
+        log = CheckpointedLog.open(
+            self.disk,
+            path,
+            self.log_config,
+            OffsetFile(self.disk, f"{path}/{RECOVERY_POINTS}"),
+            METADATA_PARTITION,
+            clean=self.clean,
+            on_loss=partial(self._lost_offsets.raise_to, METADATA_PARTITION),
+        )
+        return OpenedMetadata(log, state, self._lost_offsets.get(METADATA_PARTITION))
+
+
+def holds_records(disk: Disk, path: str) -> bool:
+    """True if the log in this directory has a segment with bytes. Raises DiskError."""
+    try:
+        names = disk.list(path)
+    except FileMissing:
+        return False
+    return any(disk.open(f"{path}/{name}").size() for name in names if name.endswith(LOG_SUFFIX))
+
+
+def _tell_findings(opened: OpenedMetadata) -> None:
+    if opened.lost_before:
+        _log.error(
+            "damaged: %s; this node does not vote before it has caught up with a leader that the other voters elect; "
+            "where they cannot elect one, quorumlog storage accept-metadata-loss -c FILE --unsafe makes it vote with "
+            "what it has",
+            opened.finding,
+        )
+    elif opened.finding:
+        _log.warning("recovered: %s", opened.finding)
 
 
 def settle(future: asyncio.Future[Any], value: Any) -> None:

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from quorum.raft import AppendFetched, AppendLeaderChange, AppendValues, EpochSpan
+from quorumlog.clock import Clock
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
 from quorumlog.records import CorruptRecords, Record, encode_batch, headers, verify_crc
@@ -22,6 +23,7 @@ from storage.writer import AppendJob, CallJob, Outcome
 
 METADATA_PARTITION = (METADATA_TOPIC, 0)
 METADATA_DIRECTORY = f"{METADATA_TOPIC}-0"
+NOTE_INTERVAL_MS = 60_000  # the longest time for which a busy log's recovery point stays where it is
 RECENT_BYTES = 8 << 20  # of the newest batches are kept in memory
 
 OnEnd = Callable[[Offset], None]  # called with an exclusive end offset
@@ -82,12 +84,15 @@ class RecentBatches:
 class MetadataLog:
     """on_error: called with every failure of the disk and every exception of a callback; the node stops (DESIGN 6).
 
-    The recovery point is noted when a segment is full and at the close: an unclean start reads whole segments anyway.
+    The recovery point is noted when a segment is full, at the first sync after a minute, and at the close. An unclean
+    start reads whole segments anyway; but a log that ends before its recovery point is known to have lost records.
     """
 
-    def __init__(self, checkpointed: CheckpointedLog, worker: Worker, on_error: OnError) -> None:
+    def __init__(self, checkpointed: CheckpointedLog, worker: Worker, on_error: OnError, clock: Clock) -> None:
         log = checkpointed.log
         self._checkpointed, self._log, self._worker, self._on_error = checkpointed, log, worker, on_error
+        self._clock = clock
+        self._noted_ms = clock.now_ms()
         self._noted_segment: Offset = log.segment_bases[-1]  # the newest segment when the recovery point was noted
         self._recent = RecentBatches(log.end_offset)
 
@@ -137,13 +142,13 @@ class MetadataLog:
 
     def _synced(self, end_offset: Offset, on_synced: OnEnd) -> None:
         on_synced(end_offset)
-        newest = self._log.segment_bases[-1]
-        if newest == self._noted_segment:
+        newest, now_ms = self._log.segment_bases[-1], self._clock.now_ms()
+        if newest == self._noted_segment and now_ms - self._noted_ms < NOTE_INTERVAL_MS:
             return
         try:
             job = CallJob(self._checkpointed.note)
             self._worker.submit(job, lambda _: None, lambda outcome: self._tell(outcome, _nothing))
-            self._noted_segment = newest
+            self._noted_segment, self._noted_ms = newest, now_ms
         except (WorkerFull, WorkerClosed):
             pass  # the next sync or the close does it
 

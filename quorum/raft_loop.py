@@ -37,6 +37,7 @@ from quorum.raft import (
     RaftEvent,
     ReadForFetch,
     RecordsRead,
+    RecordsRegained,
     Reply,
     Send,
     ShutdownFinished,
@@ -130,6 +131,8 @@ class RaftLoop:
                 self._log.append(effect, self._clock.wall_ms(), self._on_written, self._on_synced)
             case TruncateTo(end_offset):
                 self._log.truncate_to(end_offset, lambda end: self.step(LogTruncated(end)))
+            case RecordsRegained():
+                self._directory.forget_loss(self._on_error)
             case ProbeLeader(node_id, epoch):
                 self._proof.suspect(node_id, epoch)
             case ShutdownFinished():

@@ -15,7 +15,7 @@ before the cut. Recovery then scans more than it must, and loses nothing.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from quorumlog.ids import Offset
 from storage.disk import Disk
@@ -33,10 +33,25 @@ class CheckpointedLog:
 
     @classmethod
     def open(
-        cls, disk: Disk, path: str, config: LogConfig, points: OffsetFile, partition: TopicPartition, *, clean: bool
+        cls,
+        disk: Disk,
+        path: str,
+        config: LogConfig,
+        points: OffsetFile,
+        partition: TopicPartition,
+        *,
+        clean: bool,
+        on_loss: Callable[[Offset], None],
     ) -> CheckpointedLog:
-        """`Log.open` with the noted point. Raises what it raises."""
-        log = Log.open(disk, path, config, recovery_point=points.get(partition), clean=clean)
+        """`Log.open` with the noted point. Raises what it raises.
+
+        on_loss: called with the point where the log ends before it. It notes that durably, for afterwards the point is
+        lowered, and no later start would see the loss.
+        """
+        point = points.get(partition)
+        log = Log.open(disk, path, config, recovery_point=point, clean=clean)
+        if log.recovery.lost_below_recovery_point:
+            on_loss(point)
         points.lower_to(partition, log.end_offset)
         return cls(log, points, partition)
 

@@ -3,6 +3,9 @@
 A partition lives in `<topic>-<partition>`; on its way out in `<topic>-<partition>.<32 hex digits>-delete`, set aside
 as unknown in `...-stray`, arriving from another directory in `...-future`. A segment's files carry its base offset in
 20 digits.
+
+What recovery cuts from a log is kept beside it as `<base>.log.<position>.cut`: the bytes from that position of the
+segment on. Neither Kafka nor this loader reads such a file. It is freed by the operator, or with its partition.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from quorumlog.ids import Offset, Uuid
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
 SNAPSHOT_SUFFIX = ".snapshot"
+CUT_SUFFIX = ".cut"
 DELETE, STRAY, FUTURE = "delete", "stray", "future"
 METADATA_TOPIC = "__cluster_metadata"  # of the quorum's own log, which may lie beside the partitions
 
@@ -53,6 +57,11 @@ def log_name(base_offset: Offset) -> str:
 
 def index_name(base_offset: Offset) -> str:
     return f"{base_offset:0{OFFSET_DIGITS}d}{INDEX_SUFFIX}"
+
+
+def cut_suffix(position: int, number: int = 0) -> str:
+    """What follows a segment's `.log` where its bytes from `position` on are kept. number: of an older one there."""
+    return f".{position}.{number}{CUT_SUFFIX}" if number else f".{position}{CUT_SUFFIX}"
 
 
 def parse_segment_name(name: str) -> tuple[Offset, str] | None:

@@ -4,6 +4,8 @@
   only the segments from there on. A point must never lie above what is synced.
 - `log-start-offset-checkpoint`: where a log starts, if not with its first segment. It is written before any record is
   deleted, so that deleted records stay deleted. A start may be too low, never too high.
+- `lost-offset-checkpoint` (ours): a log that was once synced up to this offset, exclusive, was found to end before it.
+  The line stays until the controller knows that this replica may lack acknowledged records.
 - `replication-offset-checkpoint`: high watermarks. A hint: it may be too low.
 
 A line names topic and partition, as in Kafka's files, and no topic id. `storage/partition_log.py` ensures that
@@ -25,6 +27,7 @@ from storage.text_checkpoint import CorruptCheckpoint, parse_checkpoint, parse_n
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
+LOST_OFFSETS = "lost-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 
 IF_EMPTY = {

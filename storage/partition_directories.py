@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from quorumlog.ids import Uuid
 from storage.disk import Disk, FileMissing
 from storage.names import (
+    CUT_SUFFIX,
     DELETE,
     LOG_SUFFIX,
     METADATA_TOPIC,
@@ -21,7 +22,7 @@ from storage.names import (
     parse_directory,
     partition_directory,
 )
-from storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, OffsetFile, TopicPartition
+from storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, LOST_OFFSETS, RECOVERY_POINTS, OffsetFile, TopicPartition
 from storage.partition_metadata import BadPartitionMetadata, read_topic_id
 
 PartitionId = tuple[Uuid, int]  # topic id, partition number
@@ -47,6 +48,7 @@ class PartitionDirectories:
         self.disk, self.path, self.clean = disk, path, clean
         self.recovery_points = OffsetFile(disk, f"{path}/{RECOVERY_POINTS}")
         self.log_starts = OffsetFile(disk, f"{path}/{LOG_STARTS}")
+        self.lost_offsets = OffsetFile(disk, f"{path}/{LOST_OFFSETS}")
         self.high_watermarks = OffsetFile(disk, f"{path}/{HIGH_WATERMARKS}")
         self._unsynced_names: set[TopicPartition] = set()  # of directories that were made; never iterated
 
@@ -93,7 +95,7 @@ class PartitionDirectories:
 
     def forget_offsets(self, partition: TopicPartition) -> None:
         """Remove the partition's line from every offset file. Durable when it returns. Raises DiskError."""
-        for file in (self.recovery_points, self.log_starts, self.high_watermarks):
+        for file in (self.recovery_points, self.log_starts, self.lost_offsets, self.high_watermarks):
             file.update({partition: None})
 
     def move_away(self, partition: TopicPartition, unique: Uuid, mark: str) -> str:
@@ -138,7 +140,7 @@ class PartitionDirectories:
 def _free_segments(disk: Disk, path: str, step_bytes: int) -> bool:
     """True if no segment is left; what then remains is small."""
     for name in disk.list(path):
-        if not name.endswith(LOG_SUFFIX):
+        if not name.endswith((LOG_SUFFIX, CUT_SUFFIX)):
             continue
         file = disk.open(f"{path}/{name}")
         size = file.size()

@@ -19,7 +19,9 @@ What a crash leaves, operation by operation:
 - `create`. Before the directory is made: at most fewer lines. After that: a directory without a topic id, or with it
   and without a segment, or whole. Nothing was acknowledged in any of them; `open_or_create` finishes it.
 - `open` cuts what recovery rejects, and then lowers the recovery point and the high watermark to the log's end. A crash
-  in between repeats both. A start above the end means that the rest of the log was lost, or that a restart was under
+  in between repeats both. Where the log ends before its recovery point, that is noted first: the replica lacks records
+  that it may have acknowledged, and that must not be forgotten before the controller knows it (`forget_loss`). A start
+  above the end means that the rest of the log was lost, or that a restart was under
   way: the log restarts there.
 - `truncate_to` lowers the recovery point, then cuts (storage/checkpointed_log.py). A crash leaves the log long, or a
   prefix that still holds everything before the cut. The high watermark is lowered last; `open` does it after a crash.
@@ -41,6 +43,7 @@ What a crash leaves, operation by operation:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from quorumlog.ids import Epoch, Offset, Uuid, show_uuid
 from storage.batch import StoredBatch
@@ -69,6 +72,8 @@ class PartitionLog:
     """Made by `create`, `open` or `open_or_create`. Readers on any thread use `log`; only its writer calls the rest.
 
     high_watermark: as noted when the log was opened, at most its end; 0 for a new one.
+    lost_before: this log was synced up to there once, exclusive, and was found shorter, and the controller may not know
+    it yet; 0: nothing of that kind.
     """
 
     def __init__(
@@ -78,10 +83,11 @@ class PartitionLog:
         topic_id: Uuid,
         checkpointed: CheckpointedLog,
         high_watermark: Offset = 0,
+        lost_before: Offset = 0,
     ) -> None:
         self.partition, self.topic_id, self.log = partition, topic_id, checkpointed.log
         self.checkpointed = checkpointed
-        self.high_watermark = high_watermark
+        self.high_watermark, self.lost_before = high_watermark, lost_before
         self.is_here = True  # False: set aside or deleted; the name may be another's
         self._directories = directories
 
@@ -137,11 +143,16 @@ class PartitionLog:
         if found != expected:
             raise WrongTopicId(path, found, expected)
         disk, points = directories.disk, directories.recovery_points
-        checkpointed = CheckpointedLog.open(disk, path, config, points, partition, clean=directories.clean)
+        on_loss = partial(directories.lost_offsets.raise_to, partition)
+        checkpointed = CheckpointedLog.open(
+            disk, path, config, points, partition, clean=directories.clean, on_loss=on_loss
+        )
         log = checkpointed.log
         directories.sync_name(partition)
         directories.high_watermarks.lower_to(partition, log.end_offset)
-        opened = cls(directories, partition, expected, checkpointed)
+        opened = cls(
+            directories, partition, expected, checkpointed, lost_before=directories.lost_offsets.get(partition)
+        )
         start = directories.log_starts.get(partition)
         if start > log.end_offset:
             opened.restart_at(start)
@@ -234,6 +245,11 @@ class PartitionLog:
         if config.ever_syncs:
             self.log.sync()
         self.log.config = config
+
+    def forget_loss(self) -> None:
+        """The controller knows that this replica may lack acknowledged records. Raises DiskError."""
+        if self.is_here:
+            self._directories.lost_offsets.update({self.partition: None})
 
     # --- the end ---
 

@@ -5,8 +5,8 @@ Passes, in order:
 1. Leftovers of interrupted work are removed, and caches without a log file.
 2. The epochs are read from their checkpoint.
 3. The segments are split into those that are trusted and those that are scanned, by the rules below.
-4. The scan finds where the log ends (storage/segment_scan.py). What follows is removed, what is kept is made durable:
-   it may have been in memory only, if a process was killed.
+4. The scan finds where the log ends (storage/segment_scan.py). What follows is set aside (storage/cut_files.py), what
+   stays is made durable: it may have been in memory only, if a process was killed.
 5. The epochs are cut to the log's range: a crash may have kept older ones, or newer ones, than its records.
 6. The producers are read from their newest snapshot and the records behind it (storage/log_producers.py).
 
@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 
 from quorumlog.ids import Offset
 from storage.atomic import TEMPORARY_SUFFIX, write_atomically
+from storage.cut_files import keep_segment, keep_tail
 from storage.disk import Disk, FileMissing, parent_of
 from storage.epochs import CHECKPOINT_NAME, LeaderEpochCache
 from storage.log_config import LogConfig
@@ -46,13 +47,35 @@ _LEFTOVERS = (TEMPORARY_SUFFIX, ".deleted", ".cleaned")  # of interrupted work; 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryReport:
-    """What opening a log found. scanned_bytes: verified by checksum. cut_bytes: removed from the log's end."""
+    """What opening a log found.
+
+    scanned_bytes: verified by checksum. cut_bytes: taken from the log's end. kept: the files that hold them now.
+    recovery_point: as it was noted before; everything before it was synced once.
+    """
 
     scanned_bytes: int = 0
     cut_bytes: int = 0
+    kept: tuple[str, ...] = ()
+    end_offset: Offset = 0  # of the log, exclusive
+    recovery_point: Offset = 0
     reason: str = ""  # why the log ends where it ends, if something was cut
     has_hole: bool = False  # it ends there because the next segment begins at another offset
     lost_below_recovery_point: bool = False  # the log ends before its recovery point, which was ignored
+
+    @property
+    def is_damage(self) -> bool:
+        """Something was cut, or is not there any more."""
+        return self.cut_bytes > 0 or self.lost_below_recovery_point
+
+    def describe(self, path: str, lost_before: Offset) -> str:
+        """For people. path: of the log. lost_before: see `PartitionLog`."""
+        text = f"{path} ends at offset {self.end_offset}"
+        text += f": {self.reason or 'an earlier start found it shorter than it had been'}"
+        if self.kept:
+            text += f"; {self.cut_bytes} bytes were cut and are kept in {', '.join(self.kept)}"
+        if lost_before:
+            text += f"; records up to offset {lost_before} were on disk once"
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +135,11 @@ def _create(disk: Disk, path: str, config: LogConfig, recovery_point: Offset) ->
     segment = Segment(disk, path, 0, config.index_interval_bytes)
     segment.create()
     disk.sync_directory(path)
-    report = RecoveryReport(lost_below_recovery_point=recovery_point > 0)
+    report = RecoveryReport(
+        recovery_point=recovery_point,
+        reason="no segment is there" if recovery_point else "",
+        lost_below_recovery_point=recovery_point > 0,
+    )
     return LoadedLog((segment,), LeaderEpochCache(), 0, report)
 
 
@@ -135,7 +162,7 @@ def _recover(
     if first == len(segments):
         end_offset = segments[-1].end_offset()
         if end_offset >= recovery_point:
-            return LoadedLog(tuple(segments), epochs, end_offset, RecoveryReport())
+            return LoadedLog(tuple(segments), epochs, end_offset, RecoveryReport(end_offset=end_offset))
         first = 0
     scan = _scan_from(first, segments, epochs)
     if scan.end_offset < recovery_point and first > 0:
@@ -205,26 +232,34 @@ def _cut(
     disk: Disk, path: str, segments: list[Segment], scan: _Scanned, epochs: LeaderEpochCache, recovery_point: Offset
 ) -> LoadedLog:
     scanned, dropped = segments[scan.first : scan.kept], segments[scan.kept :]
-    _repair(disk, path, scanned, dropped)
+    is_lost = scan.end_offset < recovery_point
+    kept = _repair(disk, path, scanned, dropped)
     report = RecoveryReport(
         scanned_bytes=sum(scan.sizes[: len(scanned)]),
         cut_bytes=sum(scan.sizes) - sum(segment.size for segment in scanned),
-        reason=scan.reason,
+        kept=kept,
+        end_offset=scan.end_offset,
+        recovery_point=recovery_point,
+        reason=scan.reason or (f"{path} ends before its recovery point" if is_lost else ""),
         has_hole=scan.has_hole,
-        lost_below_recovery_point=scan.end_offset < recovery_point,
+        lost_below_recovery_point=is_lost,
     )
     return LoadedLog(tuple(segments[: scan.kept]), epochs, scan.end_offset, report)
 
 
-def _repair(disk: Disk, path: str, kept: list[Segment], dropped: list[Segment]) -> None:
-    """Remove names first, the last segment's first, then cut bytes: a crash in between leaves a prefix of the log."""
-    for segment in reversed(dropped):
-        segment.remove()
+def _repair(disk: Disk, directory: str, kept: list[Segment], dropped: list[Segment]) -> tuple[str, ...]:
+    """Set aside what follows the log's end, then cut it off. Returns the paths of what was set aside, in order.
+
+    Names first, the last one first, then bytes: a crash in between leaves a prefix of the log for the next try.
+    """
+    aside = [path for segment in reversed(dropped) if (path := keep_segment(disk, segment)) is not None]
+    aside += [keep_tail(disk, segment.log) for segment in kept[-1:] if segment.size < segment.log.file.size()]
     for segment in kept:
         segment.remove_caches()
-    disk.sync_directory(path)
+    disk.sync_directory(directory)
     for segment in kept:
         segment.log.cut()
         segment.log.flush()
     for segment in kept[:-1]:
         segment.flush_caches()
+    return tuple(reversed(aside))

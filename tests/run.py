@@ -34,7 +34,7 @@ class Suite:
 
 OTHERS = (
     Suite(name="losses", budget_s=4 * 60, folders=("losses",)),
-    Suite(name="sim", budget_s=12 * 60, folders=("sim",)),
+    Suite(name="sim", budget_s=15 * 60, folders=("sim",)),
     Suite(name="crash", budget_s=5 * 60, folders=("crash",)),
     Suite(name="live", budget_s=6 * 60, folders=("live",)),
     Suite(name="clients", budget_s=6 * 60, folders=("clients", "spark")),

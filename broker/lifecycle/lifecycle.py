@@ -7,8 +7,8 @@
     SHUTTING_DOWN                 nothing is sent any more
 
 Rules: one heartbeat is in flight. Each heartbeat lists the offline directories, since a response may be lost. If the
-controller does not know the registration, the broker registers again (the same incarnation keeps its epoch). KRAFT 2.6,
-DESIGN 5.
+controller does not know the registration, the broker registers again (the same incarnation keeps its epoch). So it does
+where it found damage that its last registration could not list. KRAFT 2.6, DESIGN 5.
 """
 
 from __future__ import annotations
@@ -95,6 +95,11 @@ class DirectoriesChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class RegistrationOutdated:
+    """What a registration says of this broker has changed: register again, also if one is in flight."""
+
+
+@dataclass(frozen=True, slots=True)
 class StopWanted:
     controlled: bool
 
@@ -107,6 +112,7 @@ LifecycleEvent = (
     | CallFailed
     | MetadataApplied
     | DirectoriesChanged
+    | RegistrationOutdated
     | StopWanted
 )
 
@@ -156,6 +162,7 @@ class Lifecycle:
     metadata_offset: Offset = -1  # exclusive
     ready: bool = False
     _in_flight: bool = False
+    _is_outdated: bool = False  # the registration in flight is
     _asked_fence: bool = True  # the last heartbeat asked to stay fenced
     _next_ms: int | None = 0  # when to call next; None: never again
     _failures: int = 0
@@ -185,6 +192,8 @@ class Lifecycle:
                 return self._on_metadata_applied(event, now_ms)
             case DirectoriesChanged():
                 return self._call_now(now_ms)
+            case RegistrationOutdated():
+                return self._on_registration_outdated(now_ms)
             case StopWanted():
                 return self._on_stop_wanted(event.controlled, now_ms)
             case _:
@@ -202,6 +211,7 @@ class Lifecycle:
         if self._in_flight or self._next_ms is None or now_ms < self._next_ms:
             return []
         self._in_flight = True
+        self._is_outdated = False
         return [Register() if self.state is LifecycleState.STARTING else SendHeartbeat(self._heartbeat())]
 
     def _give_up(self) -> list[LifecycleEffect]:
@@ -218,7 +228,10 @@ class Lifecycle:
         if response.error_code != ErrorCode.NONE:
             return self._retry(_text(response.error_code, response.error_message), now_ms)
         assert response.broker_epoch >= self.broker_epoch, f"epoch went back from {self.broker_epoch}: {response}"
-        self.broker_epoch, self._give_up_ms, self._failures = response.broker_epoch, None, 0
+        self.broker_epoch, self._failures = response.broker_epoch, 0
+        if self._is_outdated:
+            return self._call_now(now_ms)
+        self._give_up_ms = None
         return [*self._become(LifecycleState.RECOVERY), *self._call_now(now_ms)]
 
     def _on_heartbeat_answered(self, response: BrokerHeartbeatResponse, now_ms: int) -> list[LifecycleEffect]:
@@ -244,6 +257,16 @@ class Lifecycle:
             return self._shut_down()
         self.fenced = True
         self._last_error = _text(response.error_code, response.error_message)
+        self._give_up_ms = now_ms + self.config.registration_timeout_ms
+        return [*self._become(LifecycleState.STARTING), *self._call_now(now_ms)]
+
+    def _on_registration_outdated(self, now_ms: int) -> list[LifecycleEffect]:
+        """A broker that is stopping does not register any more."""
+        if self.state is LifecycleState.STARTING:
+            self._is_outdated = self._in_flight
+            return []
+        if self.state not in (LifecycleState.RECOVERY, LifecycleState.RUNNING):
+            return []
         self._give_up_ms = now_ms + self.config.registration_timeout_ms
         return [*self._become(LifecycleState.STARTING), *self._call_now(now_ms)]
 

@@ -21,12 +21,14 @@ from broker.lifecycle.lifecycle import (
     MetadataApplied,
     Register,
     Registered,
+    RegistrationOutdated,
     SendHeartbeat,
     StateChanged,
     StopWanted,
     TimerFired,
 )
 from quorumlog.clock import Clock
+from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, Offset
 from quorumlog.messages.controller import BrokerHeartbeatRequest, RegisterBrokerRequest
 from quorumlog.nursery import Nursery
@@ -47,14 +49,17 @@ class LifecycleShell:
         clock: Clock,
         nursery: Nursery,
         registration: Callable[[], RegisterBrokerRequest],
+        on_registered: Callable[[RegisterBrokerRequest], None],
         on_state: Callable[[LifecycleState], None],
         on_fatal: Callable[[str], None],
     ) -> None:
+        """on_registered: told each registration that the controller has accepted."""
         self._core = core
         self._channel = channel
         self._clock = clock
         self._nursery = nursery
         self._registration = registration
+        self._on_registered = on_registered
         self._on_state = on_state
         self._on_fatal = on_fatal
         self._events: deque[LifecycleEvent] = deque()
@@ -86,6 +91,10 @@ class LifecycleShell:
     def on_directories_changed(self) -> None:
         """A directory failed, or came back."""
         self._post(DirectoriesChanged())
+
+    def register_again(self) -> None:
+        """The registration would say something else now."""
+        self._post(RegistrationOutdated())
 
     async def stop(self, controlled: bool) -> None:
         """Returns once nothing is sent to the controller any more. An uncontrolled call ends a controlled one."""
@@ -132,12 +141,15 @@ class LifecycleShell:
         self._stopped.set()
 
     async def _register(self) -> None:
+        request = self._registration()
         try:
-            answer = await self._channel.call_once(self._registration(), REGISTER_TIMEOUT_MS)
+            answer = await self._channel.call_once(request, REGISTER_TIMEOUT_MS)
         except RpcError as error:
             self._post(CallFailed(str(error)))
         else:
             self._post(Registered(answer))
+            if answer.error_code == ErrorCode.NONE:
+                self._on_registered(request)
 
     async def _send_heartbeat(self, request: BrokerHeartbeatRequest) -> None:
         try:

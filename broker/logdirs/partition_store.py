@@ -90,7 +90,7 @@ class PartitionStore:
     def set_strays_aside(self, strays: Sequence[PartitionKey]) -> None:
         """Called once: partitions that the metadata does not give to this broker, and those without a topic id."""
         for queue, partition in [*(self._found.pop(key) for key in strays), *self._unowned]:
-            work = partial(queue.directory.partitions.move_away, partition, self._fresh_id(), STRAY)
+            work = partial(queue.directory.partitions.move_away, partition, self.fresh_id(), STRAY)
             queue.run_in_background(work, done=_ignore, failed=_ignore)
         self._unowned.clear()
 
@@ -109,10 +109,11 @@ class PartitionStore:
             if mark == DELETE:
                 removals.later(name, delay_s)
 
-        work = partial(_move_away, replica, queue.directory.partitions, self._fresh_id(), mark)
+        work = partial(_move_away, replica, queue.directory.partitions, self.fresh_id(), mark)
         queue.run_in_background(work, done=moved, failed=_ignore)
 
-    def _fresh_id(self) -> Uuid:
+    def fresh_id(self) -> Uuid:
+        """For the name of a directory that leaves."""
         return self._rng.randbytes(UUID_BYTES)
 
     # --- checkpoints ---

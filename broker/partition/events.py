@@ -55,7 +55,10 @@ class LogAdvanced(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogTruncated:
-    """The log was truncated; or, if log_start is past the previous end, emptied and restarted at log_start."""
+    """The log was truncated; or emptied, or replaced by an empty one, and goes on at log_start.
+
+    log_start: lower than before only where the old log was set aside, because its leader's begins earlier.
+    """
 
     log_start: Offset
     end_offset: Offset

@@ -56,15 +56,17 @@ class Leaderships:
         step: Step,
         *,
         follow: Callable[[Replica], None],
+        opened: Callable[[Replica], None],
         settled: Callable[[PartitionKey], None],
     ) -> None:
-        """follow: the log is ready to take fetched records.
+        """follow: the log is ready to take fetched records. opened: called once for each log, before `settled`.
 
         settled: the log is open, though perhaps for an epoch that is over, or it cannot be opened.
         """
         self._registry = registry
         self._step = step
         self._follow = follow
+        self._opened = opened
         self._settled = settled
         self._openings: dict[Replica, _Opening] = {}  # that have not ended; only looked up
         self._closed = False
@@ -80,18 +82,18 @@ class Leaderships:
         opening = self._openings[replica] = _Opening(replica, (replica.core.leader_epoch, False))
         queue.run_in_background(
             opening.run,
-            done=lambda ready: self._opened(opening, ready),
-            failed=lambda error: self._not_opened(opening, error),
+            done=lambda ready: self._opening_ended(opening, ready),
+            failed=lambda error: self._opening_failed(opening, error),
         )
 
-    def _opened(self, opening: _Opening, ready: _Ready) -> None:
+    def _opening_ended(self, opening: _Opening, ready: _Ready) -> None:
         assert opening.begun_with is not None
         del self._openings[opening.replica]
         self._ready(opening.replica, opening.begun_with[0], ready)
         if opening.goal != opening.begun_with:  # the goal came while the log was being opened
             self.prepare(opening.replica, *opening.goal)
 
-    def _not_opened(self, opening: _Opening, error: Exception | None) -> None:
+    def _opening_failed(self, opening: _Opening, error: Exception | None) -> None:
         del self._openings[opening.replica]
         self._cannot_open(opening.replica, error)
 
@@ -119,6 +121,8 @@ class Leaderships:
     def _ready(self, replica: Replica, epoch: Epoch, ready: _Ready) -> None:
         if not self._is_current(replica):
             return
+        if replica.log is None:
+            self._opened(replica)
         replica.log = ready.log.log
         is_wanted = epoch == replica.core.leader_epoch
         if is_wanted:

@@ -1,12 +1,18 @@
-"""What a follower does with its leader's answer: append, truncate, restart, or wait.
+"""What a follower does with its leader's answer: append, truncate, restart, copy anew, or wait.
 
-Rules (RELIABILITY §replication): the position moves, and so acknowledges, only after the bytes are on disk (where the
-topic asks for that); records of an epoch above the fetch's are dropped; an answer that belongs to an earlier leadership
-changes nothing.
+Rules (RELIABILITY §replication):
+
+- The position moves, and so acknowledges, only after the bytes are on disk (where the topic asks for that).
+- Records of an epoch above the fetch's are dropped. An answer that belongs to an earlier leadership changes nothing.
+- A log whose start lies past the place where the two logs parted has no record in common with the leader's. Either
+  log has lost committed records, because no start passes the high watermark. The follower keeps its log for the
+  operator (`...-stray`), alarms, and copies the leader's from its start. It must not go on at its own start: elected
+  later, it would make the others delete what lies before it (FEATURES 1.6).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import takewhile
@@ -15,11 +21,11 @@ from broker.logdirs.log_directory import OnEnded
 from broker.partition.events import LeaderHighWatermark, LogAdvanced, LogStartMoved, LogTruncated
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.registry import Registry
-from broker.replicas.replica import Replica, Step
+from broker.replicas.replica import Replica, Step, log_config
 from broker.replication.fetch_position import FetchPosition
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import Epoch, Offset
+from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.messages.buffer import Buffer, whole
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import FetchPartitionResponse
@@ -31,16 +37,26 @@ from storage.log import Log
 from storage.partition_log import PartitionLog
 
 Done = Callable[[FetchPosition], None]
+_log = logging.getLogger("quorumlog.broker")
 
 
 class Follower:
-    """The Sink of all fetchers."""
+    """The Sink of all fetchers. logs_set_aside: how many logs were set aside and copied anew."""
 
-    def __init__(self, clock: Clock, registry: Registry, step: Step, config: ReplicationConfig) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        registry: Registry,
+        step: Step,
+        config: ReplicationConfig,
+        fresh_id: Callable[[], Uuid],
+    ) -> None:
         self._clock = clock
         self._registry = registry
         self._step = step
         self._config = config
+        self._fresh_id = fresh_id
+        self.logs_set_aside = 0
 
     def take(self, position: FetchPosition, answer: FetchPartitionResponse, done: Done) -> None:
         """See `fetcher.Sink`."""
@@ -53,7 +69,7 @@ class Follower:
             elif answer.error_code != ErrorCode.NONE:
                 self._back_off(position)
             elif answer.diverging_epoch is not None:
-                self._cut(replica, position, answer.diverging_epoch, done)
+                self._repair(replica, position, answer, answer.diverging_epoch, done)
             elif len(answer.records):
                 self._append(replica, position, answer, done)
             else:
@@ -163,12 +179,25 @@ class Follower:
 
     # --- repairs ---
 
-    def _cut(self, replica: Replica, position: FetchPosition, leader: EpochEndOffset, done: Done) -> None:
+    def _repair(
+        self,
+        replica: Replica,
+        position: FetchPosition,
+        answer: FetchPartitionResponse,
+        leader: EpochEndOffset,
+        done: Done,
+    ) -> None:
         """The two logs differ: cut ours to where they may still be the same, and fetch again from there."""
+        log = _log_of(replica)
+        point = truncation_point(log.epochs, log.end_offset, Diverging(leader.epoch, leader.end_offset))
+        if point < log.start_offset:
+            self._copy_anew(replica, position, answer.log_start_offset, done)
+        else:
+            self._cut(replica, position, point, done)
+
+    def _cut(self, replica: Replica, position: FetchPosition, offset: Offset, done: Done) -> None:
         log, queue = _log_of(replica), replica.queue
         assert queue is not None
-        point = truncation_point(log.epochs, log.end_offset, Diverging(leader.epoch, leader.end_offset))
-        offset = max(point, log.start_offset)
         ended = self._repaired(replica, position, log, done)
         work = partial(_files_of(replica).truncate_to, offset)
         queue.call(work, done=lambda _: ended(None), failed=ended)
@@ -177,13 +206,41 @@ class Follower:
     def _start_again(self, replica: Replica, position: FetchPosition, leader_start: Offset, done: Done) -> None:
         """Our log ends before the leader's starts: drop it, and go on at the leader's start."""
         log, queue = _log_of(replica), replica.queue
-        if leader_start <= log.end_offset:
-            self._back_off(position)  # the position is past the leader's end: it will say where we diverged
+        if leader_start <= log.end_offset:  # the position is past the leader's end
+            if log.last_epoch == NO_EPOCH and position.offset == log.end_offset:
+                self._copy_anew(replica, position, leader_start, done)  # no record of ours can say where we parted
+            else:
+                self._back_off(position)  # the leader will say where the logs parted
             return
         assert queue is not None
         ended = self._repaired(replica, position, log, done)
         work = partial(_files_of(replica).restart_at, leader_start)
         queue.call(work, done=lambda _: ended(None), failed=ended)
+        position.busy = True
+
+    def _copy_anew(self, replica: Replica, position: FetchPosition, leader_start: Offset, done: Done) -> None:
+        """Our log has nothing in common with the leader's: set it aside, and begin an empty one where theirs starts."""
+        queue, old = replica.queue, _log_of(replica)
+        assert queue is not None
+        unique = self._fresh_id()
+
+        def begun(kept: str) -> None:
+            self.logs_set_aside += 1
+            _log.error(
+                "%s: the log [%d, %d) begins after the place where it parted from the log of its leader, broker %d, so "
+                "one of the two has lost records; it was set aside as %s/%s, and is copied anew from offset %d",
+                replica.name, old.start_offset, old.end_offset, replica.core.leader, queue.directory.path, kept,
+                leader_start,
+            )  # fmt: skip
+            replica.log = _files_of(replica).log
+            self._repaired(replica, position, replica.log, done)(None)
+
+        def failed(_error: Exception | None) -> None:
+            position.busy = False
+            self._back_off(position)
+            done(position)
+
+        queue.call(partial(_set_aside, replica, unique, leader_start), done=begun, failed=failed)
         position.busy = True
 
     def _repaired(self, replica: Replica, position: FetchPosition, log: Log, done: Done) -> OnEnded:
@@ -219,3 +276,20 @@ def _files_of(replica: Replica) -> PartitionLog:
     """To be changed by jobs of the directory's worker only."""
     assert replica.partition_log is not None, "followed before it was open"
     return replica.partition_log
+
+
+def _set_aside(replica: Replica, unique: Uuid, start_offset: Offset) -> str:
+    """In the directory's worker. Returns the name under which the old log is kept.
+
+    A crash in between leaves no directory, or an empty log; both are filled from the leader.
+    """
+    assert replica.queue is not None
+    old = _files_of(replica)
+    kept = old.set_aside(unique)
+    directories = replica.queue.directory.partitions
+    fresh = PartitionLog.create(directories, old.partition, old.topic_id, log_config(replica.config))
+    fresh.follow()
+    if start_offset:
+        fresh.restart_at(start_offset)
+    replica.partition_log = fresh
+    return kept

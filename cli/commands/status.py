@@ -22,6 +22,7 @@ ASK_TIMEOUT_MS = 3_000
 def status(data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
     """Show each local node, whether it serves, and the state of the cluster.
 
+    Also shows what each node found when it opened its logs: what was cut, and where it is kept.
     Exit code 0: all nodes serve and every partition is in sync. 5: something is missing. 3: no node runs.
     """
     output.use(output_format)
@@ -48,6 +49,7 @@ def _node(nodes: LocalNodes, node_id: int) -> dict[str, Any]:
         "pid": process.pid if process else None,
         "client": files.client_address,
         "admin_port": files.ports.admin,
+        "recovery": nodes.recovery(node_id) if state is NodeState.RUNNING else [],
         "reason": "" if readiness.ready or state is not NodeState.RUNNING else readiness.reason,
     }
 
@@ -108,5 +110,8 @@ def _show(nodes: LocalNodes, rows: list[dict[str, Any]], cluster: dict[str, Any]
             for row in rows
         ],
     )
+    for row in rows:
+        for found in row["recovery"]:
+            print(f"found at the start of node {row['node_id']}: {found}")
     for problem in problems:
         output.say(f"hint  {problem}")

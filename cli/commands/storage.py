@@ -1,4 +1,4 @@
-"""`quorumlog storage`: formats a node's directories before its first start."""
+"""`quorumlog storage`: formats a node's directories before its first start, and repairs those of a stopped node."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, help="Format a nod
 ConfigsOption = Annotated[
     list[Path], typer.Option("-c", "--config", metavar="FILE", help="server.properties or .toml; may be repeated.")
 ]
+
+StoppedOption = Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="Of the node, which must not run.")]
 
 
 @app.command("format")
@@ -76,6 +78,53 @@ def info(config: ConfigsOption, output_format: OutputOption = Format.TABLE) -> N
     )
     if any(row["cluster_id"] is None for row in rows):
         raise typer.Exit(Exit.PRECONDITION)
+
+
+@app.command("renew-quorum-state")
+def renew_quorum_state_command(
+    config: StoppedOption,
+    epoch: Annotated[
+        int, typer.Option(min=0, help="The largest leaderEpoch in the quorum-state files of ALL other voters.")
+    ],
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Let a stopped voter vote again whose quorum-state file is missing or cannot be read.
+
+    Read the epochs of the other voters after this node has stopped. It may have voted in any of them, so it starts in
+    the next one. A smaller epoch than the real one can elect two leaders. A file that cannot be read is kept as
+    quorum-state.unreadable; one that can be read is never replaced.
+    """
+    from cli.server.metadata_repair import renew
+    from storage.edge.disk import RealDisk
+
+    output.use(output_format)
+    state = renew(RealDisk(), _read(config), epoch)
+    output.show(("EPOCH",), [[state.epoch]], {"epoch": state.epoch})
+
+
+@app.command("accept-metadata-loss")
+def accept_metadata_loss(
+    config: StoppedOption,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="Yes: committed metadata may be lost, such as topics and their records.")
+    ] = False,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Let a stopped voter vote with what is left of its metadata log, though it has lost records.
+
+    Without this, such a voter waits until the other voters have elected a leader and it has caught up: prefer that.
+    It is for a voter that is alone, or for a majority that is damaged.
+    """
+    from cli.server.metadata_repair import accept_loss
+    from storage.edge.disk import RealDisk
+
+    output.use(output_format)
+    if not unsafe:
+        raise CliError(Exit.USAGE, "committed metadata may be lost for ever", "say --unsafe to accept that")
+    lost_before = accept_loss(RealDisk(), _read(config))
+    if not lost_before:
+        output.say("nothing was lost, and nothing was changed")
+    output.show(("LOST BEFORE OFFSET",), [[lost_before]], {"lost_before": lost_before})
 
 
 def _read(path: Path) -> NodeConfig:

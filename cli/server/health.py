@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from cli.server.http_admin import Page, Route
 from cli.server.node import Node
@@ -34,15 +35,26 @@ def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
     }
 
 
-def who(node: Node) -> dict[str, int]:
-    """This node and process, and the quorum's leader as known here; -1: none is known."""
+def who(node: Node) -> dict[str, Any]:
+    """This node and process, and the quorum's leader as known here; -1: none is known.
+
+    recovery: what opening the logs found, a text for each log that was not whole.
+    """
     leader = node.loader.active_controller
     return {
         "node_id": node.config.node_id,
         "pid": os.getpid(),
         "leader_id": NO_NODE if leader is None else leader.node_id,
         "leader_epoch": NO_EPOCH if leader is None else leader.epoch,
+        "recovery": recovery_findings(node),
     }
+
+
+def recovery_findings(node: Node) -> list[str]:
+    """The metadata log first, then partitions by name."""
+    found = [] if node.broker is None else [str(finding) for finding in node.broker.data_plane.findings.all]
+    opened = None if node.driver is None else node.driver.opened
+    return [opened.finding, *found] if opened is not None and opened.finding else found
 
 
 def is_serving(node: Node, service: str) -> bool | None:

@@ -38,8 +38,21 @@ class NodeCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield _gauge("ready", "1 while the node serves.", self._node.ready)
         yield _gauge("loop_max_stall_ms", "Longest stall of the event loop.", self._watchdog.max_stall_ms)
+        yield from self._of_recovery()
         yield from self._of_quorum()
         yield from self._of_broker()
+
+    def _of_recovery(self) -> Iterator[GaugeMetricFamily]:
+        """What this process found when it opened its logs."""
+        driver, broker = self._node.driver, self._node.broker
+        found = [] if broker is None else [(one.report, one.lost_before) for one in broker.data_plane.findings.all]
+        if driver is not None and driver.opened is not None:
+            found.append((driver.opened.log.recovery, driver.opened.lost_before))
+        cut = [report.cut_bytes for report, _ in found if report.cut_bytes]
+        lost = [lost_before for _, lost_before in found if lost_before]
+        yield _gauge("recovery_cut_logs", "Logs whose end was cut when they were opened.", len(cut))
+        yield _gauge("recovery_cut_bytes", "Bytes that were cut then, and are kept in .cut files.", sum(cut))
+        yield _gauge("recovery_damaged_logs", "Logs that had lost synced records when they were opened.", len(lost))
 
     def _of_quorum(self) -> Iterator[GaugeMetricFamily]:
         driver, image = self._node.driver, self._node.loader.image
@@ -56,6 +69,11 @@ class NodeCollector(Collector):
         broker = self._node.broker
         if broker is not None:
             yield _gauge("broker_epoch", "Epoch of this broker's registration.", broker.lifecycle.broker_epoch)
+            yield _gauge(
+                "broker_logs_set_aside",
+                "Logs set aside since the start: they began past where they parted from the leader's.",
+                broker.data_plane.follower.logs_set_aside,
+            )
             yield _gauge("broker_fenced", "1 while the controller fences this broker.", broker.lifecycle.fenced)
             yield _gauge(
                 "broker_leader_count", "Partitions that this broker leads.", broker.data_plane.registry.leader_count()

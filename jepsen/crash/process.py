@@ -79,9 +79,9 @@ class Process:
         self.metadata_directory = MetadataDirectory(
             worker=worker, disk=self.disk, log_config=METADATA_CONFIG, clean=clean
         )
-        opened, self.quorum_state = _loop().run_until_complete(self.metadata_directory.open())
-        self.metadata_log = opened.log
-        self.metadata = MetadataLog(opened, worker, _raise)
+        opened = _loop().run_until_complete(self.metadata_directory.open())
+        self.metadata_log, self.quorum_state = opened.log, opened.state
+        self.metadata = MetadataLog(opened.checkpointed, worker, _raise, _StoppedClock())
 
     def turn(self, jobs: Sequence[Job]) -> list[Outcome]:
         """One turn with its syncs. Raises DirectoryOffline if any job met it; what is acknowledged had no error."""
@@ -107,6 +107,16 @@ class Process:
 def _loop() -> asyncio.AbstractEventLoop:
     """One for all processes: to make one takes longer than to open a log. Nothing waits in it between two uses."""
     return asyncio.new_event_loop()
+
+
+class _StoppedClock:
+    """Nothing that is swept here waits for time."""
+
+    def now_ms(self) -> int:
+        return 0
+
+    def wall_ms(self) -> int:
+        return 0
 
 
 def _raise(error: Exception) -> None:

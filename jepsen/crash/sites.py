@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("storage", "quorum", "broker", "cli", "quorumlog")
 SEAM = "storage/disk.py"
 DISKS = ("disk", "_disk")
-FILES = ("file", "_file")
+FILES = ("file", "_file", "source", "target", "copy")
 WRITE_FULLY = "write_fully"
 
 OTHERS: dict[str, str] = {
@@ -33,6 +33,7 @@ OTHERS: dict[str, str] = {
     "LockedDirectory.open": "a log directory",
     "CheckpointedLog.open": "a log with its recovery point, from its directory",
     "self.log.sync": "a log",
+    "segment.log.rename": "a segment's log file, by its handle",
     "self._directory.open": "the metadata log's directory",
     "entry.close": "a log directory",
     "log.close": "a log",

@@ -16,9 +16,17 @@ from jepsen.crash.process import DATA
 from jepsen.crash.reports import describe_directories
 from jepsen.crash.world import BATCH_RECORDS, World
 from quorum.metadata_log import METADATA_DIRECTORY
+from quorum.raft.quorum_state import (
+    QUORUM_STATE_NAME,
+    CorruptQuorumState,
+    QuorumState,
+    read_quorum_state,
+    renew_quorum_state,
+)
 from quorumlog.ids import Offset
+from storage.directory import CLEAN_SHUTDOWN
 from storage.epochs import CHECKPOINT_NAME
-from storage.names import log_name, partition_directory
+from storage.names import LOG_SUFFIX, cut_suffix, log_name, partition_directory
 
 T, U = "t", "u"
 BATCHES = 8
@@ -26,6 +34,7 @@ END = BATCHES * BATCH_RECORDS
 START = 7  # inside the third batch
 SEGMENT = 9  # where the second segment begins
 METADATA_BATCHES = 5
+TORN = b"\xff" * 70  # no batch
 
 
 def _nothing(_world: World, _rng: random.Random | None = None) -> None:
@@ -215,6 +224,21 @@ def without_caches(world: World, rng: random.Random) -> None:
     disk.sync_directory(path)
 
 
+def damaged(world: World, rng: random.Random) -> None:
+    """A torn end that an interrupted recovery has copied already, and a segment that begins where no log ends."""
+    stopped(world, rng)
+    disk, path = world.disk, f"{DATA}/{partition_directory(T, 0)}"
+    last = max(name for name in disk.list(path) if name.endswith(LOG_SUFFIX))
+    size = disk.open(f"{path}/{last}").size()
+    for name, position in ((last, size), (f"{last}{cut_suffix(size, 0)}", 0), (log_name(900), 0)):
+        file = disk.open(f"{path}/{name}", create=True)
+        file.pwritev([TORN], position)
+        file.sync()
+    disk.sync_directory(path)
+    disk.unlink(f"{DATA}/{CLEAN_SHUTDOWN}")
+    disk.sync_directory(DATA)
+
+
 # --- reads ---
 
 
@@ -272,6 +296,32 @@ def metadata_power_cut(world: World, rng: random.Random) -> None:
     world.end(rng)
 
 
+def unreadable_votes(world: World, rng: random.Random) -> None:
+    world.lead()
+    stopped(world, rng)
+    path = f"{DATA}/{METADATA_DIRECTORY}/{QUORUM_STATE_NAME}"
+    file = world.disk.open(path)
+    file.truncate(5)
+    file.sync()
+
+
+def renew_votes(world: World) -> None:
+    """The operator's way out. It may be repeated, after a crash as well."""
+    disk, path = world.process.disk, f"{DATA}/{METADATA_DIRECTORY}/{QUORUM_STATE_NAME}"
+    world.quorum_states = [QuorumState(epoch=world.epoch + 1)]
+    renew_quorum_state(disk, path, world.epoch, world.epoch)
+    world.open()
+
+
+def open_after_a_renewal(world: World) -> None:
+    path = f"{DATA}/{METADATA_DIRECTORY}/{QUORUM_STATE_NAME}"
+    try:
+        read_quorum_state(world.disk, path, has_records=True)
+    except CorruptQuorumState:
+        renew_quorum_state(world.disk, path, world.quorum_states[0].epoch - 1, -1)
+    world.open()
+
+
 def _formatting(name: str, prepare: Callable[[World, random.Random], object] = _nothing) -> Workload:
     return Workload(
         name, formatting.format_and_open, prepare, False, formatting.reopen, formatting.check, goes_on=_nothing
@@ -299,6 +349,8 @@ WORKLOADS = (
     Workload("start after a stop", start, stopped),
     Workload("start after a deletion", start, power_cut_in_a_deletion),
     Workload("start without caches", start, without_caches),
+    Workload("start with a torn end and a foreign segment", start, damaged),
+    Workload("renew votes", renew_votes, unreadable_votes, reopen=open_after_a_renewal),
     Workload("read", read_cold, freshly_started),
     Workload("metadata", metadata),
     Workload("truncate metadata", truncate_metadata),

@@ -201,8 +201,8 @@ class World:
     # --- the metadata log ---
 
     def lead(self) -> None:
-        """The control record that begins an epoch."""
-        self.epoch += 1
+        """The control record that begins an epoch. A node that leads has voted for itself, durably."""
+        self.vote(1)
         log, at = self._metadata_log(), self._metadata_log().end_offset
         expected = self.expected[METADATA_DIRECTORY]
         expected.sent(at, 1, self.epoch)
@@ -213,6 +213,8 @@ class World:
     def commit(self, batches: int) -> None:
         expected, log = self.expected[METADATA_DIRECTORY], self._metadata_log()
         assert self.process.metadata is not None
+        if self.quorum_states == [QuorumState()]:
+            self._persist(1)  # no record is written before the node knows its epoch durably
         for _ in range(batches):
             at, epoch = log.end_offset, self.epoch
             values = [payload(expected.tag, at + n, epoch) for n in range(BATCH_RECORDS)]
@@ -232,6 +234,9 @@ class World:
 
     def vote(self, voted_for: int) -> None:
         self.epoch += 1
+        self._persist(voted_for)
+
+    def _persist(self, voted_for: int) -> None:
         state = QuorumState(epoch=self.epoch, voted=VoterKey(voted_for, topic_id(voted_for)))
         self.quorum_states = [self.quorum_states[0], state]
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from quorum.controller.draft import Draft, Slices
 from quorum.controller.election import NOTHING, TopicRules, Wish
 from quorum.controller.sweep import WishFor, change_partitions, no_wish
+from quorum.metadata.partition_index import NO_PARTITIONS, Partitions
 from quorum.metadata.registration import UNASSIGNED, BrokerRegistration, PartitionRegistration
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Uuid
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, DirectoryList
@@ -81,11 +82,11 @@ def take_directories_offline(draft: Draft, broker_id: NodeId, offline: tuple[Uui
 
 
 def replace_incarnation(
-    draft: Draft, after: BrokerRegistration, directories: tuple[Uuid, ...], clean: bool
+    draft: Draft, after: BrokerRegistration, directories: tuple[Uuid, ...], clean: bool, damaged: Partitions
 ) -> Slices[None]:
     """A new process of a known broker: before it is registered, the old one leaves every ISR.
 
-    directories: what the new process will register.
+    directories: what the new process will register. damaged: see `leave_damaged`.
     clean: the old one stopped in order, so its page cache reached the disk. It stays eligible where it still holds
     what it acknowledged: always with durability=synced, otherwise after a clean stop (DESIGN 6). A replica whose
     recorded directory is not there cannot be elected; whether it is empty shows when it is assigned to another one.
@@ -101,7 +102,23 @@ def replace_incarnation(
             emptied=(broker_id,) if may_be_empty else (),
         )
 
-    yield from _leave(draft, after, wish, directories)
+    yield from _leave(draft, after, wish, directories, damaged)
+
+
+def leave_damaged(draft: Draft, broker_id: NodeId, damaged: Partitions) -> Slices[None]:
+    """Take the broker out of ISR and ELR where its log lacks records that were synced once, and nowhere else.
+
+    It comes back into an ISR as any follower does. As the last known leader it still counts: where nobody is eligible,
+    what is left of its log is the best that is known (election.py, rule 3).
+    """
+
+    def counts_on_it(partition: PartitionRegistration) -> bool:
+        return broker_id in partition.isr or broker_id in partition.eligible_leader_replicas
+
+    def wish(partition: PartitionRegistration, _rules: TopicRules) -> Wish:
+        return Wish(isr=tuple(one for one in partition.isr if one != broker_id), not_eligible=(broker_id,))
+
+    yield from change_partitions(draft, damaged, counts_on_it, wish)
 
 
 def elect_missing_leaders(draft: Draft) -> Slices[None]:
@@ -112,7 +129,11 @@ def elect_missing_leaders(draft: Draft) -> Slices[None]:
 
 
 def _leave(
-    draft: Draft, after: BrokerRegistration, wish_for: WishFor = no_wish, directories: tuple[Uuid, ...] = ()
+    draft: Draft,
+    after: BrokerRegistration,
+    wish_for: WishFor = no_wish,
+    directories: tuple[Uuid, ...] = (),
+    damaged: Partitions = NO_PARTITIONS,
 ) -> Slices[None]:
     """Change every partition that has the broker in its ISR or ELR to fit what the broker will be."""
 
@@ -126,6 +147,7 @@ def _leave(
     held = draft.image.index.held_by(after.broker_id)
     with draft.state.pending.registration(after, directories):
         yield from change_partitions(draft, held, counts_on_it, wish_for)
+        yield from leave_damaged(draft, after.broker_id, damaged)
 
 
 def _is_leaderless(partition: PartitionRegistration) -> bool:

@@ -9,6 +9,9 @@ Sources: KRAFT 2.6, KIP-631, KIP-858, KIP-584.
 - A broker whose feature ranges do not cover every finalized level is refused (UNSUPPORTED_VERSION).
 - A new incarnation gets the offset of its record as broker epoch and starts fenced. Before that, the old incarnation
   is removed from every ISR.
+- A replica that lacks records which it has synced once is in no ISR and no ELR once its broker is registered. The
+  broker may tell of it with a later registration of the same incarnation, since it opens its logs meanwhile; it asks
+  to stay fenced until then.
 - A previous_broker_epoch that equals the registered epoch proves that the broker was stopped cleanly.
 """
 
@@ -16,12 +19,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from immutables import Map
+
 from quorum.controller.draft import Draft, Slices
-from quorum.controller.fencing import replace_incarnation
+from quorum.controller.fencing import leave_damaged, replace_incarnation
 from quorum.metadata.changes import registered_broker
 from quorum.metadata.features import describe_range, uncovered
 from quorum.metadata.frame import has_field
 from quorum.metadata.image import Image
+from quorum.metadata.partition_index import NO_PARTITIONS, Partitions
 from quorum.metadata.registration import BrokerRegistration, is_reserved_directory
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import UUID_BYTES, BrokerEpoch, NodeId, Uuid, format_uuid
@@ -53,11 +59,12 @@ def _register_again(
     def record() -> RegisterBrokerRecord:
         return _record(draft, request, existing.broker_epoch, existing.fenced, existing.in_controlled_shutdown)
 
+    yield from leave_damaged(draft, request.broker_id, _damaged(draft, request))
     after = registered_broker(record())
     if after != existing:
         kept = tuple(directory for directory in existing.log_directories if directory in after.log_directories)
         yield from replace_incarnation(
-            draft, replace(existing, log_directories=kept), after.log_directories, clean=True
+            draft, replace(existing, log_directories=kept), after.log_directories, clean=True, damaged=NO_PARTITIONS
         )
         draft.add(record())
         draft.state.elections_wanted = True  # a directory may have come back
@@ -71,11 +78,20 @@ def _register_new(
     if existing is not None:
         clean = request.previous_broker_epoch == existing.broker_epoch
         after = registered_broker(_record(draft, request, existing.broker_epoch, fenced=True, stopping=False))
-        yield from replace_incarnation(draft, after, after.log_directories, clean)
+        yield from replace_incarnation(draft, after, after.log_directories, clean, _damaged(draft, request))
     epoch = draft.next_offset
     draft.add(_record(draft, request, epoch, fenced=True, stopping=False))
     draft.state.sessions.begin(request.broker_id, draft.now_ms)
     return RegisterBrokerResponse(broker_epoch=epoch)
+
+
+def _damaged(draft: Draft, request: RegisterBrokerRequest) -> Partitions:
+    """Those that are still there."""
+    damaged: dict[Uuid, int] = {}
+    for one in request.damaged_partitions:
+        if draft.image.partition(one.topic_id, one.index) is not None:
+            damaged[one.topic_id] = damaged.get(one.topic_id, 0) | 1 << one.index
+    return Map(damaged)
 
 
 def _record(

@@ -19,6 +19,7 @@ from quorum.raft.effects import (
     LeadershipLost,
     PersistQuorumState,
     RaftEffect,
+    RecordsRegained,
     Reply,
     Send,
     SentRequest,
@@ -73,6 +74,7 @@ class Core:
         rng: RandomSource,
         log: LogState,
         saved: QuorumState,
+        is_whole: bool = True,
     ) -> None:
         self.key, self.voters, self.config, self.rng, self.log = key, voters, config, rng, log
         self.saved = saved  # as it was read at start; `Raft` decides from it how to go on
@@ -80,6 +82,7 @@ class Core:
         self.leader_id: NodeId | None = None
         self.voted: VoterKey | None = saved.voted
         self.role: RoleState = Unattached(election_at_ms=None, fetch=FetchState())
+        self.is_whole = is_whole  # False: the log lacks records that were synced once; see `regain_records`
         self.high_watermark: Offset = -1  # exclusive; -1: not known since the process started
         # A leader that is proven dead or has resigned, with its epoch: peers that still name it are not believed.
         self.departed_leader: tuple[NodeId, Epoch] | None = None
@@ -97,6 +100,11 @@ class Core:
     @property
     def is_voter(self) -> bool:
         return self.voters.names(self.key)
+
+    @property
+    def can_elect(self) -> bool:
+        """Whether this node may vote and stand for election."""
+        return self.is_voter and self.is_whole
 
     @property
     def readable_end(self) -> Offset:
@@ -202,8 +210,8 @@ class Core:
             raise SplitBrain(f"epoch {self.epoch} has two leaders, {self.leader_id} and {leader_id}")
 
     def election_at_ms(self, now_ms: int) -> int | None:
-        """A fresh election deadline; None for an observer and for a node that shuts down: they never elect."""
-        if not self.is_voter or self.shutting_down:
+        """A fresh election deadline; None for a node that cannot elect, or shuts down."""
+        if not self.can_elect or self.shutting_down:
             return None
         return now_ms + self.config.draw_election_timeout_ms(self.rng)
 
@@ -222,6 +230,12 @@ class Core:
         self.add_effect(LeadershipLost(epoch))
 
     # --- the log ---
+
+    def regain_records(self) -> None:
+        """The log holds all that is committed, and so all that this node has ever acknowledged and that counted."""
+        assert not self.is_whole
+        self.is_whole = True
+        self.add_effect(RecordsRegained())
 
     def append(self, effect: AppendLeaderChange | AppendValues) -> None:
         """As the leader: give offsets away and queue the write."""

@@ -141,6 +141,11 @@ class LeadershipLost:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordsRegained:
+    """The log holds again what it lacked at the start: from now on this voter votes."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProbeLeader:
     """A request to the leader of `epoch` failed: find out whether its process ended. If so, PeerProvenDead follows."""
 
@@ -166,6 +171,7 @@ RaftEffect = (
     | LeaderChanged
     | LeadershipClaimed
     | LeadershipLost
+    | RecordsRegained
     | ProbeLeader
     | ShutdownFinished
 )

@@ -19,7 +19,7 @@ from quorumlog.messages.quorum import VoteRequest, VoteResponse
 
 def start_election(core: Core, now_ms: int) -> None:
     """Ask for pre-votes: from unattached, from a follower whose fetches time out, or after a round that was lost."""
-    assert core.is_voter and not core.shutting_down
+    assert core.can_elect and not core.shutting_down
     role = Prospective(_deadline_ms(core, now_ms), _new_round(core))
     core.become(role, epoch=core.epoch, leader_id=core.leader_id, voted=core.voted)
     _send_vote_requests(core, role.votes, pre_vote=True)

@@ -99,11 +99,25 @@ def learn_high_watermark(core: Core) -> None:
     """Take over the leader's high watermark, as far as the own log reaches."""
     assert isinstance(core.role, Follower)
     core.raise_high_watermark(min(core.role.offered_high_watermark, core.readable_end))
+    if not core.is_whole and _holds_all_committed(core, core.role.offered_high_watermark):
+        core.regain_records()
+
+
+def _holds_all_committed(core: Core, high_watermark: Offset) -> bool:
+    """Whether everything is on disk here that was committed before the leader's own epoch, and in it so far.
+
+    high_watermark: the leader's. Only once a record of its own epoch is committed does it cover all that others have
+    committed before (Raft §5.4.2).
+    """
+    log = core.log
+    if log.last_epoch != core.epoch or log.synced_end < high_watermark:
+        return False
+    return high_watermark > log.epochs.entries[-1].start_offset
 
 
 def on_observer_fetch_timeout(core: Core, now_ms: int) -> None:
-    """An observer without a good answer from its leader looks for another leader. It never elects."""
-    assert isinstance(core.role, Follower) and not core.is_voter
+    """An observer, or a voter that cannot elect, without a good answer from its leader. It waits for another leader."""
+    assert isinstance(core.role, Follower) and not core.can_elect
     core.become_unattached(core.epoch, now_ms)
 
 

@@ -2,7 +2,11 @@
 
 Format: FORMATS 4.7, version 1, one line of JSON. We add a `crc32c` over the same line without it. Version 0 and files
 without a checksum are read too, because Kafka writes them. A node without the file has promised nothing. A file that
-cannot be read is fatal: a node that guesses its promises could vote twice.
+cannot be read is fatal, and so is one that is missing beside a log: a node that guesses its promises could vote twice.
+
+The way out (`renew_quorum_state`) makes no guess. A candidate notes its epoch on its own disk before it asks this node
+for a vote. So no vote of this node lies in an epoch after the largest one in the files of all other voters, as they are
+while this node is stopped. From the next epoch on it may promise anew.
 """
 
 from __future__ import annotations
@@ -35,19 +39,32 @@ class QuorumState:
 
 
 class CorruptQuorumState(Exception):
+    """The file cannot be read, or is missing where there must be one."""
+
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(
-            f"{path}: {reason}; this node's promises are lost and it must not vote: restore the file from a backup, or "
-            "remove the node from the voters, empty its metadata directory and add it again"
+            f"{path}: {reason}; this node does not know its votes any more and could vote twice: leave it stopped, "
+            "look up the largest leaderEpoch in the quorum-state files of all other voters, and run "
+            "quorumlog storage renew-quorum-state -c FILE --epoch THAT_EPOCH"
         )
         self.path, self.reason = path, reason
 
 
-def read_quorum_state(disk: Disk, path: str) -> QuorumState:
-    """Raises CorruptQuorumState, DiskError."""
+class QuorumStateNotRenewed(Exception):
+    """Nothing was changed."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} is not renewed: {reason}")
+        self.path, self.reason = path, reason
+
+
+def read_quorum_state(disk: Disk, path: str, has_records: bool = False) -> QuorumState:
+    """has_records: of the log beside it. Raises CorruptQuorumState, DiskError."""
     try:
         content = disk.read_bytes(path)
     except FileMissing:
+        if has_records:
+            raise CorruptQuorumState(path, "is missing beside a log with records") from None
         return QuorumState()
     return decode_quorum_state(path, content)
 
@@ -55,6 +72,27 @@ def read_quorum_state(disk: Disk, path: str) -> QuorumState:
 def write_quorum_state(disk: Disk, path: str, state: QuorumState) -> None:
     """The state is durable when this returns. Raises DiskError."""
     write_atomically(disk, path, encode_quorum_state(state))
+
+
+def renew_quorum_state(disk: Disk, path: str, others_epoch: Epoch, last_epoch: Epoch) -> QuorumState:
+    """Promise anew in the epoch after `others_epoch`. A file that cannot be read is kept as `quorum-state.unreadable`.
+
+    others_epoch: the largest one in the files of all other voters, read while this node is stopped. last_epoch: of the
+    last record of this node's log; -1 for none. Raises QuorumStateNotRenewed, DiskError.
+    """
+    if others_epoch < last_epoch:
+        reason = f"epoch {others_epoch} is below {last_epoch}, that of the last record here: ask all other voters"
+        raise QuorumStateNotRenewed(path, reason)
+    try:
+        found = read_quorum_state(disk, path, has_records=True)
+    except CorruptQuorumState:
+        if disk.exists(path):
+            disk.rename(path, f"{path}.unreadable")
+    else:
+        raise QuorumStateNotRenewed(path, f"it is there and can be read: epoch {found.epoch}")
+    renewed = QuorumState(epoch=others_epoch + 1)
+    write_quorum_state(disk, path, renewed)
+    return renewed
 
 
 def encode_quorum_state(state: QuorumState) -> bytes:

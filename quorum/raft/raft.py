@@ -98,9 +98,14 @@ class Raft:
         rng: RandomSource,
         log: LogState,
         saved: QuorumState,
+        is_whole: bool = True,
     ) -> None:
-        """key: this node and its metadata directory. `voters` decides whether it is a voter or an observer."""
-        self._core = Core(key=key, voters=voters, config=config, rng=rng, log=log, saved=saved)
+        """key: this node and its metadata directory. `voters` decides whether it is a voter or an observer.
+
+        is_whole: False for a log that has lost records which were synced. The majority that has committed them may
+        have counted this node, so it neither votes nor stands for election until it holds again what is committed.
+        """
+        self._core = Core(key=key, voters=voters, config=config, rng=rng, log=log, saved=saved, is_whole=is_whole)
 
     # A read-only description, for the driver and for observers such as tests and the simulation.
 
@@ -186,7 +191,7 @@ class Raft:
             resume_resigned(core, now_ms)
             if len(core.voters) == 1:
                 core.become_unattached(core.epoch + 1, now_ms)
-        elif core.is_voter and core.voted == core.key and leader_id is None:
+        elif core.can_elect and core.voted == core.key and leader_id is None:
             resume_candidacy(core, now_ms)
         elif leader_id in core.voters and leader_id is not None and leader_id != core.node_id:
             core.become_follower(core.epoch, leader_id, now_ms)
@@ -194,7 +199,7 @@ class Raft:
             core.become_unattached(core.epoch, now_ms)
             schedule_first_election(core, now_ms)
         core.announce_leader()
-        if core.is_voter and len(core.voters) == 1 and isinstance(core.role, Unattached):
+        if core.can_elect and len(core.voters) == 1 and isinstance(core.role, Unattached):
             start_election(core, now_ms)
 
     def _on_request(self, event: RequestReceived, now_ms: int) -> None:
@@ -273,7 +278,7 @@ class Raft:
                     on_election_timer(core, now_ms)
             case Follower(fetch_by_ms=due):
                 if due <= now_ms and not core.shutting_down:
-                    on_voter_fetch_timeout(core, now_ms) if core.is_voter else on_observer_fetch_timeout(core, now_ms)
+                    on_voter_fetch_timeout(core, now_ms) if core.can_elect else on_observer_fetch_timeout(core, now_ms)
             case Leader() as leader:
                 self._on_leader_timer(leader, now_ms)
             case Resigned():

@@ -139,7 +139,7 @@ def _on_resignation(core: Core, request: EndQuorumEpochRequest, now_ms: int) -> 
     elif isinstance(role, Unattached) and core.leader_id is None:
         core.mark_departed(request.leader_id, request.leader_epoch)
         role.elect_no_later_than(now_ms + delay_ms)
-    if position == 0 and isinstance(core.role, Unattached) and core.is_voter and not core.shutting_down:
+    if position == 0 and isinstance(core.role, Unattached) and core.can_elect and not core.shutting_down:
         start_election(core, now_ms)
 
 

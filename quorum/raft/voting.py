@@ -4,6 +4,9 @@ A node votes for one candidate per epoch. A pre-vote asks how this node would vo
 nothing: not even a larger epoch in it is adopted (KIP-996, Raft 9.6), else a voter could depose a healthy leader by
 asking. A candidate that a majority supports goes on to a larger epoch anyway. A voter that is alone in a larger epoch
 tells it in its answer to the leader's BeginQuorumEpoch; the election that follows takes it in again.
+
+A node whose log lacks records that it may have acknowledged grants nothing: it would not see that a candidate lacks
+them, too.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ def on_vote_request(core: Core, token: int, request: VoteRequest, now_ms: int) -
     if request.epoch > core.epoch and not request.pre_vote:
         core.become_unattached(request.epoch, now_ms)
     candidate = VoterKey(request.candidate_id, request.candidate_directory_id or ZERO_UUID)
-    granted = would_grant(
+    granted = core.is_whole and would_grant(
         role=core.role.role,
         pre_vote=request.pre_vote,
         up_to_date=is_up_to_date(request, core.log.position),

@@ -16,6 +16,9 @@ class RegisterBrokerRequest:
     previous_broker_epoch: Broker epoch found in the clean-shutdown file; -1: the last stop was not clean.
     features: What the broker's software supports. A broker that tells no range of metadata.version supports level
     1 alone.
+    damaged_partitions: Replicas whose logs end before a point that was synced once: they lack records that this
+    broker may have
+        acknowledged.
     """
 
     broker_id: int
@@ -26,6 +29,13 @@ class RegisterBrokerRequest:
     rack: str | None = None
     previous_broker_epoch: int = -1
     features: tuple[FeatureRange, ...] = ()
+    damaged_partitions: tuple[DamagedPartition, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class DamagedPartition:
+    topic_id: bytes
+    index: int
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 Small frames are copied out of a scratch buffer that all connections of a loop share. A frame that is larger than what
 was read gets a buffer of its own, into which the socket then reads directly. This buffer grows with the bytes received,
-not with the length announced: a peer cannot make us allocate more than it sends. Its length is told when it begins, so
-that the owner can charge the whole frame, or stop reading until there is room for it.
+not with the length announced: a peer cannot make us allocate more than it sends. The owner learns the length once the
+first buffer is full, so that it can charge the whole frame, or stop reading until there is room for it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _LOOKS_LIKE = (
 class FrameReader:
     """Read into `buffer`, then call `received`; whole frames go to `deliver`, without their length.
 
-    begun: called with the length of each frame that did not arrive in one read, before more of it is read.
+    begun: called with the length of each frame that did not arrive in one read, before it gets more than its first
+    buffer. So a peer that announces large frames and sends nothing takes nothing from the others.
     max_frame_bytes: may be changed; it applies to frames that begin afterwards.
     scratch: shared by all readers of one loop; it is not in use between `received` and the next `buffer`.
     trusted: a large frame gets its whole buffer at once. For responses from nodes that this process has asked.
@@ -47,6 +48,7 @@ class FrameReader:
         "_first_bytes",
         "_frame",
         "_head",
+        "_is_announced",
         "_scratch",
         "_size",
         "max_frame_bytes",
@@ -67,6 +69,7 @@ class FrameReader:
         self._head = b""  # the first one to three bytes of a length
         self._frame: bytearray | None = None  # being filled
         self._filled = self._size = 0
+        self._is_announced = False  # the frame is larger than its first buffer, which is not full yet
 
     @property
     def in_frame(self) -> bool:
@@ -92,6 +95,9 @@ class FrameReader:
         if self._filled == self._size:
             frame, self._frame = self._frame, None
             self._deliver(memoryview(frame))
+        elif self._filled == len(self._frame) and self._is_announced:
+            self._is_announced = False
+            self._begun(self._size)
 
     def _cut(self, data: bytes | memoryview) -> None:
         view = memoryview(data)
@@ -111,7 +117,9 @@ class FrameReader:
         frame = bytearray(min(size, max(self._first_bytes, len(start))))
         frame[: len(start)] = start
         self._frame, self._filled, self._size = frame, len(start), size
-        self._begun(size)
+        self._is_announced = len(start) < len(frame) < size
+        if not self._is_announced:
+            self._begun(size)
 
     def _length(self, four: memoryview) -> int:
         size: int = _LENGTH.unpack(four)[0]

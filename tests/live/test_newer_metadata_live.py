@@ -18,6 +18,7 @@ from cli.server.format import format_node
 from cli.server.real_edges import random_uuid
 from cli.server.secret import new_secret
 from quorum.metadata.frame import encode_record
+from quorum.raft.quorum_state import QUORUM_STATE_NAME, QuorumState, write_quorum_state
 from quorumlog.messages.metadata_records import ConfigRecord, FeatureLevelRecord
 from quorumlog.records import Record, encode_batch
 from quorumlog.records.control import LeaderChange, control_batch
@@ -64,6 +65,7 @@ def write_log(root: Path, *values: bytes) -> Path:
     records = [Record(1 + index, 0, None, value) for index, value in enumerate(values)]
     content += encode_batch(records, base_offset=1, leader_epoch=1)
     (directory / f"{0:020d}.log").write_bytes(content)
+    write_quorum_state(RealDisk(), f"{directory}/{QUORUM_STATE_NAME}", QuorumState(epoch=1, leader_id=NODE_ID))
     return directory
 
 

@@ -1,7 +1,8 @@
-"""Loss 3: what recovery finds is not reported.
+"""Loss 3: what recovery finds has consequences.
 
-A replica whose log was cut below its recovery point, and a voter that has lost synced records, go on as if they were
-whole. A `quorum-state` that is missing beside a metadata log is created, so a voter may vote twice in one epoch.
+A replica whose log was cut below its recovery point is not elected before one that is whole, and a voter that has lost
+synced records does not vote before it has caught up. A voter without its `quorum-state` refuses to start: it could vote
+twice in one epoch.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from quorumlog.testing import LocalCluster
 from storage.directory import CLEAN_SHUTDOWN
 from storage.names import log_name
 from tests.losses.cluster_world import NotPrepared, World, files_of, overwrite, world
-from tests.losses.promises import expected_loss, promised
+from tests.losses.promises import promised
 
 B1, B2, B3 = 11, 12, 13
 SEGMENT = f"/data/d0/t-0/{log_name(0)}"
@@ -47,7 +48,6 @@ def damaged_follower(w: World) -> tuple[Machine, bytes]:
     return machine, files_of(machine)[SEGMENT][size // 2 - 1 :]
 
 
-@expected_loss("recovery cuts what it cannot read, and nothing keeps the bytes")
 def test_what_recovery_cuts_is_set_aside() -> None:
     with world() as w:
         machine, cut = damaged_follower(w)
@@ -58,7 +58,6 @@ def test_what_recovery_cuts_is_set_aside() -> None:
         assert kept, "the bytes that recovery could not read are gone"
 
 
-@expected_loss("the report of recovery stays in the log object, where nobody looks at it")
 def test_what_recovery_cut_below_the_recovery_point_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with world() as w:
         machine, _ = damaged_follower(w)
@@ -71,7 +70,6 @@ def test_what_recovery_cut_below_the_recovery_point_is_logged(caplog: pytest.Log
         assert any("t-0" in text for text in messages), messages
 
 
-@expected_loss("a damaged replica registers as if it were whole, keeps its place among those in sync, and is elected")
 def test_a_replica_that_lost_synced_records_is_not_elected_before_those_that_hold_them() -> None:
     with world() as w:
         w.create("t", [B1, B2, B3])
@@ -96,7 +94,6 @@ def test_a_replica_that_lost_synced_records_is_not_elected_before_those_that_hol
         assert found == acknowledged
 
 
-@expected_loss("a voter that has lost synced records votes and is elected as if it had never held them")
 def test_a_voter_that_lost_synced_records_does_not_elect_a_leader_without_them() -> None:
     with world() as w:
         lagging, others = voters(w)
@@ -120,7 +117,6 @@ def test_a_voter_that_lost_synced_records_does_not_elect_a_leader_without_them()
         assert topics == [["kept"], ["kept"]]
 
 
-@expected_loss("the report of recovery stays in the log object, where nobody looks at it")
 def test_what_recovery_cut_of_a_voter_s_log_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with world() as w:
         w.run_for(POINTS_S)
@@ -137,7 +133,6 @@ def test_what_recovery_cut_of_a_voter_s_log_is_logged(caplog: pytest.LogCaptureF
         assert any("__cluster_metadata-0" in text for text in messages), messages
 
 
-@expected_loss("a missing quorum-state counts as that of a voter that has never voted")
 def test_a_voter_without_its_quorum_state_beside_a_log_refuses_and_names_the_command() -> None:
     with world() as w:
         machine, _ = voters(w)
@@ -172,7 +167,6 @@ def damaged_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Loc
         yield cluster, root
 
 
-@expected_loss("status asks no node what recovery found")
 def test_what_recovery_cut_is_shown_in_status(damaged_node: tuple[LocalCluster, Path]) -> None:
     _, root = damaged_node
     done = subprocess.run(
@@ -185,7 +179,6 @@ def test_what_recovery_cut_is_shown_in_status(damaged_node: tuple[LocalCluster, 
         assert "t-0" in done.stdout, done.stdout
 
 
-@expected_loss("no number of a node says what recovery found")
 def test_what_recovery_cut_is_counted(damaged_node: tuple[LocalCluster, Path]) -> None:
     cluster, _ = damaged_node
     port = cluster.nodes.layout.node(1).ports.admin

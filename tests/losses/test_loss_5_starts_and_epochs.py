@@ -5,7 +5,7 @@ from __future__ import annotations
 from storage.fetch_rule import Diverging, FetchAnswer, Records, fetch_answer, truncation_point
 from tests.losses.cluster_world import NotPrepared, files_of, world
 from tests.losses.partition_on_disk import Partition, batch, new_disk
-from tests.losses.promises import expected_loss, promised
+from tests.losses.promises import promised
 
 LEADER, FOLLOWER, OTHER = 11, 12, 13
 START = 8
@@ -47,7 +47,6 @@ def test_a_follower_that_was_cut_at_the_front_too_finds_where_the_logs_parted() 
         assert follower.end == START
 
 
-@expected_loss("a follower that begins past its leader's end asks for ever; it should set it aside and copy another")
 def test_a_follower_that_begins_past_the_leader_s_end_comes_back_into_sync() -> None:
     with world() as w:
         w.create("t", [LEADER, FOLLOWER, OTHER])

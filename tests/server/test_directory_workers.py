@@ -188,7 +188,7 @@ def test_the_recovery_point_that_an_earlier_release_kept_among_the_partitions_is
     assert METADATA_PARTITION in older, "nothing is written before the writer's first turn"
     told = world.open_quorum()
     assert told.error is None
-    assert told.value[0].log.recovery.scanned_bytes == 0 and not told.value[0].log.recovery.lost_below_recovery_point
+    assert told.value.log.recovery.scanned_bytes == 0 and not told.value.log.recovery.lost_below_recovery_point
     assert OffsetFile(world.disk, f"{DATA}/{RECOVERY_POINTS}").offsets == {("t", 0): 7}
 
 

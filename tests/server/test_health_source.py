@@ -51,6 +51,20 @@ def test_is_serving(
 
 @pytest.mark.parametrize(("leader", "want"), [(SimpleNamespace(node_id=2, epoch=5), (2, 5)), (None, (-1, -1))])
 def test_a_node_reports_the_leader(leader: Any, want: tuple[int, int]) -> None:
-    node: Any = SimpleNamespace(config=SimpleNamespace(node_id=3), loader=SimpleNamespace(active_controller=leader))
+    loader = SimpleNamespace(active_controller=leader)
+    node: Any = SimpleNamespace(config=SimpleNamespace(node_id=3), loader=loader, broker=None, driver=None)
     said = who(node)
     assert (said["node_id"], said["leader_id"], said["leader_epoch"]) == (3, *want)
+
+
+def test_a_node_reports_what_its_logs_had_lost_the_metadata_first() -> None:
+    findings = SimpleNamespace(all=["t-0: ends at 5", "t-1: ends at 7"])
+    node: Any = SimpleNamespace(
+        config=SimpleNamespace(node_id=3),
+        loader=SimpleNamespace(active_controller=None),
+        broker=SimpleNamespace(data_plane=SimpleNamespace(findings=findings)),
+        driver=SimpleNamespace(opened=SimpleNamespace(finding="metadata: ends at 9")),
+    )
+    assert who(node)["recovery"] == ["metadata: ends at 9", *findings.all]
+    node.driver.opened.finding = ""
+    assert who(node)["recovery"] == findings.all

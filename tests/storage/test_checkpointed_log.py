@@ -24,7 +24,7 @@ def points_of(disk: SimDisk) -> OffsetFile:
 
 
 def opened(disk: SimDisk, *, clean: bool = False) -> CheckpointedLog:
-    return CheckpointedLog.open(disk, PATH, CONFIG, points_of(disk), PARTITION, clean=clean)
+    return CheckpointedLog.open(disk, PATH, CONFIG, points_of(disk), PARTITION, clean=clean, on_loss=lambda _: None)
 
 
 def filled(disk: SimDisk) -> CheckpointedLog:
@@ -74,3 +74,19 @@ def test_close_notes_what_it_synced() -> None:
     held.close()
     assert noted(disk) == 25
     assert opened(disk, clean=True).log.recovery.scanned_bytes == 0
+
+
+def test_a_loss_is_noted_before_the_point_is_lowered() -> None:
+    disk = disk_with_data()
+    points_of(disk).update({PARTITION: 40})
+    losses: list[tuple[int, int]] = []
+    CheckpointedLog.open(
+        disk,
+        PATH,
+        CONFIG,
+        points_of(disk),
+        PARTITION,
+        clean=False,
+        on_loss=lambda lost: losses.append((lost, noted(disk))),
+    )
+    assert losses == [(40, 40)] and noted(disk) == 0

@@ -394,13 +394,16 @@ def test_going_on_elsewhere_is_never_without_a_segment() -> None:
 
 def test_recovery_takes_names_before_bytes() -> None:
     disk, log = filled(batches=10)
-    first, second, _ = log.segment_bases
+    first, second, third = log.segment_bases
+    first_batch = log.view.segments[1].batch_end(0, 400)
     disk.kill()
-    disk.open(f"{PATH}/{log_name(second)}").truncate(100)
+    disk.open(f"{PATH}/{log_name(second)}").truncate(first_batch + 15)
     seen = changes_of(disk)
     open_log(disk)
-    order = [c for c in seen if c.startswith(("sync", "truncate", "unlink 0000")) and "checkpoint" not in c]
+    order = [c for c in seen if c.startswith(("sync", "truncate", "unlink 0000", "rename")) and "checkpoint" not in c]
     names, cut = order.index("sync_directory t-0"), order.index(f"truncate {log_name(second)}")
-    assert all(change.startswith("unlink") for change in order[:names])
+    copy = f"{log_name(second)}.{first_batch}.cut.tmp"
+    kept = [f"rename {log_name(third)}", f"truncate {copy}", f"sync {copy}", f"rename {copy}"]
+    assert [change for change in order[:names] if not change.startswith("unlink")] == kept
     assert names < cut < order.index(f"sync {log_name(second)}")
     assert f"sync {log_name(first)}" in order, "what was only in memory is made durable"

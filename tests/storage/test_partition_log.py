@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from storage_samples import batch, disk_with_data
 
@@ -9,6 +11,7 @@ from jepsen.sim.disk import SimDisk
 from jepsen.sim.disk_faults import Fail, Fault, Operation
 from storage.disk import DiskError
 from storage.log_config import LogConfig
+from storage.names import log_name
 from storage.partition_directories import PartitionDirectories
 from storage.partition_log import PartitionLog, WrongTopicId, checkpoint_high_watermarks, checkpoint_logs
 from storage.partition_metadata import BadPartitionMetadata, read_topic_id
@@ -49,6 +52,51 @@ def test_a_log_opens_for_its_own_topic_id_only() -> None:
         with pytest.raises(WrongTopicId, match="move it out of the log directory"):
             open_log(directories, T, OTHER_ID, CONFIG)
     assert PartitionLog.open(directories, T, ID, CONFIG).log.end_offset == 2
+
+
+def shortened(disk: SimDisk) -> None:
+    """A log of four batches whose recovery point is 4 loses the last one."""
+    directories, held = created(disk, records=4)
+    checkpoint_logs(directories, [held])
+    segment = disk.open(f"{PATH}/{log_name(0)}")
+    segment.truncate(segment.size() - 10)
+    segment.sync()
+
+
+def test_a_loss_of_synced_records_is_remembered_until_it_is_told() -> None:
+    disk = disk_with_data()
+    shortened(disk)
+    for _ in range(3):
+        disk.kill()
+        held = PartitionLog.open(PartitionDirectories(disk, "/data"), T, ID, CONFIG)
+        assert (held.log.end_offset, held.lost_before) == (3, 4)
+    held.forget_loss()
+    disk.kill()
+    assert PartitionLog.open(PartitionDirectories(disk, "/data"), T, ID, CONFIG).lost_before == 0
+
+
+@pytest.mark.parametrize("at", range(1, 25))
+def test_a_loss_is_remembered_wherever_the_process_ends(at: int) -> None:
+    disk = disk_with_data()
+    shortened(disk)
+    disk.kill()
+    end = disk.operations + at
+    disk.faults = lambda operation: Fail() if operation.index >= end else None
+    with suppress(DiskError):
+        PartitionLog.open(PartitionDirectories(disk, "/data"), T, ID, CONFIG)
+    disk.faults = lambda _: None
+    disk.kill()
+    assert PartitionLog.open(PartitionDirectories(disk, "/data"), T, ID, CONFIG).lost_before == 4
+
+
+def test_the_loss_of_a_log_that_was_set_aside_is_not_its_successors() -> None:
+    disk = disk_with_data()
+    shortened(disk)
+    directories = PartitionDirectories(disk, "/data")
+    PartitionLog.open(directories, T, ID, CONFIG).set_aside(UNIQUE)
+    PartitionLog.create(directories, T, ID, CONFIG)
+    disk.kill()
+    assert PartitionLog.open(PartitionDirectories(disk, "/data"), T, ID, CONFIG).lost_before == 0
 
 
 def test_records_without_a_readable_topic_id_are_nobodys() -> None:

@@ -15,6 +15,7 @@ from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.rpc.transport import Address, Handler, Listener
 from quorumlog.wire import sasl
+from quorumlog.wire.framing import SCRATCH_BYTES
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.transport import WireTransport
 
@@ -157,7 +158,7 @@ def test_frames_that_are_not_finished_are_held_within_the_limit_and_all_finish()
     asyncio.run(scenario())
 
 
-def test_a_frame_keeps_its_charge_from_its_first_byte_to_its_answer() -> None:
+def test_a_frame_keeps_its_charge_from_its_first_buffer_to_its_answer() -> None:
     leader = Leader()
 
     async def scenario() -> None:
@@ -173,7 +174,7 @@ def test_a_frame_keeps_its_charge_from_its_first_byte_to_its_answer() -> None:
             follower.send(request_bytes(FOLLOWER_FETCH))
             await wire.frame()
             assert node_bytes.used_bytes == 0
-            wire.send(request[:1000])
+            wire.send(request[: MIB // 2])
             await until(lambda: node_bytes.used_bytes)
             wire.close()
             await until(lambda: not node_bytes.used_bytes)
@@ -186,12 +187,28 @@ def test_a_peer_that_never_ends_its_frame_is_cut_off_and_frees_what_it_was_charg
     async def scenario() -> None:
         async with two_listeners(echo, WireLimits(max_node_bytes=MIB, max_stalled_ms=300)) as (clients, _):
             silent, other = await clients.socket(), await clients.socket()
-            silent.send(struct.pack(">i", 50 * MIB) + b"\0\3")
+            silent.send(struct.pack(">i", 50 * MIB) + b"\0\3" + bytes(SCRATCH_BYTES))
             await until(lambda: clients.transport._client_bytes.used_bytes == 50 * MIB)
             other.send(request_bytes(produce(MIB)))
             assert await silent.ended() == b""
             await other.frame()
             other.close()
+
+    asyncio.run(scenario())
+
+
+def test_peers_that_announce_large_frames_and_send_nothing_take_no_bytes_from_others() -> None:
+    async def scenario() -> None:
+        async with two_listeners(echo, WireLimits(max_node_bytes=MIB)) as (clients, _):
+            silent = [await clients.socket() for _ in range(8)]
+            for wire in silent:
+                wire.send(struct.pack(">i", 50 * MIB) + bytes(1_000))
+            other = await clients.socket()
+            other.send(request_bytes(produce(MIB)))
+            await other.frame()
+            assert clients.transport._client_bytes.used_bytes == 0
+            for wire in (*silent, other):
+                wire.close()
 
     asyncio.run(scenario())
 

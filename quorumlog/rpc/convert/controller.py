@@ -17,6 +17,7 @@ from quorumlog.messages.controller import (
     AssignReplicasToDirectoriesResponse,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
+    DamagedPartition,
     DirectoryAssignment,
     DirectoryAssignmentResult,
     IsrMember,
@@ -42,6 +43,8 @@ def fill_RegisterBrokerRequest(m: RegisterBrokerRequest, p: pb.RegisterBrokerReq
     p.previous_broker_epoch = m.previous_broker_epoch
     for x_features in m.features:
         fill_FeatureRange(x_features, p.features.add())
+    for x_damaged_partitions in m.damaged_partitions:
+        fill_DamagedPartition(x_damaged_partitions, p.damaged_partitions.add())
 
 
 def read_RegisterBrokerRequest(p: pb.RegisterBrokerRequest) -> RegisterBrokerRequest:
@@ -54,6 +57,7 @@ def read_RegisterBrokerRequest(p: pb.RegisterBrokerRequest) -> RegisterBrokerReq
         rack=p.rack if p.HasField("rack") else None,
         previous_broker_epoch=p.previous_broker_epoch,
         features=tuple([read_FeatureRange(x) for x in p.features]),
+        damaged_partitions=tuple([read_DamagedPartition(x) for x in p.damaged_partitions]),
     )
 
 
@@ -65,6 +69,28 @@ def encode_RegisterBrokerRequest(m: RegisterBrokerRequest) -> bytes:
 
 def decode_RegisterBrokerRequest(data: Buffer) -> RegisterBrokerRequest:
     return read_RegisterBrokerRequest(parse(pb.RegisterBrokerRequest, data))
+
+
+def fill_DamagedPartition(m: DamagedPartition, p: pb.DamagedPartition) -> None:
+    p.topic_id = m.topic_id
+    p.index = m.index
+
+
+def read_DamagedPartition(p: pb.DamagedPartition) -> DamagedPartition:
+    return DamagedPartition(
+        topic_id=p.topic_id,
+        index=p.index,
+    )
+
+
+def encode_DamagedPartition(m: DamagedPartition) -> bytes:
+    p = pb.DamagedPartition()
+    fill_DamagedPartition(m, p)
+    return p.SerializeToString()
+
+
+def decode_DamagedPartition(data: Buffer) -> DamagedPartition:
+    return read_DamagedPartition(parse(pb.DamagedPartition, data))
 
 
 def fill_RegisterBrokerResponse(m: RegisterBrokerResponse, p: pb.RegisterBrokerResponse) -> None:

@@ -32,6 +32,7 @@ class RegisterBrokerRequest(_message.Message):
     RACK_FIELD_NUMBER: _builtins.int
     PREVIOUS_BROKER_EPOCH_FIELD_NUMBER: _builtins.int
     FEATURES_FIELD_NUMBER: _builtins.int
+    DAMAGED_PARTITIONS_FIELD_NUMBER: _builtins.int
     broker_id: _builtins.int
     cluster_id: _builtins.str
     incarnation_id: _builtins.bytes
@@ -51,6 +52,12 @@ class RegisterBrokerRequest(_message.Message):
     def features(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.FeatureRange]:
         """What the broker's software supports. A broker that tells no range of metadata.version supports level 1 alone."""
 
+    @_builtins.property
+    def damaged_partitions(self) -> _containers.RepeatedCompositeFieldContainer[Global___DamagedPartition]:
+        """Replicas whose logs end before a point that was synced once: they lack records that this broker may have
+        acknowledged.
+        """
+
     def __init__(
         self,
         *,
@@ -62,16 +69,39 @@ class RegisterBrokerRequest(_message.Message):
         rack: _builtins.str | None = ...,
         previous_broker_epoch: _builtins.int = ...,
         features: _abc.Iterable[_common_pb2.FeatureRange] | None = ...,
+        damaged_partitions: _abc.Iterable[Global___DamagedPartition] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "rack", b"rack"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_id", b"broker_id", "cluster_id", b"cluster_id", "endpoints", b"endpoints", "features", b"features", "incarnation_id", b"incarnation_id", "log_directories", b"log_directories", "previous_broker_epoch", b"previous_broker_epoch", "rack", b"rack"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_id", b"broker_id", "cluster_id", b"cluster_id", "damaged_partitions", b"damaged_partitions", "endpoints", b"endpoints", "features", b"features", "incarnation_id", b"incarnation_id", "log_directories", b"log_directories", "previous_broker_epoch", b"previous_broker_epoch", "rack", b"rack"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__rack: _TypeAlias = _typing.Literal["rack"]  # noqa: Y015
     _WhichOneofArgType__rack: _TypeAlias = _typing.Literal["_rack", b"_rack"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rack) -> _WhichOneofReturnType__rack | None: ...
 
 Global___RegisterBrokerRequest: _TypeAlias = RegisterBrokerRequest  # noqa: Y015
+
+@_typing.final
+class DamagedPartition(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOPIC_ID_FIELD_NUMBER: _builtins.int
+    INDEX_FIELD_NUMBER: _builtins.int
+    topic_id: _builtins.bytes
+    index: _builtins.int
+    def __init__(
+        self,
+        *,
+        topic_id: _builtins.bytes = ...,
+        index: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["index", b"index", "topic_id", b"topic_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DamagedPartition: _TypeAlias = DamagedPartition  # noqa: Y015
 
 @_typing.final
 class RegisterBrokerResponse(_message.Message):

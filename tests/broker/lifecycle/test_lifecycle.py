@@ -24,6 +24,7 @@ from broker.lifecycle.lifecycle import (
     MetadataApplied,
     Register,
     Registered,
+    RegistrationOutdated,
     SendHeartbeat,
     StateChanged,
     StopWanted,
@@ -69,6 +70,38 @@ def running(offline: Iterable[bytes] = ()) -> Lifecycle:
 def sent(effects: list[LifecycleEffect]) -> BrokerHeartbeatRequest:
     (request,) = [effect.request for effect in effects if isinstance(effect, SendHeartbeat)]
     return request
+
+
+def test_damage_that_is_found_after_the_registration_is_told_with_another_one() -> None:
+    core = make()
+    play(core, TimerFired(), registered())
+    assert play(core, RegistrationOutdated()) == [StateChanged(S.STARTING)]
+    assert play(core, FENCED, TimerFired()) == [Register()], "the heartbeat that was in flight is over"
+    effects = play(core, registered())
+    assert effects[0] == StateChanged(S.RECOVERY) and sent(effects).want_fence
+
+
+def test_a_registration_that_is_outdated_in_flight_is_followed_by_another_one() -> None:
+    core = make()
+    assert play(core, TimerFired()) == [Register()]
+    assert play(core, RegistrationOutdated()) == []
+    assert play(core, registered()) == [Register()]
+    assert core.state is S.STARTING
+    assert play(core, registered())[0] == StateChanged(S.RECOVERY)
+
+
+def test_an_outdated_registration_that_fails_is_repeated_once() -> None:
+    core = make()
+    play(core, TimerFired(), RegistrationOutdated(), CallFailed("lost"))
+    assert play(core, TimerFired(), now_ms=1_000) == [Register()]
+    assert play(core, registered())[0] == StateChanged(S.RECOVERY)
+
+
+def test_a_broker_that_stops_does_not_register_again() -> None:
+    core = running()
+    play(core, StopWanted(controlled=True))
+    assert play(core, RegistrationOutdated()) == []
+    assert core.state is S.PENDING_CONTROLLED_SHUTDOWN
 
 
 def test_the_way_to_running() -> None:

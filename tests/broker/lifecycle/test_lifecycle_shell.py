@@ -89,6 +89,7 @@ def play(
             clock=LoopClock(),
             nursery=nursery,
             registration=lambda: registration,
+            on_registered=lambda _: None,
             on_state=states.append,
             on_fatal=lambda reason: crashes.append(AssertionError(reason)),
         )

@@ -8,11 +8,11 @@ import pytest
 from controller_world import SESSION_MS, World, cluster, registration, uuid
 
 from quorum.metadata.features import LATEST_LEVEL, SUPPORTED
-from quorum.metadata.registration import LOST
+from quorum.metadata.registration import LOST, RECOVERING
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest as Assign
-from quorumlog.messages.controller import DirectoryAssignment
+from quorumlog.messages.controller import DamagedPartition, DirectoryAssignment
 from quorumlog.messages.metadata_records import ConfigRecord, FeatureLevelRecord
 
 INTERNAL = Endpoint(name="INTERNAL", host="h", port=1)
@@ -129,6 +129,62 @@ def test_which_replicas_stay_eligible_after_a_restart(clean: bool, durability: s
     partition = restarted(clean, durability).partition()
     # Broker 2 is alive and eligible, so it leads at once; it makes an ISR of its own.
     assert (partition.leader, partition.isr, partition.eligible_leader_replicas) == (2, (2,), own)
+
+
+def test_a_damaged_replica_is_not_eligible_and_the_others_of_its_broker_stay() -> None:
+    world = cluster(1, 2)
+    for name in ("t", "u"):
+        world.create(name, replicas=(1, 2), configs={"min.insync.replicas": "2"})
+    world.fence(2)
+    world.fence(1)
+    assert [world.partition(name).eligible_leader_replicas for name in ("t", "u")] == [(1, 2), (1, 2)]
+    world.ask(registration(1, 1, damaged_partitions=damaged(world, "t")))
+    assert [world.partition(name).eligible_leader_replicas for name in ("t", "u")] == [(2,), (1, 2)]
+    assert not world.heartbeat(1).is_fenced
+    assert [world.partition(name).leader for name in ("t", "u")] == [-1, 1]
+
+
+def test_damage_that_is_found_after_the_registration_is_told_with_a_second_one() -> None:
+    world = cluster(1, 2)
+    world.create(replicas=(1, 2), configs={"min.insync.replicas": "2"})
+    world.fence(2)
+    world.fence(1)
+    epoch = world.ask(registration(1, 1)).broker_epoch
+    assert world.partition().eligible_leader_replicas == (1, 2)
+    assert world.ask(registration(1, 1, damaged_partitions=damaged(world, "t"))).broker_epoch == epoch
+    assert world.partition().eligible_leader_replicas == (2,)
+
+
+def test_a_damaged_replica_that_leads_makes_room_for_one_that_is_whole() -> None:
+    world = cluster(1, 2)
+    world.create(replicas=(1, 2))
+    assert (world.partition().leader, world.partition().isr) == (1, (1, 2))
+    world.ask(registration(1, damaged_partitions=damaged(world, "t")))
+    assert (world.partition().leader, world.partition().isr) == (2, (2,))
+
+
+def test_what_is_left_of_the_last_known_leader_is_led_from_where_nobody_is_eligible() -> None:
+    world = cluster(1)
+    world.create(replicas=(1,))
+    world.fence(1)
+    world.ask(registration(1, 1, damaged_partitions=damaged(world, "t")))
+    assert (world.partition().leader, world.partition().eligible_leader_replicas) == (-1, ())
+    assert not world.heartbeat(1).is_fenced
+    partition = world.partition()
+    assert (partition.leader, partition.leader_recovery_state) == (1, RECOVERING)
+
+
+def test_damage_of_partitions_that_are_gone_changes_nothing() -> None:
+    world = cluster(1, 2)
+    world.create(replicas=(1, 2))
+    before = world.partition()
+    gone = (DamagedPartition(topic_id=uuid(99), index=0), DamagedPartition(topic_id=world.tip.topic_ids["t"], index=7))
+    world.ask(registration(1, damaged_partitions=gone))
+    assert world.partition() == before
+
+
+def damaged(world: World, name: str) -> tuple[DamagedPartition, ...]:
+    return (DamagedPartition(topic_id=world.tip.topic_ids[name], index=0),)
 
 
 def test_a_replica_on_an_empty_disk_cannot_be_elected_and_is_no_longer_eligible() -> None:

@@ -25,6 +25,7 @@ from quorum.raft.effects import (
     ProbeLeader,
     RaftEffect,
     ReadForFetch,
+    RecordsRegained,
     Reply,
     Send,
     ShutdownFinished,
@@ -236,6 +237,8 @@ class Cluster:
                 self.step_soon(node, RecordsRead(token, encode(offset, entries)))
             case HighWatermark(offset):
                 self.check_committed(node, offset)
+            case RecordsRegained():
+                pass
             case LeadershipClaimed(epoch, _):
                 assert self.leaders[epoch] == node.key.node_id
                 node.claims.append(epoch)

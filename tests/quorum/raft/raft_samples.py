@@ -39,6 +39,7 @@ def make_raft(
     end: int = 0,
     epochs: tuple[EpochStart, ...] = (),
     saved: QuorumState | None = None,
+    is_whole: bool = True,
 ) -> Raft:
     """A core that is not started."""
     return Raft(
@@ -48,6 +49,7 @@ def make_raft(
         rng=Random(7),
         log=LogState(start=0, end=end, epochs=epochs),
         saved=saved or QuorumState(),
+        is_whole=is_whole,
     )
 
 

@@ -11,9 +11,11 @@ from quorum.raft.config import RaftConfig
 from quorum.raft.quorum_state import (
     CorruptQuorumState,
     QuorumState,
+    QuorumStateNotRenewed,
     decode_quorum_state,
     encode_quorum_state,
     read_quorum_state,
+    renew_quorum_state,
     write_quorum_state,
 )
 from quorum.raft.voters import VoterKey
@@ -106,3 +108,44 @@ def test_a_missing_file_has_promised_nothing_and_a_written_one_survives_a_power_
 )
 def test_successors_wait_by_their_position(position: int | None, candidates: int, want_ms: int) -> None:
     assert RaftConfig().successor_delay_ms(position, candidates) == want_ms
+
+
+def test_it_may_be_missing_beside_an_empty_log_only() -> None:
+    disk = SimDisk()
+    disk.make_directory("/m")
+    assert read_quorum_state(disk, "/m/q", has_records=False) == QuorumState()
+    with pytest.raises(CorruptQuorumState, match=r"missing beside a log.*quorumlog storage renew-quorum-state"):
+        read_quorum_state(disk, "/m/q", has_records=True)
+
+
+def test_a_renewed_one_promises_nothing_in_an_epoch_in_which_it_may_have_voted() -> None:
+    disk = SimDisk()
+    disk.make_directory("/m")
+    assert renew_quorum_state(disk, "/m/q", others_epoch=7, last_epoch=6) == QuorumState(epoch=8)
+    assert read_quorum_state(disk, "/m/q", has_records=True) == QuorumState(epoch=8)
+
+
+def test_one_that_can_be_read_is_never_renewed() -> None:
+    disk = SimDisk()
+    disk.make_directory("/m")
+    state = QuorumState(epoch=3, voted=VoterKey(2, bytes(16)))
+    write_quorum_state(disk, "/m/q", state)
+    with pytest.raises(QuorumStateNotRenewed, match="can be read: epoch 3"):
+        renew_quorum_state(disk, "/m/q", others_epoch=7, last_epoch=3)
+    assert read_quorum_state(disk, "/m/q") == state
+
+
+def test_one_that_cannot_be_read_is_kept() -> None:
+    disk = SimDisk()
+    disk.make_directory("/m")
+    disk.open("/m/q", create=True).pwritev([b"?"], 0)
+    renew_quorum_state(disk, "/m/q", others_epoch=7, last_epoch=-1)
+    assert disk.read_bytes("/m/q.unreadable") == b"?"
+
+
+def test_an_epoch_below_the_logs_own_is_refused() -> None:
+    disk = SimDisk()
+    disk.make_directory("/m")
+    with pytest.raises(QuorumStateNotRenewed, match="below 8"):
+        renew_quorum_state(disk, "/m/q", others_epoch=7, last_epoch=8)
+    assert not disk.exists("/m/q")

@@ -1,0 +1,61 @@
+"""Getting a node out of a damaged metadata directory while it is stopped, for `quorumlog storage`.
+
+Both repairs hold the lock of the log directory and leave its clean-shutdown marker alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cli.server.config import NodeConfig
+from quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
+from quorum.raft.quorum_state import QUORUM_STATE_NAME, QuorumState, renew_quorum_state
+from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from storage.directory import LOCK_NAME, read_meta
+from storage.disk import Disk, FileMissing
+from storage.epochs import CHECKPOINT_NAME, LeaderEpochCache
+from storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from storage.text_checkpoint import CorruptCheckpoint
+
+
+def renew(disk: Disk, config: NodeConfig, others_epoch: Epoch) -> QuorumState:
+    """See `renew_quorum_state`. Raises QuorumStateNotRenewed, NotFormatted, DirectoryLocked, DiskError."""
+    with _stopped(disk, config) as path:
+        return renew_quorum_state(disk, f"{path}/{QUORUM_STATE_NAME}", others_epoch, _last_epoch(disk, path))
+
+
+def accept_loss(disk: Disk, config: NodeConfig) -> Offset:
+    """Forget that this voter's log was longer: from its next start on it votes with what it has.
+
+    Returns the offset up to which records were on disk once, exclusive; 0 where nothing was lost, and then nothing is
+    changed. Raises NotFormatted, DirectoryLocked, DiskError.
+    """
+    with _stopped(disk, config) as path:
+        lost = OffsetFile(disk, f"{path}/{LOST_OFFSETS}")
+        lost_before = lost.get(METADATA_PARTITION)
+        if lost_before:
+            # The recovery point goes first: alone, it would bring the note back.
+            OffsetFile(disk, f"{path}/{RECOVERY_POINTS}").update({METADATA_PARTITION: None})
+            lost.update({METADATA_PARTITION: None})
+        return lost_before
+
+
+@contextmanager
+def _stopped(disk: Disk, config: NodeConfig) -> Iterator[str]:
+    """The metadata log's directory, of a node that does not run."""
+    read_meta(disk, config.metadata_log_dir)
+    lock = disk.lock(f"{config.metadata_log_dir}/{LOCK_NAME}")
+    try:
+        yield f"{config.metadata_log_dir}/{METADATA_DIRECTORY}"
+    finally:
+        lock.release()
+
+
+def _last_epoch(disk: Disk, path: str) -> Epoch:
+    """Of the log's last record, as its checkpoint has it; -1 where that is missing or cannot be read."""
+    checkpoint = f"{path}/{CHECKPOINT_NAME}"
+    try:
+        return LeaderEpochCache.parse(checkpoint, disk.read_bytes(checkpoint)).last_epoch
+    except (FileMissing, CorruptCheckpoint):
+        return NO_EPOCH
