@@ -21,10 +21,10 @@ from quorum.raft import QuorumState
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, read_quorum_state, write_quorum_state
 from quorumlog.ids import Offset
 from storage.checkpointed_log import CheckpointedLog
-from storage.disk import Disk, FileMissing
+from storage.disk import Disk
 from storage.log import Log
 from storage.log_config import LogConfig
-from storage.names import LOG_SUFFIX
+from storage.log_file import holds_records
 from storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
 from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import CallJob, Outcome
@@ -112,6 +112,7 @@ class MetadataDirectory:
         state = read_quorum_state(self.disk, self._state_path, has_records=holds_records(self.disk, path))
         if self.older_points is not None:
             self.older_points.update({METADATA_PARTITION: None})
+        lost_offsets = self._lost_offsets
         log = CheckpointedLog.open(
             self.disk,
             path,
@@ -119,18 +120,9 @@ class MetadataDirectory:
             OffsetFile(self.disk, f"{path}/{RECOVERY_POINTS}"),
             METADATA_PARTITION,
             clean=self.clean,
-            on_loss=partial(self._lost_offsets.raise_to, METADATA_PARTITION),
+            on_loss=partial(lost_offsets.raise_to, METADATA_PARTITION),
         )
-        return OpenedMetadata(log, state, self._lost_offsets.get(METADATA_PARTITION))
-
-
-def holds_records(disk: Disk, path: str) -> bool:
-    """True if the log in this directory has a segment with bytes. Raises DiskError."""
-    try:
-        names = disk.list(path)
-    except FileMissing:
-        return False
-    return any(disk.open(f"{path}/{name}").size() for name in names if name.endswith(LOG_SUFFIX))
+        return OpenedMetadata(log, state, lost_offsets.get(METADATA_PARTITION))
 
 
 def _tell_findings(opened: OpenedMetadata) -> None:

@@ -153,8 +153,8 @@ class Log(LogParts):
     def truncate_to(self, offset: Offset) -> Offset:
         """Remove every batch that holds a record at or after `offset`. Returns the new end, at most `offset`. Durable.
 
-        The caller has lowered the recovery point on disk before (storage/partition_log.py). Raises CorruptBatch, where
-        nothing has changed yet; DiskError.
+        The caller has lowered the recovery point on disk before (storage/checkpointed_log.py). Raises CorruptBatch,
+        where nothing has changed yet; DiskError.
         """
         log_truncate.truncate_to(self, offset)
         return self.end_offset

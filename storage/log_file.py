@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import BATCH_OVERHEAD, BatchHeader, parse_header
-from storage.disk import Buffer, Disk, File, write_fully
+from storage.disk import Buffer, Disk, File, FileMissing, write_fully
 from storage.file_handle import FileHandle
+from storage.names import LOG_SUFFIX
 from storage.segment_file import suffixed
 
 WALK_BYTES = 4096  # read at once while going from header to header
@@ -113,3 +114,12 @@ class LogFile:
                 raise CorruptBatch(self.path, position, f"a batch of {header.size} bytes, {limit - position} are left")
             yield position, header
             position += header.size
+
+
+def holds_records(disk: Disk, path: str) -> bool:
+    """True if the log in directory `path` has a segment with bytes. No directory: False. Raises DiskError."""
+    try:
+        names = disk.list(path)
+    except FileMissing:
+        return False
+    return any(disk.open(f"{path}/{name}").size() for name in names if name.endswith(LOG_SUFFIX))

@@ -50,7 +50,8 @@ from storage.batch import StoredBatch
 from storage.checkpointed_log import CheckpointedLog, note_recovery_points
 from storage.log import Log
 from storage.log_config import LogConfig
-from storage.names import DELETE, LOG_SUFFIX, STRAY
+from storage.log_file import holds_records
+from storage.names import DELETE, STRAY
 from storage.offset_files import TopicPartition
 from storage.partition_directories import PartitionDirectories
 from storage.partition_metadata import read_topic_id, write_unsynced_topic_id
@@ -100,7 +101,7 @@ class PartitionLog:
         if not disk.exists(path):
             return cls.create(directories, partition, topic_id, config)
         found = read_topic_id(disk, path)
-        if found is None and _holds_no_records(directories, path):
+        if found is None and not holds_records(disk, path):  # half made when its process ended
             return cls.create(directories, partition, topic_id, config)
         return cls._open(directories, partition, found, topic_id, config)
 
@@ -306,9 +307,3 @@ def checkpoint_logs(directories: PartitionDirectories, held: Iterable[PartitionL
 def _starts_with_its_first_segment(log: Log) -> bool:
     """True where that is durable, too: no removal of an earlier segment waits for its sync."""
     return log.start_offset == log.segment_bases[0] and not log.unsynced
-
-
-def _holds_no_records(directories: PartitionDirectories, path: str) -> bool:
-    """True for a directory that was half made when its process ended."""
-    disk = directories.disk
-    return not any(disk.open(f"{path}/{name}").size() for name in disk.list(path) if name.endswith(LOG_SUFFIX))
