@@ -16,8 +16,9 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import takewhile
+from typing import TypeVar
 
-from broker.logdirs.log_directory import OnEnded
+from broker.logdirs.log_directory import DirectoryQueue
 from broker.partition.events import LeaderHighWatermark, LogAdvanced, LogStartMoved, LogTruncated
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.registry import Registry
@@ -36,6 +37,7 @@ from storage.fetch_rule import Diverging, truncation_point
 from storage.log import Log
 from storage.partition_log import PartitionLog
 
+T = TypeVar("T")
 Done = Callable[[FetchPosition], None]
 _log = logging.getLogger("quorumlog.broker")
 
@@ -137,22 +139,13 @@ class Follower:
             return
 
         def moved(start: Offset) -> None:
-            position.busy = False
             position.log_start = start
             self._step(replica, LogStartMoved(start))
-            done(position)
-
-        def failed(_error: Exception | None) -> None:
-            position.busy = False
-            self._back_off(position)
-            done(position)
 
         try:
-            queue.call(partial(_files_of(replica).raise_start, target), done=moved, failed=failed)
+            self._run(queue, position, partial(_files_of(replica).raise_start, target), moved, done)
         except ApiError:
             self._back_off(position)  # a full queue; the next answer says it again
-        else:
-            position.busy = True
 
     def _begin_inside(
         self, replica: Replica, position: FetchPosition, batches: Sequence[StoredBatch], done: Done
@@ -164,18 +157,11 @@ class Follower:
             self._back_off(position)
             return
 
-        def begun(error: Exception | None) -> None:
-            position.busy = False
-            if error is not None:
-                self._back_off(position)
-            else:
-                self._advance(replica, log)
-                self._moved(position, log)
-            done(position)
+        def begun(_: None) -> None:
+            self._advance(replica, log)
+            self._moved(position, log)
 
-        work = partial(_files_of(replica).begin_inside, batches)
-        queue.call(work, done=lambda _: begun(None), failed=begun)
-        position.busy = True
+        self._run(queue, position, partial(_files_of(replica).begin_inside, batches), begun, done)
 
     # --- repairs ---
 
@@ -198,10 +184,8 @@ class Follower:
     def _cut(self, replica: Replica, position: FetchPosition, offset: Offset, done: Done) -> None:
         log, queue = _log_of(replica), replica.queue
         assert queue is not None
-        ended = self._repaired(replica, position, log, done)
         work = partial(_files_of(replica).truncate_to, offset)
-        queue.call(work, done=lambda _: ended(None), failed=ended)
-        position.busy = True
+        self._run(queue, position, work, lambda _: self._repaired(replica, position, log), done)
 
     def _start_again(self, replica: Replica, position: FetchPosition, leader_start: Offset, done: Done) -> None:
         """Our log ends before the leader's starts: drop it, and go on at the leader's start."""
@@ -213,10 +197,8 @@ class Follower:
                 self._back_off(position)  # the leader will say where the logs parted
             return
         assert queue is not None
-        ended = self._repaired(replica, position, log, done)
         work = partial(_files_of(replica).restart_at, leader_start)
-        queue.call(work, done=lambda _: ended(None), failed=ended)
-        position.busy = True
+        self._run(queue, position, work, lambda _: self._repaired(replica, position, log), done)
 
     def _copy_anew(self, replica: Replica, position: FetchPosition, leader_start: Offset, done: Done) -> None:
         """Our log has nothing in common with the leader's: set it aside, and begin an empty one where theirs starts."""
@@ -233,30 +215,42 @@ class Follower:
                 leader_start,
             )  # fmt: skip
             replica.log = _files_of(replica).log
-            self._repaired(replica, position, replica.log, done)(None)
+            self._repaired(replica, position, replica.log)
+
+        self._run(queue, position, partial(_set_aside, replica, unique, leader_start), begun, done)
+
+    def _repaired(self, replica: Replica, position: FetchPosition, log: Log) -> None:
+        before = (position.offset, position.last_epoch)
+        self._step(replica, LogTruncated(log.start_offset, log.end_offset))
+        self._moved(position, log)
+        if (position.offset, position.last_epoch) == before:
+            self._back_off(position)  # nothing gained: do not ask the same at once, for ever
+
+    def _run(
+        self,
+        queue: DirectoryQueue,
+        position: FetchPosition,
+        work: Callable[[], T],
+        then: Callable[[T], None],
+        done: Done,
+    ) -> None:
+        """Run a job that changes the log; the position is busy until it has ended. then: called if the job succeeded.
+
+        Raises ApiError if nothing was queued.
+        """
+
+        def ended(result: T) -> None:
+            position.busy = False
+            then(result)
+            done(position)
 
         def failed(_error: Exception | None) -> None:
             position.busy = False
             self._back_off(position)
             done(position)
 
-        queue.call(partial(_set_aside, replica, unique, leader_start), done=begun, failed=failed)
+        queue.call(work, done=ended, failed=failed)
         position.busy = True
-
-    def _repaired(self, replica: Replica, position: FetchPosition, log: Log, done: Done) -> OnEnded:
-        def ended(error: Exception | None) -> None:
-            position.busy = False
-            if error is not None:
-                self._back_off(position)
-            else:
-                before = (position.offset, position.last_epoch)
-                self._step(replica, LogTruncated(log.start_offset, log.end_offset))
-                self._moved(position, log)
-                if (position.offset, position.last_epoch) == before:
-                    self._back_off(position)  # nothing gained: do not ask the same at once, for ever
-            done(position)
-
-        return ended
 
 
 def verified_batches(records: Buffer, leader_epoch: Epoch) -> list[StoredBatch]:
