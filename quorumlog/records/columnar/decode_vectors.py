@@ -7,11 +7,12 @@ compiled form, and needs no second of compiling before its first row.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from quorumlog.records.columnar.arrow import as_buffer
 from quorumlog.records.columnar.found import (
     BAD_OFFSET,
     BAD_RECORD,
@@ -102,7 +103,8 @@ def gather(
     # An array over the payload itself, of each field and of what lies between two: Arrow copies every second element.
     bounds = np.empty(2 * rows, np.int64)
     bounds[0::2], bounds[1::2] = starts, starts + sizes
-    spans = pa.Array.from_buffers(pa.large_binary(), 2 * rows - 1, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
+    buffers = [None, as_buffer(bounds), as_buffer(data)]
+    spans: Any = pa.Array.from_buffers(pa.large_binary(), 2 * rows - 1, buffers)
     copied = spans.take(pa.array(np.arange(0, 2 * rows, 2)))
     out[:] = np.frombuffer(copied.buffers()[2], np.uint8, len(out))
 
@@ -122,7 +124,7 @@ def find_headers(
     """The positions of the rows' headers, entry by entry. `scan` has checked them; `end` is the payload's end."""
     list_offsets[0] = 0
     np.cumsum(counts[:rows], out=list_offsets[1:])
-    raw, entry = memoryview(data), 0
+    raw, entry = memoryview(data.data), 0
     for row in np.flatnonzero(counts[:rows]).tolist():
         position = int(starts[row])
         for _ in range(int(counts[row])):
@@ -136,7 +138,7 @@ def find_headers(
 
 def _walk(data: Bytes, batches: Batches) -> _Walk:
     """Follow the lengths of the records through all batches, as far as they can be followed."""
-    raw = b"".join((data, bytes(2)))  # a length may be looked for at the very end
+    raw = b"".join((data.data, bytes(2)))  # a length may be looked for at the very end
     ends = array("q")
     counts: list[int] = []
     fault, faulty = GOOD, 0
@@ -224,7 +226,7 @@ def _walk_headers(data: Bytes, starts: Numbers, counts: Numbers, ends: Numbers) 
     """Bytes of names and values of each record. Sets the start to -1 where no `counts` headers end there."""
     sizes = np.zeros(len(starts), np.int64)
     starts[(counts == 0) & (starts != ends)] = -1
-    raw = memoryview(data)
+    raw = memoryview(data.data)
     for row in np.flatnonzero(counts).tolist():
         size = _header_bytes(raw, int(starts[row]), int(ends[row]), int(counts[row]))
         if size < 0:

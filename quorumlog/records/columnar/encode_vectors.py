@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quorumlog.records.columnar.arrow import MAX_BATCH_BYTES
+from quorumlog.records.columnar.arrow import MAX_BATCH_BYTES, as_buffer
 from quorumlog.records.columnar.vector_varints import put_varints, varint_bytes
 from quorumlog.records.varint import write_varint
 
@@ -98,7 +98,8 @@ def _present(column: Column | Lists, first: int, end: int) -> NDArray[np.bool_]:
     if not len(column.validity):
         return np.ones(end - first, bool)
     bits = np.arange(first, end) + column.first_bit
-    return (column.validity[bits >> 3] >> (bits & 7).astype(np.uint8)) & 1 == 1
+    present: NDArray[np.bool_] = (column.validity[bits >> 3] >> (bits & 7).astype(np.uint8)) & 1 == 1
+    return present
 
 
 def _lengths(column: Column, first: int, end: int) -> Numbers:
@@ -132,7 +133,8 @@ def _header_bytes(lists: Lists, names: Column, parts: Column, rows: int) -> Numb
     if entries < 1:
         return counts
     sums = np.concatenate([[0], np.cumsum(_field_bytes(names, entries) + _field_bytes(parts, entries))])
-    return counts + sums[ends] - sums[starts]
+    sizes: Numbers = counts + sums[ends] - sums[starts]
+    return sizes
 
 
 def _varint_strings(*columns: Numbers | None) -> Any:
@@ -160,9 +162,8 @@ def _strings(column: Column, first: int, end: int) -> Any | None:
 
 
 def _large(offsets: Numbers, data: Bytes) -> Any:
-    return pa.Array.from_buffers(
-        pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(data)]
-    )
+    buffers = [None, as_buffer(np.ascontiguousarray(offsets)), as_buffer(data)]
+    return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
 
 
 def _tails(lists: Lists, names: Column, parts: Column, first: int, end: int) -> Any:

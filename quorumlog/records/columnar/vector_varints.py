@@ -35,7 +35,8 @@ def get_varints(data: Bytes, positions: Numbers, ends: Numbers, bits: int) -> tu
             break
         rest = _take_bytes(data, ends, values, after, rest, shift, bits)
     values[rest], after[rest] = 0, -1  # longer than its type allows
-    return (values >> _ONE).astype(np.int64) ^ -(values & _ONE).astype(np.int64), after
+    halves, signs = (values >> _ONE).view(np.int64), (values & _ONE).view(np.int64)
+    return halves ^ -signs, after
 
 
 def _take_bytes(
