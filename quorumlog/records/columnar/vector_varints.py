@@ -35,8 +35,7 @@ def get_varints(data: Bytes, positions: Numbers, ends: Numbers, bits: int) -> tu
             break
         rest = _take_bytes(data, ends, values, after, rest, shift, bits)
     values[rest], after[rest] = 0, -1  # longer than its type allows
-    halves, signs = (values >> _ONE).view(np.int64), (values & _ONE).view(np.int64)
-    return halves ^ -signs, after
+    return _from_zigzag(values), after
 
 
 def _take_bytes(
@@ -57,7 +56,8 @@ def _take_bytes(
     values[lost], after[lost] = 0, -1
     values[rest] |= (byte & _LOW_BITS).astype(np.uint64) << np.uint64(shift)
     after[rest] += 1
-    return rest[byte > _LOW_BITS]
+    going_on: NDArray[np.intp] = rest[byte > _LOW_BITS]
+    return going_on
 
 
 def varint_bytes(values: Numbers) -> Numbers:
@@ -85,6 +85,11 @@ def put_varints(out: Bytes, positions: Numbers, values: Numbers) -> None:
             return
         out[places] = low | (longer.astype(np.uint8) << 7)
         zigzag, places = zigzag[longer] >> _SEVEN, places[longer] + 1
+
+
+def _from_zigzag(values: NDArray[np.uint64]) -> Numbers:
+    signs = np.negative((values & _ONE).view(np.int64))
+    return np.bitwise_xor((values >> _ONE).view(np.int64), signs)
 
 
 def _zigzag(values: Numbers) -> NDArray[np.uint64]:
