@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from immutables import Map
+from immutables import Map, MapMutation
 
 from quorum.metadata.canonical import MODULUS
 from quorum.metadata.changes import changed_broker, changed_partition, created_partition, registered_broker
@@ -26,7 +26,7 @@ from quorum.metadata.image import (
     broker_hash,
     config_hash,
     feature_hash,
-    partition_hash,
+    known_partition_hash,
     producer_ids_hash,
     topic_hash,
 )
@@ -67,12 +67,18 @@ class ChangedPartition:
 
 
 class Delta:
-    """Changes since `base`. The maps are persistent: each step is cheap and leaves `base` untouched."""
+    """Changes since `base`. The maps are persistent: each step is cheap and leaves `base` untouched.
+
+    The topic whose partitions are being changed is *open*: its map is changed in place until another topic follows, or
+    until somebody looks. Records of one topic mostly come together, and a persistent map would copy a path for each.
+    """
 
     def __init__(self, base: Image) -> None:
         self.base = base
         self._brokers = base.brokers
-        self._topics = base.topics
+        self._closed_topics = base.topics  # read it as `_topics`, which closes the open topic
+        self._open: TopicImage | None = None  # its partitions as they were
+        self._open_partitions: MapMutation[int, PartitionRegistration] = Map().mutate()  # of the open topic
         self._topic_ids = base.topic_ids
         self._configs = base.configs
         self._features = base.features
@@ -147,20 +153,22 @@ class Delta:
     @property
     def changed_topics(self) -> list[TopicImage]:
         """Topics that are new or have a new or changed partition, as they are now, by id."""
-        return [self._topics[topic_id] for topic_id in sorted(self._touched_topics) if topic_id in self._topics]
+        topics = self._topics
+        return [topics[topic_id] for topic_id in sorted(self._touched_topics) if topic_id in topics]
 
     @property
     def deleted_topics(self) -> list[TopicImage]:
         """As the base had them, by id. No other topic may ever be removed from a disk (DESIGN 6)."""
-        gone = [topic_id for topic_id in sorted(self._touched_topics) if topic_id not in self._topics]
+        topics = self._topics
+        gone = [topic_id for topic_id in sorted(self._touched_topics) if topic_id not in topics]
         return [self.base.topics[topic_id] for topic_id in gone if topic_id in self.base.topics]
 
     @property
     def changed_partitions(self) -> list[ChangedPartition]:
         """New or changed, of topics that still exist, by topic id and index."""
-        changes = []
+        changes, topics = [], self._topics
         for topic_id, index in sorted(self._touched_partitions):
-            topic = self._topics.get(topic_id)
+            topic = topics.get(topic_id)
             after = None if topic is None else topic.partitions.get(index)
             if topic is not None and after is not None:
                 before = self.base.partition(topic_id, index)
@@ -202,7 +210,7 @@ class Delta:
             raise ReplayError(record, "topic exists")
         topic = TopicImage(record.name, record.topic_id, Map())
         self._swap(None, topic_hash(topic))
-        self._topics = self._topics.set(topic.id, topic)
+        self._closed_topics = self._topics.set(topic.id, topic)
         self._topic_ids = self._topic_ids.set(topic.name, topic.id)
         self._touched_topics[topic.id] = None
 
@@ -210,11 +218,11 @@ class Delta:
         topic = self._topic(record, record.topic_id)
         for name in sorted(self._configs.get((TOPIC_RESOURCE, topic.name), Map())):
             self._set_config((TOPIC_RESOURCE, topic.name), name, None)
-        gone = topic_hash(topic) + sum(partition_hash(topic.id, *item) for item in topic.partitions.items())
+        gone = topic_hash(topic) + sum(known_partition_hash(topic.id, *item) for item in topic.partitions.items())
         self._hash = (self._hash - gone) % MODULUS
         self._bring_index_up_to_date()
         self._index = self._index.without_topic(topic)
-        self._topics = self._topics.delete(topic.id)
+        self._closed_topics = self._topics.delete(topic.id)
         self._topic_ids = self._topic_ids.delete(topic.name)
         self._touched_topics[topic.id] = None
 
@@ -225,28 +233,43 @@ class Delta:
         return topic
 
     def _add_partition(self, record: PartitionRecord) -> None:
-        topic = self._topic(record, record.topic_id)
-        if record.partition in topic.partitions:
+        partitions = self._partitions(record, record.topic_id)
+        if record.partition in partitions:
             raise ReplayError(record, "partition exists")
-        self._put_partition(topic, record.partition, None, created_partition(record))
+        self._put_partition(record.topic_id, record.partition, None, created_partition(record))
 
     def _change_partition(self, record: PartitionChangeRecord) -> None:
-        topic = self._topic(record, record.topic_id)
-        old = topic.partitions.get(record.partition)
+        old = self._partitions(record, record.topic_id).get(record.partition)
         if old is None:
-            raise ReplayError(record, f"{topic.name} has no partition {record.partition}")
-        self._put_partition(topic, record.partition, old, changed_partition(old, record))
+            raise ReplayError(record, f"topic {format_uuid(record.topic_id)} has no partition {record.partition}")
+        self._put_partition(record.topic_id, record.partition, old, changed_partition(old, record))
+
+    def _partitions(self, record: MetadataRecord, topic_id: Uuid) -> MapMutation[int, PartitionRegistration]:
+        """Open the topic."""
+        if self._open is None or self._open.id != topic_id:
+            self._open = self._topic(record, topic_id)
+            self._open_partitions = self._open.partitions.mutate()
+            self._touched_topics[topic_id] = None
+        return self._open_partitions
+
+    @property
+    def _topics(self) -> Map[Uuid, TopicImage]:
+        topic, self._open = self._open, None
+        if topic is not None:
+            topic = TopicImage(topic.name, topic.id, self._open_partitions.finish())
+            self._closed_topics = self._closed_topics.set(topic.id, topic)
+        return self._closed_topics
 
     def _put_partition(
-        self, topic: TopicImage, index: int, old: PartitionRegistration | None, new: PartitionRegistration
+        self, topic_id: Uuid, index: int, old: PartitionRegistration | None, new: PartitionRegistration
     ) -> None:
-        self._swap(None if old is None else partition_hash(topic.id, index, old), partition_hash(topic.id, index, new))
+        """The topic is open."""
+        gone = 0 if old is None else known_partition_hash(topic_id, index, old)
+        self._hash = (self._hash - gone + known_partition_hash(topic_id, index, new)) % MODULUS
         if concerns_index(old, new):
-            self._unindexed.setdefault(topic.id, []).append((index, old, new))
-        partitions = topic.partitions.set(index, new)
-        self._topics = self._topics.set(topic.id, TopicImage(topic.name, topic.id, partitions))
-        self._touched_topics[topic.id] = None
-        self._touched_partitions[topic.id, index] = None
+            self._unindexed.setdefault(topic_id, []).append((index, old, new))
+        self._open_partitions[index] = new
+        self._touched_partitions[topic_id, index] = None
 
     def _bring_index_up_to_date(self) -> None:
         for topic_id, changes in self._unindexed.items():
