@@ -15,8 +15,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+from google.protobuf.message import Message
+
 from quorum.metadata.unsupported import UnsupportedMetadata
-from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
@@ -33,6 +34,8 @@ from quorumlog.messages.metadata_records import (
 )
 from quorumlog.records.varint import Malformed, read_uvarint, write_uvarint
 from quorumlog.rpc.convert import metadata_records as convert
+from quorumlog.rpc.convert.parsing import parse
+from quorumlog.rpc.pb import metadata_records_pb2 as pb
 
 FRAME_VERSION = 0
 
@@ -60,7 +63,8 @@ class _RecordType(NamedTuple):
     number: int
     record: type
     encode: Callable[[Any], bytes]
-    decode: Callable[[Buffer], MetadataRecord]
+    message: type[Message]
+    read: Callable[[Any], MetadataRecord]  # from the protobuf object
     written_from: tuple[int, ...] = (1,)
     added_fields: tuple[tuple[int, tuple[str, ...]], ...] = ()
     lowest: int = 0  # the oldest version that this software reads
@@ -88,27 +92,49 @@ _TYPES = (
         0,
         RegisterBrokerRecord,
         convert.encode_RegisterBrokerRecord,
-        convert.decode_RegisterBrokerRecord,
+        pb.RegisterBrokerRecord,
+        convert.read_RegisterBrokerRecord,
         written_from=(1, 2),
         added_fields=((1, ("features",)),),
     ),
     _RecordType(
-        1, UnregisterBrokerRecord, convert.encode_UnregisterBrokerRecord, convert.decode_UnregisterBrokerRecord
+        1,
+        UnregisterBrokerRecord,
+        convert.encode_UnregisterBrokerRecord,
+        pb.UnregisterBrokerRecord,
+        convert.read_UnregisterBrokerRecord,
     ),
-    _RecordType(2, TopicRecord, convert.encode_TopicRecord, convert.decode_TopicRecord),
-    _RecordType(3, PartitionRecord, convert.encode_PartitionRecord, convert.decode_PartitionRecord),
-    _RecordType(4, ConfigRecord, convert.encode_ConfigRecord, convert.decode_ConfigRecord),
-    _RecordType(5, PartitionChangeRecord, convert.encode_PartitionChangeRecord, convert.decode_PartitionChangeRecord),
-    _RecordType(9, RemoveTopicRecord, convert.encode_RemoveTopicRecord, convert.decode_RemoveTopicRecord),
-    _RecordType(12, FeatureLevelRecord, convert.encode_FeatureLevelRecord, convert.decode_FeatureLevelRecord),
-    _RecordType(15, ProducerIdsRecord, convert.encode_ProducerIdsRecord, convert.decode_ProducerIdsRecord),
+    _RecordType(2, TopicRecord, convert.encode_TopicRecord, pb.TopicRecord, convert.read_TopicRecord),
+    _RecordType(3, PartitionRecord, convert.encode_PartitionRecord, pb.PartitionRecord, convert.read_PartitionRecord),
+    _RecordType(4, ConfigRecord, convert.encode_ConfigRecord, pb.ConfigRecord, convert.read_ConfigRecord),
+    _RecordType(
+        5,
+        PartitionChangeRecord,
+        convert.encode_PartitionChangeRecord,
+        pb.PartitionChangeRecord,
+        convert.read_PartitionChangeRecord,
+    ),
+    _RecordType(
+        9, RemoveTopicRecord, convert.encode_RemoveTopicRecord, pb.RemoveTopicRecord, convert.read_RemoveTopicRecord
+    ),
+    _RecordType(
+        12,
+        FeatureLevelRecord,
+        convert.encode_FeatureLevelRecord,
+        pb.FeatureLevelRecord,
+        convert.read_FeatureLevelRecord,
+    ),
+    _RecordType(
+        15, ProducerIdsRecord, convert.encode_ProducerIdsRecord, pb.ProducerIdsRecord, convert.read_ProducerIdsRecord
+    ),
     _RecordType(
         17,
         BrokerRegistrationChangeRecord,
         convert.encode_BrokerRegistrationChangeRecord,
-        convert.decode_BrokerRegistrationChangeRecord,
+        pb.BrokerRegistrationChangeRecord,
+        convert.read_BrokerRegistrationChangeRecord,
     ),
-    _RecordType(20, NoOpRecord, convert.encode_NoOpRecord, convert.decode_NoOpRecord),
+    _RecordType(20, NoOpRecord, convert.encode_NoOpRecord, pb.NoOpRecord, convert.read_NoOpRecord),
 )
 
 _BY_RECORD: dict[type, _RecordType] = {kind.record: kind for kind in _TYPES}
@@ -169,10 +195,12 @@ def _frame_header(number: int, level: int) -> tuple[bytes, tuple[str, ...]]:
 
 def _decode_message(kind: _RecordType, version: int, message: bytes) -> MetadataRecord:
     try:
-        record = kind.decode(message)
+        parsed = parse(kind.message, message)
+        record = kind.read(parsed)
     except DecodeError as error:
         raise BadRecord(str(error)) from error
-    known = len(kind.encode(record))  # protobuf skips unknown fields in silence; the length shows them
+    parsed.DiscardUnknownFields()  # type: ignore[no-untyped-call]  # protobuf reads over them in silence
+    known = parsed.ByteSize()
     if known != len(message):
         found = f"{kind.name} version {version} with unknown fields ({len(message) - known} of {len(message)} bytes)"
         raise UnsupportedMetadata(found, "the fields of its schema alone")
