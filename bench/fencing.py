@@ -120,7 +120,7 @@ def measure(folder: Path, replicas: int) -> list[Row]:
         Row(name="  elections of the quorum", unit="", rounds=[fencing.elections], goal=0, at_least=False),
         *_turn_rows(found, 1),
         Row(name="peak memory of a controller", unit="MB", rounds=[found.peak_mb[node_id] for node_id in CONTROLLERS]),
-        Row(name="peak memory of a broker without logs", unit="MB", rounds=[found.peak_mb[one] for one in BROKERS[:-1]]),
+        Row(name="peak memory of a light broker", unit="MB", rounds=[found.peak_mb[one] for one in BROKERS[:-1]]),
     ]  # fmt: skip
     return rows
 

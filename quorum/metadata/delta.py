@@ -47,6 +47,8 @@ from quorumlog.messages.metadata_records import (
     UnregisterBrokerRecord,
 )
 
+MAX_UNINDEXED = 256  # changes of partitions; a delta of one large batch must not index them all in its last step
+
 
 class ReplayError(Exception):
     """A record that does not fit the image before it: a mistake of the writer, or a log of another system."""
@@ -86,6 +88,7 @@ class Delta:
         self._hash = base.state_hash
         self._index = base.index
         self._unindexed: dict[Uuid, list[Change]] = {}  # by topic
+        self._unindexed_count = 0
         self._touched_brokers: dict[NodeId, None] = {}
         self._touched_topics: dict[Uuid, None] = {}
         self._touched_partitions: dict[tuple[Uuid, int], None] = {}
@@ -121,6 +124,24 @@ class Delta:
                 self._take_producer_ids(record)
             case NoOpRecord():
                 pass
+
+    def adopt(self, created: Delta) -> None:
+        """The same as to replay all records of `created`, in time for its topics and not for its partitions.
+
+        created: from the empty image; its records make topics, which do not exist here, and their settings.
+        """
+        assert created.base.offset == 0 and not created._touched_brokers, "not a delta of new topics alone"
+        assert not any(name in self._topic_ids for name in created._topic_ids), "a topic exists"
+        self._closed_topics = self._topics.update(created._topics)
+        self._topic_ids = self._topic_ids.update(created._topic_ids)
+        self._configs = self._configs.update(created._configs)
+        self._hash = (self._hash + created._hash) % MODULUS
+        self._bring_index_up_to_date()
+        created._bring_index_up_to_date()
+        self._index = self._index.with_new_topics(created._index)
+        self._touched_topics |= created._touched_topics
+        self._touched_partitions |= created._touched_partitions
+        self._touched_configs |= created._touched_configs
 
     def apply(self, end_offset: Offset, epoch: Epoch) -> Image:
         """The image after the records replayed. end_offset: exclusive. epoch: of the last record."""
@@ -268,6 +289,9 @@ class Delta:
         self._hash = (self._hash - gone + known_partition_hash(topic_id, index, new)) % MODULUS
         if concerns_index(old, new):
             self._unindexed.setdefault(topic_id, []).append((index, old, new))
+            self._unindexed_count += 1
+            if self._unindexed_count >= MAX_UNINDEXED:
+                self._bring_index_up_to_date()
         self._open_partitions[index] = new
         self._touched_partitions[topic_id, index] = None
 
@@ -275,6 +299,7 @@ class Delta:
         for topic_id, changes in self._unindexed.items():
             self._index = self._index.with_changes(topic_id, changes)
         self._unindexed.clear()
+        self._unindexed_count = 0
 
     def _set_config(self, resource: ConfigResource, name: str, value: str | None) -> None:
         values = self._configs.get(resource, Map())
