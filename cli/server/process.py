@@ -24,6 +24,7 @@ from cli.server.config_file import read_config
 from cli.server.directories import DirectoryProblem
 from cli.server.edges import Edges
 from cli.server.fail_stop import fail_stop, stop_on_loop_errors
+from cli.server.freezing import Freezer
 from cli.server.health import admin_routes, is_serving
 from cli.server.http_admin import HttpAdmin
 from cli.server.lean_start import loaded, started
@@ -80,6 +81,7 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node]) -
     _handle_signals(stop)
     watchdog = LoopWatchdog(lambda late_ms: _log.warning("the event loop was held up for %d ms", late_ms))
     nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
+    nursery.start(Freezer(lambda: node.loader.partition_changes).run(), "freezer")
     admin = HttpAdmin(admin_routes(node, watchdog))
     try:
         await _start(config, node, admin)

@@ -197,6 +197,11 @@ class Delta:
         return changes
 
     @property
+    def partition_changes(self) -> int:
+        """How many partitions are new or changed, those of deleted topics included."""
+        return len(self._touched_partitions)
+
+    @property
     def changed_configs(self) -> list[ConfigResource]:
         """Resources with a setting that was set or removed, deleted topics included, by type and name."""
         return sorted(self._touched_configs)

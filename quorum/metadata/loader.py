@@ -40,6 +40,7 @@ class MetadataLoader:
         self._image = EMPTY  # the newest published
         self._pending = Delta(EMPTY)  # replayed since then
         self._unpublished = 0  # records replayed into it
+        self._changes_before = 0  # of partitions, in all deltas before it
         self._replaying = False  # inside the steps of `on_committed`
         self._at = ReplayedTo(EMPTY.offset, EMPTY.epoch)  # the last whole batch
         self._high_watermark: Offset = UNKNOWN
@@ -61,6 +62,11 @@ class MetadataLoader:
         """All that was delivered, published or not: what a new active controller starts from."""
         assert not self._replaying, "an image in the middle of a batch"
         return self._pending.apply(self._at.end_offset, self._at.epoch)
+
+    @property
+    def partition_changes(self) -> int:
+        """How many partitions were new or changed in all deltas since the start, published or not."""
+        return self._changes_before + self._pending.partition_changes
 
     @property
     def high_watermark(self) -> Offset:
@@ -158,6 +164,7 @@ class MetadataLoader:
     def _publish(self) -> None:
         delta = self._pending
         self._image = delta.apply(self._at.end_offset, self._at.epoch)
+        self._changes_before += delta.partition_changes
         self._pending = Delta(self._image)
         self._unpublished = 0
         for listener in tuple(self._listeners):
