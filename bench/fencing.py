@@ -9,6 +9,7 @@ requests, and measured in the same way.
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 import time
@@ -33,6 +34,7 @@ PARTITIONS_PER_TOPIC = 9_990  # the limit of a request is 10,000
 CONTROLLERS = (1, 2, 3)
 BROKERS = (4, 5, 6)
 VICTIM = BROKERS[-1]
+SURVIVORS = (*CONTROLLERS, *BROKERS[:-1])
 COMMIT_GOAL_S = 10.0
 TURN_GOAL_MS = 50.0
 START_TIMEOUT_S, CREATE_TIMEOUT_S, FENCE_TIMEOUT_S = 60.0, 120.0, 120.0
@@ -55,11 +57,12 @@ class FencingNodes(LocalNodes):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """start_s, end_s: of time.monotonic. elections: of the quorum, in between."""
+    """start_s, end_s: of time.monotonic. elections: of the quorum, in between. used_s: processor time, by node."""
 
     start_s: float
     end_s: float
     elections: int
+    used_s: dict[NodeId, float]
 
     @property
     def seconds(self) -> float:
@@ -90,13 +93,9 @@ def run(folder: Path, replicas: int = REPLICAS) -> Fencing:
         nodes.start()
         nodes.wait_ready(timeout_s=START_TIMEOUT_S)
         leader, creating, fencing = asyncio.run(_create_and_fence(nodes, replicas))
-        peak_mb = {node_id: _peak_mb(nodes, node_id) for node_id in nodes.ids if node_id != VICTIM}
+        peak_mb = {node_id: _peak_mb(nodes, node_id) for node_id in SURVIVORS}
         nodes.stop()
-        turns = {
-            node_id: (_turns(nodes, node_id, creating), _turns(nodes, node_id, fencing))
-            for node_id in nodes.ids
-            if node_id != VICTIM
-        }
+        turns = {node_id: (_turns(nodes, node_id, creating), _turns(nodes, node_id, fencing)) for node_id in SURVIVORS}
     finally:
         nodes.stop()
         picker.close()
@@ -111,26 +110,25 @@ def measure(folder: Path, replicas: int) -> list[Row]:
     fencing, creating = found.fencing, found.creating
     rows = [
         Row(name=f"creating {replicas} partitions of 3 replicas", unit="s", rounds=[creating.seconds]),
-        Row(name="  elections of the quorum", unit="", rounds=[creating.elections], goal=0, at_least=False),
-        *_turn_rows(found, 0),
+        *_phase_rows(found, creating, 0),
         Row(
             name=f"fencing a broker with {replicas} replicas", unit="s", rounds=[fencing.seconds],
             goal=COMMIT_GOAL_S, at_least=False,
         ),
-        Row(name="  elections of the quorum", unit="", rounds=[fencing.elections], goal=0, at_least=False),
-        *_turn_rows(found, 1),
+        *_phase_rows(found, fencing, 1),
         Row(name="peak memory of a controller", unit="MB", rounds=[found.peak_mb[node_id] for node_id in CONTROLLERS]),
         Row(name="peak memory of a light broker", unit="MB", rounds=[found.peak_mb[one] for one in BROKERS[:-1]]),
     ]  # fmt: skip
     return rows
 
 
-def _turn_rows(found: Fencing, phase: int) -> list[Row]:
+def _phase_rows(found: Fencing, phase: Phase, number: int) -> list[Row]:
     followers = tuple(node_id for node_id in CONTROLLERS if node_id != found.leader)
-    rows = []
+    rows = [Row(name="  elections of the quorum", unit="", rounds=[phase.elections], goal=0, at_least=False)]
     for who, node_ids in (("leader", (found.leader,)), ("followers", followers), ("brokers", BROKERS[:-1])):
-        turns = [found.turns[node_id][phase] for node_id in node_ids]
+        turns = [found.turns[node_id][number] for node_id in node_ids]
         rows += [
+            Row(name=f"  processor time of {who}", unit="s", rounds=[phase.used_s[node_id] for node_id in node_ids]),
             Row(name=f"  turns of {who}, p99.9", unit="ms", rounds=[one.percentile_ms(0.999) for one in turns]),
             Row(
                 name=f"  turns of {who}, longest", unit="ms", rounds=[one.longest_ms for one in turns],
@@ -146,21 +144,23 @@ async def _create_and_fence(nodes: FencingNodes, replicas: int) -> tuple[NodeId,
     try:
         await until(lambda: _fenced(admin, set()), "all brokers to be unfenced", START_TIMEOUT_S)
         await asyncio.sleep(SETTLE_S)
-        creating = await _phase(admin, lambda: _create(admin, replicas))
+        creating = await _phase(nodes, admin, lambda: _create(admin, replicas))
         await asyncio.sleep(SETTLE_S)
-        fencing = await _phase(admin, lambda: _fence(nodes, admin))
+        fencing = await _phase(nodes, admin, lambda: _fence(nodes, admin))
         return (await admin.describe_quorum()).leader_id, creating, fencing
     finally:
         await admin.close()
 
 
-async def _phase(admin: AsyncAdmin, act: Callable[[], Awaitable[None]]) -> Phase:
+async def _phase(nodes: FencingNodes, admin: AsyncAdmin, act: Callable[[], Awaitable[None]]) -> Phase:
     epoch = (await admin.describe_quorum()).leader_epoch
+    before_s = {node_id: _used_s(nodes, node_id) for node_id in SURVIVORS}
     start_s = time.monotonic()
     await act()
     end_s = time.monotonic()
+    used_s = {node_id: _used_s(nodes, node_id) - before_s[node_id] for node_id in SURVIVORS}
     elections = (await admin.describe_quorum()).leader_epoch - epoch
-    return Phase(start_s=start_s, end_s=end_s, elections=elections)
+    return Phase(start_s=start_s, end_s=end_s, elections=elections, used_s=used_s)
 
 
 async def _create(admin: AsyncAdmin, replicas: int) -> None:
@@ -184,11 +184,21 @@ def _turns(nodes: FencingNodes, node_id: NodeId, phase: Phase) -> Turns:
     return read_turns(turns_file(nodes.layout.node(node_id)), phase.start_s, phase.end_s)
 
 
-def _peak_mb(nodes: FencingNodes, node_id: NodeId) -> float:
-    """The largest resident memory that the process has had."""
+def _used_s(nodes: FencingNodes, node_id: NodeId) -> float:
+    """The processor time of the node's process since its start, all threads."""
+    fields = (_proc(nodes, node_id) / "stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # user and system, proc(5)
+
+
+def _proc(nodes: FencingNodes, node_id: NodeId) -> Path:
     process = nodes.process(node_id)
     assert process is not None, f"node {node_id} does not run"
-    status = Path(f"/proc/{process.pid}/status").read_text()
+    return Path(f"/proc/{process.pid}")
+
+
+def _peak_mb(nodes: FencingNodes, node_id: NodeId) -> float:
+    """The largest resident memory that the process has had."""
+    status = (_proc(nodes, node_id) / "status").read_text()
     kib = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
     return kib * 1024 / MEGABYTE
 

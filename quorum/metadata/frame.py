@@ -15,8 +15,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from google.protobuf.message import Message
-
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.metadata_records import (
@@ -34,7 +32,7 @@ from quorumlog.messages.metadata_records import (
 )
 from quorumlog.records.varint import Malformed, read_uvarint, write_uvarint
 from quorumlog.rpc.convert import metadata_records as convert
-from quorumlog.rpc.convert.parsing import parse
+from quorumlog.rpc.convert.parsing import parse_with_unknown
 from quorumlog.rpc.pb import metadata_records_pb2 as pb
 
 FRAME_VERSION = 0
@@ -63,7 +61,7 @@ class _RecordType(NamedTuple):
     number: int
     record: type
     encode: Callable[[Any], bytes]
-    message: type[Message]
+    message: type[Any]  # the protobuf class
     read: Callable[[Any], MetadataRecord]  # from the protobuf object
     written_from: tuple[int, ...] = (1,)
     added_fields: tuple[tuple[int, tuple[str, ...]], ...] = ()
@@ -195,14 +193,12 @@ def _frame_header(number: int, level: int) -> tuple[bytes, tuple[str, ...]]:
 
 def _decode_message(kind: _RecordType, version: int, message: bytes) -> MetadataRecord:
     try:
-        parsed = parse(kind.message, message)
+        parsed, unknown = parse_with_unknown(kind.message, message)
         record = kind.read(parsed)
     except DecodeError as error:
         raise BadRecord(str(error)) from error
-    parsed.DiscardUnknownFields()  # type: ignore[no-untyped-call]  # protobuf reads over them in silence
-    known = parsed.ByteSize()
-    if known != len(message):
-        found = f"{kind.name} version {version} with unknown fields ({len(message) - known} of {len(message)} bytes)"
+    if unknown:
+        found = f"{kind.name} version {version} with unknown fields ({unknown} of {len(message)} bytes)"
         raise UnsupportedMetadata(found, "the fields of its schema alone")
     if version < kind.highest and (early := _set_fields(record, kind.fields_after(version))):
         raise BadRecord(f"{kind.name} version {version} with fields of a later version: {early}")
