@@ -23,6 +23,7 @@ from broker.node import Broker
 from broker.replicas.reconciler import changes_of
 from cli.server import process
 from cli.server.node import Node
+from quorum.listener import Steps
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
 from quorumlog.messages.common import Endpoint
@@ -41,9 +42,10 @@ class LightBroker(Broker):
         await self.channel.close()
         return True
 
-    def _on_metadata(self, delta: Delta, image: Image) -> None:
+    def _on_metadata(self, delta: Delta, image: Image) -> Steps:
         changes_of(delta, image, self._node_id)
         self.lifecycle.on_metadata(image.offset, ready=True)
+        yield from ()
 
 
 class LightNode(Node):

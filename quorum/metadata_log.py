@@ -16,7 +16,7 @@ from quorumlog.messages.buffer import Buffer
 from quorumlog.records import CorruptRecords, headers, verify_crc
 from quorumlog.records.batch import NO_PRODUCER, NO_SEQUENCE, seal
 from quorumlog.records.control import LeaderChange, control_batch
-from quorumlog.records.record import write_fields
+from quorumlog.records.record import value_alone
 from storage.batch import received_batches
 from storage.checkpointed_log import CheckpointedLog
 from storage.names import METADATA_TOPIC
@@ -181,12 +181,9 @@ def encode(what: Appending, timestamp_ms: int) -> Buffer:
 
 
 def encode_values(values: Sequence[bytes], offset: Offset, epoch: int, timestamp_ms: int) -> bytes:
-    """One batch, uncompressed, without keys. The same as `encode_batch`, at a third of its cost."""
-    out = bytearray()
-    for index, value in enumerate(values):
-        write_fields(out, 0, index, None, value, ())
+    """One batch, uncompressed, without keys: the bytes of `encode_batch`, at a third of its cost."""
     return seal(
-        out,
+        b"".join([value_alone(value, index) for index, value in enumerate(values)]),
         base_offset=offset,
         leader_epoch=epoch,
         attributes=0,

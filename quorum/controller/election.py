@@ -126,7 +126,9 @@ def _alive(replicas: tuple[NodeId, ...], directories: tuple[Uuid, ...], brokers:
     alive = []
     for broker_id, directory in zip(replicas, directories, strict=True):
         broker = brokers.get(broker_id)
-        if broker is not None and broker.active and broker.is_online(directory):
+        if broker is None or broker.fenced or broker.in_controlled_shutdown:
+            continue
+        if directory in broker.log_directories or broker.is_online(directory):
             alive.append(broker_id)
     return tuple(alive)
 

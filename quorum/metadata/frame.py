@@ -162,12 +162,7 @@ def encode_record(record: MetadataRecord, level: int) -> bytes:
 
 def decode_record(data: bytes) -> MetadataRecord:
     """The inverse of `encode_record`, at any level. Raises BadRecord, UnsupportedMetadata."""
-    try:
-        frame, position = read_uvarint(data, 0, len(data))
-        number, position = read_uvarint(data, position, len(data))
-        version, position = read_uvarint(data, position, len(data))
-    except Malformed as error:
-        raise BadRecord(f"no frame: {error}") from error
+    frame, number, version, position = _read_header(data)
     if frame != FRAME_VERSION:
         raise UnsupportedMetadata(f"a record in frame version {frame}", f"frame version {FRAME_VERSION}")
     kind = _BY_NUMBER.get(number)
@@ -177,6 +172,19 @@ def decode_record(data: bytes) -> MetadataRecord:
         supported = f"its versions {kind.lowest} to {kind.highest}"
         raise UnsupportedMetadata(f"{kind.name} version {version}", supported)
     return _decode_message(kind, version, data[position:])
+
+
+def _read_header(data: bytes) -> tuple[int, int, int, int]:
+    """Frame version, record type, record version, and the position after them. Raises BadRecord."""
+    if len(data) >= 3 and max(data[0], data[1], data[2]) < 0x80:  # one byte each, as in all that is written today
+        return data[0], data[1], data[2], 3
+    try:
+        frame, position = read_uvarint(data, 0, len(data))
+        number, position = read_uvarint(data, position, len(data))
+        version, position = read_uvarint(data, position, len(data))
+    except Malformed as error:
+        raise BadRecord(f"no frame: {error}") from error
+    return frame, number, version, position
 
 
 @cache

@@ -30,7 +30,7 @@ def parse_with_unknown(kind: type[Message], data: Buffer) -> tuple[Message, int]
     Protobuf reads over unknown fields in silence; bytes that it would not write itself count as unknown, too.
     """
     message = parse(kind, data)
-    message.DiscardUnknownFields()  # type: ignore[attr-defined]  # not in the stubs of every release
+    message.DiscardUnknownFields()
     return message, len(data) - message.ByteSize()
 
 
