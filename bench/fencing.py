@@ -13,8 +13,9 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.machine import MEGABYTE
@@ -29,12 +30,12 @@ from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.nodes import LocalNodes, format_layout
 from quorumlog.testing.ports import HOST, PortPicker
 
-REPLICAS = 100_000
 PARTITIONS_PER_TOPIC = 9_990  # the limit of a request is 10,000
 CONTROLLERS = (1, 2, 3)
 BROKERS = (4, 5, 6)
 VICTIM = BROKERS[-1]
 SURVIVORS = (*CONTROLLERS, *BROKERS[:-1])
+NOTHING: Mapping[str, str] = {}
 COMMIT_GOAL_S = 10.0
 TURN_GOAL_MS = 50.0
 START_TIMEOUT_S, CREATE_TIMEOUT_S, FENCE_TIMEOUT_S = 60.0, 120.0, 120.0
@@ -45,9 +46,9 @@ class FencingNodes(LocalNodes):
     """Three controllers and three light brokers, each a process that measures its turns."""
 
     @classmethod
-    def make(cls, root: Path, picker: PortPicker) -> FencingNodes:
-        """A new cluster in `root`, which must not exist."""
-        made = cls.create(root, len(CONTROLLERS) + len(BROKERS), {}, picker, _format)
+    def make(cls, root: Path, picker: PortPicker, changes: Mapping[str, str]) -> FencingNodes:
+        """A new cluster in `root`, which must not exist. changes: Kafka's key names, for every node."""
+        made = cls.create(root, len(CONTROLLERS) + len(BROKERS), {}, picker, partial(_format, changes))
         assert isinstance(made, FencingNodes)
         return made
 
@@ -85,10 +86,10 @@ def turns_file(node: NodeFiles) -> Path:
     return node.folder / "turns.json"
 
 
-def run(folder: Path, replicas: int = REPLICAS) -> Fencing:
-    """folder: must not exist. The figures of one cluster, which is stopped afterwards."""
+def run(folder: Path, replicas: int, changes: Mapping[str, str] = NOTHING) -> Fencing:
+    """The figures of one cluster in `folder`, which must not exist. The cluster is stopped afterwards."""
     picker = PortPicker()
-    nodes = FencingNodes.make(folder, picker)
+    nodes = FencingNodes.make(folder, picker, changes)
     try:
         nodes.start()
         nodes.wait_ready(timeout_s=START_TIMEOUT_S)
@@ -203,7 +204,7 @@ def _peak_mb(nodes: FencingNodes, node_id: NodeId) -> float:
     return kib * 1024 / MEGABYTE
 
 
-def _format(layout: Layout) -> None:
+def _format(changes: Mapping[str, str], layout: Layout) -> None:
     """Give each node one role, then format it."""
     voters = ",".join(f"{one}@{HOST}:{layout.node(one).ports.internal}" for one in CONTROLLERS)
     for node in layout.nodes:
@@ -211,10 +212,10 @@ def _format(layout: Layout) -> None:
         listeners = f"INTERNAL://{HOST}:{node.ports.internal}"
         if not is_controller:
             listeners = f"CLIENT://{HOST}:{node.ports.client},{listeners}"
-        changes = {
+        role = {
             "process.roles": "controller" if is_controller else "broker",
             "listeners": listeners,
             "controller.quorum.voters": voters,
         }
-        node.config.write_text(properties_of(node, layout.nodes, changes))
+        node.config.write_text(properties_of(node, layout.nodes, {**changes, **role}))
     format_layout(layout)
