@@ -79,6 +79,7 @@ class Fencing:
     creating: Phase
     fencing: Phase
     turns: dict[NodeId, tuple[Turns, Turns]]  # while creating, while fencing
+    loading: dict[NodeId, Turns]  # after a restart, until each has read the whole log
     peak_mb: dict[NodeId, float]
 
 
@@ -97,12 +98,19 @@ def run(folder: Path, replicas: int, changes: Mapping[str, str] = NOTHING) -> Fe
         peak_mb = {node_id: _peak_mb(nodes, node_id) for node_id in SURVIVORS}
         nodes.stop()
         turns = {node_id: (_turns(nodes, node_id, creating), _turns(nodes, node_id, fencing)) for node_id in SURVIVORS}
+        loading = _load(nodes)
     finally:
         nodes.stop()
         picker.close()
     return Fencing(
-        replicas=replicas, leader=leader, creating=creating, fencing=fencing, turns=turns, peak_mb=peak_mb
-    )  # fmt: skip
+        replicas=replicas,
+        leader=leader,
+        creating=creating,
+        fencing=fencing,
+        turns=turns,
+        loading=loading,
+        peak_mb=peak_mb,
+    )
 
 
 def measure(folder: Path, replicas: int) -> list[Row]:
@@ -117,6 +125,13 @@ def measure(folder: Path, replicas: int) -> list[Row]:
             goal=COMMIT_GOAL_S, at_least=False,
         ),
         *_phase_rows(found, fencing, 1),
+        *(
+            Row(
+                name=f"longest turn of {who} while the image is loaded", unit="ms", goal=TURN_GOAL_MS, at_least=False,
+                rounds=[found.loading[node_id].longest_ms for node_id in node_ids],
+            )
+            for who, node_ids in (("controllers", CONTROLLERS), ("brokers", BROKERS[:-1]))
+        ),
         Row(name="peak memory of a controller", unit="MB", rounds=[found.peak_mb[node_id] for node_id in CONTROLLERS]),
         Row(name="peak memory of a light broker", unit="MB", rounds=[found.peak_mb[one] for one in BROKERS[:-1]]),
     ]  # fmt: skip
@@ -137,6 +152,18 @@ def _phase_rows(found: Fencing, phase: Phase, number: int) -> list[Row]:
             ),
         ]  # fmt: skip
     return rows
+
+
+def _load(nodes: FencingNodes) -> dict[NodeId, Turns]:
+    """Start the survivors again. The image is loaded when the brokers are unfenced."""
+    start_s = time.monotonic()
+    nodes.start(SURVIVORS)
+    nodes.wait_ready(SURVIVORS, START_TIMEOUT_S)
+    end_s = time.monotonic()
+    nodes.stop()
+    return {
+        node_id: read_turns(turns_file(nodes.layout.node(node_id)), start_s, end_s) for node_id in SURVIVORS
+    }  # fmt: skip
 
 
 async def _create_and_fence(nodes: FencingNodes, replicas: int) -> tuple[NodeId, Phase, Phase]:

@@ -43,9 +43,8 @@ class LightBroker(Broker):
         return True
 
     def _on_metadata(self, delta: Delta, image: Image) -> Steps:
-        changes_of(delta, image, self._node_id)
+        yield from changes_of(delta, image, self._node_id)
         self.lifecycle.on_metadata(image.offset, ready=True)
-        yield from ()
 
 
 class LightNode(Node):

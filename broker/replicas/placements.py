@@ -89,7 +89,7 @@ class Placements:
             return
         self._registry.image = image
         is_first, self._applied = not self._applied, True
-        changes = changes_of(delta, image, self._node_id)
+        changes = yield from changes_of(delta, image, self._node_id)
         yield from self._paced(changes.deleted, lambda key: self._remove(key, DELETE))
         yield from self._paced(changes.moved_away, lambda key: self._remove(key, STRAY))
         if changes.eligible is not None:

@@ -10,7 +10,8 @@ entry that was changed and then removed within one delta is listed as deleted, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from immutables import Map, MapMutation
 
@@ -58,14 +59,16 @@ class ReplayError(Exception):
         self.record, self.reason = record, reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedPartition:
+class ChangedPartition(NamedTuple):
     """before: None for a partition that is new in this delta."""
 
     topic: TopicImage
     index: int
     before: PartitionRegistration | None
     after: PartitionRegistration
+
+
+_NO_TOPIC = TopicImage("", bytes(16), Map())
 
 
 class Delta:
@@ -81,6 +84,7 @@ class Delta:
         self._closed_topics = base.topics  # read it as `_topics`, which closes the open topic
         self._open: TopicImage | None = None  # its partitions as they were
         self._open_partitions: MapMutation[int, PartitionRegistration] = Map().mutate()  # of the open topic
+        self._open_touched: dict[int, None] = {}  # likewise
         self._topic_ids = base.topic_ids
         self._configs = base.configs
         self._features = base.features
@@ -91,7 +95,7 @@ class Delta:
         self._unindexed_count = 0
         self._touched_brokers: dict[NodeId, None] = {}
         self._touched_topics: dict[Uuid, None] = {}
-        self._touched_partitions: dict[tuple[Uuid, int], None] = {}
+        self._touched_partitions: dict[Uuid, dict[int, None]] = {}
         self._touched_configs: dict[ConfigResource, None] = {}
 
     @property
@@ -140,7 +144,7 @@ class Delta:
         created._bring_index_up_to_date()
         self._index = self._index.with_new_topics(created._index)
         self._touched_topics |= created._touched_topics
-        self._touched_partitions |= created._touched_partitions
+        self._touched_partitions |= {topic: dict(indexes) for topic, indexes in created._touched_partitions.items()}
         self._touched_configs |= created._touched_configs
 
     def apply(self, end_offset: Offset, epoch: Epoch) -> Image:
@@ -184,22 +188,20 @@ class Delta:
         gone = [topic_id for topic_id in sorted(self._touched_topics) if topic_id not in topics]
         return [self.base.topics[topic_id] for topic_id in gone if topic_id in self.base.topics]
 
-    @property
-    def changed_partitions(self) -> list[ChangedPartition]:
-        """New or changed, of topics that still exist, by topic id and index."""
-        changes, topics = [], self._topics
-        for topic_id, index in sorted(self._touched_partitions):
-            topic = topics.get(topic_id)
-            after = None if topic is None else topic.partitions.get(index)
-            if topic is not None and after is not None:
-                before = self.base.partition(topic_id, index)
-                changes.append(ChangedPartition(topic=topic, index=index, before=before, after=after))
-        return changes
+    def changed_partitions(self) -> Iterator[ChangedPartition]:
+        """New or changed, of topics that still exist, by topic id and index. One by one: there may be 100,000."""
+        topics = self._topics
+        for topic_id in sorted(self._touched_partitions):
+            topic, before = topics.get(topic_id), self.base.topics.get(topic_id, _NO_TOPIC)
+            for index in sorted(self._touched_partitions[topic_id]) if topic is not None else ():
+                after = topic.partitions.get(index)
+                if after is not None:
+                    yield ChangedPartition(topic, index, before.partitions.get(index), after)
 
     @property
     def partition_changes(self) -> int:
         """How many partitions are new or changed, those of deleted topics included."""
-        return len(self._touched_partitions)
+        return sum(map(len, self._touched_partitions.values()))
 
     @property
     def changed_configs(self) -> list[ConfigResource]:
@@ -276,6 +278,7 @@ class Delta:
             self._open = self._topic(record, topic_id)
             self._open_partitions = self._open.partitions.mutate()
             self._touched_topics[topic_id] = None
+            self._open_touched = self._touched_partitions.setdefault(topic_id, {})
         return self._open_partitions
 
     @property
@@ -298,7 +301,7 @@ class Delta:
             if self._unindexed_count >= MAX_UNINDEXED:
                 self._bring_index_up_to_date()
         self._open_partitions[index] = new
-        self._touched_partitions[topic_id, index] = None
+        self._open_touched[index] = None
 
     def _bring_index_up_to_date(self) -> None:
         for topic_id, changes in self._unindexed.items():
