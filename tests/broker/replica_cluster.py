@@ -149,7 +149,7 @@ class Node:
         return result
 
     def tell(self, delta: Delta, image: Image) -> None:
-        self.loop.deliver(self.data_plane.placements.apply, delta, image)
+        self.loop.deliver(lambda: list(self.data_plane.placements.apply(delta, image)))
 
     def log(self, topic_id: Uuid = TOPIC_ID, index: int = 0) -> Log:
         log = self.replicas[topic_id, index].log
