@@ -80,6 +80,11 @@ class SimDisk:
             if bit // 8 < len(content):
                 content[bit // 8] ^= 1 << (bit % 8)
 
+    def size_of(self, path: str) -> int:
+        """Bytes of a file, for observers; 0 if there is none."""
+        node = self._find(path)
+        return len(node.current) if isinstance(node, FileNode) else 0
+
     def used_bytes(self) -> int:
         """Bytes of all files together, as readers see them."""
         return _tree_bytes(self._root)

@@ -7,7 +7,7 @@ the network, and loses unsynced data. A start creates a new incarnation on the s
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from broker.api.handlers import HANDLERS
@@ -59,12 +59,16 @@ class Machine:
         host: str,
         *,
         lane: bool,
+        settings: Mapping[str, str],
         on_touch: Callable[[Machine], None],
         on_disk: OnDisk,
         on_death: OnDeath,
     ) -> None:
-        """on_touch: called after each step of the process. on_death: called when it ends itself."""
-        self.host, self.config = host, config_of(host, lane)
+        """settings: of the node, beside those of all nodes.
+
+        on_touch: called after each step of the process. on_death: called when it ends itself.
+        """
+        self.host, self.config = host, config_of(host, lane, settings)
         self.clock = SimClock(scheduler)
         self.disk = SimDisk(trace=self._on_disk, latency=self._latency)
         self.slow_sync_ns = 0  # added to each sync: a slow disk
