@@ -28,7 +28,7 @@ class Sizes:
 
 
 def _small(rng: random.Random) -> Sizes:
-    """Segments of at most 3 kB, offsets noted every 2 s, and some batches read from the disk that memory kept before."""
+    """Segments of at most 3 kB, offsets noted every 2 s, and often no room in memory for new batches."""
     node = {
         "metadata.log.segment.bytes": "3000",
         "log.flush.offset.checkpoint.interval.ms": "2000",
