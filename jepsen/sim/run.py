@@ -183,5 +183,6 @@ class _Simulation:
             "partition changes": invariants.partitions.isr_changes,
             "metadata": invariants.quorum.committed_end,
             **invariants.disk_events.counts,
-            **{fault: self.nemesis.strikes.get(fault, 0) for fault in self.plan.faults},
+            **dict.fromkeys(self.plan.faults, 0),
+            **self.nemesis.strikes,
         }
