@@ -98,8 +98,10 @@ class Placements:
         yield from self._paced(placed, self._host)
         yield from self._act(placed, image)
         yield from self._paced(changes.reconfigured, self._settings.changed)
-        if self._closed:
-            return
+        if not self._closed:
+            self._finish(placed, is_first)
+
+    def _finish(self, placed: Sequence[Placed], is_first: bool) -> None:
         if any(self._is_elsewhere(one.key) for one in placed):
             self._on_assignments_changed()
         if is_first:
