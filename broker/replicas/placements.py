@@ -40,8 +40,6 @@ from storage.names import DELETE, STRAY
 
 T = TypeVar("T")
 
-REPLICAS_PER_STEP = 100  # of one kind of change; making a replica takes some 50 us
-
 
 class Placements:
     """Only this class changes the registry, until the broker closes."""
@@ -96,14 +94,10 @@ class Placements:
             yield from self._set_eligible(changes.eligible)
         placed = (*changes.leaders, *changes.followers)
         yield from self._paced(placed, self._host)
-        yield from self._act(placed, image)
+        yield from self._act(placed, image, is_first)
         yield from self._paced(changes.reconfigured, self._settings.changed)
-        if self._closed:
-            return
-        if any(self._is_elsewhere(one.key) for one in placed):
+        if not self._closed and any(self._is_elsewhere(one.key) for one in placed):
             self._on_assignments_changed()
-        if is_first:
-            self._opening.expect(key for key in self._registry.replicas if self._is_being_opened(key))
 
     def pending_assignments(self) -> list[DirectoryAssignment]:
         """Replicas that lie in another directory than the metadata says, in order of topic id and index."""
@@ -125,17 +119,22 @@ class Placements:
             if self._closed:
                 return
             act(item)
-            if number % REPLICAS_PER_STEP == 0:
+            if number % self._config.max_slice_work == 0:
                 yield
 
-    def _act(self, placed: Sequence[Placed], image: Image) -> Steps:
-        """Tell the replicas what this life of the broker was given; open the logs of those that it must hold back."""
+    def _act(self, placed: Sequence[Placed], image: Image, is_first: bool) -> Steps:
+        """Tell the replicas what this life of the broker was given; open the logs of those that it must hold back.
+
+        The logs that the broker waits for are noted before the first of them is opened.
+        """
         if self._closed:
             return
         had_begun = self._own_life.has_begun
         admitted = self._own_life.admit(placed, image)
         if self._own_life.has_begun and not had_begun:
             self._store.set_strays_aside(strays(self._store.found, image, self._node_id))
+        if is_first:
+            self._opening.expect(key for key in self._registry.replicas if self._is_being_opened(key))
         yield from self._paced(admitted, self._tell)
         yield from self._paced(placed, self._open_if_held)
 

@@ -11,7 +11,7 @@ entry that was changed and then removed within one delta is listed as deleted, a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from immutables import Map, MapMutation
 
@@ -59,7 +59,8 @@ class ReplayError(Exception):
         self.record, self.reason = record, reason
 
 
-class ChangedPartition(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ChangedPartition:
     """before: None for a partition that is new in this delta."""
 
     topic: TopicImage
@@ -193,7 +194,9 @@ class Delta:
         topics = self._topics
         for topic_id in sorted(self._touched_partitions):
             topic, before = topics.get(topic_id), self.base.topics.get(topic_id, _NO_TOPIC)
-            for index in sorted(self._touched_partitions[topic_id]) if topic is not None else ():
+            if topic is None:
+                continue
+            for index in sorted(self._touched_partitions[topic_id]):
                 after = topic.partitions.get(index)
                 if after is not None:
                     yield ChangedPartition(topic, index, before.partitions.get(index), after)
