@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +36,7 @@ class ProducerThread(threading.Thread):
         self._stop_sending = threading.Event()
         self._next = number  # the partition of the next record, modulo
         self.unanswered = 0
-        self.failure: BaseException | None = None  # of this thread
+        self.failure = ""  # why this thread ended early
         safe: dict[str, Any] = {"enable.idempotence": True} if self._spec.idempotent else {"acks": 1}
         self._producer = Producer(
             {
@@ -58,8 +59,8 @@ class ProducerThread(threading.Thread):
         try:
             self._send_until_stopped()
             self.unanswered = self._producer.flush(self._answers_within_s)
-        except BaseException as error:  # the run reports it
-            self.failure = error
+        except BaseException:  # the run reports it
+            self.failure = traceback.format_exc()
 
     def _send_until_stopped(self) -> None:
         started_ms, bursts = self._now_ms(), 0
@@ -87,6 +88,14 @@ class ProducerThread(threading.Thread):
         return True
 
     def _delivered(self, error: Any, message: Any) -> None:
+        """librdkafka's client hides where a callback raised, so that is kept here."""
+        try:
+            self._take_answer(error, message)
+        except Exception:
+            self.failure = traceback.format_exc()
+            self._stop_sending.set()
+
+    def _take_answer(self, error: Any, message: Any) -> None:
         if error is not None:
             self._ledger.error(f"{self._spec.name}: not delivered: {error.name()}")
             return

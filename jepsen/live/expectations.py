@@ -12,7 +12,7 @@ from jepsen.live.plan import Blow, Kind, Strike
 SESSION_MS = 3_000  # broker.session.timeout.ms of the nodes
 ELECTION_MS = 2_000  # silence of the quorum's leader (1 s), then a candidacy (0.5 to 1 s)
 CLIENT_MS = 2_000  # a refused or broken request, then new metadata, then the retry
-START_MS = 4_000  # a process, until it serves
+START_MS = 6_000  # a process, until it serves
 SLACK_MS = 4_000
 FAILOVER_MS = SESSION_MS + ELECTION_MS + CLIENT_MS + SLACK_MS
 

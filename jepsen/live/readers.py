@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from array import array
 from collections.abc import Callable
 from typing import Any
@@ -74,7 +75,7 @@ class ReaderThread(threading.Thread):
     def __init__(self, servers: str, partitions: int, decode: Decode) -> None:
         super().__init__(name="reader", daemon=True)
         self.records = Records(partitions)
-        self.failure: BaseException | None = None
+        self.failure = ""  # why this thread ended early
         self._consumer = new_consumer(servers, partitions)
         self._decode = decode
         self._stop_reading = threading.Event()
@@ -86,8 +87,8 @@ class ReaderThread(threading.Thread):
         try:
             while not self._stop_reading.is_set():
                 poll(self._consumer, self.records, "the running consumer", self._decode)
-        except BaseException as error:  # the run reports it
-            self.failure = error
+        except BaseException:  # the run reports it
+            self.failure = traceback.format_exc()
         finally:
             self._consumer.close()
 

@@ -188,8 +188,8 @@ class LiveRun:
 
     def _failures_of(self, threads: Sequence[ProducerThread | ReaderThread]) -> None:
         for thread in threads:
-            if thread.failure is not None:
-                self._findings.append(Finding("client-crashed", f"{thread.name}: {thread.failure!r}"))
+            if thread.failure:
+                self._findings.append(Finding("client-crashed", f"{thread.name}: {thread.failure}"))
 
     def _judge(
         self, cluster: LiveCluster, striker: Striker, final: Records, seen: Records, strike_time: tuple[int, int]
