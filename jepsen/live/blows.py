@@ -150,10 +150,10 @@ class DiskStruck:
         if self._blow is Blow.FILL:
             told = self._told_full()
             self.evidence.bit = struck > 0 and (gave_way or told > 0)
-            self.evidence.note(f"nothing free; {told} lines about it in the node's log")
+            self.evidence.note(f"nothing free; lines about it in the node's log: {told}")
         else:
             self.evidence.bit = struck > 0 and (gave_way or self._blow is Blow.HANG)
-            self.evidence.note(f"{struck} calls {'held up' if self._blow is Blow.HANG else 'failed with EIO'}")
+            self.evidence.note(f"calls {'held up' if self._blow is Blow.HANG else 'failed with EIO'}: {struck}")
 
     def _told_full(self) -> int:
         with self._files.log.open("rb") as log:

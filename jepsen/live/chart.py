@@ -11,7 +11,8 @@ from html import escape
 from typing import Any
 
 BAND_MS = 120_000
-WIDTH, LEFT, RIGHT = 1_120, 74, 12
+NAMESPACE = "http://www.w3.org/2000/svg"
+WIDTH, LEFT, RIGHT = 1_120, 78, 16
 NUMBERS, AREA, ROW, NODE_ROW, AXIS, GAP = 18, 104, 8, 17, 20, 8  # heights
 SMOOTH_MS = 1_000  # rates are means over this
 COLOURS: Mapping[str, str] = {
@@ -23,6 +24,15 @@ COLOURS: Mapping[str, str] = {
     "disk fails": "#c2185b",
 }
 Facts = Mapping[str, Any]
+# Attributes and not a style sheet, so that a band looks the same when it is taken out of the page.
+_FONT = 'font-family="system-ui, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif" font-size="11"'
+_AXIS = 'fill="#5b6470"'
+_NUMBER = 'fill="#1b1f24" font-weight="600"'
+_GRID, _TICK = 'stroke="#d5dbe1" stroke-width="1"', 'stroke="#9aa3ad" stroke-width="1"'
+_SHADE = 'fill="#eef1f4"'
+_ACKS = 'fill="#1d8a80" fill-opacity="0.25"'
+_ACKS_LINE = 'fill="none" stroke="#1d8a80" stroke-width="1.3"'
+_STRIP = 'fill="#3fa198"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,9 @@ def _svg(band: Band, facts: Facts, rates: Sequence[float], rows: Sequence[Sequen
         *_axis(band, axis_at),
     ]
     label = f"Acknowledgements and faults from {band.from_ms / 1000:g} s to {band.until_ms / 1000:g} s"
-    head = f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}" class="band">'
+    head = (
+        f'<svg xmlns="{NAMESPACE}" viewBox="0 0 {WIDTH} {height}" {_FONT} role="img" aria-label="{label}" class="band">'
+    )
     return head + "".join(parts) + "</svg>"
 
 
@@ -102,18 +114,18 @@ def _strike_shades(band: Band, facts: Facts, bottom: int) -> Iterator[str]:
             f"strike {strike['number']}, {strike['kind']}: whole after {(until_ms - strike['began_ms']) / 1000:.1f} s"
         )
         yield (
-            f'<rect class="shade" x="{left}" y="{NUMBERS}" width="{max(1, right - left):.1f}" '
+            f'<rect {_SHADE} x="{left}" y="{NUMBERS}" width="{max(1, right - left):.1f}" '
             f'height="{bottom - NUMBERS}"><title>{told}</title></rect>'
         )
         if strike["began_ms"] >= band.from_ms:
-            yield f'<text class="number" x="{left}" y="{NUMBERS - 5}">{strike["number"]}</text>'
+            yield f'<text {_NUMBER} x="{left}" y="{NUMBERS - 5}">{strike["number"]}</text>'
 
 
 def _grid(band: Band) -> Iterator[str]:
     for share in (0, 0.5, 1):
         y = _y(band, band.most * share)
-        yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>'
-        yield f'<text class="axis" x="{LEFT - 6}" y="{y + 3.5}" text-anchor="end">{band.most * share:,.0f}/s</text>'
+        yield f'<line {_GRID} x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>'
+        yield f'<text {_AXIS} x="{LEFT - 6}" y="{y + 3.5}" text-anchor="end">{band.most * share:,.0f}/s</text>'
 
 
 def _y(band: Band, rate: float) -> float:
@@ -125,19 +137,19 @@ def _area(band: Band, rates: Sequence[float], bin_ms: int) -> str:
     first, last = band.from_ms // bin_ms, min(len(rates), -(-band.until_ms // bin_ms))
     points = [f"{band.x((at + 1) * bin_ms)},{_y(band, rates[at])}" for at in range(first, last)]
     edge = f"{band.x(band.from_ms)},{bottom} {' '.join(points)} {band.x(last * bin_ms)},{bottom}"
-    return f'<polygon class="acks" points="{edge}"/><polyline class="acks-line" points="{" ".join(points)}"/>'
+    return f'<polygon {_ACKS} points="{edge}"/><polyline {_ACKS_LINE} points="{" ".join(points)}"/>'
 
 
 def _strips(band: Band, rows: Sequence[Sequence[int]], bin_ms: int, top: int) -> Iterator[str]:
     """A line for each partition, drawn where it is acknowledged: a pause is a hole in it."""
     first, last = band.from_ms // bin_ms, min(len(rows[0]), -(-band.until_ms // bin_ms))
     middle = top + len(rows) * ROW / 2 + 3.5
-    yield f'<text class="axis" x="{LEFT - 6}" y="{middle}" text-anchor="end">partitions</text>'
+    yield f'<text {_AXIS} x="{LEFT - 6}" y="{middle}" text-anchor="end">partitions</text>'
     for number, row in enumerate(rows):
         y = top + number * ROW
         for begin, end in _runs(row, first, last):
             left, right = band.x(begin * bin_ms), band.x(end * bin_ms)
-            yield f'<rect class="strip" x="{left}" y="{y + 1.5}" width="{right - left:.1f}" height="{ROW - 3}"/>'
+            yield f'<rect {_STRIP} x="{left}" y="{y + 1.5}" width="{right - left:.1f}" height="{ROW - 3}"/>'
 
 
 def _runs(row: Sequence[int], first: int, last: int) -> Iterator[tuple[int, int]]:
@@ -156,8 +168,8 @@ def _node_rows(band: Band, facts: Facts, top: int) -> Iterator[str]:
     for row in range(facts["nodes"]):
         y = top + row * NODE_ROW
         middle = y + NODE_ROW / 2
-        yield f'<text class="axis" x="{LEFT - 6}" y="{middle + 3.5}" text-anchor="end">node {row + 1}</text>'
-        yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{middle}" y2="{middle}"/>'
+        yield f'<text {_AXIS} x="{LEFT - 6}" y="{middle + 3.5}" text-anchor="end">node {row + 1}</text>'
+        yield f'<line {_GRID} x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{middle}" y2="{middle}"/>'
     for strike in facts["strikes"]:
         for blow in strike["blows"]:
             if _overlaps(band, blow["from_ms"], blow["until_ms"]):
@@ -178,5 +190,6 @@ def _axis(band: Band, top: int) -> Iterator[str]:
     first = -(-band.from_ms // step_ms) * step_ms
     for at in range(first, band.until_ms + 1, step_ms):
         x = band.x(at)
-        yield f'<line class="tick" x1="{x}" x2="{x}" y1="{top}" y2="{top + 4}"/>'
-        yield f'<text class="axis" x="{x}" y="{top + 15}" text-anchor="middle">{at // 60_000}:{at // 1_000 % 60:02d}</text>'
+        yield f'<line {_TICK} x1="{x}" x2="{x}" y1="{top}" y2="{top + 4}"/>'
+        told = f"{at // 60_000}:{at // 1_000 % 60:02d}"
+        yield f'<text {_AXIS} x="{x}" y="{top + 15}" text-anchor="middle">{told}</text>'

@@ -9,7 +9,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from jepsen.live.ledger import Ledger
+from jepsen.live.ledger import UNPLACED, Ledger
 from jepsen.live.nodes import TOPIC
 from jepsen.live.values import encode, turn_in
 
@@ -100,7 +100,8 @@ class ProducerThread(threading.Thread):
             self._ledger.error(f"{self._spec.name}: not delivered: {error.name()}")
             return
         turn = turn_in(message.value())
-        self._sent[message.partition()].acknowledge(turn, message.offset(), self._now_ms())
+        offset = UNPLACED if message.offset() is None else message.offset()
+        self._sent[message.partition()].acknowledge(turn, offset, self._now_ms())
         self._ledger.acknowledged[self._number] += 1
 
     def _on_error(self, error: Any) -> None:

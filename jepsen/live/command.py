@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COULD_NOT_RUN = 2
 MOST_NODES = 9
-DEFAULT_REPORT = Path("live-report")
+DEFAULT_REPORT = Path("out/live")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from quorumlog.ids import Offset
 
 NOT_ACKNOWLEDGED: Offset = -1
+UNPLACED: Offset = -2  # acknowledged by the answer to a later record, which told no offset for this one
 ACKS_ALL = -1
 
 
@@ -56,7 +57,7 @@ class Sent:
         self.acknowledged_ms[turn] = now_ms
 
     def acknowledgements(self) -> Iterator[tuple[int, Offset, int]]:
-        """(turn, offset, ms) of each record that was acknowledged, by turn."""
+        """(turn, offset or UNPLACED, ms) of each record that was acknowledged, by turn."""
         for turn, offset in enumerate(self.offsets):
             if offset != NOT_ACKNOWLEDGED:
                 yield turn, offset, self.acknowledged_ms[turn]

@@ -8,7 +8,6 @@ n1/volume    a small file system of its own where mounting is allowed; `volume/l
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,7 +54,9 @@ class LiveNodes(LocalNodes):
 
 
 class LiveCluster:
-    """From `start` to `close`. volumes: by node."""
+    """From `start` to `close`. volumes: by node. keeps_files: what lies on them outlives them."""
+
+    keeps_files = False
 
     def __init__(self, root: Path, count: int, partitions: int, ways: Ways) -> None:
         self.root, self.ways, self.partitions = root, ways, partitions
@@ -88,15 +89,13 @@ class LiveCluster:
         with Cluster(self.bootstrap_servers) as client:
             client.admin.create_topic(TOPIC, self.partitions, configs=TOPIC_CONFIGS)
 
-    def close(self, keep: bool) -> None:
-        """Stop every process, unmount every volume. keep: leave the files. May be called twice."""
+    def close(self) -> None:
+        """Stop every process, unmount every volume. May be called twice."""
         if self._nodes is not None:
             self._nodes.stop()
         for volume in self.volumes.values():
-            volume.unmount(keep)
+            volume.unmount(self.keeps_files)
         self._picker.close()
-        if not keep and self._nodes is not None:
-            shutil.rmtree(self.root, ignore_errors=True)
         self._nodes = None
 
     def directories(self, node_id: NodeId) -> tuple[Path, Path]:

@@ -16,7 +16,7 @@ STYLE = """
 * { box-sizing: border-box; }
 body { font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
   color: var(--ink); background: #fff; margin: 0 auto; padding: 28px 24px 60px; max-width: 1180px; }
-h1 { font-size: 26px; margin: 0; letter-spacing: -.01em; }
+h1 { font-size: 26px; margin: 0; letter-spacing: -.01em; white-space: nowrap; }
 h2 { font-size: 18px; margin: 38px 0 10px; }
 p { margin: 6px 0; max-width: 80ch; }
 .quiet, caption { color: var(--quiet); }
@@ -24,28 +24,25 @@ code { font: 13px/1.4 ui-monospace, "SF Mono", Menlo, Consolas, monospace; overf
 header { display: flex; gap: 16px; align-items: center; flex-wrap: wrap; }
 .verdict { padding: 3px 14px; border-radius: 6px; color: #fff; font-weight: 700; letter-spacing: .04em; }
 .VALID { background: var(--good); } .INVALID { background: var(--bad); } .TOO { background: #8a5a00; }
-.numbers { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 22px 0 6px; }
+.numbers { display: grid; grid-template-columns: repeat(5, 1fr); gap: 12px; margin: 22px 0 6px; }
 .numbers div { border: 1px solid var(--line); border-radius: 8px; padding: 10px 14px; }
 .numbers b { display: block; font-size: 23px; font-variant-numeric: tabular-nums; line-height: 1.25; }
 .numbers span { color: var(--quiet); font-size: 13px; }
 .band { display: block; width: 100%; height: auto; margin: 4px 0 10px; }
-.band text { font: 11px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; }
-.axis { fill: #5b6470; } .number { fill: #1b1f24; font-weight: 600; }
-.shade { fill: #f1f3f6; } .grid { stroke: #dfe4e9; } .tick { stroke: #9aa3ad; }
-.acks { fill: #1d8a80; fill-opacity: .22; } .acks-line { fill: none; stroke: #1d8a80; stroke-width: 1.4; }
-.strip { fill: #1d8a80; fill-opacity: .75; }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 13px; color: var(--quiet); }
 .legend i { display: inline-block; width: 14px; height: 10px; border-radius: 2px; margin-right: 6px; }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px; font-variant-numeric: tabular-nums; }
 th { text-align: left; font-weight: 600; color: var(--quiet); border-bottom: 1.5px solid var(--ink); padding: 5px 8px; }
 td { border-bottom: 1px solid var(--line); padding: 5px 8px; vertical-align: top; }
-td.n, th.n { text-align: right; white-space: nowrap; }
-.meter { display: inline-block; vertical-align: middle; width: 84px; height: 8px; background: #e8ecf0; border-radius: 4px;
-  overflow: hidden; margin-left: 8px; }
+td.n, th.n { text-align: right; white-space: nowrap; } td.kind { white-space: nowrap; }
+.meter { display: inline-block; vertical-align: middle; width: 70px; height: 8px; background: #e8ecf0;
+  border-radius: 4px; overflow: hidden; margin-left: 8px; }
 .meter i { display: block; height: 100%; background: var(--teal); } .meter.over i { background: var(--bad); }
 .yes { color: var(--good); font-weight: 600; } .no { color: var(--bad); font-weight: 700; }
 .dot { display: inline-block; width: 9px; height: 9px; border-radius: 2px; margin-right: 6px; }
 .findings { border-left: 4px solid var(--bad); padding: 4px 14px; background: #fdf3f2; }
+@page { size: A4 landscape; margin: 11mm; }
+@media (max-width: 760px) { .numbers { grid-template-columns: repeat(2, 1fr); } .wide { overflow-x: auto; } }
 @media print {
   body { font-size: 11px; padding: 0; max-width: none; }
   * { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
@@ -161,7 +158,7 @@ def _table(head: Sequence[str], rows: Iterator[str] | Sequence[str]) -> str:
     cells = "".join(
         f'<th class="n">{escape(name[:-1])}</th>' if name.endswith(">") else f"<th>{escape(name)}</th>" for name in head
     )
-    return f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'<div class="wide"><table><thead><tr>{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _by_kind(facts: Facts) -> str:
@@ -190,21 +187,26 @@ def _strikes(facts: Facts) -> str:
 
 
 def _strike_row(strike: Facts) -> str:
-    who = "<br/>".join(
-        f'<span class="dot" style="background:{COLOURS[blow["what"]]}"></span>n{blow["node"]} {escape(blow["what"])} '
-        f'<span class="quiet">({escape(blow["aim"])}, {seconds(blow["until_ms"] - blow["from_ms"])})</span>'
-        for blow in strike["blows"]
-    )
-    seen = "<br/>".join(f"{_yes_no(blow['bit'])} {escape(blow['evidence'])}" for blow in strike["blows"])
+    who = "".join(map(_who, strike["blows"]))
+    seen = "".join(f"<div>{_yes_no(blow['bit'])} {escape(blow['evidence'])}</div>" for blow in strike["blows"])
     whole = (
         seconds(strike["whole_ms"] - strike["began_ms"]) if strike["whole_ms"] >= 0 else '<span class="no">never</span>'
     )
     return (
         f'<tr><td class="n">{strike["number"]}</td><td class="n">{seconds(strike["began_ms"])}</td>'
-        f"<td>{escape(strike['kind'])}</td><td>{who}</td><td>{seen}</td>"
+        f'<td class="kind">{escape(strike["kind"])}</td><td>{who}</td><td>{seen}</td>'
         f'<td class="n">{seconds(strike["pause_ms"])}{_meter(strike["pause_ms"], strike["expected_ms"])}</td>'
         f'<td class="n">{seconds(strike["expected_ms"])}</td><td class="n">{strike["acknowledged_around"]:,}</td>'
         f'<td class="n">{whole}</td></tr>'
+    )
+
+
+def _who(blow: Facts) -> str:
+    aim = "" if blow["aim"].startswith("node") else f", {blow['aim']}"
+    held = seconds(blow["until_ms"] - blow["from_ms"])
+    return (
+        f'<div><span class="dot" style="background:{COLOURS[blow["what"]]}"></span>n{blow["node"]} '
+        f'{escape(blow["what"])} <span class="quiet">{held}{escape(aim)}</span></div>'
     )
 
 
@@ -235,9 +237,9 @@ def _checks(facts: Facts) -> str:
             yield f"<tr><td>{escape(promise)}</td><td><code>{escape(name)}</code></td><td>{verdict}</td></tr>"
 
     weaker = (
-        f'<p class="quiet">acks=1 promises less: a record may be lost if a fault strikes the leader before the followers '
-        f"have it. {facts['leader_only_missing']:,} such records are not where they were acknowledged; only those "
-        f"acknowledged within strikes, or shortly before, are excused.</p>"
+        '<p class="quiet">acks=1 promises less: a record may be lost if a fault strikes its leader before the others '
+        f"have it. {facts['leader_only_missing']:,} of them are not where they were acknowledged. This is excused if "
+        "they were acknowledged within a strike or shortly before one; any other counts as lost.</p>"
     )
     return "<h2>What was checked</h2>" + _table(("promise", "check", "verdict"), rows()) + weaker
 

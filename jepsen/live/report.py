@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jepsen.live.page import page
 from jepsen.live.pauses import AckTimes, Pause
-from jepsen.live.plan import Blow
+from jepsen.live.plan import Blow, Kind
 from jepsen.live.striker import StrikeRecord
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def repeat(options: Options) -> str:
     """The command that draws the same strikes."""
     words = ["./dev", "live", "--minutes", f"{options.minutes:g}", "--seed", str(options.seed)]
     words += ["--nodes", str(options.nodes), "--rate", f"{options.rate:g}"]
-    words += ["--faults", ",".join(kind.value for kind in options.kinds)]
+    if options.kinds != tuple(Kind):
+        words += ["--faults", ",".join(kind.value for kind in options.kinds)]
     return shlex.join([*words, *(["--edge-only"] if options.edge_only else [])])
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -15,6 +16,7 @@ from pathlib import Path
 from jepsen.checkers.findings import Finding
 from jepsen.live.checks import check_logs, count_missing_leader_only, vanished_reads
 from jepsen.live.clients import ProducerThread
+from jepsen.live.guard import Guard
 from jepsen.live.ledger import Ledger, ProducerSpec
 from jepsen.live.minimums import Minimum, minimums
 from jepsen.live.nodes import LiveCluster
@@ -104,16 +106,18 @@ class LiveRun:
     def carry_out(self) -> Outcome:
         """Raises LayoutError, NodeEnded, TimedOut, MountFailed, AttachFailed: the run could not be carried out."""
         folder = Path(tempfile.mkdtemp(prefix="quorumlog-live-"))
-        ways = Ways.of_this_machine(folder, self._options.edge_only)
-        cluster = LiveCluster(folder / "cluster", self._options.nodes, PARTITIONS, ways)
+        guard = Guard(folder)
         try:
-            return self._with(cluster)
+            ways = Ways.of_this_machine(folder, self._options.edge_only)
+            with closing(LiveCluster(folder / "cluster", self._options.nodes, PARTITIONS, ways)) as cluster:
+                cluster.keeps_files = self._options.keep
+                return self._with(cluster)
         finally:
-            cluster.close(self._options.keep)
+            guard.close()
             if self._options.keep:
                 self._say(f"data and logs: {folder}")
             else:
-                _remove(folder)
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _with(self, cluster: LiveCluster) -> Outcome:
         cluster.start()
@@ -271,9 +275,3 @@ def line_of(record: StrikeRecord) -> str:
 
 def _decode(run: int, sizes: tuple[int, ...], partition: int, value: bytes | None) -> RecordId:
     return decode(run, partition, value, sizes)
-
-
-def _remove(folder: Path) -> None:
-    for path in folder.iterdir():
-        path.unlink() if path.is_file() else path.rmdir()
-    folder.rmdir()

@@ -70,18 +70,22 @@ def _started(command: list[str], messages: Path) -> subprocess.Popen[bytes]:
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file, start_new_session=True
         )
 
-    def attached() -> bool:
-        return process.poll() is not None or b" attached" in messages.read_bytes()
+    def told() -> bool:
+        return process.poll() is not None or _is_attached(messages)
 
     try:
-        wait_until(attached, ATTACH_TIMEOUT_S, "strace to attach")
-        if process.poll() is not None:
+        wait_until(told, ATTACH_TIMEOUT_S, "strace to attach")
+        if not _is_attached(messages):  # else it may have ended, because the node has
             raise AttachFailed(messages.read_text(errors="replace").strip())
     except (TimedOut, AttachFailed) as error:
         process.kill()
         process.wait()
         raise AttachFailed(str(error)) from error
     return process
+
+
+def _is_attached(messages: Path) -> bool:
+    return b" attached" in messages.read_bytes()
 
 
 def why_not_usable(folder: Path) -> str:

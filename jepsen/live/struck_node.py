@@ -36,16 +36,24 @@ class Strikes:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._order = Order()
+        self._stopped = threading.Event()
         self._struck = 0  # += of threads may lose one; it is evidence, not an account
 
     def follow(self) -> None:
+        """Until `stop`."""
         told = -1
-        while True:
+        while not self._stopped.wait(POLL_S):
             self._order = read_order(self._folder)
             if told != self._struck:
                 told = self._struck
                 write_whole(self._folder / STRUCK, str(told))
-            time.sleep(POLL_S)
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def follows(self, blow: Blow | None) -> bool:
+        """Whether this is the order of now. None: no blow."""
+        return self._order.blow == (blow.name if blow else "")
 
     def meet(self, path: str, op: str, takes_space: bool) -> None:
         """Called before each call that changes the disk. Raises DiskError, hangs, or returns at once."""
@@ -119,7 +127,7 @@ def run(arguments: list[str]) -> int:
     """arguments: the folder of the orders, then the node's own arguments. Returns the node's exit code."""
     strikes = Strikes(Path(arguments[0]))
     StruckDisk.strikes = strikes
-    cli.server.real_edges.RealDisk = StruckDisk  # type: ignore[misc]  # the node is built with it
+    vars(cli.server.real_edges)["RealDisk"] = StruckDisk  # the node is built with it
     threading.Thread(target=strikes.follow, name="orders", daemon=True).start()
     return main(arguments[1:])
 
