@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Finding
+from jepsen.live.expectations import CALM_MS
 from jepsen.live.ledger import Ledger
 from jepsen.live.striker import StrikeRecord
 
@@ -73,6 +74,30 @@ def pause_of(record: StrikeRecord, times: AckTimes) -> Pause:
     longest, began, partition = max(gaps)
     acknowledged = sum(sum(counts[begin:end]) for counts in times.per_ms)
     return Pause(longest_ms=longest, partition=partition, began_ms=began, acknowledged=acknowledged)
+
+
+def calm_windows(records: Sequence[StrikeRecord], from_ms: int, until_ms: int) -> list[tuple[int, int]]:
+    """The parts of [from_ms, until_ms) that belong to no strike's window."""
+    found, at = [], from_ms
+    for record in records:
+        found.append((at, record.began_ms - BEFORE_MS))
+        at = (record.whole_ms if record.whole_ms >= 0 else until_ms) + AFTER_MS
+    found.append((at, until_ms))
+    return [(begin, end) for begin, end in found if begin < end]
+
+
+def pauses_in_calm(times: AckTimes, windows: Sequence[tuple[int, int]]) -> list[Finding]:
+    """Pauses longer than CALM_MS although nothing was struck."""
+    found = []
+    for begin, end in windows:
+        for partition, marks in enumerate(times.marks):
+            longest, began = longest_gap(marks, begin, end)
+            if longest > CALM_MS:
+                told = (
+                    f"partition {partition} paused for {longest} ms without a fault, expected are at most {CALM_MS} ms"
+                )
+                found.append(Finding("long-pause", told, began * 1_000_000))
+    return found
 
 
 def long_pauses(records: Sequence[StrikeRecord], pauses: Sequence[Pause]) -> list[Finding]:

@@ -20,7 +20,7 @@ from jepsen.live.guard import Guard
 from jepsen.live.ledger import Ledger, ProducerSpec
 from jepsen.live.minimums import Minimum, minimums
 from jepsen.live.nodes import LiveCluster
-from jepsen.live.pauses import AckTimes, Pause, ack_times, long_pauses, pause_of
+from jepsen.live.pauses import AckTimes, Pause, ack_times, calm_windows, long_pauses, pause_of, pauses_in_calm
 from jepsen.live.plan import Kind, strikes
 from jepsen.live.readers import ReaderThread, Records, read_everything
 from jepsen.live.replicas import check_replicas
@@ -211,6 +211,7 @@ class LiveRun:
         times = ack_times(self._ledger, strike_time[1])
         pauses = [pause_of(record, times) for record in records]
         self._findings += long_pauses(records, pauses)
+        self._findings += pauses_in_calm(times, calm_windows(records, *strike_time))
         reached = minimums(
             self._options.kinds, records, pauses,
             seconds=(strike_time[1] - strike_time[0]) / 1_000,

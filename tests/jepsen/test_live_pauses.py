@@ -5,9 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jepsen.live.expectations import CALM_MS
 from jepsen.live.ledger import Ledger, ProducerSpec
 from jepsen.live.minimums import AROUND_A_STRIKE, minimums
-from jepsen.live.pauses import AFTER_MS, BEFORE_MS, Pause, ack_times, long_pauses, longest_gap, pause_of
+from jepsen.live.pauses import (
+    AFTER_MS,
+    BEFORE_MS,
+    Pause,
+    ack_times,
+    calm_windows,
+    long_pauses,
+    longest_gap,
+    pause_of,
+    pauses_in_calm,
+)
 from jepsen.live.plan import Blow, Kind, Role, Strike, Target
 from jepsen.live.striker import BlowRecord, StrikeRecord
 
@@ -67,6 +78,23 @@ def test_a_pause_longer_than_expected_is_found() -> None:
     assert long_pauses([record()], [pause(3_000)]) == []
     (finding,) = long_pauses([record()], [pause(3_001)])
     assert finding.name == "long-pause" and "3001 ms" in finding.text
+
+
+def test_calm_is_what_belongs_to_no_strike() -> None:
+    first, last = record(2_000, 6_000), record(9_000, -1)
+    assert calm_windows([], 100, 900) == [(100, 900)]
+    windows = calm_windows([first, last], 100, 20_000)
+    assert windows == [(100, 2_000 - BEFORE_MS), (6_000 + AFTER_MS, 9_000 - BEFORE_MS)]
+
+
+def test_a_pause_without_a_fault_is_found() -> None:
+    steady = list(range(0, 20_000, 100))
+    paused = [at for at in steady if not 8_000 < at < 8_000 + CALM_MS + 200]
+    assert pauses_in_calm(ack_times(ledger_of(steady, steady), 20_000), [(5_000, 20_000)]) == []
+    times = ack_times(ledger_of(steady, paused), 20_000)
+    (finding,) = pauses_in_calm(times, [(5_000, 20_000)])
+    assert finding.name == "long-pause" and "partition 1" in finding.text
+    assert pauses_in_calm(times, [(5_000, 9_000), (9_000, 20_000)]) == []  # a strike lies between
 
 
 def unmet(kinds: list[Kind], records: list[StrikeRecord], pauses: list[Pause], acknowledged: int = 9_999) -> list[str]:
