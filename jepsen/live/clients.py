@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from jepsen.live.ledger import UNPLACED, Ledger
 from jepsen.live.nodes import TOPIC
@@ -59,6 +59,8 @@ class ProducerThread(threading.Thread):
         try:
             self._send_until_stopped()
             self.unanswered = self._producer.flush(self._answers_within_s)
+        except KafkaException as error:
+            self.failure = f"the client gave up: {error}"
         except BaseException:  # the run reports it
             self.failure = traceback.format_exc()
 
