@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rate", type=float, default=400.0, help="records a second, of all producers (default 400)")
     parser.add_argument("--report", type=Path, default=DEFAULT_REPORT, metavar="DIR", help="folder of the report")
-    parser.add_argument("--keep", action="store_true", help="keep the nodes' directories and logs")
+    parser.add_argument("--keep", action="store_true", help="keep the nodes' directories and logs, also of a valid run")
     parser.add_argument("--edge-only", action="store_true", help="strike disks only by the test's own Disk edge")
 
 

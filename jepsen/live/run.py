@@ -110,14 +110,21 @@ class LiveRun:
         try:
             ways = Ways.of_this_machine(folder, self._options.edge_only)
             with closing(LiveCluster(folder / "cluster", self._options.nodes, PARTITIONS, ways)) as cluster:
-                cluster.keeps_files = self._options.keep
-                return self._with(cluster)
+                try:
+                    return self._with(cluster)
+                finally:
+                    cluster.keeps_files = self._keeps_files
         finally:
             guard.close()
-            if self._options.keep:
+            if self._keeps_files:
                 self._say(f"data and logs: {folder}")
             else:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    @property
+    def _keeps_files(self) -> bool:
+        """They are the evidence of what was broken."""
+        return self._options.keep or bool(self._findings)
 
     def _with(self, cluster: LiveCluster) -> Outcome:
         cluster.start()
