@@ -40,7 +40,7 @@ class Network:
         self._sessions: dict[int, Session] = {}
         self._without_power: dict[str, None] = {}
         self._held: list[Callable[[], None]] = []
-        self._next_session, self._next_port = 1, _FIRST_FREE_PORT
+        self._next_session, self._next_port, self._next_source = 1, _FIRST_FREE_PORT, 1
 
     # ---- faults
 
@@ -108,6 +108,11 @@ class Network:
             send()
 
     # ---- listening and connecting
+
+    def new_random_bytes(self, host: str) -> Callable[[int], bytes]:
+        """A new source of bytes for a process of this host."""
+        number, self._next_source = self._next_source, self._next_source + 1
+        return self.scheduler.rng(f"nonces/{host}/{number}").randbytes
 
     def free_port(self) -> int:
         self._next_port += 1
