@@ -160,8 +160,8 @@ class SimConnection:
         for answer in answers.values():
             if not answer.done():
                 answer.set_exception(error)
-        broke = opened and bool(self._streams)
-        self._fail_streams(error if opened else NotDelivered(str(error)))
+        broke = opened and any(stream.is_open for stream in self._streams.values())
+        self._fail_streams(error)
         if broke:
             self._closing.close()
 
@@ -221,7 +221,7 @@ class SimConnection:
     def _fail_streams(self, error: RpcError) -> None:
         streams, self._streams = self._streams, {}
         for stream in streams.values():
-            stream.calls.fail(error)
+            stream.calls.fail(error if stream.is_open else NotDelivered(str(error)))
 
     # ---- unary calls
 
@@ -264,7 +264,8 @@ class SimConnection:
         session = await self._connected(name, deadline_s)
         number = self._next_number
         self._next_number += 1
-        answer = self._answers[number] = self._loop.create_future()
+        answer: asyncio.Future[bytes] = self._loop.create_future()
+        self._answers[number] = answer
         remaining_ms = max(1, int((deadline_s - self._loop.time()) * 1000))
         session.send(
             CLIENT,

@@ -57,7 +57,8 @@ async def serve(
     for name in SERVICES:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, service.handlers(name)),))
     if dispatch.listener.internal:
-        proving = {prove_method.NAME: grpc.unary_unary_rpc_method_handler(service.prove)}
+        handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(service.prove)
+        proving = {prove_method.NAME: handler}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(prove_method.SERVICE, proving),))
     if options.health:
         add_health(server, health_source)
