@@ -1,7 +1,7 @@
 """The server side of the simulated transport. `Gate`, `Dispatch` and `OrderedAnswers` are the production classes.
 
 A request that the network delivers twice is carried out twice at a client listener. At an internal one the second is
-refused by its counter, and nothing is answered: HTTP/2 drops what comes again on a stream that it knows.
+refused because its counter was used, and nothing is answered: HTTP/2 drops what comes again on a stream that it knows.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ class ServerEnd:
         self._session, self._loop, self._dispatch, self._on_over = session, loop, dispatch, on_over
         self._gate, self._client_id = gate, client_id
         self._contexts: dict[Caller, PeerContext] = {}  # of callers that were not refused
+        self._last_proof = 0  # number of its last message
         self._nursery = Nursery(on_crash)
         self._streams: dict[str, _Stream] = {}  # by path
         self._unary: dict[int, asyncio.Task[None]] = {}  # by number; of a duplicated request the later task
@@ -106,14 +107,20 @@ class ServerEnd:
         if message.phase is Phase.CANCEL:
             self._cut_off(message.number)
         elif message.path == prove_method.PATH and self._dispatch.listener.internal:
-            answer = self._gate.prove(message.data, self._where, self._loop.time())
-            self._answer(message.path, answer, ordered=False, number=message.number)
+            self._take_proof(message)
         elif call is None:  # the caller uses another protocol
             self._end()
         elif call.ordered:
             self._take_ordered(call, message)
         else:
             self._take_unary(call, message)
+
+    def _take_proof(self, message: Message) -> None:
+        """A caller sends the messages of its proofs one after the other, so a lower number is a repetition."""
+        if message.number > self._last_proof:
+            self._last_proof = message.number
+            answer = self._gate.prove(message.data, self._where, self._loop.time())
+            self._answer(message.path, answer, ordered=False, number=message.number)
 
     @property
     def _where(self) -> str:

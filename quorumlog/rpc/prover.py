@@ -109,16 +109,16 @@ class Prover:
     async def _exchange(self) -> CallerSession:
         own = self._identity
         keys = keys_of(own.secret, own.cluster_id)
-        for last in (number + 1 == MAX_EXCHANGES for number in range(MAX_EXCHANGES)):
+        for _ in range(MAX_EXCHANGES):
             scram = ScramClient(keys, own.peer, new_nonce(self._random_bytes(NONCE_BYTES)))
             answer = prove_method.read_answer(await self._ask(scram.first(), MESSAGE_TIMEOUT_MS))
             final = await self._ask(scram.final(answer), MESSAGE_TIMEOUT_MS)
             try:
                 return CallerSession(scram.verify(prove_method.read_answer(final)))
             except ApiError as error:
-                if last or error.code is not ErrorCode.ILLEGAL_SASL_STATE:
+                if error.code is not ErrorCode.ILLEGAL_SASL_STATE:
                     raise
-        raise AssertionError("the last exchange returns or raises")
+        raise NotDelivered(f"{self._address}: it has forgotten this node's proof {MAX_EXCHANGES} times before its end")
 
 
 def _look_at(attempt: asyncio.Future[CallerSession]) -> None:
