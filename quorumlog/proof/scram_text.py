@@ -63,11 +63,14 @@ def to_base64(data: bytes) -> str:
 
 
 def from_base64(text: str) -> bytes:
-    """Raises BadMessage."""
+    """Raises BadMessage, also for a second spelling of the same bytes."""
     try:
-        return base64.b64decode(text.encode("utf-8"), validate=True)
+        data = base64.b64decode(text.encode("utf-8"), validate=True)
     except (binascii.Error, ValueError):
         raise BadMessage("a value is not base64") from None
+    if to_base64(data) != text:
+        raise BadMessage("a value is not base64 in its one form")
+    return data
 
 
 def new_nonce(random_bytes: bytes) -> str:
