@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jepsen.checkers.findings import NODE_CRASHED, Findings
 from jepsen.checkers.history import Send
+from jepsen.sim.call_invariants import CallInvariants
 from jepsen.sim.life_invariants import LifeInvariants
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message
@@ -35,6 +36,7 @@ class Invariants:
         self.lives = LifeInvariants(self.findings)
         self.promises = Promises(machines, self.mirrors, self.findings)
         self._pre_votes = PreVotes(machines, self.findings)
+        self.calls = CallInvariants(self.findings)
         self._image: Image | None = None
 
     def on_touch(self, machine: Machine) -> None:
@@ -66,6 +68,7 @@ class Invariants:
     def on_message(self, message: Message) -> None:
         self.promises.look(message)
         self._pre_votes.look(message)
+        self.calls.look(message)
 
     def on_acked(self, send: Send) -> None:
         log = f"{send.key[0]}-{send.key[1]}"

@@ -37,7 +37,16 @@ class SimServer:
 
     def accept(self, session: Session, metadata: Metadata) -> None:
         client_id = read_metadata(metadata).client_id
-        end = ServerEnd(session, self._loop, self._dispatch, self._gate, client_id, self._on_crash, self._on_over)
+        end = ServerEnd(
+            session,
+            self._loop,
+            self._dispatch,
+            self._gate,
+            self._network.on_admitted,
+            client_id,
+            self._on_crash,
+            self._on_over,
+        )
         self._ends[session.number] = end
         session.attach(SERVER, end)
 
@@ -67,13 +76,14 @@ class ServerEnd:
         loop: SimLoop,
         dispatch: Dispatch,
         gate: Gate,
+        on_admitted: Callable[[Message], None],
         client_id: str,
         on_crash: OnCrash,
         on_over: Callable[[ServerEnd], None],
     ) -> None:
         self.number = session.number
         self._session, self._loop, self._dispatch, self._on_over = session, loop, dispatch, on_over
-        self._gate, self._client_id = gate, client_id
+        self._gate, self._on_admitted, self._client_id = gate, on_admitted, client_id
         self._contexts: dict[Caller, PeerContext] = {}  # of callers that were not refused
         self._last_proof = 0  # number of its last message
         self._nursery = Nursery(on_crash)
@@ -152,6 +162,8 @@ class ServerEnd:
             return
         except Replayed:
             return
+        if context.refusal is None:
+            self._on_admitted(message)
         self._unary[message.number] = self._nursery.start(self._handle(context, call, message), message.name)
 
     async def _handle(self, context: PeerContext, call: Call, message: Message) -> None:
