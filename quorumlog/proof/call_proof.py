@@ -42,15 +42,29 @@ def read_proof(data: bytes) -> CallProof | None:
     return CallProof(*_FORM.unpack(data)) if len(data) == _FORM.size else None
 
 
-def call_mac(key: bytes, counter: int, path: bytes, data: Buffer) -> bytes:
+class MacKey:
+    """A session's key, ready for its MACs. A copy of the state with the key in it costs a fifth of a new one."""
+
+    __slots__ = ("_keyed",)
+
+    def __init__(self, key: bytes) -> None:
+        self._keyed = hmac.new(key, None, HASH)
+
+    def mac(self, message: bytes) -> bytes:
+        keyed = self._keyed.copy()
+        keyed.update(message)
+        return keyed.digest()
+
+
+def call_mac(key: MacKey, counter: int, path: bytes, data: Buffer) -> bytes:
     """path: of the method. data: the request."""
-    return hmac.digest(key, _COUNTER.pack(_CALL, counter) + sha256(data).digest() + path, HASH)
+    return key.mac(_COUNTER.pack(_CALL, counter) + sha256(data).digest() + path)
 
 
 class StreamProof:
     """The MACs of one stream's messages, in their order. Both sides have one. counter: that which opened the stream."""
 
-    def __init__(self, key: bytes, counter: int, path: bytes) -> None:
+    def __init__(self, key: MacKey, counter: int, path: bytes) -> None:
         self._key, self._counter, self._path = key, counter, path
         self._next = 0
 
@@ -65,6 +79,4 @@ class StreamProof:
 
     def _next_mac(self, data: bytes) -> bytes:
         place, self._next = self._next, self._next + 1
-        return hmac.digest(
-            self._key, _PLACE.pack(_STREAM, self._counter, place) + sha256(data).digest() + self._path, HASH
-        )
+        return self._key.mac(_PLACE.pack(_STREAM, self._counter, place) + sha256(data).digest() + self._path)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from quorumlog.messages.buffer import Buffer
-from quorumlog.proof.call_proof import MAX_COUNTER, CallProof, StreamProof, call_mac
+from quorumlog.proof.call_proof import MAX_COUNTER, CallProof, MacKey, StreamProof, call_mac
 from quorumlog.proof.scram import Proven
 
 
 class CallerSession:
     def __init__(self, proven: Proven) -> None:
-        self._nonce, self._key = proven.nonce.encode("ascii"), proven.call_key
+        self._nonce, self._key = proven.nonce.encode("ascii"), MacKey(proven.call_key)
         self._counter = 0
 
     def sign(self, path: str, data: Buffer) -> bytes:

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.buffer import Buffer
-from quorumlog.proof.call_proof import StreamProof, call_mac, read_proof
+from quorumlog.proof.call_proof import MacKey, StreamProof, call_mac, read_proof
 from quorumlog.proof.keys import Keys
 from quorumlog.proof.peer import Peer
-from quorumlog.proof.scram import Proven
 from quorumlog.proof.scram_server import ScramServer
 from quorumlog.proof.scram_text import NONCE_BYTES, NONCE_CHARACTERS, BadMessage, new_nonce, read_attributes, text_of
 from quorumlog.proof.window import CounterWindow, Taken
@@ -50,7 +49,8 @@ class _Exchange:
 
 @dataclass(slots=True)
 class _Session:
-    proven: Proven
+    peer: Peer
+    key: MacKey
     used_s: float
     window: CounterWindow = field(default_factory=CounterWindow)
 
@@ -95,7 +95,8 @@ class ServerSessions:
             return b"", scram.claimed, error
         assert scram.proven is not None
         self._expire_sessions(now_s)
-        self._sessions[scram.proven.nonce.encode("ascii")] = _Session(scram.proven, now_s)
+        proven = scram.proven
+        self._sessions[proven.nonce.encode("ascii")] = _Session(proven.peer, MacKey(proven.call_key), now_s)
         return answer, scram.claimed, None
 
     def _expire_exchanges(self, now_s: float) -> None:
@@ -122,7 +123,7 @@ class ServerSessions:
         session = self._sessions.get(proof.nonce)
         if session is None or now_s - session.used_s >= SESSION_EXPIRES_S:
             raise StaleProof(STALE)
-        path_bytes, key = path.encode(), session.proven.call_key
+        path_bytes, key = path.encode(), session.key
         if not hmac.compare_digest(call_mac(key, proof.counter, path_bytes, data), proof.mac):
             raise _refused("the proof does not belong to this call: it, or the call, was changed on its way")
         taken = session.window.take(proof.counter)
@@ -131,7 +132,7 @@ class ServerSessions:
         if taken is Taken.TOO_OLD:
             raise StaleProof(STALE)
         self._touch(proof.nonce, session, now_s)
-        return Admitted(session.proven.peer, StreamProof(key, proof.counter, path_bytes))
+        return Admitted(session.peer, StreamProof(key, proof.counter, path_bytes))
 
     def _touch(self, nonce: bytes, session: _Session, now_s: float) -> None:
         session.used_s = now_s

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from sessions_world import KEYS, begin, listener, peer, prove, scram
 
 from quorumlog.errors import ApiError
 from quorumlog.proof import server_sessions
-from quorumlog.proof.call_proof import MAC_BYTES, read_proof
+from quorumlog.proof.call_proof import MAC_BYTES, MacKey, read_proof
 from quorumlog.proof.keys import keys_of
 from quorumlog.proof.scram_client import ScramClient
 from quorumlog.proof.scram_text import new_nonce
@@ -108,7 +110,7 @@ def test_one_who_passes_on_an_exchange_cannot_make_calls_of_its_own() -> None:
     answer, _, refusal = sessions.end(begin(sessions, client), 0)
     proven = client.verify(answer)
     assert refusal is None
-    guess = server_sessions.call_mac(b"\0" * 32, 1, VOTE.encode(), b"")
+    guess = server_sessions.call_mac(MacKey(b"\0" * 32), 1, VOTE.encode(), b"")
     forged = server_sessions.read_proof(proven.nonce.encode() + (1).to_bytes(8, "big") + guess)
     assert forged is not None
     with pytest.raises(ApiError, match="does not belong to this call"):
@@ -123,6 +125,12 @@ def test_a_call_that_a_window_of_later_calls_has_overtaken_is_stale() -> None:
         sessions.admit(session.sign(VOTE, b""), VOTE, b"", 0)
     with pytest.raises(StaleProof):
         sessions.admit(late, VOTE, b"late", 0)
+
+
+@given(st.binary(min_size=32, max_size=32), st.binary(max_size=200))
+def test_the_mac_is_hmac_sha_256(key: bytes, message: bytes) -> None:
+    keyed = MacKey(key)
+    assert keyed.mac(message) == keyed.mac(message) == hmac.digest(key, message, "sha256")
 
 
 def test_bytes_that_are_no_proof_are_refused() -> None:
