@@ -37,7 +37,7 @@ class ProofLog:
         remedy = _REMEDIES.get(error.code, _SAME_SECRET)
         _log.warning(
             "refused %s at %s %s: %s%s. If it is a node of this cluster: %s",
-            who, listener.name, listener.address, repr(error.message)[1:_MAX_SHOWN], _others(left_out), remedy,
+            who, listener.name, listener.address, _shown(error), _others(left_out), remedy,
         )  # fmt: skip
 
     def refuses_us(self, address: Address, error: ApiError, now_s: float) -> None:
@@ -47,7 +47,7 @@ class ProofLog:
             remedy = _REMEDIES.get(error.code, _SAME_SECRET)
             _log.error(
                 "%s refuses this node: %s%s. No call to it succeeds until this is mended: %s",
-                address, repr(error.message)[1:_MAX_SHOWN], _others(left_out), remedy,
+                address, _shown(error), _others(left_out), remedy,
             )  # fmt: skip
 
     def is_not_proven(self, address: Address, reason: str, now_s: float) -> None:
@@ -59,6 +59,11 @@ class ProofLog:
                 "this cluster: %s",
                 address, reason, _others(left_out), _SAME_SECRET,
             )  # fmt: skip
+
+
+def _shown(error: ApiError) -> str:
+    """What a stranger had a part in, without line breaks."""
+    return repr(error.message)[1:-1][:_MAX_SHOWN]
 
 
 def _others(left_out: int) -> str:

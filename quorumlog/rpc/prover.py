@@ -19,9 +19,9 @@ from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.proof.server_sessions import StaleProof
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.proof_log import ProofLog
-from quorumlog.rpc.transport import Address, Identity, NotDelivered, RpcError
+from quorumlog.rpc.transport import CONNECT_TIMEOUT_MS_DEFAULT, Address, Identity, NotDelivered, RpcError
 
-MESSAGE_TIMEOUT_MS = 1_000  # of each of the two messages of an exchange
+MESSAGE_TIMEOUT_MS = CONNECT_TIMEOUT_MS_DEFAULT  # of each of the two messages of an exchange
 MAX_EXCHANGES = 2  # in a row: the server may have forgotten the first before it ended
 MAX_SENDS = 2  # of one call
 
@@ -46,12 +46,15 @@ class Prover:
         self._nursery, self._random_bytes, self._log = nursery, random_bytes, log
         self._session: CallerSession | None = None
         self._attempt: asyncio.Future[CallerSession] | None = None
+        self._closed = False
 
     async def session(self, *, fresh: bool = False) -> CallerSession:
         """fresh: one that the server cannot have forgotten. Raises ApiError if the server refuses this node, and
         NotDelivered if there was no answer or the server does not prove itself."""
         if self._session is not None and not fresh:
             return self._session
+        if self._closed:
+            raise NotDelivered(f"{self._address}: the connection was closed")
         if self._attempt is None:
             self._attempt = asyncio.get_running_loop().create_future()
             self._attempt.add_done_callback(_look_at)
@@ -62,16 +65,19 @@ class Prover:
         """Send one call with its proof; again if the server has forgotten the session. Raises what `session` and
         `send` raise. deadline_s: in the loop's time; `send` keeps it by itself."""
         for _ in range(MAX_SENDS):
-            try:
-                async with asyncio.timeout_at(deadline_s):
-                    session = await self.session()
-            except TimeoutError:
-                raise NotDelivered(f"{self._address}: it has not answered this node's proof in time") from None
+            session = self._session or await self._session_by(deadline_s)
             try:
                 return await send(session.sign(path, data))
             except StaleProof:
                 self.forget(session)
         raise NotDelivered(f"{self._address}: it has refused the proof of the call {MAX_SENDS} times")
+
+    async def _session_by(self, deadline_s: float) -> CallerSession:
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                return await self.session()
+        except TimeoutError:
+            raise NotDelivered(f"{self._address}: it has not answered this node's proof in time") from None
 
     def forget(self, session: CallerSession) -> None:
         """The server does not know the session any more."""
@@ -80,6 +86,7 @@ class Prover:
 
     def close(self) -> None:
         """Before the nursery closes: those who wait for a session get none."""
+        self._closed = True
         if self._attempt is not None and not self._attempt.done():
             self._attempt.set_exception(NotDelivered(f"{self._address}: the connection was closed"))
 

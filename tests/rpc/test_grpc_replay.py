@@ -23,6 +23,7 @@ from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.caller import to_metadata
 from quorumlog.rpc.calls import BY_REQUEST
+from quorumlog.rpc.grpc_client import GrpcConnection
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Context, Listener, NotDelivered, RpcError, Server
 
@@ -241,6 +242,42 @@ def test_a_node_with_another_secret_is_told_and_both_logs_say_what_to_do(caplog:
     assert len(caplog.records) == 2, "each says it once in its period"
     assert "calls itself node 3" in theirs and "wrong cluster secret" in theirs and "copy that of a node" in theirs
     assert "refuses this node: wrong cluster secret" in ours and "cluster.secret" in ours
+
+
+def test_a_call_that_is_awaited_after_its_connection_was_closed_is_not_delivered() -> None:
+    async def scenario() -> None:
+        async with node() as served:
+            connection = GrpcTransport(identity(2)).connect(Address("127.0.0.1", served.port), internal=True)
+            late = connection.call(VOTE, LONG_MS)
+            await connection.close()
+            with pytest.raises(NotDelivered):
+                await late
+            assert served.seen == []
+
+    asyncio.run(scenario())
+
+
+def test_one_exchange_serves_all_calls_that_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+    real = GrpcConnection._ask
+
+    async def counted(self: GrpcConnection, message: bytes, timeout_ms: int) -> bytes:
+        asked.append(message)
+        return await real(self, message, timeout_ms)
+
+    monkeypatch.setattr(GrpcConnection, "_ask", counted)
+
+    async def scenario() -> None:
+        async with node() as served:
+            connection = GrpcTransport(identity(2)).connect(Address("127.0.0.1", served.port), internal=True)
+            calls = [asyncio.ensure_future(connection.call(VOTE, LONG_MS)) for _ in range(100)]
+            for call in calls:
+                assert (await call).error_code == 0
+            await connection.call(VOTE, LONG_MS)
+            await connection.close()
+            assert len(served.seen) == 101 and len(asked) == 2
+
+    asyncio.run(scenario())
 
 
 def test_a_server_without_the_secret_gets_no_call(caplog: pytest.LogCaptureFixture) -> None:
