@@ -7,6 +7,7 @@ import logging
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.proof.peer import Peer
 from quorumlog.proof.refusal_log import PERIOD_S, RefusalLog
+from quorumlog.proof.server_sessions import Replayed
 from quorumlog.rpc.transport import Address, Listener
 
 _log = logging.getLogger(__name__)
@@ -32,6 +33,11 @@ class ProofLog:
         """This node has refused a caller. where: its address. claimed: who it says it is."""
         left_out = self._refused.due(where.rpartition(":")[0], now_s)
         if left_out is None:
+            return
+        if isinstance(error, Replayed):
+            _log.warning(
+                "refused %s at %s %s: %s%s", where, listener.name, listener.address, _shown(error), _others(left_out)
+            )
             return
         who = f"{where}, which calls itself node {claimed.node_id}" if claimed is not None else where
         remedy = _REMEDIES.get(error.code, _SAME_SECRET)
