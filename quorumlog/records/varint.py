@@ -1,4 +1,4 @@
-"""Zigzag varints of the record format, one at a time. `columnar/varints.py` has the compiled version.
+"""Zigzag varints of the record format, one at a time. `columnar/vector_varints.py` reads a column of them.
 
 Stricter than Kafka in one point: bits beyond the type's width are an error and not dropped.
 """
