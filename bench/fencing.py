@@ -55,7 +55,7 @@ class FencingNodes(LocalNodes):
         assert isinstance(made, FencingNodes)
         return made
 
-    def command_of(self, node: NodeFiles) -> list[str]:
+    def command(self, node: NodeFiles) -> list[str]:
         return [sys.executable, "-m", "bench.measured_node", str(turns_file(node)), "-c", str(node.config)]
 
 

@@ -12,26 +12,62 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 from jepsen.checkers.findings import Finding
 from jepsen.live.ledger import UNPLACED, Ledger, Sent
 from jepsen.live.values import FOREIGN, TURN_BITS, producer_of, turn_of
+from quorumlog.ids import Offset
 
 REPLICATED_MS = 2_000  # followers fetch at once; more than this after the acknowledgement nothing else is excused
 Window = tuple[int, int]  # ms since the start of the run, both inclusive: from a strike until the cluster was whole
 NOWHERE = -1
+MOST_FINDINGS = 50  # of one kind that are kept
 
 
-def check_logs(ledger: Ledger, logs: Sequence[array[int]], windows: Sequence[Window]) -> Iterator[Finding]:
-    """logs: by partition, what the final reader read. windows: in order, not overlapping."""
+@dataclass(frozen=True, slots=True)
+class Doubled:
+    """A record of an idempotent producer that a log holds twice."""
+
+    producer: str
+    turn: int
+    partition: int
+    first: Offset
+    again: Offset
+
+    def __str__(self) -> str:
+        return f"{self.producer}'s record {self.turn} is at {self.first} and {self.again} of partition {self.partition}"
+
+
+def check_logs(
+    ledger: Ledger, logs: Sequence[array[int]], windows: Sequence[Window]
+) -> tuple[list[Finding], list[Doubled]]:
+    """Everything but what `judge_doubled` decides; at most MOST_FINDINGS of each kind and partition.
+
+    logs: by partition, what the final reader read. windows: in order, not overlapping.
+    """
+    findings: list[Finding] = []
+    doubled: list[Doubled] = []
     for partition, log in enumerate(logs):
-        yield from foreign_values(partition, log)
         places = [array("q", [NOWHERE] * len(sent)) for _, _, sent in ledger.of_partition(partition)]
-        yield from _placed(ledger, partition, log, places)
+        findings += few(foreign_values(partition, log))
+        for found in _placed(ledger, partition, log, places):
+            kept: list[Any] = doubled if isinstance(found, Doubled) else findings
+            if len(kept) < MOST_FINDINGS * len(logs):
+                kept.append(found)
         for number, producer, sent in ledger.of_partition(partition):
             who = f"{producer.name} in partition {partition}"
-            yield from missing_records(who, sent, places[number], number, log, [] if producer.idempotent else windows)
+            excused = [] if producer.idempotent else windows
+            findings += few(missing_records(who, sent, places[number], number, log, excused))
+    return findings, doubled
+
+
+def few(findings: Iterator[Finding]) -> list[Finding]:
+    """The first ones: a broken log may give a finding for each of its records."""
+    return list(islice(findings, MOST_FINDINGS))
 
 
 def foreign_values(partition: int, log: array[int]) -> Iterator[Finding]:
@@ -41,8 +77,8 @@ def foreign_values(partition: int, log: array[int]) -> Iterator[Finding]:
             yield Finding("phantom-read", f"partition {partition} holds at {offset} what nobody sent there")
 
 
-def _placed(ledger: Ledger, partition: int, log: array[int], places: list[array[int]]) -> Iterator[Finding]:
-    """Fills `places`: each record's first offset, by producer and turn. Finds what is doubled or out of order."""
+def _placed(ledger: Ledger, partition: int, log: array[int], places: list[array[int]]) -> Iterator[Finding | Doubled]:
+    """Fills `places`: each record's first offset, by producer and turn. Yields what is doubled or out of order."""
     last = [-1] * len(ledger.producers)  # turn
     for offset, found in enumerate(log):
         if found == FOREIGN:
@@ -54,14 +90,31 @@ def _placed(ledger: Ledger, partition: int, log: array[int], places: list[array[
             continue
         if place[turn] != NOWHERE:
             if producer.idempotent:
-                both = f"{place[turn]} and {offset} of partition {partition}"
-                yield Finding("duplicate", f"{producer.name}'s record {turn} is at {both}")
+                yield Doubled(producer.name, turn, partition, place[turn], offset)
             continue
         place[turn] = offset
         if producer.idempotent and turn < last[number]:
             after = f"at {offset} of partition {partition} comes after {last[number]}"
             yield Finding("nonmonotonic-send", f"{producer.name}'s record {turn} {after}")
         last[number] = max(last[number], turn)
+
+
+def judge_doubled(
+    doubled: Iterable[Doubled], number_at: Callable[[int, Offset], object]
+) -> tuple[list[Finding], list[str]]:
+    """(findings, what the client did). number_at: the producer's number of the record there, see replicas.py.
+
+    The broker promises to store a number once. A record that its producer sends again under another number is another
+    record to the broker: librdkafka does that now and then when a leader changes (its issue 4953).
+    """
+    findings, renumbered = [], []
+    for one in doubled:
+        numbers = number_at(one.partition, one.first), number_at(one.partition, one.again)
+        if numbers[0] is None or numbers[0] == numbers[1]:
+            findings.append(Finding("duplicate", f"{one}, numbered {numbers[0]}"))
+        else:
+            renumbered.append(f"{one}, numbered {numbers[0]} and {numbers[1]}")
+    return findings, renumbered
 
 
 def missing_records(

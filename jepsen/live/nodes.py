@@ -47,9 +47,9 @@ class LiveNodes(LocalNodes):
 
     by_launcher = False
 
-    def command_of(self, node: NodeFiles) -> list[str]:
+    def command(self, node: NodeFiles) -> list[str]:
         if not self.by_launcher:
-            return super().command_of(node)
+            return super().command(node)
         return [sys.executable, "-P", "-m", "jepsen.live.struck_node", str(node.folder), "-c", str(node.config)]
 
 

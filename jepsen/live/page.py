@@ -53,7 +53,7 @@ td.n, th.n { text-align: right; white-space: nowrap; } td.kind { white-space: no
 CHECKS = (
     ("lost-write", "Every acknowledged record is in the log."),
     ("moved-write", "It is at the offset that its producer was told."),
-    ("duplicate", "An idempotent producer's record is there once."),
+    ("duplicate", "A record is there once: the brokers store each number of an idempotent producer once."),
     ("nonmonotonic-send", "An idempotent producer's records are in the order of sending."),
     ("phantom-read", "Every record in the logs was sent, to that partition, with that value."),
     ("poll-skip", "Consumers miss no offset."),
@@ -263,4 +263,10 @@ def _clients(facts: Facts) -> str:
     head = ("producer", "acks", "records/s>", "at once>", "compression", "sent>", "acknowledged>")
     errors = "; ".join(f"{escape(text)} {count:,} times" for text, count in sorted(facts["client_errors"].items()))
     told = f'<p class="quiet">What the clients reported meanwhile: {errors}.</p>' if errors else ""
-    return "<h2>Clients</h2>" + _table(head, rows) + told
+    again = "".join(f"<li>{escape(text)}</li>" for text in facts["renumbered"])
+    if again:
+        again = (
+            "<p>Records that librdkafka sent again under another number, which makes them other records to a broker "
+            f'(librdkafka issue 4953):</p><ul class="quiet">{again}</ul>'
+        )
+    return "<h2>Clients</h2>" + _table(head, rows) + told + again

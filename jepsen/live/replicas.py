@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cli.offline.batches import Damage, read_batches
@@ -15,9 +16,32 @@ from jepsen.checkers.findings import Finding
 from jepsen.live.nodes import TOPIC
 from jepsen.live.readers import Decode
 from jepsen.live.values import FOREIGN
-from quorumlog.ids import NodeId
+from quorumlog.ids import NodeId, Offset
 
 Directories = Sequence[Path]  # the log directories of one node
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """What an idempotent producer called a record: with the same number a broker must store it once."""
+
+    producer_id: int
+    producer_epoch: int
+    sequence: int
+
+
+def number_at(nodes: Sequence[tuple[NodeId, Directories]], partition: int, offset: Offset) -> Number | None:
+    """As the batch on disk has it, in the first replica that is found; None if no batch has the offset."""
+    for _, directories in nodes:
+        folder = _folder(directories, partition)
+        for segment in [] if folder is None else _segments(folder):
+            for batch in read_batches(segment):
+                if not isinstance(batch, Damage) and batch.header.base_offset <= offset < batch.header.next_offset:
+                    header = batch.header
+                    return Number(
+                        header.producer_id, header.producer_epoch, header.base_sequence + offset - header.base_offset
+                    )
+    return None
 
 
 def check_replicas(

@@ -54,6 +54,7 @@ def facts_of(outcome: Outcome) -> Facts:
         "acknowledged": outcome.acknowledged,
         "records_read": outcome.records_read,
         "leader_only_missing": outcome.leader_only_missing,
+        "renumbered": outcome.renumbered,
         "producers": _producers(outcome),
         "client_errors": {**outcome.ledger.errors, **{f"reader: {k}": n for k, n in outcome.reader_errors.items()}},
         "ways": {blow.value: outcome.ways.name(blow) for blow in (Blow.FAIL, Blow.HANG, Blow.FILL)},

@@ -8,13 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 from jepsen.checkers.findings import Finding
-from jepsen.live.checks import check_logs, count_missing_leader_only, vanished_reads
+from jepsen.live.checks import check_logs, count_missing_leader_only, few, judge_doubled, vanished_reads
 from jepsen.live.clients import ProducerThread
 from jepsen.live.guard import Guard
 from jepsen.live.ledger import Ledger, ProducerSpec
@@ -23,7 +22,7 @@ from jepsen.live.nodes import LiveCluster
 from jepsen.live.pauses import AckTimes, Pause, ack_times, calm_windows, long_pauses, pause_of, pauses_in_calm
 from jepsen.live.plan import Kind, strikes
 from jepsen.live.readers import ReaderThread, Records, read_everything
-from jepsen.live.replicas import check_replicas
+from jepsen.live.replicas import check_replicas, number_at
 from jepsen.live.striker import Striker, StrikeRecord
 from jepsen.live.values import RecordId, decode
 from jepsen.live.ways import Ways
@@ -34,7 +33,6 @@ WARM_UP_S = 2.0  # without faults, after the first acknowledgements
 FIRST_ACK_TIMEOUT_S = 30.0
 ANSWERS_WITHIN_S = 60.0  # after the last fault
 PROGRESS_S = 5.0
-MOST_FINDINGS = 50  # of one name that are kept
 Say = Callable[[str], None]
 
 
@@ -53,7 +51,10 @@ class Options:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """All that the report tells. times in ms since the start of the run."""
+    """All that the report tells. times in ms since the start of the run.
+
+    renumbered: records that librdkafka sent a second time under another number; a broker cannot know that.
+    """
 
     options: Options
     ways: Ways
@@ -70,7 +71,7 @@ class Outcome:
     reader_errors: dict[str, int]
     strikes_from_ms: int
     strikes_until_ms: int
-    notes: list[str] = field(default_factory=list)
+    renumbered: list[str]
 
     @property
     def is_enough(self) -> bool:
@@ -211,10 +212,12 @@ class LiveRun:
         logs, records = final.by_partition, striker.records
         windows = [(one.began_ms, one.whole_ms if one.whole_ms >= 0 else self.now_ms()) for one in records]
         self._findings += [*seen.findings, *final.findings]
-        self._findings += few(check_logs(self._ledger, logs, windows))
-        self._findings += few(vanished_reads(seen.by_partition, logs))
+        findings, doubled = check_logs(self._ledger, logs, windows)
         directories = [(node_id, cluster.directories(node_id)) for node_id in cluster.ids]
-        self._findings += few(iter(check_replicas(directories, logs, self._decode)))
+        duplicates, renumbered = judge_doubled(doubled, partial(number_at, directories))
+        self._findings += [*findings, *duplicates]
+        self._findings += few(vanished_reads(seen.by_partition, logs))
+        self._findings += check_replicas(directories, logs, self._decode)
         times = ack_times(self._ledger, strike_time[1])
         pauses = [pause_of(record, times) for record in records]
         self._findings += long_pauses(records, pauses)
@@ -229,7 +232,8 @@ class LiveRun:
             options=self._options, ways=cluster.ways, ledger=self._ledger, findings=self._findings, strikes=records,
             pauses=pauses, times=times, minimums=reached, interrupted=self._interrupted,
             acknowledged=self._ledger.acknowledged_count, records_read=sum(map(len, logs)),
-            leader_only_missing=count_missing_leader_only(self._ledger, logs), reader_errors=seen.errors,
+            leader_only_missing=count_missing_leader_only(self._ledger, logs), renumbered=renumbered,
+            reader_errors=seen.errors,
             strikes_from_ms=strike_time[0], strikes_until_ms=strike_time[1],
         )  # fmt: skip
 
@@ -266,11 +270,6 @@ def producers_of(rate: float) -> tuple[ProducerSpec, ...]:
         ProducerSpec(name="bursts", idempotent=True, per_second=rate * 0.25, burst=40, size=300, compression="zstd"),
         ProducerSpec(name="leader-only", idempotent=False, per_second=rate * 0.2),
     )
-
-
-def few(findings: Iterator[Finding]) -> list[Finding]:
-    """The first ones: a broken log may give a finding for each of its records."""
-    return list(islice(findings, MOST_FINDINGS))
 
 
 def line_of(record: StrikeRecord) -> str:

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from jepsen.checkers.history import History, Send, Status
 from jepsen.checkers.log_history import check_history
-from jepsen.live.checks import REPLICATED_MS, check_logs, count_missing_leader_only, is_excused, vanished_reads
+from jepsen.live.checks import (
+    MOST_FINDINGS,
+    REPLICATED_MS,
+    check_logs,
+    count_missing_leader_only,
+    is_excused,
+    judge_doubled,
+    vanished_reads,
+)
 from jepsen.live.ledger import NOT_ACKNOWLEDGED, UNPLACED, Ledger, ProducerSpec
 from jepsen.live.readers import Records
 from jepsen.live.values import FOREIGN, record_id
@@ -50,7 +58,9 @@ def good() -> tuple[Ledger, Logs]:
 
 
 def names(ledger: Ledger, logs: Logs, windows: list[tuple[int, int]] | None = None) -> list[str]:
-    return sorted(finding.name for finding in check_logs(ledger, logs, windows or []))
+    findings, doubled = check_logs(ledger, logs, windows or [])
+    duplicates, _ = judge_doubled(doubled, lambda _partition, _offset: "the same number")
+    return sorted(finding.name for finding in (*findings, *duplicates))
 
 
 def test_a_good_run_has_no_findings() -> None:
@@ -134,6 +144,23 @@ def test_windows_excuse(at_ms: int, excused: bool) -> None:
     assert is_excused(at_ms, [(5_000, 8_000), (80_000, 90_000)]) is excused
 
 
+def test_a_record_that_its_producer_numbered_anew_is_no_duplicate_of_the_brokers() -> None:
+    doubled = check_logs(*good(), [])[1]
+    assert doubled == []
+    ledger, logs = good()
+    double_one(logs)
+    (one,) = check_logs(ledger, logs, [])[1]
+    assert (one.turn, one.first, one.again) == (3, 4, 5)
+    assert [finding.name for finding in judge_doubled([one], lambda *_: None)[0]] == ["duplicate"]  # not known
+    findings, renumbered = judge_doubled([one], lambda _, offset: offset)
+    assert findings == [] and len(renumbered) == 1
+
+
+def test_a_broken_log_gives_few_findings() -> None:
+    ledger, logs = ledger_of(list(range(1_000)), []), log_of()
+    assert names(ledger, logs) == ["lost-write"] * MOST_FINDINGS
+
+
 def test_a_read_that_vanished_is_found() -> None:
     _, logs = good()
     assert list(vanished_reads([logs[0][:3]], logs)) == []
@@ -154,14 +181,22 @@ def test_a_reader_that_misses_or_repeats_an_offset_is_found() -> None:
 def history_of(ledger: Ledger, logs: Logs) -> History:
     """The same run for the checkers of the simulation."""
     sends = [
-        Send(process="safe", key=("t", 0), value=str(record_id(SAFE, turn)), acks=-1, invoked_ns=turn, idempotent=True)
+        Send(
+            process="safe",
+            key=("t", 0),
+            value=str(record_id(SAFE, turn)),
+            acks=-1,
+            invoked_ns=turn,
+            idempotent=True,
+            life=1,
+        )
         for turn in range(len(ledger.sent[SAFE][0]))
     ]
     for turn, offset, _ in ledger.sent[SAFE][0].acknowledgements():
         sends[turn].ok(offset, True, 0)
         assert sends[turn].status is Status.OK
     log = {offset: str(found) for offset, found in enumerate(logs[0])}
-    return History(sends=sends, final={("t", 0): log}, final_ends={("t", 0): len(log)})
+    return History(sends=sends, lives={"t": 1}, final={("t", 0): log}, final_ends={("t", 0): len(log)})
 
 
 ORDER = "nonmonotonic-send"

@@ -53,7 +53,8 @@ def outcome(findings: tuple[Finding, ...] = (), met: bool = True) -> Outcome:
         options=Options(seed=7, minutes=2), ways=Ways(True, False, ("mounting <is> refused",)), ledger=ledger,
         findings=list(findings), strikes=records, pauses=[pause_of(record, times) for record in records], times=times,
         minimums=[Minimum("acknowledged records", 10, 1_600 if met else 1)], interrupted=False, acknowledged=1_600,
-        records_read=1_600, leader_only_missing=3, reader_errors={}, strikes_from_ms=0, strikes_until_ms=LENGTH_MS,
+        records_read=1_600, leader_only_missing=3, renumbered=["record <9> twice"],
+        reader_errors={}, strikes_from_ms=0, strikes_until_ms=LENGTH_MS,
     )  # fmt: skip
 
 
@@ -104,7 +105,7 @@ def test_the_page_is_well_formed_and_needs_nothing_from_outside(tmp_path: Path) 
 def test_the_page_tells_every_strike_and_escapes_what_nodes_said(tmp_path: Path) -> None:
     found = parsed(tmp_path, outcome())
     assert found.text.count("<b>&amp; said the node") == 6
-    assert "mounting <is> refused" in found.text
+    assert "mounting <is> refused" in found.text and "record <9> twice" in found.text
     assert "VALID" in found.text and "What was broken" not in found.text
     for kind in ("kill", "pause", "restart", "hung-disk", "full-disk", "failing-disk"):
         assert kind in found.text
