@@ -15,7 +15,6 @@ import sys
 from collections.abc import Callable, Sequence
 
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, Lock
-from storage.edge import open_calls
 from storage.edge.uncached import UNCACHED_FROM_BYTES, UncachedWrites
 from storage.edge.writeback import begin_writeback
 
@@ -39,19 +38,6 @@ class _AsDiskError:
             raise FileMissing(self._path, self._op) from error
         if isinstance(error, OSError):
             raise DiskError(self._path, self._op, error.errno or errno.EIO, error.strerror or "") from error
-
-
-class _Change(_AsDiskError):
-    """A call that changes something. While it is open, it is noted for the watch on hanging disks."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        open_calls.begin(self._op, self._path)
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        open_calls.end()
-        super().__exit__(kind, error, traceback)
 
 
 def _sync_fd(fd: int) -> None:
@@ -108,24 +94,23 @@ class RealFile:
 
     def pwritev(self, buffers: Sequence[Buffer], position: int, *, read_soon: bool = True) -> int:
         write = os.pwritev if read_soon or not _are_many_bytes(buffers) else self._uncached.write
-        with _Change(self._path, "write"):
+        with _AsDiskError(self._path, "write"):
             if len(buffers) <= _IOV_MAX:
                 return write(self._fd, buffers, position)
             return _write_in_chunks(write, self._fd, buffers, position)
 
     def begin_sync(self) -> None:
-        with _Change(self._path, "write back"):
-            self._lost_errno = self._lost_errno or begin_writeback(self._fd)
+        self._lost_errno = self._lost_errno or begin_writeback(self._fd)
 
     def sync(self) -> None:
-        with _Change(self._path, "sync"):
+        with _AsDiskError(self._path, "sync"):
             if self._lost_errno:
                 raise OSError(self._lost_errno, os.strerror(self._lost_errno))
             _sync_fd(self._fd)
         self._uncached.synced(self._fd)
 
     def truncate(self, size: int) -> None:
-        with _Change(self._path, "truncate"):
+        with _AsDiskError(self._path, "truncate"):
             os.ftruncate(self._fd, size)
 
     def drop_cached(self) -> None:
@@ -167,7 +152,7 @@ class RealDisk:
 
     def open(self, path: str, create: bool = False) -> RealFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        with _Change(path, "create") if create else _AsDiskError(path, "open"):
+        with _AsDiskError(path, "create" if create else "open"):
             return RealFile(path, os.open(path, flags, 0o644))
 
     def list(self, path: str) -> list[str]:
@@ -192,7 +177,7 @@ class RealDisk:
             return None
 
     def make_directory(self, path: str) -> None:
-        with _Change(path, "make directory"):
+        with _AsDiskError(path, "make directory"):
             try:
                 os.mkdir(path, 0o755)
             except FileExistsError:
@@ -200,19 +185,19 @@ class RealDisk:
                     raise
 
     def rename(self, old: str, new: str) -> None:
-        with _Change(old, "rename"):
+        with _AsDiskError(old, "rename"):
             os.rename(old, new)
 
     def unlink(self, path: str) -> None:
-        with _Change(path, "unlink"):
+        with _AsDiskError(path, "unlink"):
             os.unlink(path)
 
     def remove_tree(self, path: str) -> None:
-        with _Change(path, "remove"):
+        with _AsDiskError(path, "remove"):
             shutil.rmtree(path)
 
     def sync_directory(self, path: str) -> None:
-        with _Change(path, "sync directory"):
+        with _AsDiskError(path, "sync directory"):
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
             try:
                 os.fsync(fd) if _F_FULLFSYNC is None else fcntl.fcntl(fd, _F_FULLFSYNC)

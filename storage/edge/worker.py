@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from storage.edge import open_calls
 from storage.edge.syncs import SyncPool
+from storage.edge.watched_disk import open_calls
 from storage.stall_watch import OpenCall
 from storage.worker import (
     Answer,
@@ -74,7 +74,7 @@ class ThreadWorker:
     def open_calls(self) -> Sequence[OpenCall]:
         ident = self._thread.ident
         assert ident is not None, "started by the constructor"
-        return open_calls.of_threads((ident, *self._syncs.threads))
+        return open_calls((ident, *self._syncs.threads))
 
     def close(self) -> None:
         """Threads that hang in the disk are left behind; the process must be ended without waiting for them."""
