@@ -20,9 +20,11 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import ZERO_UUID, Uuid
 from storage.batch import StoredBatch
 from storage.directory_life import DirectoryLife, DirectoryOffline, Generation
+from storage.disk import DiskError
+from storage.failure_rule import Consequence, consequence_of
 from storage.log import Log
 from storage.log_config import NEVER
-from storage.log_errors import LogClosed
+from storage.log_errors import LogClosed, LogUnreadable
 from storage.partition_directories import PartitionDirectories
 from storage.worker import Answer, Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, Job, Outcome
@@ -59,12 +61,21 @@ def offline_ids(directories: Iterable[LogDirectory]) -> list[Uuid]:
 
 
 class DirectoryQueue:
-    """on_failed is called at the first failure, before those that wait are told. From then on every call is refused."""
+    """on_failed is called at the first failure, before those that wait are told. From then on every call is refused.
 
-    def __init__(self, directory: LogDirectory, on_failed: Callable[[DirectoryQueue, Exception], None]) -> None:
+    on_unreadable is called each time when a job or a read could not read a log, before its caller is told.
+    """
+
+    def __init__(
+        self,
+        directory: LogDirectory,
+        on_failed: Callable[[DirectoryQueue, Exception], None],
+        on_unreadable: Callable[[DirectoryQueue, LogUnreadable], None],
+    ) -> None:
         self.directory = directory
         self.generation = directory.generation
         self._on_failed = on_failed
+        self._on_unreadable = on_unreadable
         self._waiting: dict[object, OnEnded] = {}  # by the answer that ends the wait, in the order of the calls
         directory.life.on_failed(self._fail)
         self._background = BackgroundJobs(self.call, lambda: not self.generation.is_usable)
@@ -151,6 +162,10 @@ class DirectoryQueue:
         )
         return await future
 
+    def fail(self, cause: Exception) -> None:
+        """Take the directory offline, unless it is."""
+        self.directory.life.fail(cause, self.generation)
+
     async def read(self, work: Callable[[], T]) -> T:
         """Run `work`, which only reads, in the directory's pool. Raises what it raises, or ApiError."""
         self._refuse_if_failed()
@@ -170,9 +185,16 @@ class DirectoryQueue:
         finally:
             self._waiting.pop(future, None)
         if outcome.error is not None:
+            self._on_read_failed(outcome.error)
             raise outcome.error
         result: T = outcome.value
         return result
+
+    def _on_read_failed(self, error: Exception) -> None:
+        if isinstance(error, LogUnreadable):
+            self._on_unreadable(self, error)
+        elif isinstance(error, DiskError) and consequence_of(error) is Consequence.DIRECTORY_OFFLINE:
+            self.fail(error)
 
     def _submit(self, job: Job, written: Answer | None, synced: Answer | None, *, ends_with: Answer) -> None:
         """ends_with: the answer that ends the wait for this job."""
@@ -235,7 +257,9 @@ class DirectoryQueue:
         if error is None:
             return None if self.generation.is_usable else self.generation.failure
         if _fails_the_directory(error):
-            self.directory.life.fail(error, self.generation)
+            self.fail(error)
+        elif isinstance(error, LogUnreadable) and self.generation.is_usable:
+            self._on_unreadable(self, error)
         return error
 
 
