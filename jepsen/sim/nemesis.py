@@ -20,6 +20,8 @@ from jepsen.sim.message import Message, Phase, Verdict
 from jepsen.sim.plan import SCRIPTED, Plan
 from jepsen.sim.rivals import rival_candidates
 from jepsen.sim.scheduler import NS_PER_MS
+from jepsen.sim.sick_disks import hanging_disk, unreadable_disk
+from jepsen.sim.sick_leaders import hung_leader, unreadable_leader
 from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.rpc.calls import BY_REQUEST
 
@@ -62,13 +64,19 @@ class Nemesis:
             "holding": lambda: self._links(hold=0.02, hold_max_ns=20_000 * NS_PER_MS),
             "flapping": self._flap,
             "slow-disk": self._slow_disk,
-            "failing-disk": self._failing_disk,
+            "failing-disk": lambda: self._sick(failing_disk, self._all),
+            "hanging-disk": lambda: self._sick(hanging_disk, self._all),
+            "unreadable-disk": lambda: self._sick(unreadable_disk, cluster.brokers),
             "wall-clock": self._wall_clock,
             "wrong-refusal": self._wrong_refusal,
             "hold-alter-partition": self._hold_alter_partition,
             "lagging-follower": self._lagging_follower,
             "fenced-joiner": lambda: run_script(cluster, fenced_joiner(cluster, self._rng)),
             "stale-proposal": lambda: run_script(cluster, stale_proposal(cluster, self._rng)),
+            "hung-leader": lambda: run_script(cluster, hung_leader(cluster, self._rng, alone=plan.is_aimed)),
+            "unreadable-leader": lambda: run_script(
+                cluster, unreadable_leader(cluster, self._rng, alone=plan.is_aimed)
+            ),
             "rival-candidates": lambda: run_script(cluster, rival_candidates(cluster, self._rng)),
         }
 
@@ -261,9 +269,9 @@ class Nemesis:
 
         return undo
 
-    def _failing_disk(self) -> Undo:
-        sound = [machine for machine in self._all if machine.host not in self._cluster.invariants.crashes_expected]
-        return failing_disk(self._cluster, self._one(sound), self._rng) if sound else _nothing
+    def _sick(self, strike: Callable[[SimCluster, Machine, random.Random], Undo], machines: list[Machine]) -> Undo:
+        sound = [machine for machine in machines if machine.host not in self._cluster.invariants.crashes_expected]
+        return strike(self._cluster, self._one(sound), self._rng) if sound else _nothing
 
     def _wall_clock(self) -> Undo:
         machine = self._one(self._all)

@@ -23,8 +23,10 @@ NETWORK = (
     "flapping",
 )
 OTHER = ("slow-disk", "wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
-SCRIPTED = ("fenced-joiner", "stale-proposal", "rival-candidates")  # aimed.py, rivals.py
-ALL_FAULTS = (*PROCESS, *NETWORK, *OTHER, *SCRIPTED)  # of the swarm; "failing-disk" has its own profile
+SICK_DISKS = ("hanging-disk", "unreadable-disk")
+SICK_LEADERS = ("hung-leader", "unreadable-leader")  # alone, they must move the leadership in time (sick_leaders.py)
+SCRIPTED = ("fenced-joiner", "stale-proposal", "rival-candidates", *SICK_LEADERS)  # aimed.py, rivals.py
+ALL_FAULTS = (*PROCESS, *NETWORK, *OTHER, *SICK_DISKS, *SCRIPTED)  # of the swarm; "failing-disk" has its own profile
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "calm": (),
@@ -36,6 +38,8 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "truncation": ("power-one", "power-all", "kill-broker", "lagging-follower", "isolate"),
     "retries": ("lossy", "cut-clients", "kill-broker", "isolate", "restart-storm"),
     "disks": ("power-one", "power-all", "slow-disk"),
+    "sick-leaders": SICK_LEADERS,
+    "sick-disks": (*SICK_DISKS, "hanging-disk", "kill-broker", "slow-disk", "power-one", "pause"),
     "failing-disks": ("failing-disk", "failing-disk", "kill-broker", "slow-disk", "power-one"),
 }
 
@@ -48,6 +52,11 @@ class Plan:
     faults: tuple[str, ...]
     min_gap_ms: int = 300
     max_gap_ms: int = 4_000
+
+    @property
+    def is_aimed(self) -> bool:
+        """Nothing but scripts strikes whose success can be timed."""
+        return all(fault in SICK_LEADERS for fault in self.faults)
 
     @classmethod
     def swarm(cls, rng: random.Random) -> Plan:
