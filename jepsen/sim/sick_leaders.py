@@ -1,10 +1,10 @@
 """Scripted faults: the disk of a leader hangs, or does not give back a partition; others must lead soon.
 
-Each waits until the cluster is healthy. If no other kind of fault strikes in this run (`alone`), the leadership must move
-in time while the disk stays sick, without waiting for the end of the faults:
+Each waits until the cluster is healthy. If no other kind of fault strikes in this run (`alone`), the leadership must
+move in time while the disk stays sick, without waiting for the end of the faults:
 
-- leader-leaves-a-hung-disk: no partition that has another replica in sync is led by the broker, and the quorum is led by
-  another node, HANG_LIMIT_MS after its disk began to hang.
+- leader-leaves-a-hung-disk: no partition that has another replica in sync is led by the broker, and the quorum is led
+  by another node, HANG_LIMIT_MS after its disk began to hang.
 - leader-leaves-unreadable-log: the partition is led by another broker READ_LIMIT_MS after a read met the error.
 """
 
