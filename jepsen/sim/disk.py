@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, OutOfMemory, PowerCut, PowerLost, ShortWrite
 from jepsen.sim.page_cache import SECTOR_BYTES, DirectoryNode, FileNode, Node, Truncate, Write
@@ -79,6 +79,15 @@ class SimDisk:
         for content in (node.current, node.durable):
             if bit // 8 < len(content):
                 content[bit // 8] ^= 1 << (bit % 8)
+
+    def copy_of(self, path: str) -> dict[str, bytes]:
+        """The files of a directory as a power cut would leave them, by name."""
+        directory = self._directory(path, "copy")
+        return {name: bytes(node.durable) for name, node in directory.durable.items() if isinstance(node, FileNode)}
+
+    def put_back(self, path: str, files: Mapping[str, bytes]) -> None:
+        """An operator replaces a directory's files by a copy, durably, while no process runs."""
+        self._directory(path, "put back").put_back({name: FileNode.holding(files[name]) for name in sorted(files)})
 
     def size_of(self, path: str) -> int:
         """Bytes of a file, for observers; 0 if there is none."""

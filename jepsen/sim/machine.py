@@ -149,6 +149,13 @@ class Machine:
         self.disk.crash(self._crash_rng)
         self._tell_disk(self, "crash", "/")
 
+    def restore(self, path: str, files: Mapping[str, bytes]) -> None:
+        """While the machine is off, put older files in the place of a directory's (`SimDisk.copy_of`)."""
+        assert not self.alive
+        self._scheduler.record(self.host, "restore")
+        self.disk.put_back(path, files)
+        self._tell_disk(self, "crash", "/")
+
     def pause(self) -> None:
         if self.alive and self.loop is not None:
             self._scheduler.record(self.host, "pause")

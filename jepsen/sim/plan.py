@@ -24,8 +24,21 @@ NETWORK = (
 )
 DISKS = ("slow-disk", "dies-inside-a-call", "out-of-memory")
 OTHER = ("wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
-SCRIPTED = ("fenced-joiner", "stale-proposal", "rival-candidates")  # aimed.py, rivals.py
-ALL_FAULTS = (*PROCESS, *NETWORK, *DISKS, *OTHER, *SCRIPTED)  # of the swarm; "failing-disk" has its own profile
+SCRIPTED = (  # aimed.py, rivals.py, restarted_voter.py, whole_isr.py
+    "fenced-joiner",
+    "stale-proposal",
+    "rival-candidates",
+    "restarted-voter",
+    "whole-isr",
+)
+OLDER_DISK = "older-disk"  # has its own profile: older_disk.py says why
+ALL_FAULTS = (
+    *PROCESS,
+    *NETWORK,
+    *DISKS,
+    *OTHER,
+    *SCRIPTED,
+)  # of the swarm; "failing-disk" and OLDER_DISK have their own profiles
 CHORES = ("topics-anew", "delete-records", "settings", "partitions-added")  # of an operator (chores.py)
 OF_CONTROLLERS = ("kill-controller", "kill-leader")
 AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
@@ -51,6 +64,9 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "calm": (),
     "fenced-joiner": ("fenced-joiner",),
     "stale-proposal": ("stale-proposal",),
+    "restarted-voter": ("restarted-voter",),
+    "whole-isr": ("whole-isr",),
+    OLDER_DISK: (OLDER_DISK,),
     "split-votes": ("rival-candidates", "kill-leader", "slow", "pause", "isolate"),
     "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause"),
     "elections": ("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader"),
