@@ -53,10 +53,10 @@ def hanging_disk(cluster: SimCluster, machine: Machine, rng: random.Random) -> U
 def unreadable_disk(cluster: SimCluster, machine: Machine, rng: random.Random) -> Undo:
     """Some or all reads of one partition, or of all logs, fail with EIO. The undo function restarts the node."""
     cluster.invariants.crashes_expected[machine.host] = None
-    sound, machine.disk.faults = machine.disk.faults, _unreadable(machine, rng)
+    remove = machine.fault_plans.add(_unreadable(machine, rng))
 
     def undo() -> None:
-        machine.disk.faults = sound
+        remove()
         cluster.invariants.crashes_expected.pop(machine.host, None)
         machine.kill()
         machine.start()

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import errno
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from jepsen.sim.aimed import Script, bring_back, pause
+from jepsen.sim.aimed import Script, bring_back, pause, run_script
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.disk_faults import Fail, Fault, Operation
 from jepsen.sim.machine import Machine
 from jepsen.sim.scheduler import NS_PER_MS
 from jepsen.sim.settings import DATA
+from jepsen.sim.stage import Stage, Strike
 from quorumlog.ids import NO_NODE
 
 STALL_MS = 3_000  # the default of log.dir.stall.ms
@@ -29,7 +30,16 @@ _HEALTHY_MS = 15_000
 _ANY_TIME = 1  # every record is younger: the search reads the log from its start
 
 
-def hung_leader(cluster: SimCluster, rng: random.Random, *, alone: bool) -> Script:
+def sick_leader_strikes(stage: Stage, *, alone: bool) -> Mapping[str, Strike]:
+    """alone: nothing else strikes in this run."""
+    cluster, rng = stage.cluster, stage.rng
+    return {
+        "hung-leader": lambda: run_script(cluster, hung_leader(cluster, rng, alone)),
+        "unreadable-leader": lambda: run_script(cluster, unreadable_leader(cluster, rng, alone)),
+    }
+
+
+def hung_leader(cluster: SimCluster, rng: random.Random, alone: bool) -> Script:
     """The disk of a broker, or of the active controller, hangs and never answers again."""
     yield cluster.is_healthy, _HEALTHY_MS
     controller = cluster.active_controller()
@@ -49,7 +59,7 @@ def hung_leader(cluster: SimCluster, rng: random.Random, *, alone: bool) -> Scri
         bring_back(victim)
 
 
-def unreadable_leader(cluster: SimCluster, rng: random.Random, *, alone: bool) -> Script:
+def unreadable_leader(cluster: SimCluster, rng: random.Random, alone: bool) -> Script:
     """Reads of one partition fail at its leader, and a reader asks for its first record."""
     yield cluster.is_healthy, _HEALTHY_MS
     led = [
@@ -64,18 +74,18 @@ def unreadable_leader(cluster: SimCluster, rng: random.Random, *, alone: bool) -
     victim = cluster.leader_of(topic, index)
     if victim is None or victim.node is None or victim.node.broker is None or victim.loop is None:
         return
-    path, sound, met = f"{DATA}/{topic}-{index}/", victim.disk.faults, list[bool]()
+    path, met = f"{DATA}/{topic}-{index}/", list[bool]()
 
     def fault(operation: Operation) -> Fault | None:
         if operation.kind == "pread" and operation.path.startswith(path):
             met.append(True)
             return Fail(errno.EIO)
-        return sound(operation)
+        return None
 
+    remove = victim.fault_plans.add(fault)
     queries = victim.node.broker.data_plane.offset_queries
     try:
         _expect_crash(cluster, victim)
-        victim.disk.faults = fault
         victim.loop.create_task(queries.list_offset(topic, index, _ANY_TIME))
         yield lambda: bool(met), READ_LIMIT_MS
         leads = lambda: cluster.leader_of(topic, index) in (victim, None)  # noqa: E731
@@ -83,7 +93,7 @@ def unreadable_leader(cluster: SimCluster, rng: random.Random, *, alone: bool) -
         yield from pause(cluster, rng.randint(0, 2_000))
     finally:
         victim.kill()
-        victim.disk.faults = sound
+        remove()
         cluster.invariants.crashes_expected.pop(victim.host, None)
         bring_back(victim)
 
