@@ -9,6 +9,7 @@ Rules, first what fails the directory for this generation:
 - A DiskError or a failed assertion in any job, and any exception in a sync. A log that an AppendJob or `CallJob.logs`
   named and that has failed, by an exception of any kind, when the turn ends. A partition's log says so at once
   (`PartitionDirectories.on_broken_log`), because a follower would go on to acknowledge what a broken cut removed.
+- A read that fails before anything was changed (LogUnreadable) fails its own job only, and its replica.
 - Everything of this turn that is not yet durable then fails, and so does all that comes later (DESIGN §6). Any other
   exception fails its own job only. A log that failed by it refuses every later change with LogClosed.
 - A directory may have two writers, one for the partitions and one for the metadata log. They write different files and
@@ -66,7 +67,10 @@ Job = AppendJob | CallJob
 
 
 class Outcome(NamedTuple):
-    """A job's result. An error is UnexpectedAppend, LogClosed, DirectoryOffline, or what a CallJob's `fn` raised."""
+    """A job's result. An error is UnexpectedAppend, LogClosed, DirectoryOffline, or what a CallJob's `fn` raised.
+
+    A DiskError is never the error of a job that changes files: the directory is offline by it.
+    """
 
     value: Any = None
     error: Exception | None = None
@@ -121,8 +125,8 @@ class DirectoryWriter:
         run: performs the syncs, each of another log, and returns when all have ended.
         """
         for log in self._dirty:
-            if log.failure is not None:  # of any kind: what the turn wrote before it will never be synced
-                self.generation.fail(log.failure)
+            if log.change_failure is not None:  # of any kind: what the turn wrote before it will never be synced
+                self.generation.fail(log.change_failure)
         if self.generation.failure is None:
             logs = [log for log in self._dirty if log.must_sync]
             if len(logs) > 1:

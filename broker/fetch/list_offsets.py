@@ -17,6 +17,7 @@ from quorumlog.records.batch import BatchHeader, headers
 from storage.disk import DiskError
 from storage.isolation import Isolation, upper_bound
 from storage.log import Log
+from storage.log_errors import LogUnreadable
 from storage.log_file import CorruptBatch
 from storage.log_view import OffsetOutOfRange
 
@@ -56,7 +57,7 @@ async def _search(replica: Replica, log: Log, timestamp_ms: int, end: Offset) ->
         if timestamp_ms == MAX_TIMESTAMP:
             return await replica.queue.read(lambda: _latest_time(log, end))
         return await replica.queue.read(lambda: _first_since(log, timestamp_ms, end))
-    except (DiskError, CorruptBatch, CorruptRecords, OffsetOutOfRange) as error:
+    except (LogUnreadable, DiskError, CorruptBatch, CorruptRecords, OffsetOutOfRange) as error:
         raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
 

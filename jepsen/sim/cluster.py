@@ -39,6 +39,7 @@ class SimCluster:
         self.findings = Findings(lambda: self.scheduler.now_ns)
         self.invariants = Invariants(self.findings)
         self.intercept: Interceptor | None = None
+        self.counts: dict[str, int] = {}  # of strikes and of what they and scripts did, by name
         self.scripted = False  # True while a script of aimed.py runs
         self.machines = {
             host: Machine(
@@ -69,6 +70,9 @@ class SimCluster:
     def image(self) -> Image:
         """The newest committed metadata that any node has published."""
         return self.invariants.quorum.image
+
+    def count(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
 
     def start(self) -> None:
         for machine in self.machines.values():

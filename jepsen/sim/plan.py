@@ -22,10 +22,26 @@ NETWORK = (
     "holding",
     "flapping",
 )
-DISKS = ("slow-disk", "dies-inside-a-call", "out-of-memory")
+SICK_DISKS = ("hanging-disk", "unreadable-disk")
+SICK_LEADERS = ("hung-leader", "unreadable-leader")  # alone, they must move the leadership in time (sick_leaders.py)
+DISKS = ("slow-disk", "dies-inside-a-call", "out-of-memory", *SICK_DISKS)
 OTHER = ("wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
-SCRIPTED = ("fenced-joiner", "stale-proposal", "rival-candidates")  # aimed.py, rivals.py
-ALL_FAULTS = (*PROCESS, *NETWORK, *DISKS, *OTHER, *SCRIPTED)  # of the swarm; "failing-disk" has its own profile
+SCRIPTED = (  # aimed.py, rivals.py, restarted_voter.py, whole_isr.py
+    "fenced-joiner",
+    "stale-proposal",
+    "rival-candidates",
+    "restarted-voter",
+    "whole-isr",
+    *SICK_LEADERS,
+)
+OLDER_DISK = "older-disk"  # has its own profile: older_disk.py says why
+ALL_FAULTS = (
+    *PROCESS,
+    *NETWORK,
+    *DISKS,
+    *OTHER,
+    *SCRIPTED,
+)  # of the swarm; "failing-disk" and OLDER_DISK have their own profiles
 CHORES = ("topics-anew", "delete-records", "settings", "partitions-added")  # of an operator (chores.py)
 OF_CONTROLLERS = ("kill-controller", "kill-leader")
 AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
@@ -51,6 +67,9 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "calm": (),
     "fenced-joiner": ("fenced-joiner",),
     "stale-proposal": ("stale-proposal",),
+    "restarted-voter": ("restarted-voter",),
+    "whole-isr": ("whole-isr",),
+    OLDER_DISK: (OLDER_DISK,),
     "split-votes": ("rival-candidates", "kill-leader", "slow", "pause", "isolate"),
     "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause"),
     "elections": ("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader"),
@@ -60,6 +79,8 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "pairs": AIMED,
     "inside-calls": ("dies-inside-a-call", "dies-inside-a-call", "kill-broker", "kill-leader", "lagging-follower"),
     "memory": ("out-of-memory", "out-of-memory", "kill-broker", "lagging-follower"),
+    "sick-leaders": SICK_LEADERS,
+    "sick-disks": (*SICK_DISKS, "hanging-disk", "kill-broker", "slow-disk", "power-one", "pause"),
     "failing-disks": ("failing-disk", "failing-disk", "kill-broker", "slow-disk", "power-one"),
 }
 
@@ -77,6 +98,11 @@ class Plan:
     max_gap_ms: int = 4_000
     pairs: float = 0.0
     chores: tuple[str, ...] = ()
+
+    @property
+    def is_timed(self) -> bool:
+        """Nothing strikes but scripts that say how soon the leadership must move."""
+        return all(fault in SICK_LEADERS for fault in self.faults)
 
     @property
     def delays_requests(self) -> bool:

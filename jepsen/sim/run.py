@@ -166,7 +166,7 @@ class _Simulation:
         return Verdict.VALID
 
     def _struck_nothing(self) -> bool:
-        return bool(self.plan.faults) and self.seconds >= 30 and not any(self.nemesis.strikes.values())
+        return bool(self.plan.faults) and self.seconds >= 30 and not self.cluster.counts
 
     def _exercised(self) -> dict[str, int]:
         history, invariants = self.workload.history, self.cluster.invariants
@@ -185,5 +185,5 @@ class _Simulation:
             "metadata": invariants.quorum.committed_end,
             **invariants.disk_events.counts,
             **dict.fromkeys(self.plan.faults, 0),
-            **self.nemesis.strikes,
+            **self.cluster.counts,
         }
