@@ -15,6 +15,8 @@ import errno as errno_names
 from collections.abc import Sequence
 from typing import Protocol
 
+from storage.bounded import LogResources
+
 Buffer = bytes | bytearray | memoryview
 
 _NEXT_STEP = {
@@ -100,6 +102,11 @@ class Lock(Protocol):
 
 class Disk(Protocol):
     """Files and directories by path. Every method may raise DiskError."""
+
+    @property
+    def resources(self) -> LogResources:
+        """What the logs on all disks of this process share."""
+        ...
 
     def open(self, path: str, create: bool = False) -> File:
         """Open for reading and writing. Raises FileMissing unless `create`, which makes an empty file."""

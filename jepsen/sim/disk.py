@@ -14,12 +14,15 @@ from collections.abc import Callable, Sequence
 
 from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, PowerCut, PowerLost, ShortWrite
 from jepsen.sim.page_cache import SECTOR_BYTES, DirectoryNode, FileNode, Node, Truncate, Write
+from storage.bounded import LogResources
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, name_of, parent_of
 
 Trace = Callable[[str, str, bytes], None]  # kind of operation, path, SHA-256 of the bytes written or read
 Latency = Callable[[Operation], int]  # duration of one operation in nanoseconds
 
 DEFAULT_CAPACITY_BYTES = 1 << 40
+OPEN_FILES_MAX = 3
+INDEX_BYTES_MAX = 64
 
 
 def _no_faults(operation: Operation) -> Fault | None:
@@ -28,6 +31,11 @@ def _no_faults(operation: Operation) -> Fault | None:
 
 def _no_latency(operation: Operation) -> int:
     return 0
+
+
+def _few_resources() -> LogResources:
+    """Of one process. So few that descriptors and indexes come and go in every run."""
+    return LogResources(OPEN_FILES_MAX, INDEX_BYTES_MAX)
 
 
 class SimDisk:
@@ -52,6 +60,7 @@ class SimDisk:
         self._root = DirectoryNode()
         self._latency_ns = 0
         self.locked: set[str] = set()  # paths; never iterated
+        self.resources = _few_resources()
 
     @property
     def root(self) -> DirectoryNode:
@@ -67,6 +76,7 @@ class SimDisk:
         """The process ends: locks and handles are invalid, the page cache stays."""
         self.life += 1
         self.locked.clear()
+        self.resources = _few_resources()
 
     def crash(self, rng: random.Random) -> None:
         """Power cut: `rng` decides how much of the unsynced data the disk has."""

@@ -14,6 +14,7 @@ import stat
 import sys
 from collections.abc import Callable, Sequence
 
+from storage.bounded import LogResources
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, Lock
 from storage.edge.uncached import UNCACHED_FROM_BYTES, UncachedWrites
 from storage.edge.writeback import begin_writeback
@@ -149,6 +150,9 @@ class RealLock:
 
 class RealDisk:
     """`storage.disk.Disk` on the machine's file systems."""
+
+    def __init__(self, resources: LogResources | None = None) -> None:
+        self.resources = resources or LogResources()
 
     def open(self, path: str, create: bool = False) -> RealFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
