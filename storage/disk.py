@@ -29,8 +29,14 @@ _NEXT_STEP = {
 _DEFAULT_NEXT_STEP = "look at the kernel's log; check or replace the disk"
 
 
+READ_OPS = frozenset({"open", "read", "list", "look-up", "size", "free space"})  # of a DiskError: changed nothing
+
+
 class DiskError(Exception):
-    """A disk operation failed. The directory that holds `path` is not to be trusted until verified (DESIGN §6)."""
+    """A disk operation failed. What that means for replicas and directories: `storage/failure_rule.py`.
+
+    op: what was tried; one of `READ_OPS` where the call changes nothing. Opening a file that may be made is "create".
+    """
 
     def __init__(self, path: str, op: str, errno: int, detail: str = "") -> None:
         name = errno_names.errorcode.get(errno, str(errno))

@@ -22,7 +22,15 @@ Latency = Callable[[Operation], int]  # duration of one operation in nanoseconds
 
 DEFAULT_CAPACITY_BYTES = 1 << 40
 OPEN_FILES_MAX = 3
-INDEX_BYTES_MAX = 64
+INDEX_BYTES_MAX = 1_024
+_READ_OPS = {  # what the real disk calls them in its errors; a change is called by its kind
+    "pread": "read",
+    "read_bytes": "read",
+    "exists": "look-up",
+    "is_directory": "look-up",
+    "free_bytes": "free space",
+    "total_bytes": "size",
+}
 
 
 def _no_faults(operation: Operation) -> Fault | None:
@@ -97,7 +105,7 @@ class SimDisk:
     # --- storage.disk.Disk ---
 
     def open(self, path: str, create: bool = False) -> SimFile:
-        self._begin("open", path)
+        self._begin("open", path, op="create" if create else "open")
         node = self._find(path)
         if node is None:
             if not create:
@@ -189,8 +197,11 @@ class SimDisk:
 
     # --- one operation ---
 
-    def _begin(self, kind: str, path: str, size: int = 0) -> Fault | None:
-        """Count the call, add its latency, and ask for a fault. Raises the fault; returns that of a write or sync."""
+    def _begin(self, kind: str, path: str, size: int = 0, op: str = "") -> Fault | None:
+        """Count the call, add its latency, and ask for a fault. Raises the fault; returns that of a write or sync.
+
+        op: what an error calls it, where its kind does not say so.
+        """
         operation = Operation(self.operations, kind, path, size)
         self.operations += 1
         self._latency_ns += self.latency(operation)
@@ -199,7 +210,7 @@ class SimDisk:
             return fault
         if isinstance(fault, PowerCut):
             raise PowerLost(f"operation {operation.index}: {kind} {path}")
-        raise DiskError(path, kind, _errno_of(fault), "injected")
+        raise DiskError(path, op or _READ_OPS.get(kind, kind), _errno_of(fault), "injected")
 
     def _end(self, kind: str, path: str, payload: Buffer = b"") -> None:
         if self.trace is not None:

@@ -156,7 +156,7 @@ class RealDisk:
 
     def open(self, path: str, create: bool = False) -> RealFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        with _AsDiskError(path, "open"):
+        with _AsDiskError(path, "create" if create else "open"):
             return RealFile(path, os.open(path, flags, 0o644))
 
     def list(self, path: str) -> list[str]:
