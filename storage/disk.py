@@ -107,12 +107,12 @@ class Lock(Protocol):
 
 
 class Disk(Protocol):
-    """Files and directories by path. Every method may raise DiskError."""
+    """Files and directories by path. Every method may raise DiskError.
 
-    @property
-    def resources(self) -> LogResources:
-        """What the logs on all disks of this process share."""
-        ...
+    resources: what the logs on all disks of this process share.
+    """
+
+    resources: LogResources
 
     def open(self, path: str, create: bool = False) -> File:
         """Open for reading and writing. Raises FileMissing unless `create`, which makes an empty file."""

@@ -61,8 +61,9 @@ class FileHandle:
 
     def begin_sync(self) -> None:
         """See `File.begin_sync`."""
-        if self._written is not None:
-            self._written.begin_sync()
+        file = self._written
+        if file is not None:
+            file.begin_sync()
 
     def sync(self) -> None:
         """Make all that was written durable. After an error the descriptor stays open for good. Raises DiskError."""

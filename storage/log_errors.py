@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from storage.disk import DiskError
+from storage.failure_rule import Consequence, consequence_of
+
 
 class UnexpectedAppend(Exception):
     """Batches that cannot follow the log's end. Nothing was written."""
@@ -20,25 +23,35 @@ class LogClosed(Exception):
         self.path, self.cause = path, cause
 
 
+def is_back_pressure(error: BaseException) -> bool:
+    """True for an error after which the caller may try again later, if nothing of its change was done."""
+    return isinstance(error, DiskError) and consequence_of(error) is Consequence.BACK_PRESSURE
+
+
 class ChangeGuard:
     """`with guard:` around everything that changes files of one log.
 
     After an exception of any kind it is not known what is on disk: the next append could give an offset to a second
     record. So the first failure is remembered, and every later change is refused. The exception itself goes on to the
     caller. What may be refused without harm is checked before the guard is entered.
+
+    One exception: a process that is short of descriptors or memory says nothing about the disk. While the change
+    `may_back_out`, such an error leaves the log as it is, and the same change may be tried again.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self.failure: BaseException | None = None
         self.is_closed = False
+        self.may_back_out = False  # set inside the guard: what the change has done so far is complete, or nothing
 
     def __enter__(self) -> None:
         if self.is_closed or self.failure is not None:
             raise LogClosed(self._path, self.failure)
+        self.may_back_out = False
 
     def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
-        if error is not None and self.failure is None:
+        if error is not None and self.failure is None and not (self.may_back_out and is_back_pressure(error)):
             self.failure = error
 
     def check_open(self) -> None:

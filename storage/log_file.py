@@ -56,6 +56,10 @@ class LogFile:
         self._handle.create()
         self._size = 0
 
+    def get_ready(self) -> None:
+        """Have a descriptor for the next append. Raises DiskError, for example because there are too many open files."""
+        assert self._handle.file_to_change is not None
+
     def append(self, buffers: Sequence[Buffer], *, read_soon: bool = True) -> int:
         """One vectored write at the end. Returns the position where it began. read_soon: see `File.pwritev`."""
         position = self.size
@@ -69,8 +73,8 @@ class LogFile:
 
     def cut(self) -> None:
         """Cut the file where its last batch ends. Not durable until `flush`."""
-        size = self.size
-        self._handle.file_to_change.truncate(size)
+        size, file = self.size, self._handle.file_to_change
+        file.truncate(size)
 
     def begin_sync(self) -> None:
         """See `File.begin_sync`."""
