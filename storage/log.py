@@ -23,7 +23,6 @@ from storage.log_file import CorruptBatch
 from storage.log_parts import LogParts
 from storage.recovery import LoadedLog, load
 
-
 MAX_VIEWS = 10  # that one read takes, each after another change of the log
 
 

@@ -57,7 +57,7 @@ class LogFile:
         self._size = 0
 
     def get_ready(self) -> None:
-        """Have a descriptor for the next append. Raises DiskError, for example because there are too many open files."""
+        """Have a descriptor for the next append. Raises DiskError, for example where too many files are open."""
         assert self._handle.file_to_change is not None
 
     def append(self, buffers: Sequence[Buffer], *, read_soon: bool = True) -> int:

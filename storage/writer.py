@@ -11,7 +11,7 @@ Rules, first what fails the directory for this generation:
 - Everything of this turn that is not yet durable then fails, and so does all that comes later (DESIGN §6). Any other
   exception fails its own job only. A log that failed by it refuses every later change with LogClosed.
 - A process that is short of descriptors or memory fails no directory. The job gets the DiskError, its log ends where
-  the last whole write ended, and the caller tries again. A log that was in the middle of a change has failed, see above.
+  the last whole write ended, and the caller tries again. A log that was in the middle of a change has failed.
 - Where more files hold unsynced bytes than may be open, the turn syncs them before it writes to another one.
 - A directory may have two writers, one for the partitions and one for the metadata log. They write different files and
   share one `Generation`: a failure that one of them meets stops both.

@@ -3,6 +3,9 @@
 Everything that changes files goes through the directory's worker, in the order of calls; callbacks come back on the
 loop. The first failed write or sync fails the whole directory (storage/directory_life.py).
 
+A queue that is full holds back. It is no error of the disk: what can wait waits with a deadline, and everything else is
+refused with `Busy`, which clients retry.
+
 Directory, worker and queue belong to one generation. When that is over, its queue refuses every call, and what its
 worker still answers counts as a failure.
 """
@@ -15,6 +18,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from broker.logdirs.background_jobs import BackgroundJobs
+from broker.logdirs.read_gate import Busy, ReadGate
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import ZERO_UUID, Uuid
 from storage.batch import StoredBatch
@@ -31,6 +35,13 @@ OnEnded = Callable[[Exception | None], None]  # None: it went well
 
 MAX_FLUSH_MS = 3_600_000  # of `flush.ms`: sooner is allowed, and a timer holds its log, which may be deleted meanwhile
 FLUSH_RETRY_MS = 100  # where the queue was full; not `flush.ms`, which may be 0
+SETTLE_RETRY_MS = 50  # of an awaited job where the queue was full
+SETTLE_WAIT_MS = 20_000  # after which that is refused
+READS_AT_ONCE = 256  # in the queue of the reader threads; far below its limit, and enough to keep them at work
+MAX_WAITING_READS = 10_000  # as many as a listener has connections
+READ_WAIT_MS = 1_000
+MAX_WAITING_SEARCHES = 200
+SEARCH_WAIT_MS = 10_000  # for one slice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +77,13 @@ class DirectoryQueue:
         self._on_failed = on_failed
         self._background = BackgroundJobs(self.call, lambda: not self.generation.is_usable)
         self._sync_timers: dict[Log, asyncio.TimerHandle] = {}
+        path = directory.path
+        self._reads = ReadGate(
+            f"reads of {path}", at_once=READS_AT_ONCE, max_waiting=MAX_WAITING_READS, max_wait_ms=READ_WAIT_MS
+        )
+        self._searches = ReadGate(
+            f"searches in {path}", at_once=1, max_waiting=MAX_WAITING_SEARCHES, max_wait_ms=SEARCH_WAIT_MS
+        )
 
     @property
     def is_usable(self) -> bool:
@@ -85,7 +103,9 @@ class DirectoryQueue:
         synced: OnEnded,
         gaps: bool = False,
     ) -> None:
-        """Raises ApiError where nothing was queued. synced: also where the topic asks for no sync; then soon.
+        """Raises ApiError where nothing was queued; Busy where the queue is full.
+
+        synced: also where the topic asks for no sync; then soon.
 
         written: None if records must not be read before they are synced. gaps: see `AppendJob`.
         """
@@ -95,7 +115,7 @@ class DirectoryQueue:
             self._sync_later(log, min(log.config.flush_ms, MAX_FLUSH_MS))
 
     def call(self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
-        """Run `work` in the worker, in the order of calls. One of done and failed is called. Raises ApiError.
+        """Run `work` in the worker, in the order of calls. One of done and failed is called. Raises ApiError, Busy.
 
         `work` makes its changes durable itself.
         """
@@ -135,23 +155,46 @@ class DirectoryQueue:
         self._background.hurry()
 
     async def settle(self, work: Callable[[], T]) -> T:
-        """`call`, awaited. Raises what `work` raises, DirectoryOffline, or ApiError."""
+        """`call`, awaited; a full queue is waited for. Raises what `work` raises, DirectoryOffline, or ApiError."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self.call(
-            work,
-            done=lambda result: None if future.done() else future.set_result(result),
-            failed=lambda error: None if future.done() or error is None else future.set_exception(error),
-        )
+        for tries_left in reversed(range(SETTLE_WAIT_MS // SETTLE_RETRY_MS)):
+            try:
+                self.call(
+                    work,
+                    done=lambda result: None if future.done() else future.set_result(result),
+                    failed=lambda error: None if future.done() or error is None else future.set_exception(error),
+                )
+            except Busy:
+                if not tries_left:
+                    raise
+                await asyncio.sleep(SETTLE_RETRY_MS / 1000)
+            else:
+                break
         return await future
 
     async def read(self, work: Callable[[], T]) -> T:
-        """Run `work`, which only reads, in the directory's pool. Raises what it raises, or ApiError."""
-        self._refuse_if_failed()
+        """Run `work`, which only reads, in the directory's pool. Raises what it raises, or ApiError, Busy."""
+        return await self._read(self._reads, work)
+
+    async def search(self, work: Callable[[], T]) -> T:
+        """`read`, for one slice of a work that may read a whole log: one slice at a time in each directory."""
+        return await self._read(self._searches, work)
+
+    async def _read(self, gate: ReadGate, work: Callable[[], T]) -> T:
+        await gate.enter()
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+        def answered(outcome: Outcome) -> None:
+            gate.leave()  # also where the reader was cancelled: its thread was at work until now
+            if not future.done():
+                future.set_result(outcome)
+
         try:
-            self.directory.worker.read(work, lambda outcome: None if future.done() else future.set_result(outcome))
-        except (WorkerFull, WorkerClosed) as error:
-            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+            self._refuse_if_failed()
+            self.directory.worker.read(work, answered)
+        except (ApiError, WorkerFull, WorkerClosed) as error:
+            gate.leave()
+            raise _refusal(error) from error
         outcome = await future
         if outcome.error is not None:
             raise outcome.error
@@ -163,7 +206,7 @@ class DirectoryQueue:
         try:
             self.directory.worker.submit(job, written, synced)
         except (WorkerFull, WorkerClosed) as error:
-            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+            raise _refusal(error) from error
 
     def _refuse_if_failed(self) -> None:
         if not self.generation.is_usable:
@@ -188,6 +231,14 @@ class DirectoryQueue:
         if _fails_the_directory(error) and self.directory.life.fail(error, self.generation):
             self._on_failed(self, error)
         return error
+
+
+def _refusal(error: ApiError | WorkerFull | WorkerClosed) -> ApiError:
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, WorkerFull):
+        return Busy(str(error))
+    return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
 
 
 def _fails_the_directory(error: Exception) -> bool:

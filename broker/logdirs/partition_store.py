@@ -6,6 +6,7 @@ is used again.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from functools import partial
 from random import Random
@@ -18,11 +19,13 @@ from broker.partition.key import PartitionKey
 from quorumlog.errors import ApiError
 from quorumlog.ids import UUID_BYTES, Offset, Uuid
 from storage.directory_life import DirectoryOffline
+from storage.disk import DiskError
 from storage.names import DELETE, STRAY
 from storage.offset_files import TopicPartition
 from storage.partition_directories import FoundPartitions, PartitionDirectories
 from storage.partition_log import PartitionLog, checkpoint_high_watermarks, checkpoint_logs
 
+_log = logging.getLogger("quorumlog.broker")
 _Place = tuple[DirectoryQueue, TopicPartition]
 
 
@@ -156,6 +159,9 @@ async def _settle(queue: DirectoryQueue, work: Callable[[], None]) -> bool:
     try:
         await queue.settle(work)
     except (ApiError, DirectoryOffline):
+        return False
+    except DiskError as error:  # too many open files; the next time writes it all
+        _log.warning("%s: a checkpoint was left out: %s", queue.directory.path, error)
         return False
     return True
 
