@@ -6,8 +6,9 @@ loop. The first failed write or sync fails the whole directory (storage/director
 A queue that is full holds back. It is no error of the disk: what can wait waits with a deadline, and everything else is
 refused with `Busy`, which clients retry.
 
-Directory, worker and queue belong to one generation. When that is over, its queue refuses every call, and what its
-worker still answers counts as a failure.
+Directory, worker and queue belong to one generation. When the directory fails, its queue refuses every call and tells
+the failure to all that wait, because a call that hangs may never return. What the worker still answers counts for
+nothing.
 """
 
 from __future__ import annotations
@@ -69,12 +70,14 @@ def offline_ids(directories: Iterable[LogDirectory]) -> list[Uuid]:
 
 
 class DirectoryQueue:
-    """on_failed is called at the first failure. From then on every call is refused or fails."""
+    """on_failed is called at the first failure, before those that wait are told. From then on every call is refused."""
 
     def __init__(self, directory: LogDirectory, on_failed: Callable[[DirectoryQueue, Exception], None]) -> None:
         self.directory = directory
         self.generation = directory.generation
         self._on_failed = on_failed
+        self._waiting: dict[object, OnEnded] = {}  # by the answer that ends the wait, in the order of the calls
+        directory.life.on_failed(self._fail)
         self._background = BackgroundJobs(self.call, lambda: not self.generation.is_usable)
         self._sync_timers: dict[Log, asyncio.TimerHandle] = {}
         path = directory.path
@@ -110,7 +113,8 @@ class DirectoryQueue:
         written: None if records must not be read before they are synced. gaps: see `AppendJob`.
         """
         on_written = None if written is None else self._answer_to(written)
-        self._submit(AppendJob(log, batches, gaps), on_written, self._answer_to(synced))
+        on_synced = self._last_answer_to(synced)
+        self._submit(AppendJob(log, batches, gaps), on_written, on_synced, ends_with=on_synced)
         if log.config.flush_ms < NEVER and not log.config.durable:
             self._sync_later(log, min(log.config.flush_ms, MAX_FLUSH_MS))
 
@@ -121,13 +125,16 @@ class DirectoryQueue:
         """
 
         def answered(outcome: Outcome) -> None:
+            if self._waiting.pop(answered, None) is None:
+                return
             error = self._error_of(outcome)
             if error is None:
                 done(outcome.value)
             else:
                 failed(error)
 
-        self._submit(CallJob(work), answered, None)
+        self._waiting[answered] = failed
+        self._submit(CallJob(work), answered, None, ends_with=answered)
 
     def _sync_later(self, log: Log, delay_ms: int) -> None:
         """For `flush.ms`, the longest time from the first append that is not synced. One timer for each log."""
@@ -140,7 +147,7 @@ class DirectoryQueue:
         if not self.generation.is_usable:
             return
         try:
-            self.directory.worker.submit(CallJob(log.request_sync, (log,)), None, self._answer_to(lambda _: None))
+            self.directory.worker.submit(CallJob(log.request_sync, (log,)), None, self._answer_to(_nothing))
         except WorkerFull:
             self._sync_later(log, FLUSH_RETRY_MS)
         except WorkerClosed:
@@ -195,41 +202,78 @@ class DirectoryQueue:
         except (ApiError, WorkerFull, WorkerClosed) as error:
             gate.leave()
             raise _refusal(error) from error
-        outcome = await future
+        self._waiting[future] = lambda _: None if future.done() else future.set_exception(self._offline_error())
+        try:
+            outcome = await future
+        finally:
+            self._waiting.pop(future, None)
         if outcome.error is not None:
             raise outcome.error
         result: T = outcome.value
         return result
 
-    def _submit(self, job: Job, written: Answer | None, synced: Answer | None) -> None:
-        self._refuse_if_failed()
+    def _submit(self, job: Job, written: Answer | None, synced: Answer | None, *, ends_with: Answer) -> None:
+        """ends_with: the answer that ends the wait for this job."""
         try:
+            self._refuse_if_failed()
             self.directory.worker.submit(job, written, synced)
+        except ApiError:
+            self._waiting.pop(ends_with, None)
+            raise
         except (WorkerFull, WorkerClosed) as error:
+            self._waiting.pop(ends_with, None)
             raise _refusal(error) from error
+
+    def _fail(self, failure: DirectoryOffline) -> None:
+        """The directory has failed, perhaps by a call that never returns: tell all that wait."""
+        if self.directory.life.generation is not self.generation:
+            return
+        self._on_failed(self, failure)
+        waiting = list(self._waiting.values())
+        self._waiting.clear()
+        for on_ended in waiting:
+            on_ended(failure)
 
     def _refuse_if_failed(self) -> None:
         if not self.generation.is_usable:
-            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {self.directory.path} is offline")
+            raise self._offline_error()
+
+    def _offline_error(self) -> ApiError:
+        return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {self.directory.path} is offline")
 
     def _answer_to(self, on_ended: OnEnded) -> Answer:
         generation = self.generation
 
         def answered(outcome: Outcome) -> None:
-            if outcome.error is None and not generation.is_over:
+            if outcome.error is None and generation.is_usable:
                 on_ended(None)
             else:
                 on_ended(self._error_of(outcome))
 
         return answered
 
+    def _last_answer_to(self, on_ended: OnEnded) -> Answer:
+        """The failure of the directory is told at once; then the answer itself, if it ever comes, is not."""
+        generation, waiting = self.generation, self._waiting
+
+        def answered(outcome: Outcome) -> None:
+            if waiting.pop(answered, None) is None:
+                return
+            if outcome.error is None and generation.is_usable:
+                on_ended(None)
+            else:
+                on_ended(self._error_of(outcome))
+
+        waiting[answered] = on_ended
+        return answered
+
     def _error_of(self, outcome: Outcome) -> Exception | None:
-        """None for a success of a generation that is not over. on_failed is called first if the directory failed."""
+        """None for a success in a directory that takes work. If the directory fails by it, `_fail` comes first."""
         error = outcome.error
         if error is None:
-            return self.generation.failure if self.generation.is_over else None
-        if _fails_the_directory(error) and self.directory.life.fail(error, self.generation):
-            self._on_failed(self, error)
+            return None if self.generation.is_usable else self.generation.failure
+        if _fails_the_directory(error):
+            self.directory.life.fail(error, self.generation)
         return error
 
 
@@ -239,6 +283,10 @@ def _refusal(error: ApiError | WorkerFull | WorkerClosed) -> ApiError:
     if isinstance(error, WorkerFull):
         return Busy(str(error))
     return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+
+
+def _nothing(_: Exception | None) -> None:
+    """The failure of a directory is told elsewhere."""
 
 
 def _fails_the_directory(error: Exception) -> bool:

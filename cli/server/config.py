@@ -43,6 +43,7 @@ class NodeConfig:
     voters: tuple[Voter, ...]
     log_dirs: tuple[str, ...]
     metadata_log_dir: str
+    log_dir_stall_ms: int
     rack: str | None
     auto_create_topics_enable: bool
     num_partitions: int
@@ -147,6 +148,7 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
 
 
 _PLAIN_FIELDS = (
+    "log_dir_stall_ms",
     "auto_create_topics_enable",
     "num_partitions",
     "default_replication_factor",

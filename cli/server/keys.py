@@ -92,6 +92,12 @@ _KEYS = (
     NodeKey(name="log.dirs", parse=parse_list, default="/tmp/quorumlog-logs", doc="Directories of the partitions."),
     _maybe("log.dir", parse_list, "The older name of `log.dirs`."),
     _maybe("metadata.log.dir", _text, "Directory of the metadata log; the first of `log.dirs` if not set."),
+    _number(
+        "log.dir.stall.ms",
+        3_000,
+        100,
+        "A directory where a write or a sync takes longer than this is taken offline. Not in Kafka.",
+    ),
     _maybe("broker.rack", _text, "The machine's rack; replicas are spread over racks."),
     NodeKey(
         name="auto.create.topics.enable", parse=parse_bool, default="true", doc="Create a topic that a client requests."

@@ -20,6 +20,7 @@ from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.routing import RoutingTransport
 from storage.edge.disk import RealDisk
+from storage.edge.watched_disk import WatchedDisk
 from storage.edge.worker import ThreadWorker
 from storage.worker import Worker
 from storage.writer import DirectoryWriter
@@ -43,7 +44,7 @@ class SystemClock:
 def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edges:
     """Call it on the node's event loop. health: the source of grpc.health.v1."""
     loop = asyncio.get_running_loop()
-    disk = RealDisk()
+    disk = WatchedDisk(RealDisk())
     options = GrpcOptions(max_message_bytes=config.socket_request_max_bytes, reflection=config.rpc_reflection)
     limits = WireLimits(
         max_frame_bytes=config.socket_request_max_bytes,

@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, PowerCut, PowerLost, ShortWrite
+from jepsen.sim.hang import Hang
 from jepsen.sim.page_cache import SECTOR_BYTES, DirectoryNode, FileNode, Node, Truncate, Write
 from storage.bounded import LogResources
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, name_of, parent_of
@@ -61,6 +62,7 @@ class SimDisk:
     ) -> None:
         self.faults, self.latency, self.trace = faults, latency, trace
         self.capacity_bytes = capacity_bytes
+        self.hang = Hang()
         self.operations = 0  # number of calls so far: the index of the next one
         self.life = 0  # grows with every kill and crash; handles of an earlier life are invalid
         self._fold = case_insensitive
@@ -81,8 +83,9 @@ class SimDisk:
         return taken
 
     def kill(self) -> None:
-        """The process ends: locks and handles are invalid, the page cache stays."""
+        """The process ends: locks and handles are invalid, the page cache stays. Calls that hang never happen."""
         self.life += 1
+        self.hang.forget()
         self.locked.clear()
         self.resources = _few_resources()
 

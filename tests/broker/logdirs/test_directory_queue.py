@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -11,8 +12,11 @@ from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from jepsen.sim.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
 from storage.directory_life import DirectoryLife, DirectoryOffline, DirectoryState, LifeEvent
+from storage.log import Log
+from storage.log_config import LogConfig
 from storage.log_errors import LogClosed
 from storage.partition_directories import PartitionDirectories
+from storage.stall_watch import OpenCall
 from storage.worker import Answer
 from storage.writer import Job, Outcome
 
@@ -33,6 +37,9 @@ class Worker:
         self.answers.append(on_written)
 
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:
+        raise NotImplementedError
+
+    def open_calls(self) -> Sequence[OpenCall]:
         raise NotImplementedError
 
     def close(self) -> None:
@@ -105,6 +112,8 @@ def test_a_late_failure_of_a_generation_that_is_over_fails_nobody_else() -> None
     world.call(old)
     first = world.life.generation
     world.life.fail(OSError("EIO"), first)
+    told, world.failures = world.failures, []
+    assert told == [(old, first.failure)]
     world.life.step(LifeEvent.VERIFICATION_BEGAN, first)
     new, new_worker = world.queue()
     world.life.step(LifeEvent.VERIFIED, world.life.generation)
@@ -116,3 +125,35 @@ def test_a_late_failure_of_a_generation_that_is_over_fails_nobody_else() -> None
     assert world.results[-1] == "fine"
     with pytest.raises(ApiError):
         world.call(old)
+
+
+def test_a_failure_that_is_found_from_outside_is_told_at_once_and_the_late_answer_counts_for_nothing() -> None:
+    """A call that hangs gives no answer, perhaps for ever."""
+    world = World()
+    queue, worker = world.queue()
+    world.call(queue)
+    log = Log.open(SimDisk(), "/t-0", LogConfig())
+    queue.append(log, (), written=world.results.append, synced=world.results.append)
+    world.life.fail(OSError("hangs"), world.life.generation)
+    failure = world.life.failure
+    assert world.failures == [(queue, failure)] and world.results == [failure, failure]
+    call, written = worker.answers
+    call(Outcome(value="done at last"))
+    assert world.results == [failure, failure]
+    written(Outcome(value=0))
+    assert world.results == [failure] * 3, "nobody may read what a directory that is offline has written"
+
+
+def test_a_reader_does_not_wait_for_a_disk_that_hangs() -> None:
+    async def scenario() -> None:
+        world = World()
+        queue, worker = world.queue()
+        worker.read = lambda _fn, _callback: None  # type: ignore[method-assign]
+        reading = asyncio.ensure_future(queue.read(lambda: b"records"))
+        await asyncio.sleep(0)
+        world.life.fail(OSError("hangs"), world.life.generation)
+        with pytest.raises(ApiError) as refused:
+            await reading
+        assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+
+    asyncio.run(scenario())
