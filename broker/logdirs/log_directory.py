@@ -19,14 +19,15 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from broker.logdirs.background_jobs import BackgroundJobs
-from broker.logdirs.read_gate import Busy, ReadGate
+from broker.logdirs.busy import Busy
+from broker.logdirs.read_gate import ReadGate
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import ZERO_UUID, Uuid
 from storage.batch import StoredBatch
 from storage.directory_life import DirectoryLife, DirectoryOffline, Generation
 from storage.log import Log
 from storage.log_config import NEVER
-from storage.log_errors import LogClosed
+from storage.log_errors import LogClosed, is_back_pressure
 from storage.partition_directories import PartitionDirectories
 from storage.worker import Answer, Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, Job, Outcome
@@ -208,7 +209,7 @@ class DirectoryQueue:
         finally:
             self._waiting.pop(future, None)
         if outcome.error is not None:
-            raise outcome.error
+            raise Busy(str(outcome.error)) if is_back_pressure(outcome.error) else outcome.error
         result: T = outcome.value
         return result
 
@@ -272,6 +273,8 @@ class DirectoryQueue:
         error = outcome.error
         if error is None:
             return None if self.generation.is_usable else self.generation.failure
+        if is_back_pressure(error):
+            return Busy(str(error))
         if _fails_the_directory(error):
             self.directory.life.fail(error, self.generation)
         return error

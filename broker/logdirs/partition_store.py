@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from functools import partial
 from random import Random
 
+from broker.logdirs.busy import Busy
 from broker.logdirs.directory_choice import choose_directory
 from broker.logdirs.hosted_replica import HostedReplica
 from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
@@ -19,7 +20,6 @@ from broker.partition.key import PartitionKey
 from quorumlog.errors import ApiError
 from quorumlog.ids import UUID_BYTES, Offset, Uuid
 from storage.directory_life import DirectoryOffline
-from storage.disk import DiskError
 from storage.names import DELETE, STRAY
 from storage.offset_files import TopicPartition
 from storage.partition_directories import FoundPartitions, PartitionDirectories
@@ -51,6 +51,8 @@ class PartitionStore:
         for queue in self.queues.values():
             try:
                 found = await queue.settle(queue.directory.partitions.find)
+            except Busy:
+                raise  # a directory whose partitions are not known must not be used; the start fails
             except (ApiError, DirectoryOffline):
                 continue
             self._take(queue, found)
@@ -158,10 +160,10 @@ async def _settle(queue: DirectoryQueue, work: Callable[[], None]) -> bool:
     """False if the directory failed or refused."""
     try:
         await queue.settle(work)
-    except (ApiError, DirectoryOffline):
-        return False
-    except DiskError as error:  # too many open files; the next time writes it all
+    except Busy as error:  # the next time writes it all
         _log.warning("%s: a checkpoint was left out: %s", queue.directory.path, error)
+        return False
+    except (ApiError, DirectoryOffline):
         return False
     return True
 

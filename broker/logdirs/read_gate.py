@@ -10,14 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from quorumlog.errors import ApiError, ErrorCode
-
-
-class Busy(ApiError):
-    """There was no room in time, or too many wait already. Nothing was done; clients may try again."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(ErrorCode.REQUEST_TIMED_OUT, message)
+from broker.logdirs.busy import Busy
 
 
 class ReadGate:
