@@ -1,7 +1,8 @@
 """Offsets by time and by name: earliest, latest, the first record at or after a time, the record of the largest time.
 
-A time is searched through batch headers, away from the loop (`time_search.py`). No offset past the end that the reader's isolation allows
-is answered, and none but the earliest before the high watermark has reached the start of this leadership (KIP-207).
+A time is searched through batch headers, away from the loop (`time_search.py`). No offset past the end that the
+reader's isolation allows is answered, and none but the earliest before the high watermark has reached the start of this
+leadership (KIP-207).
 """
 
 from __future__ import annotations

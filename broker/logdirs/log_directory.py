@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from broker.logdirs.background_jobs import BackgroundJobs
 from broker.logdirs.busy import Busy
+from broker.logdirs.free_space import FreeSpace
 from broker.logdirs.read_gate import ReadGate
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import ZERO_UUID, Uuid
@@ -81,6 +82,7 @@ class DirectoryQueue:
         directory.life.on_failed(self._fail)
         self._background = BackgroundJobs(self.call, lambda: not self.generation.is_usable)
         self._sync_timers: dict[Log, asyncio.TimerHandle] = {}
+        self.space = FreeSpace()
         path = directory.path
         self._reads = ReadGate(
             f"reads of {path}", at_once=READS_AT_ONCE, max_waiting=MAX_WAITING_READS, max_wait_ms=READ_WAIT_MS

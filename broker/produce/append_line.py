@@ -1,8 +1,8 @@
 """Appends that wait because the queue of their log directory is full.
 
-They have no offsets yet: an append is numbered when it enters the directory's queue. So one that waits in vain leaves no
-gap. Appends of one partition keep their order: behind one that waits, all wait. A line belongs to one directory; a
-directory whose disk is slow holds up no other one.
+They have no offsets yet: an append is numbered when it enters the directory's queue. So one that waits in vain leaves
+no gap. Appends of one partition keep their order: behind one that waits, all wait. A line belongs to one directory, so
+that a slow disk holds up no other one.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ class DeletePath:
         def failed(error: Exception | None) -> None:
             self._delayed.starts.cancel(waiter)
             if not answered.done():
-                is_busy = isinstance(error, Busy)
-                answered.set_exception(error if is_busy else ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+                storage_error = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+                answered.set_exception(error if isinstance(error, Busy) else storage_error)
 
         if target <= replica.core.low_watermark:
             answered.set_result(replica.core.low_watermark)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from broker.delayed.operations import DelayedOperations
@@ -203,9 +203,7 @@ class ProducePath:
             log_start_offset=log.start_offset,
             log_append_time_ms=append_time_ms,
         )
-        append = _Append(
-            self, replica, replica.core.leader_epoch, batches, batches[-1].next_offset, acks, pending, replica.series
-        )
+        append = _Append(self, replica, replica.core.leader_epoch, batches, batches[-1].next_offset, acks, pending)
         replica.queue.append(log, batches, written=append.written, synced=append.synced)
         replica.next_offset = append.next_offset
         replica.sequences.queued(log, batches)
@@ -222,9 +220,7 @@ class ProducePath:
             log_start_offset=log.start_offset,
             log_append_time_ms=repeated.timestamp if _uses_append_time(replica.config) else -1,
         )
-        append = _Append(
-            self, replica, replica.core.leader_epoch, (), repeated.last_offset + 1, acks, pending, replica.series
-        )
+        append = _Append(self, replica, replica.core.leader_epoch, (), repeated.last_offset + 1, acks, pending)
         if acks == ACKS_ALL and replica.core.high_watermark >= append.next_offset:
             append.woken(Reason.OFFSET)
         elif acks != ACKS_ALL:
@@ -291,8 +287,11 @@ class _Append:
     next_offset: Offset  # exclusive end of what is acknowledged
     acks: int
     pending: PendingAppend
-    series: int
     waiter: Waiter[PartitionKey] | None = None
+    series: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.series = self.replica.series
 
     def wait(self, timeout_ms: int) -> None:
         if not self.pending.is_settled:
@@ -313,10 +312,11 @@ class _Append:
     def _begin_another_series(self) -> None:
         """This append failed, so those that were numbered behind it fail too; the next ones follow the log's end."""
         replica, log = self.replica, self.replica.log
-        if self.series == replica.series and log is not None and self._still_leads():
+        if self.series == replica.series:
             replica.series += 1
-            replica.next_offset = log.end_offset
             replica.sequences.clear()
+            if log is not None:
+                replica.next_offset = log.end_offset
 
     def synced(self, error: Exception | None) -> None:
         if error is not None:
@@ -371,8 +371,12 @@ def _append_error(error: Exception) -> ApiError:
 
 
 def _leading(replica: Replica, acks: int) -> Log:
-    """The log to append to. Raises ApiError: NOT_LEADER_OR_FOLLOWER, INVALID_REQUIRED_ACKS, NOT_ENOUGH_REPLICAS."""
+    """The log to append to. Raises ApiError: NOT_LEADER_OR_FOLLOWER, INVALID_REQUIRED_ACKS, NOT_ENOUGH_REPLICAS;
+    KAFKA_STORAGE_ERROR also where the directory is short of free space."""
     log = replica.leading()
+    queue = replica.queue
+    if queue is not None and queue.space.is_short:
+        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, queue.space.describe(queue.directory.path))
     if acks not in ACKS:
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}, only -1, 0 and 1 mean something")
     if acks == ACKS_ALL and (fault := _min_isr_fault(replica, ErrorCode.NOT_ENOUGH_REPLICAS)):

@@ -150,6 +150,7 @@ class Leaderships:
         is_wanted = epoch == replica.core.leader_epoch
         if is_wanted:
             replica.next_offset = ready.end_offset
+            replica.series += 1
             replica.sequences.clear()
         self._step(
             replica,

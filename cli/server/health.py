@@ -38,7 +38,8 @@ def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
 def who(node: Node) -> dict[str, Any]:
     """This node and process, and the quorum's leader as known here; -1: none is known.
 
-    recovery: what opening the logs found, a text for each log that was not whole.
+    recovery: what opening the logs found, a text for each log that was not whole. problems: what the operator has to
+    do something about now, a text for each.
     """
     leader = node.loader.active_controller
     return {
@@ -47,7 +48,14 @@ def who(node: Node) -> dict[str, Any]:
         "leader_id": NO_NODE if leader is None else leader.node_id,
         "leader_epoch": NO_EPOCH if leader is None else leader.epoch,
         "recovery": recovery_findings(node),
+        "problems": problems(node),
     }
+
+
+def problems(node: Node) -> list[str]:
+    """Log directories that are short of free space, in the order of their ids."""
+    queues = [] if node.broker is None else node.broker.data_plane.store.queues.values()
+    return [queue.space.describe(queue.directory.path) for queue in queues if queue.space.is_short]
 
 
 def recovery_findings(node: Node) -> list[str]:

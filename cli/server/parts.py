@@ -113,6 +113,7 @@ def _replication(config: NodeConfig) -> ReplicationConfig:
         fetch_max_bytes=config.replica_fetch_max_bytes,
         fetch_response_max_bytes=config.replica_fetch_response_max_bytes,
         producer_id_expiration_ms=config.producer_id_expiration_ms,
+        free_space_reserve_bytes=config.log_dir_free_space_reserve_bytes,
         looks_inside_batches=config.record_validation == "full",
         topic_defaults=config.topic_defaults,
         internal_listener_name=config.internal_listener.name,

@@ -29,7 +29,7 @@ from quorumlog.testing.layout import (
 )
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.ports import PortPicker, taken_ports
-from quorumlog.testing.probe import Readiness, ask_ready, ask_recovery
+from quorumlog.testing.probe import Readiness, ask_problems, ask_ready, ask_recovery
 from quorumlog.testing.processes import ProcessId, read_pid_file, start, write_pid_file
 from quorumlog.testing.waiting import TimedOut, wait_until
 
@@ -136,6 +136,11 @@ class LocalNodes:
         """What the node found when it opened its logs, a text for each that was not whole."""
         process = self.process(node_id)
         return [] if process is None else ask_recovery(self.layout.node(node_id).ports.admin, process.pid)
+
+    def problems(self, node_id: NodeId) -> list[str]:
+        """What the operator has to do something about at the node now, a text for each."""
+        process = self.process(node_id)
+        return [] if process is None else ask_problems(self.layout.node(node_id).ports.admin, process.pid)
 
     def start(self, node_ids: Iterable[NodeId] | None = None) -> list[NodeId]:
         """Start those of these nodes (default: all) that do not run, and return them. Does not wait.

@@ -46,11 +46,20 @@ def ask_ready(admin_port: int, pid: int) -> Readiness:
 
 def ask_recovery(admin_port: int, pid: int) -> list[str]:
     """What this process found when it opened its logs, a text for each; empty where it does not answer."""
+    return _ask_texts(admin_port, pid, "recovery")
+
+
+def ask_problems(admin_port: int, pid: int) -> list[str]:
+    """What the operator has to do something about now, a text for each; empty where it does not answer."""
+    return _ask_texts(admin_port, pid, "problems")
+
+
+def _ask_texts(admin_port: int, pid: int, key: str) -> list[str]:
     try:
         node = _parse(_get(admin_port, "/node")[1])
     except (OSError, http.client.HTTPException):
         return []
-    found = node.get("recovery")
+    found = node.get(key)
     return [str(text) for text in found] if node.get("pid") == pid and isinstance(found, list) else []
 
 
