@@ -53,6 +53,7 @@ class FileHandle:
         file = self._written
         if file is None:
             file = self._written = self.file
+            self._bound.admit(self)  # it may have left at once, where all others are held
         return file
 
     def create(self) -> None:
