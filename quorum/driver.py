@@ -1,9 +1,9 @@
 """One node's part in the quorum: opens the metadata log, runs the core on it, and stops when something fails.
 
 A failure of the metadata log, of a listener or of the core stops the node: it is raised in a task of the nursery, whose
-`on_crash` ends the process. Two cases leave the quorum in good order, because the process itself is sound: metadata of
-newer software (the node is asked to stop, by `on_fatal`), and a log directory that failed elsewhere or whose disk hangs
-(`on_directory_failed`; the node stops by itself).
+`on_crash` ends the process. Some cases leave the quorum in good order, because the process itself is sound: metadata of
+newer software, and a metadata log that cannot be read (the node is asked to stop, by `on_fatal`); and a log directory
+that failed elsewhere or whose disk hangs (`on_directory_failed`; the node stops by itself).
 
 Voters and observers run the same driver; `voters` decides which of them this node is.
 """
@@ -46,6 +46,7 @@ from quorumlog.rpc.transport import Context, Transport
 from storage.directory_life import DirectoryOffline
 from storage.disk import Disk
 from storage.log_config import LogConfig
+from storage.log_errors import LogUnreadable
 from storage.offset_files import OffsetFile
 from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import Outcome
@@ -238,8 +239,10 @@ class Driver:
         """Announce and answer nothing more, and stop the node."""
         if self._stopped or (self._directory_failed and isinstance(error, DirectoryOffline)):
             return
-        if isinstance(error, UnsupportedMetadata):
+        if isinstance(error, UnsupportedMetadata | LogUnreadable):
             self._announcements.end()
+            if isinstance(error, LogUnreadable):
+                self.on_directory_failed()
             self._on_fatal(str(error))
             return
         self._stopped = True

@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from quorumlog.ids import Epoch, Offset
 from storage import log_append, log_truncate
 from storage.batch import StoredBatch
-from storage.disk import Disk, FileMissing
+from storage.disk import Disk, DiskError, FileMissing
+from storage.failure_rule import Consequence, consequence_of
 from storage.log_config import LogConfig
+from storage.log_errors import LogUnreadable, reading
 from storage.log_file import CorruptBatch
 from storage.log_parts import LogParts
 from storage.recovery import LoadedLog, load
@@ -41,10 +43,12 @@ class Log(LogParts):
         recovery_point: records before it were synced when it was noted (`recovery-point-offset-checkpoint`). If the log
         ends before it, it is ignored (storage/recovery.py).
         clean: the node left its clean-shutdown marker, so all files are as `close` left them.
-        Raises DiskError; UnknownFormat if another version wrote the log: then nothing was changed. `recovery` says what
-        recovery has cut; everything else is on disk when this returns.
+        Raises LogUnreadable, DiskError; UnknownFormat if another version wrote the log: then nothing was changed.
+        `recovery` says what recovery has cut; everything else is on disk when this returns. What a read error
+        interrupts, the next opening repeats.
         """
-        return cls(disk, path, config, load(disk, path, config, recovery_point, clean))
+        with reading(path):
+            return cls(disk, path, config, load(disk, path, config, recovery_point, clean))
 
     # --- for any thread ---
 
@@ -59,9 +63,14 @@ class Log(LogParts):
         return self.view.bases
 
     @property
-    def failure(self) -> BaseException | None:
-        """The first failure, after which the log takes no changes."""
+    def change_failure(self) -> BaseException | None:
+        """The first failure of a change, after which the log takes no changes."""
         return self.guard.failure
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why its replica is offline: the first failure of a change, or else of a read."""
+        return self.guard.failure or self.read_failure
 
     @property
     def is_acknowledgeable(self) -> bool:
@@ -75,16 +84,35 @@ class Log(LogParts):
         The first batch may begin before `offset`. upper_bound: exclusive; no batch with a record at or after it is
         returned; storage/isolation.py says which one a reader has. max_bytes: at most so many bytes, except that
         one batch is always returned. Where segments are removed or cut meanwhile, what the log holds then is answered.
-        Raises OffsetOutOfRange, CorruptBatch, DiskError.
+        Raises OffsetOutOfRange; LogUnreadable, after which the replica is offline; FileMissing if the log was
+        abandoned; CorruptBatch if it was cut again and again; DiskError if the error does not concern this log alone.
         """
         for tries_left in reversed(range(MAX_VIEWS)):
-            view = self.view
+            view, cuts = self.view, self.cuts
             try:
-                return view.read(offset, max_bytes, upper_bound)
-            except (FileMissing, CorruptBatch):
-                if view is self.view or not tries_left:
+                data = view.read(offset, max_bytes, upper_bound)
+            except FileMissing as error:
+                if self.is_abandoned:
                     raise
+                if view is self.view or not tries_left:
+                    raise self._unreadable(error) from error
+            except CorruptBatch as error:
+                if cuts == self.cuts:
+                    raise self._unreadable(error) from error
+                if not tries_left:
+                    raise  # the bytes of an old view are gone; the log itself is whole
+            except DiskError as error:
+                if consequence_of(error) is not Consequence.REPLICA_OFFLINE:
+                    raise
+                raise self._unreadable(error) from error
+            else:
+                if data or view is self.view or not tries_left:
+                    return data
         raise AssertionError("the last try returns or raises")
+
+    def _unreadable(self, cause: Exception) -> LogUnreadable:
+        self.read_failure = self.read_failure or cause
+        return LogUnreadable(self.path, cause, self)
 
     # --- for the writer of the directory ---
 
@@ -170,7 +198,7 @@ class Log(LogParts):
     def truncate_to(self, offset: Offset) -> Offset:
         """Remove every batch that holds a record at or after `offset`. Returns the new end, at most `offset`. Durable.
 
-        The caller has lowered the recovery point on disk before (storage/checkpointed_log.py). Raises CorruptBatch,
+        The caller has lowered the recovery point on disk before (storage/checkpointed_log.py). Raises LogUnreadable,
         where nothing has changed yet; DiskError.
         """
         log_truncate.truncate_to(self, offset)
@@ -203,13 +231,14 @@ class Log(LogParts):
     def close(self) -> None:
         """Sync, leave caches and producers for a clean start, take no more changes. Files close with their last reader.
 
-        Safe to call twice. After a failure it writes nothing.
+        Safe to call twice. After a failed change it writes nothing, after a failed read no caches: making them reads.
         """
-        if not self.guard.is_closed and self.failure is None:
+        if not self.guard.is_closed and self.change_failure is None:
             self.sync()
-            with self.guard:
-                self.active.flush_caches()
-                self._save_producers()
+            if self.read_failure is None:
+                with self.guard:
+                    self.active.flush_caches()
+                    self._save_producers()
         self.guard.is_closed = True
 
     def _save_producers(self) -> None:

@@ -1,9 +1,13 @@
-"""How a log refuses a change, and how it remembers that one failed."""
+"""How a log refuses a change, and how it remembers that one failed, or that it cannot be read."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from storage.disk import DiskError
 from storage.failure_rule import Consequence, consequence_of
+from storage.log_file import CorruptBatch
 
 
 class UnexpectedAppend(Exception):
@@ -26,6 +30,30 @@ class LogClosed(Exception):
 def is_back_pressure(error: BaseException) -> bool:
     """True for an error after which the caller may try again later, if nothing of its change was done."""
     return isinstance(error, DiskError) and consequence_of(error) is Consequence.BACK_PRESSURE
+
+
+class LogUnreadable(Exception):
+    """The disk does not give back what this log holds. Its replica is offline; the directory's others are not.
+
+    path: of the log's directory. log: which was read; None if it could not be opened. Told apart by identity only.
+    """
+
+    def __init__(self, path: str, cause: BaseException, log: object | None = None) -> None:
+        super().__init__(f"{path} cannot be read: {cause}")
+        self.path, self.cause, self.log = path, cause, log
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Around reads of one log's files before anything is changed. Raises LogUnreadable for what concerns them alone."""
+    try:
+        yield
+    except CorruptBatch as error:
+        raise LogUnreadable(path, error) from error
+    except DiskError as error:
+        if consequence_of(error) is Consequence.REPLICA_OFFLINE:
+            raise LogUnreadable(path, error) from error
+        raise
 
 
 class ChangeGuard:

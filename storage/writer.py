@@ -8,6 +8,7 @@ Rules, first what fails the directory for this generation:
 
 - A DiskError or a failed assertion in any job, and any exception in a sync. A log that an AppendJob or `CallJob.logs`
   named and that has failed, by an exception of any kind, when the turn ends.
+- A read that fails before anything was changed (LogUnreadable) fails its own job only, and its replica.
 - Everything of this turn that is not yet durable then fails, and so does all that comes later (DESIGN §6). Any other
   exception fails its own job only. A log that failed by it refuses every later change with LogClosed.
 - A process that is short of descriptors or memory fails no directory. The job gets the DiskError, its log ends where
@@ -70,8 +71,10 @@ Job = AppendJob | CallJob
 
 
 class Outcome(NamedTuple):
-    """A job's result. An error is UnexpectedAppend, LogClosed, DirectoryOffline, a DiskError that is back-pressure
-    (`storage/failure_rule.py`), or what a CallJob's `fn` raised."""
+    """A job's result. An error is UnexpectedAppend, LogClosed, DirectoryOffline, or what a CallJob's `fn` raised.
+
+    A DiskError is back-pressure (storage/failure_rule.py); any other would have taken the directory offline.
+    """
 
     value: Any = None
     error: Exception | None = None
@@ -126,8 +129,8 @@ class DirectoryWriter:
         run: performs the syncs, each of another log, and returns when all have ended.
         """
         for log in self._dirty:
-            if log.failure is not None:  # of any kind: what the turn wrote before it will never be synced
-                self.generation.fail(log.failure)
+            if log.change_failure is not None:  # of any kind: what the turn wrote before it will never be synced
+                self.generation.fail(log.change_failure)
         if self.generation.failure is None:
             logs = [log for log in self._dirty if log.must_sync or log.has_too_many_files()]
             if len(logs) > 1:
@@ -219,5 +222,5 @@ def _sync(log: Log) -> None:
             log.sync_unless_closed()
             return
         except DiskError as error:
-            if not tries_left or log.failure is not None or not is_back_pressure(error):
+            if not tries_left or log.change_failure is not None or not is_back_pressure(error):
                 raise

@@ -17,6 +17,7 @@ from quorumlog.records import CorruptRecords
 from storage.disk import DiskError
 from storage.isolation import Isolation, upper_bound
 from storage.log import Log
+from storage.log_errors import LogUnreadable
 from storage.log_file import CorruptBatch
 from storage.log_view import OffsetOutOfRange
 
@@ -57,7 +58,7 @@ async def _search(replica: Replica, log: Log, timestamp_ms: int, end: Offset) ->
     except (Busy, OffsetOutOfRange) as error:
         replica.leading()
         raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE, str(error)) from error
-    except (DiskError, CorruptBatch, CorruptRecords) as error:
+    except (LogUnreadable, DiskError, CorruptBatch, CorruptRecords) as error:
         raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
     return search.found
 

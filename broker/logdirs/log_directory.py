@@ -26,9 +26,11 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import ZERO_UUID, Uuid
 from storage.batch import StoredBatch
 from storage.directory_life import DirectoryLife, DirectoryOffline, Generation
+from storage.disk import DiskError
+from storage.failure_rule import Consequence, consequence_of
 from storage.log import Log
 from storage.log_config import NEVER
-from storage.log_errors import LogClosed, is_back_pressure
+from storage.log_errors import LogClosed, LogUnreadable, is_back_pressure
 from storage.partition_directories import PartitionDirectories
 from storage.worker import Answer, Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, Job, Outcome
@@ -72,12 +74,21 @@ def offline_ids(directories: Iterable[LogDirectory]) -> list[Uuid]:
 
 
 class DirectoryQueue:
-    """on_failed is called at the first failure, before those that wait are told. From then on every call is refused."""
+    """on_failed is called at the first failure, before those that wait are told. From then on every call is refused.
 
-    def __init__(self, directory: LogDirectory, on_failed: Callable[[DirectoryQueue, Exception], None]) -> None:
+    on_unreadable is called each time when a job or a read could not read a log, before its caller is told.
+    """
+
+    def __init__(
+        self,
+        directory: LogDirectory,
+        on_failed: Callable[[DirectoryQueue, Exception], None],
+        on_unreadable: Callable[[DirectoryQueue, LogUnreadable], None],
+    ) -> None:
         self.directory = directory
         self.generation = directory.generation
         self._on_failed = on_failed
+        self._on_unreadable = on_unreadable
         self._waiting: dict[object, OnEnded] = {}  # by the answer that ends the wait, in the order of the calls
         directory.life.on_failed(self._fail)
         self._background = BackgroundJobs(self.call, lambda: not self.generation.is_usable)
@@ -182,6 +193,10 @@ class DirectoryQueue:
                 break
         return await future
 
+    def fail(self, cause: Exception) -> None:
+        """Take the directory offline, unless it is."""
+        self.directory.life.fail(cause, self.generation)
+
     async def read(self, work: Callable[[], T]) -> T:
         """Run `work`, which only reads, in the directory's pool. Raises what it raises, or ApiError, Busy."""
         return await self._read(self._reads, work)
@@ -211,9 +226,18 @@ class DirectoryQueue:
         finally:
             self._waiting.pop(future, None)
         if outcome.error is not None:
-            raise Busy(str(outcome.error)) if is_back_pressure(outcome.error) else outcome.error
+            if is_back_pressure(outcome.error):
+                raise Busy(str(outcome.error))
+            self._on_read_failed(outcome.error)
+            raise outcome.error
         result: T = outcome.value
         return result
+
+    def _on_read_failed(self, error: Exception) -> None:
+        if isinstance(error, LogUnreadable):
+            self._on_unreadable(self, error)
+        elif isinstance(error, DiskError) and consequence_of(error) is Consequence.DIRECTORY_OFFLINE:
+            self.fail(error)
 
     def _submit(self, job: Job, written: Answer | None, synced: Answer | None, *, ends_with: Answer) -> None:
         """ends_with: the answer that ends the wait for this job."""
@@ -278,7 +302,9 @@ class DirectoryQueue:
         if is_back_pressure(error):
             return Busy(str(error))
         if _fails_the_directory(error):
-            self.directory.life.fail(error, self.generation)
+            self.fail(error)
+        elif isinstance(error, LogUnreadable) and self.generation.is_usable:
+            self._on_unreadable(self, error)
         return error
 
 

@@ -20,6 +20,7 @@ from broker.partition.key import PartitionKey
 from quorumlog.errors import ApiError
 from quorumlog.ids import UUID_BYTES, Offset, Uuid
 from storage.directory_life import DirectoryOffline
+from storage.log_errors import LogUnreadable
 from storage.names import DELETE, STRAY
 from storage.offset_files import TopicPartition
 from storage.partition_directories import FoundPartitions, PartitionDirectories
@@ -36,9 +37,13 @@ class PartitionStore:
         self,
         directories: Sequence[LogDirectory],
         on_directory_failed: Callable[[DirectoryQueue, Exception], None],
+        on_unreadable: Callable[[DirectoryQueue, LogUnreadable], None],
         rng: Random,
     ) -> None:
-        queues = [DirectoryQueue(entry, on_directory_failed) for entry in directories if entry.life.is_online]
+        """The callbacks are those of `DirectoryQueue`."""
+        queues = [
+            DirectoryQueue(entry, on_directory_failed, on_unreadable) for entry in directories if entry.life.is_online
+        ]
         self.queues = {queue.directory_id: queue for queue in queues}
         self._lives = [entry.life for entry in directories]
         self._rng = rng
@@ -133,14 +138,17 @@ class PartitionStore:
             await _settle(queue, partial(_checkpoint_all, queue.directory.partitions, held, _high_watermarks(held)))
 
     async def close(self, replicas: Iterable[HostedReplica]) -> bool:
-        """Sync and close every log, then write the checkpoints. True: every directory was left in order."""
+        """Sync and close every log, then write the checkpoints. True: every directory was left in order.
+
+        It is not where a log could not be opened or read: a clean start would trust what nobody has looked at.
+        """
         for removals in self._removals.values():
             removals.close()
         clean = not self._any_offline
         for queue, held in self._by_queue(replicas):
             queue.hurry()
             work = partial(_close, queue.directory.partitions, held, _high_watermarks(held))
-            clean = await _settle(queue, work) and clean
+            clean = await _settle(queue, work) and clean and not any(replica.core.failed for replica in held)
         return clean
 
     def _by_queue(self, replicas: Iterable[HostedReplica]) -> list[tuple[DirectoryQueue, list[HostedReplica]]]:

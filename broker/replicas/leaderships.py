@@ -23,7 +23,7 @@ from broker.replicas.replica import Replica, Step, log_config
 from quorumlog.errors import ApiError
 from quorumlog.ids import Epoch, Offset
 from storage.directory_life import DirectoryOffline
-from storage.log_errors import LogClosed
+from storage.log_errors import LogClosed, LogUnreadable
 from storage.partition_log import PartitionLog
 
 RETRY_MS = 1_000  # of a log that could not be opened or prepared because too many files are open
@@ -63,11 +63,14 @@ class Leaderships:
         follow: Callable[[Replica], None],
         opened: Callable[[Replica], None],
         settled: Callable[[PartitionKey], None],
+        on_failed: Callable[[], None],
     ) -> None:
         """follow: the log is ready to take fetched records. opened: called once for each log, before `settled`.
 
-        settled: the log is open, though perhaps for an epoch that is over, or it cannot be opened.
+        settled: the log is open, though perhaps for an epoch that is over, or it cannot be opened. on_failed: a
+        replica is offline because its log cannot be opened.
         """
+        self._on_failed = on_failed
         self._registry = registry
         self._step = step
         self._follow = follow
@@ -135,10 +138,14 @@ class Leaderships:
         asyncio.get_running_loop().call_later(RETRY_MS / 1000, job)
 
     def _cannot_open(self, replica: Replica, error: Exception | None) -> None:
-        """A failed directory has failed all its replicas already. Any other error concerns this log alone."""
-        if not isinstance(error, DirectoryOffline | LogClosed | ApiError) and self._is_current(replica):
+        """A directory that failed, or a log that cannot be read, has failed its replicas already.
+
+        Any other error concerns this log alone; the controller learns of it in the same way (unreadable.py).
+        """
+        if not isinstance(error, DirectoryOffline | LogClosed | LogUnreadable | ApiError) and self._is_current(replica):
             _log.error("%s cannot be opened: %s", replica.name, error)
             self._step(replica, LogFailed())
+            self._on_failed()
         self._settled(replica.key)
 
     def _ready(self, replica: Replica, epoch: Epoch, ready: _Ready) -> None:

@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 from broker.node import Broker
 from cli.server.http_admin import Page
 from cli.server.node import Node
+from cli.server.offline import offline_directories, offline_replicas
 from cli.server.watchdog import LoopWatchdog
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -39,10 +40,20 @@ class NodeCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield _gauge("ready", "1 while the node serves.", self._node.ready)
         yield _gauge("loop_max_stall_ms", "Longest stall of the event loop.", self._watchdog.max_stall_ms)
+        yield from self._of_disks()
         yield from self._of_recovery()
         yield from self._of_quorum()
         yield from self._of_broker()
         yield from self._of_log_resources()
+
+    def _of_disks(self) -> Iterator[GaugeMetricFamily]:
+        directories, replicas = offline_directories(self._node), offline_replicas(self._node)
+        yield _gauge(
+            "offline_log_directories", "Log directories that have failed, or whose disk hangs.", len(directories)
+        )
+        yield _gauge(
+            "unreadable_replicas", "Replicas that are offline because their log cannot be read.", len(replicas)
+        )
 
     def _of_recovery(self) -> Iterator[GaugeMetricFamily]:
         """What this process found when it opened its logs."""

@@ -17,13 +17,13 @@ from jepsen.crash.workloads import WORKLOADS, Workload
 from jepsen.crash.world import World
 from storage.directory_life import DirectoryOffline
 from storage.disk import DiskError
-from storage.log_errors import LogClosed
+from storage.log_errors import LogClosed, LogUnreadable
 
 HANG_LIMIT_S = 30.0  # of real time, for a change to end or to hang
 DONE = (0.0, 0.3, 0.5, 0.9, 1.0)  # how much of the struck call was done
 BY_NAME = {workload.name: workload for workload in WORKLOADS}
 
-_TOLD = (DiskError, DirectoryOffline, DirectoryProblem, ToldAsError)  # how a machine's error may be told
+_TOLD = (DiskError, DirectoryOffline, DirectoryProblem, LogUnreadable, ToldAsError)  # how an error may be told
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _strike(world: World, change: Callable[[World], object], fault: Fault) -> No
 def _check_failed(world: World, error: Exception) -> None:
     """What a failed call in a turn does: the directory is failed for good, and no log takes anything more.
 
-    Outside of a turn, at the start or in a read, the error is only told.
+    Outside of a turn, at the start or in a read, the error is only told. So it is where a log could not be read.
     """
     process = world.process
     process.disk.unwatch()

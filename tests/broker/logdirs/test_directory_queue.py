@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,9 +13,10 @@ from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from jepsen.sim.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
 from storage.directory_life import DirectoryLife, DirectoryOffline, DirectoryState, LifeEvent
+from storage.disk import DiskError
 from storage.log import Log
 from storage.log_config import LogConfig
-from storage.log_errors import LogClosed
+from storage.log_errors import LogClosed, LogUnreadable
 from storage.partition_directories import PartitionDirectories
 from storage.stall_watch import OpenCall
 from storage.worker import Answer
@@ -51,6 +53,7 @@ class World:
         self.life = DirectoryLife(PATH)
         self.life.step(LifeEvent.OPENED, self.life.generation)
         self.failures: list[tuple[DirectoryQueue, Exception]] = []
+        self.unreadable: list[tuple[DirectoryQueue, LogUnreadable]] = []
         self.results: list[object] = []
 
     def queue(self) -> tuple[DirectoryQueue, Worker]:
@@ -63,7 +66,12 @@ class World:
             partitions=PartitionDirectories(SimDisk(), PATH),
             worker=worker,
         )
-        return DirectoryQueue(directory, lambda queue, error: self.failures.append((queue, error))), worker
+        queue = DirectoryQueue(
+            directory,
+            lambda queue, error: self.failures.append((queue, error)),
+            lambda queue, error: self.unreadable.append((queue, error)),
+        )
+        return queue, worker
 
     def call(self, queue: DirectoryQueue) -> None:
         queue.call(lambda: None, done=self.results.append, failed=self.results.append)
@@ -155,5 +163,36 @@ def test_a_reader_does_not_wait_for_a_disk_that_hangs() -> None:
         with pytest.raises(ApiError) as refused:
             await reading
         assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+
+    asyncio.run(scenario())
+
+
+def test_a_job_that_could_not_read_a_log_is_told_and_the_directory_goes_on() -> None:
+    world = World()
+    queue, worker = world.queue()
+    world.call(queue)
+    error = LogUnreadable("/d/t-0", DiskError("/d/t-0/0.log", "read", errno.EIO))
+    worker.answers.pop()(Outcome(error=error))
+    assert world.unreadable == [(queue, error)] and world.results == [error]
+    assert queue.is_usable and not world.failures
+
+
+READS: list[tuple[str, Exception, bool, bool]] = [
+    ("of one log", LogUnreadable("/d/t-0", DiskError("/d/t-0/0.log", "read", errno.EIO)), True, False),
+    ("a read-only file system", DiskError("/d/t-0/0.log", "open", errno.EROFS), False, True),
+    ("too many open files", DiskError("/d/t-0/0.log", "open", errno.EMFILE), False, False),
+]
+
+
+@pytest.mark.parametrize(("error", "of_log", "of_directory"), [r[1:] for r in READS], ids=[r[0] for r in READS])
+def test_a_read_that_fails(error: Exception, of_log: bool, of_directory: bool) -> None:
+    async def scenario() -> None:
+        world = World()
+        queue, worker = world.queue()
+        worker.read = lambda _fn, callback: callback(Outcome(error=error))  # type: ignore[method-assign]
+        with pytest.raises(type(error)):
+            await queue.read(lambda: b"records")
+        assert bool(world.unreadable) is of_log
+        assert bool(world.failures) is of_directory and queue.is_usable is not of_directory
 
     asyncio.run(scenario())
