@@ -21,15 +21,18 @@ def reserve_bytes(total_bytes: int, setting: int | None) -> int:
 
 
 class FreeSpace:
-    """Of one log directory. is_short: producers are refused. Pure; free_bytes, reserve_bytes: as last measured."""
+    """Of one log directory. Pure.
+
+    is_short: producers are refused. left_bytes, reserve_bytes: free space and reserve, as they were measured last.
+    """
 
     def __init__(self) -> None:
         self.is_short = False
-        self.free_bytes = self.reserve_bytes = 0
+        self.left_bytes = self.reserve_bytes = 0
 
     def measured(self, free_bytes: int, reserve: int) -> bool:
         """True if that changes whether producers are refused."""
-        self.free_bytes, self.reserve_bytes = free_bytes, reserve
+        self.left_bytes, self.reserve_bytes = free_bytes, reserve
         was_short = self.is_short
         self.is_short = free_bytes < self.resume_bytes if was_short else free_bytes < reserve
         return self.is_short != was_short
@@ -42,7 +45,7 @@ class FreeSpace:
     def describe(self, path: str) -> str:
         """What is wrong and what to do next, while `is_short`. path: of the directory."""
         return (
-            f"log directory {path} has {self.free_bytes:,} bytes of free space, less than its reserve of "
+            f"log directory {path} has {self.left_bytes:,} bytes of free space, less than its reserve of "
             f"{self.reserve_bytes:,}; producers are refused until there are {self.resume_bytes:,}: delete topics or "
             "records, shorten their retention, or enlarge the file system"
         )

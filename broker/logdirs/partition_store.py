@@ -70,6 +70,13 @@ class PartitionStore:
             else:
                 self._found[key] = place
         self._unowned.extend((queue, partition) for partition in found.nameless)
+        for partition in found.unreadable:
+            _log.error(
+                "%s holds records, and its partition.metadata cannot be read; it stays as it is, and a replica of that "
+                "name is offline on this broker: write the topic's id back into the file, or move the directory out of "
+                "log.dirs, and restart the node; without the directory the partition is copied from its leader",
+                queue.directory.partitions.path_of(partition),
+            )
         for name in found.leftovers:
             self._removals[queue.directory_id].now(name)
 
@@ -116,7 +123,7 @@ class PartitionStore:
         removals, delay_s = self._removals[queue.directory_id], replica.config.file_delete_delay_ms / 1000
 
         def moved(name: str) -> None:
-            if mark == DELETE:
+            if name.endswith(f"-{DELETE}"):
                 removals.later(name, delay_s)
 
         work = partial(_move_away, replica, queue.directory.partitions, self.fresh_id(), mark)
@@ -196,7 +203,9 @@ def _move_away(replica: HostedReplica, directories: PartitionDirectories, unique
     """Returns the new name."""
     log = replica.partition_log
     if log is None:
-        return directories.move_away((replica.topic, replica.key[1]), unique, mark)
+        partition = (replica.topic, replica.key[1])
+        is_ours = directories.belongs_to(partition, replica.key[0])
+        return directories.move_away(partition, unique, mark if is_ours else STRAY)  # what is not ours is kept
     return log.delete(unique) if mark == DELETE else log.set_aside(unique)
 
 

@@ -56,9 +56,10 @@ def who(node: Node) -> dict[str, Any]:
 
 
 def problems(node: Node) -> list[str]:
-    """Log directories that are short of free space, in the order of their ids."""
-    queues = [] if node.broker is None else node.broker.data_plane.store.queues.values()
-    return [queue.space.describe(queue.directory.path) for queue in queues if queue.space.is_short]
+    """Log directories that are short of free space, and damaged notes of theirs, in the order of their ids."""
+    queues = [] if node.broker is None else list(node.broker.data_plane.store.queues.values())
+    short = [queue.space.describe(queue.directory.path) for queue in queues if queue.space.is_short]
+    return [*short, *(text for queue in queues for text in queue.directory.partitions.findings)]
 
 
 def recovery_findings(node: Node) -> list[str]:

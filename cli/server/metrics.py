@@ -103,7 +103,7 @@ class NodeCollector(Collector):
         )
         for queue in broker.data_plane.store.queues.values():
             path, space = [queue.directory.path], queue.space
-            free.add_metric(path, space.free_bytes)
+            free.add_metric(path, space.left_bytes)
             reserve.add_metric(path, space.reserve_bytes)
             short.add_metric(path, space.is_short)
         yield from (free, reserve, short)
