@@ -220,4 +220,5 @@ class DataPlane:
 
     def _directory_failed(self, queue: DirectoryQueue, error: Exception) -> None:
         self.placements.directory_failed(queue)
+        self._on_assignments_changed()
         self._on_directory_failed(queue.directory_id, error)

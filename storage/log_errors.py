@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from storage.disk import DiskError
@@ -65,11 +65,14 @@ class ChangeGuard:
 
     One exception: a process that is short of descriptors or memory says nothing about the disk. While the change
     `may_back_out`, such an error leaves the log as it is, and the same change may be tried again.
+
+    on_failure: told of the first failure before the caller is.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self.failure: BaseException | None = None
+        self.on_failure: Callable[[BaseException], object] = lambda _: None
         self.is_closed = False
         self.may_back_out = False  # set inside the guard: what the change has done so far is complete, or nothing
 
@@ -81,6 +84,7 @@ class ChangeGuard:
     def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
         if error is not None and self.failure is None and not (self.may_back_out and is_back_pressure(error)):
             self.failure = error
+            self.on_failure(error)
 
     def check_open(self) -> None:
         """Raises LogClosed, as entering does."""

@@ -191,8 +191,10 @@ class Placements:
 def _directory_of(replica: Replica) -> Uuid | None:
     """Where the replica lies, for the controller. None: that is told otherwise, or not known yet."""
     queue = replica.queue
-    if queue is None or not queue.is_usable:
+    if queue is None:
         return None
+    if not queue.is_usable:
+        return None if replica.assigned == queue.directory_id else LOST
     if replica.core.failed:
         return LOST
     if replica.assigned == LOST and replica.log is None:

@@ -47,6 +47,7 @@ class NodeConfig:
     log_open_files_max: int | None
     log_index_bytes_max: int
     log_dir_free_space_reserve_bytes: int | None
+    metadata_log_segment_bytes: int
     rack: str | None
     auto_create_topics_enable: bool
     num_partitions: int
@@ -67,6 +68,9 @@ class NodeConfig:
     replica_fetch_max_bytes: int
     max_incremental_fetch_session_cache_slots: int
     replica_fetch_response_max_bytes: int
+    replica_high_watermark_checkpoint_interval_ms: int
+    log_flush_offset_checkpoint_interval_ms: int
+    log_tail_bytes: int
     producer_id_expiration_ms: int
     record_validation: str
     fetch_max_bytes: int
@@ -171,6 +175,10 @@ _PLAIN_FIELDS = (
     "replica_fetch_max_bytes",
     "max_incremental_fetch_session_cache_slots",
     "replica_fetch_response_max_bytes",
+    "metadata_log_segment_bytes",
+    "replica_high_watermark_checkpoint_interval_ms",
+    "log_flush_offset_checkpoint_interval_ms",
+    "log_tail_bytes",
     "producer_id_expiration_ms",
     "record_validation",
     "fetch_max_bytes",

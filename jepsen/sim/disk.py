@@ -10,9 +10,9 @@ from __future__ import annotations
 import errno
 import hashlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, PowerCut, PowerLost, ShortWrite
+from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, OutOfMemory, PowerCut, PowerLost, ShortWrite
 from jepsen.sim.hang import Hang
 from jepsen.sim.page_cache import SECTOR_BYTES, DirectoryNode, FileNode, Node, Truncate, Write
 from storage.bounded import LogResources
@@ -100,6 +100,20 @@ class SimDisk:
         for content in (node.current, node.durable):
             if bit // 8 < len(content):
                 content[bit // 8] ^= 1 << (bit % 8)
+
+    def copy_of(self, path: str) -> dict[str, bytes]:
+        """The files of a directory as a power cut would leave them, by name."""
+        directory = self._directory(path, "copy")
+        return {name: bytes(node.durable) for name, node in directory.durable.items() if isinstance(node, FileNode)}
+
+    def put_back(self, path: str, files: Mapping[str, bytes]) -> None:
+        """An operator replaces a directory's files by a copy, durably, while no process runs."""
+        self._directory(path, "put back").put_back({name: FileNode.holding(files[name]) for name in sorted(files)})
+
+    def size_of(self, path: str) -> int:
+        """Bytes of a file, for observers; 0 if there is none."""
+        node = self._find(path)
+        return len(node.current) if isinstance(node, FileNode) else 0
 
     def used_bytes(self) -> int:
         """Bytes of all files together, as readers see them."""
@@ -211,6 +225,8 @@ class SimDisk:
         fault = self.faults(operation)
         if kind in ("pwritev", "sync") or fault is None:
             return fault
+        if isinstance(fault, OutOfMemory):
+            raise MemoryError(f"{kind} {path}")
         if isinstance(fault, PowerCut):
             raise PowerLost(f"operation {operation.index}: {kind} {path}")
         raise DiskError(path, op or _READ_OPS.get(kind, kind), _errno_of(fault), "injected")
@@ -278,6 +294,10 @@ class SimFile:
         fault = self._begin("pwritev", len(data))
         written = self._room(len(data))
         match fault:
+            case OutOfMemory():
+                if fault.done:
+                    self._write(data, position)
+                raise MemoryError(f"pwritev {self._path}")
             case Fail():
                 raise DiskError(self._path, "write", fault.errno, "injected")
             case ShortWrite():
@@ -298,6 +318,10 @@ class SimFile:
     def sync(self) -> None:
         fault = self._begin("sync", 0)
         match fault:
+            case OutOfMemory():
+                if fault.done:
+                    self._node.sync()
+                raise MemoryError(f"sync {self._path}")
             case PowerCut():
                 if fault.written < 0:
                     self._node.sync()

@@ -39,7 +39,7 @@ class Network:
         self._listening: dict[Address, Listening] = {}
         self._sessions: dict[int, Session] = {}
         self._without_power: dict[str, None] = {}
-        self._held: list[Callable[[], None]] = []
+        self._held: list[tuple[Message, Callable[[], None]]] = []
         self._next_session, self._next_port = 1, _FIRST_FREE_PORT
 
     # ---- faults
@@ -96,15 +96,17 @@ class Network:
             for session in self._of_host(host):
                 session.on_healed()
 
-    def release_held(self) -> None:
-        """Send the messages that the interceptor held, in their original order."""
+    def release_held(self, which: Callable[[Message], bool] = lambda _: True) -> None:
+        """Send these of the messages that the interceptor held, in their original order."""
         held, self._held = self._held, []
-        for send in held:
-            send()
+        self._held = [entry for entry in held if not which(entry[0])]
+        for message, send in held:
+            if which(message):
+                send()
 
     def repeat_held(self) -> None:
         """Send held messages and keep holding them: `release_held` sends them again. For unary messages only."""
-        for send in list(self._held):
+        for _, send in list(self._held):
             send()
 
     # ---- listening and connecting
@@ -152,7 +154,7 @@ class Network:
     def send_unary(self, message: Message, arrive: Callable[[], None]) -> None:
         verdict = self._verdict(message)
         if verdict is Verdict.HOLD:
-            self._held.append(lambda: self._deliver(message, arrive, 0, None))
+            self._held.append((message, lambda: self._deliver(message, arrive, 0, None)))
             return
         link = self.link(message.source, message.destination)
         if verdict is Verdict.DROP or link.loses() or self._silent(message.source, message.destination):
@@ -166,7 +168,7 @@ class Network:
         verdict = self._verdict(message)
         if verdict is Verdict.HOLD:
             session.block(side, Block.HELD, lambda: self._pass_ordered(message, pipe, session, side))
-            self._held.append(lambda: session.unblock(side, Block.HELD))
+            self._held.append((message, lambda: session.unblock(side, Block.HELD)))
         elif verdict is Verdict.DROP:
             self._lose_ordered(message, session)
         else:

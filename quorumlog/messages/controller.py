@@ -131,7 +131,7 @@ class DirectoryAssignment:
     topic_id: bytes
     index: int
     directory_id: bytes
-    keeps_log: bool
+    keeps_log: bool = False
 
 
 @message(frozen=True, slots=True, kw_only=True)

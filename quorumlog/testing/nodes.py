@@ -229,9 +229,12 @@ class LocalNodes:
             return str(error)
         return "\n".join(lines[-LOG_TAIL_LINES:])
 
+    def command_of(self, node: NodeFiles) -> list[str]:
+        """The command that runs a node."""
+        return [sys.executable, "-P", "-m", "cli.server", "-c", str(node.config)]
+
     def _start(self, node: NodeFiles) -> None:
-        command = [sys.executable, "-P", "-m", "cli.server", "-c", str(node.config)]
-        child, process = start(command, node.log, _environment(), self._picker.locks)
+        child, process = start(self.command_of(node), node.log, _environment(), self._picker.locks)
         self._children[node.node_id] = child
         write_pid_file(node.pid_file, process)
 

@@ -410,7 +410,9 @@ class DirectoryAssignment(_message.Message):
     directory_id: _builtins.bytes
     """The reserved id LOST: the replica is offline, although its directory may serve others."""
     keeps_log: _builtins.bool
-    """The log was there when this process started; false: it was made since, and is empty."""
+    """The log was there when this process started; false: it was made since, and is empty.
+    default: False
+    """
     def __init__(
         self,
         *,

@@ -19,6 +19,7 @@ from storage.log import Log
 from storage.log_config import LogConfig
 from storage.log_errors import LogClosed, LogUnreadable
 from storage.partition_directories import PartitionDirectories
+from storage.partition_log import PartitionLog
 from storage.stall_watch import OpenCall
 from storage.worker import Answer
 from storage.writer import Job, Outcome
@@ -49,6 +50,12 @@ class Worker:
         raise NotImplementedError
 
 
+def _disk() -> SimDisk:
+    disk = SimDisk()
+    disk.make_directory(PATH)
+    return disk
+
+
 class World:
     def __init__(self) -> None:
         self.life = DirectoryLife(PATH)
@@ -64,7 +71,7 @@ class World:
             directory_id=bytes(16),
             life=self.life,
             generation=self.life.generation,
-            partitions=PartitionDirectories(SimDisk(), PATH),
+            partitions=PartitionDirectories(_disk(), PATH),
             worker=worker,
         )
         queue = DirectoryQueue(
@@ -198,3 +205,12 @@ def test_a_read_that_fails(error: Exception, of_log: bool, of_directory: bool) -
         assert bool(world.failures) is of_directory and queue.is_usable is not of_directory
 
     asyncio.run(scenario())
+
+
+def test_a_log_whose_change_broke_off_fails_its_generation() -> None:
+    world = World()
+    queue, _ = world.queue()
+    log = PartitionLog.create(queue.directory.partitions, ("t", 0), bytes([1]) * 16, LogConfig()).log
+    with pytest.raises(MemoryError), log.guard:
+        raise MemoryError
+    assert isinstance(queue.generation.failure, DirectoryOffline)

@@ -111,6 +111,15 @@ def test_a_second_replica_in_another_directory_does_not() -> None:
     assert not node.failed and lost(cluster) == sorted((first, second))
 
 
+def test_a_replica_whose_directory_fails_before_the_controller_knows_it_is_lost() -> None:
+    """The report of the directory would not reach it: it is recorded in no directory."""
+    cluster = led(partitions=4, directories=2)
+    node = cluster.nodes[1]
+    failing = [index for (_, index), replica in node.replicas.items() if replica.queue.directory.path == "/d0"]  # type: ignore[union-attr]
+    node.data_plane.store.queues[node.directory_id("/d0")].fail(OSError("EIO"))
+    assert failing and lost(cluster) == sorted(failing)
+
+
 def test_a_log_that_cannot_be_opened_is_lost_until_a_process_has_opened_it() -> None:
     cluster = led()
     node = cluster.nodes[1]
