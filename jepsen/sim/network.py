@@ -33,6 +33,7 @@ class Network:
     def __init__(self, scheduler: Scheduler, profile: LinkProfile | None = None) -> None:
         self.scheduler = scheduler
         self.intercept: Interceptor | None = None
+        self.full_buffers = 0  # how often a writer was told to pause
         self.wrong_refusals: dict[str, None] = {}  # hosts that a probe takes for dead although they live
         self._profile = profile or LinkProfile()
         self._links: dict[tuple[str, str], Link] = {}
