@@ -34,6 +34,7 @@ class Network:
         self.scheduler = scheduler
         self.intercept: Interceptor | None = None
         self.on_admitted: Callable[[Message], None] = lambda _message: None  # a listener carries out this request
+        self.full_buffers = 0  # how often a writer was told to pause
         self.wrong_refusals: dict[str, None] = {}  # hosts that a probe takes for dead although they live
         self._profile = profile or LinkProfile()
         self._links: dict[tuple[str, str], Link] = {}
