@@ -38,6 +38,7 @@ BROKERS = (4, 5, 6)
 VICTIM = BROKERS[-1]
 SURVIVORS = (*CONTROLLERS, *BROKERS[:-1])
 NOTHING: Mapping[str, str] = {}
+SETTINGS = {"broker.session.timeout.ms": "9000"}  # the default of a node; local clusters have less
 COMMIT_GOAL_S = 10.0
 TURN_GOAL_MS = 50.0
 START_TIMEOUT_S, CREATE_TIMEOUT_S, FENCE_TIMEOUT_S, LOAD_TIMEOUT_S = 60.0, 120.0, 120.0, 120.0
@@ -257,5 +258,5 @@ def _format(changes: Mapping[str, str], layout: Layout) -> None:
             "listeners": listeners,
             "controller.quorum.voters": voters,
         }
-        node.config.write_text(properties_of(node, layout.nodes, {**changes, **role}))
+        node.config.write_text(properties_of(node, layout.nodes, {**SETTINGS, **changes, **role}))
     format_layout(layout)
