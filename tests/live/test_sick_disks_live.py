@@ -24,10 +24,10 @@ LAUNCHER = Path(__file__).with_name("sick_node.py")
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCluster]:
-    def command_of(_: LocalNodes, node: NodeFiles) -> list[str]:
+    def command(_: LocalNodes, node: NodeFiles) -> list[str]:
         return [sys.executable, "-P", str(LAUNCHER), str(node.folder), "-c", str(node.config)]
 
-    monkeypatch.setattr(LocalNodes, "command_of", command_of)
+    monkeypatch.setattr(LocalNodes, "command", command)
     config = {"log.dir.stall.ms": str(STALL_MS), "broker.session.timeout.ms": "60000"}
     with LocalCluster(tmp_path / "cluster", config=config) as made:
         yield made
