@@ -13,8 +13,10 @@ from quorum.raft import AppendFetched, AppendLeaderChange, AppendValues, EpochSp
 from quorumlog.clock import Clock
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
-from quorumlog.records import CorruptRecords, Record, encode_batch, headers, verify_crc
+from quorumlog.records import CorruptRecords, headers, verify_crc
+from quorumlog.records.batch import NO_PRODUCER, NO_SEQUENCE, seal
 from quorumlog.records.control import LeaderChange, control_batch
+from quorumlog.records.record import value_alone
 from storage.batch import received_batches
 from storage.checkpointed_log import CheckpointedLog
 from storage.names import METADATA_TOPIC
@@ -84,14 +86,22 @@ class RecentBatches:
 class MetadataLog:
     """on_error: called with every failure of the disk and every exception of a callback; the node stops (DESIGN 6).
 
-    The recovery point is noted when a segment is full, at the first sync after a minute, and at the close. An unclean
-    start reads whole segments anyway; but a log that ends before its recovery point is known to have lost records.
+    The recovery point is noted when a segment is full, at the first sync after `note_interval_ms`, and at the close. An
+    unclean start reads whole segments anyway; but a log that ends before its recovery point is known to have lost
+    records.
     """
 
-    def __init__(self, checkpointed: CheckpointedLog, worker: Worker, on_error: OnError, clock: Clock) -> None:
+    def __init__(
+        self,
+        checkpointed: CheckpointedLog,
+        worker: Worker,
+        on_error: OnError,
+        clock: Clock,
+        note_interval_ms: int = NOTE_INTERVAL_MS,
+    ) -> None:
         log = checkpointed.log
         self._checkpointed, self._log, self._worker, self._on_error = checkpointed, log, worker, on_error
-        self._clock = clock
+        self._clock, self._note_interval_ms = clock, note_interval_ms
         self._noted_ms = clock.now_ms()
         self._noted_segment: Offset = log.segment_bases[-1]  # the newest segment when the recovery point was noted
         self._recent = RecentBatches(log.end_offset)
@@ -143,7 +153,7 @@ class MetadataLog:
     def _synced(self, end_offset: Offset, on_synced: OnEnd) -> None:
         on_synced(end_offset)
         newest, now_ms = self._log.segment_bases[-1], self._clock.now_ms()
-        if newest == self._noted_segment and now_ms - self._noted_ms < NOTE_INTERVAL_MS:
+        if newest == self._noted_segment and now_ms - self._noted_ms < self._note_interval_ms:
             return
         try:
             job = CallJob(self._checkpointed.note)
@@ -179,9 +189,20 @@ def encode(what: Appending, timestamp_ms: int) -> Buffer:
 
 
 def encode_values(values: Sequence[bytes], offset: Offset, epoch: int, timestamp_ms: int) -> bytes:
-    """One batch, uncompressed, without keys."""
-    records = [Record(offset + index, timestamp_ms, None, value) for index, value in enumerate(values)]
-    return encode_batch(records, base_offset=offset, leader_epoch=epoch)
+    """One batch, uncompressed, without keys: the bytes of `encode_batch`, at a third of its cost."""
+    return seal(
+        b"".join([value_alone(value, index) for index, value in enumerate(values)]),
+        base_offset=offset,
+        leader_epoch=epoch,
+        attributes=0,
+        last_offset_delta=len(values) - 1,
+        base_timestamp=timestamp_ms,
+        max_timestamp=timestamp_ms,
+        producer_id=NO_PRODUCER,
+        producer_epoch=-1,
+        base_sequence=NO_SEQUENCE,
+        count=len(values),
+    )
 
 
 def checked_spans(records: Buffer) -> tuple[EpochSpan, ...] | None:

@@ -43,6 +43,7 @@ class NodeConfig:
     voters: tuple[Voter, ...]
     log_dirs: tuple[str, ...]
     metadata_log_dir: str
+    metadata_log_segment_bytes: int
     rack: str | None
     auto_create_topics_enable: bool
     num_partitions: int
@@ -57,12 +58,16 @@ class NodeConfig:
     quorum_election_timeout_ms: int
     metadata_max_idle_interval_ms: int
     controller_max_slice_work: int
+    broker_max_slice_work: int
     replica_lag_time_max_ms: int
     replica_fetch_wait_max_ms: int
     replica_fetch_min_bytes: int
     replica_fetch_max_bytes: int
     max_incremental_fetch_session_cache_slots: int
     replica_fetch_response_max_bytes: int
+    replica_high_watermark_checkpoint_interval_ms: int
+    log_flush_offset_checkpoint_interval_ms: int
+    log_tail_bytes: int
     producer_id_expiration_ms: int
     record_validation: str
     fetch_max_bytes: int
@@ -157,12 +162,17 @@ _PLAIN_FIELDS = (
     "controlled_shutdown_timeout_ms",
     "metadata_max_idle_interval_ms",
     "controller_max_slice_work",
+    "broker_max_slice_work",
     "replica_lag_time_max_ms",
     "replica_fetch_wait_max_ms",
     "replica_fetch_min_bytes",
     "replica_fetch_max_bytes",
     "max_incremental_fetch_session_cache_slots",
     "replica_fetch_response_max_bytes",
+    "metadata_log_segment_bytes",
+    "replica_high_watermark_checkpoint_interval_ms",
+    "log_flush_offset_checkpoint_interval_ms",
+    "log_tail_bytes",
     "producer_id_expiration_ms",
     "record_validation",
     "fetch_max_bytes",

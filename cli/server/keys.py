@@ -92,6 +92,7 @@ _KEYS = (
     NodeKey(name="log.dirs", parse=parse_list, default="/tmp/quorumlog-logs", doc="Directories of the partitions."),
     _maybe("log.dir", parse_list, "The older name of `log.dirs`."),
     _maybe("metadata.log.dir", _text, "Directory of the metadata log; the first of `log.dirs` if not set."),
+    _bytes("metadata.log.segment.bytes", 64 << 20, 1_024, "Size at which a segment of the metadata log is closed."),
     _maybe("broker.rack", _text, "The machine's rack; replicas are spread over racks."),
     NodeKey(
         name="auto.create.topics.enable", parse=parse_bool, default="true", doc="Create a topic that a client requests."
@@ -111,11 +112,22 @@ _KEYS = (
     _number(
         "controller.max.slice.work", 5_000, 1, "Partitions that a controller handles before a pause. Not in Kafka."
     ),
+    _number("broker.max.slice.work", 100, 1, "Replicas that a broker changes before a pause. Not in Kafka."),
     _number("replica.lag.time.max.ms", 30_000, 1, "A replica that is behind for longer leaves the in-sync set."),
     _number("replica.fetch.wait.max.ms", 500, 0, "How long a follower's fetch waits for data."),
     _number("replica.fetch.min.bytes", 1, 0, "Bytes that a follower's fetch waits for."),
     _bytes("replica.fetch.max.bytes", 1 << 20, 1, "Largest share of one partition in a follower's fetch."),
     _bytes("replica.fetch.response.max.bytes", 10 << 20, 1, "Largest response to a follower's fetch."),
+    _number(
+        "replica.high.watermark.checkpoint.interval.ms", 5_000, 100, "Time between two notes of the high watermarks."
+    ),
+    _number(
+        "log.flush.offset.checkpoint.interval.ms",
+        60_000,
+        100,
+        "Time between two notes of the recovery points, of partitions and of the metadata log.",
+    ),
+    _bytes("log.tail.bytes", 64 << 20, 0, "Memory for the newest batches of all partitions. Not in Kafka."),
     _number("producer.id.expiration.ms", 86_400_000, 1, "A partition forgets a producer that is silent for this long."),
     NodeKey(
         name="record.validation",

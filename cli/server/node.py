@@ -17,7 +17,7 @@ from cli.server.config import NodeConfig
 from cli.server.directories import NodeDirectories, open_directories
 from cli.server.edges import Edges
 from cli.server.internal_requests import internal_handler
-from cli.server.parts import broker_config, controller_config, raft_config, voter_set
+from cli.server.parts import broker_config, controller_config, metadata_log_config, raft_config, voter_set
 from cli.server.replica_directories import DirectoryWorkers
 from quorum.controller.service import ControllerService
 from quorum.driver import Driver
@@ -33,6 +33,8 @@ _log = logging.getLogger("quorumlog.node")
 
 class Node:
     """Call `start` once and `stop` once. Everything runs on the loop that called `start`."""
+
+    broker_class: type[Broker] = Broker  # a benchmark's brokers open no logs
 
     def __init__(self, config: NodeConfig, edges: Edges) -> None:
         self.config = config
@@ -130,6 +132,8 @@ class Node:
             nursery=self._nursery,
             on_fatal=self._fail,
             listeners=listeners,
+            log_config=metadata_log_config(self.config),
+            note_interval_ms=self.config.log_flush_offset_checkpoint_interval_ms,
             older_points=workers.older_points,
             clean=directories.metadata.clean_shutdown is not None,
         )
@@ -149,7 +153,7 @@ class Node:
         )
 
     def _make_broker(self, transport: Transport, directories: NodeDirectories, workers: DirectoryWorkers) -> Broker:
-        return Broker(
+        return self.broker_class(
             node_id=self.config.node_id,
             cluster_id=directories.cluster_id,
             incarnation_id=self.incarnation_id,

@@ -70,10 +70,10 @@ class _Simulation:
     def __init__(self, seed: int, profile: str, seconds: int, trace: TextIO | None) -> None:
         self.seed, self.seconds = seed, seconds
         self.trace = Trace(trace)
-        self.cluster = SimCluster(seed, self.trace)
+        self.cluster = SimCluster(seed, self.trace, draw_sizes=True)
         self.scheduler = self.cluster.scheduler
         self.plan = Plan.of(profile, self.scheduler.rng("plan"))
-        self.workload = Workload(self.cluster)
+        self.workload = Workload(self.cluster, self.plan)
         self.nemesis = Nemesis(self.cluster, self.plan)
         self.history_findings: list[Finding] = []
 
@@ -119,7 +119,7 @@ class _Simulation:
         self._until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
         if not self.cluster.findings:
             self._for(2)
-            self.workload.stopping = True
+            self.workload.stop()
             self._until(lambda: self.workload.idle, HEALING_S, "clients-end")
 
     def _reading(self) -> None:
@@ -177,10 +177,13 @@ class _Simulation:
             "failed": len(history.of_status(Status.FAIL)),
             "polled": sum(len(poll.records) for poll in history.polls),
             "topics": len(history.created),
+            **self.workload.chores,
             "epochs led": len(invariants.quorum.leaders),
             "votes": invariants.promises.votes_granted,
             "partition leaders": invariants.partitions.leader_changes,
             "partition changes": invariants.partitions.isr_changes,
             "metadata": invariants.quorum.committed_end,
-            **{fault: self.nemesis.strikes.get(fault, 0) for fault in self.plan.faults},
+            **invariants.disk_events.counts,
+            **dict.fromkeys(self.plan.faults, 0),
+            **self.nemesis.strikes,
         }
