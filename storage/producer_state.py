@@ -136,9 +136,7 @@ class ProducerStates:
         producer_id = batch.producer_id
         if producer_id == NO_PRODUCER:
             return
-        self.entries[producer_id] = after(
-            self.entries.get(producer_id), batch
-        )  # never absent meanwhile: a leader may be looking
+        self.entries[producer_id] = after(self.entries.get(producer_id), batch)  # known throughout
         self.entries.move_to_end(producer_id)
         self.end_offset = batch.last_offset + 1
         self._silent_since_ms.pop(producer_id, None)
