@@ -204,9 +204,13 @@ class ProducePath:
             log_append_time_ms=append_time_ms,
         )
         append = _Append(self, replica, replica.core.leader_epoch, batches, batches[-1].next_offset, acks, pending)
-        replica.queue.append(log, batches, written=append.written, synced=append.synced)
+        before = replica.sequences.queue(log, batches[0])
+        try:
+            replica.queue.append(log, batches, written=append.written, synced=append.synced)
+        except ApiError:
+            replica.sequences.unqueue(batches[0], before)
+            raise
         replica.next_offset = append.next_offset
-        replica.sequences.queued(log, batches)
         append.wait(timeout_ms)
 
     def _answer_again(
