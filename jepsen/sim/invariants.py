@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from jepsen.checkers.findings import NODE_CRASHED, Findings
 from jepsen.checkers.history import Send
 from jepsen.sim.life_invariants import LifeInvariants
@@ -12,7 +14,9 @@ from jepsen.sim.partition_invariants import PartitionInvariants
 from jepsen.sim.pre_votes import PreVotes
 from jepsen.sim.promises import Promises, durable_state
 from jepsen.sim.quorum_invariants import QuorumInvariants
+from jepsen.sim.replica_watch import ReplicaWatch
 from jepsen.sim.settings import BROKERS, CONTROLLERS, METADATA_LOG
+from jepsen.sim.tail_invariants import TailInvariants
 from quorum.metadata.image import Image
 
 
@@ -33,6 +37,8 @@ class Invariants:
         self.quorum = QuorumInvariants(everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings)
         self.partitions = PartitionInvariants([machines[host] for host in BROKERS], self.mirrors, self.findings)
         self.lives = LifeInvariants(self.findings)
+        self.tails = TailInvariants(self.mirrors, self.findings)
+        self._replicas = ReplicaWatch()
         self.promises = Promises(machines, self.mirrors, self.findings)
         self._pre_votes = PreVotes(machines, self.findings)
         self._image: Image | None = None
@@ -45,18 +51,21 @@ class Invariants:
             self._image = self.quorum.image
             self.partitions.on_image(self._image, self.quorum.committed_end)
         if self.mirrors.cut:
-            self._after_cuts()
+            self._after_cuts(machine)
         if machine.host in self._brokers:
-            self.partitions.after(machine)
-            self.lives.after(machine)
+            changed = self._replicas.changed(machine)
+            self.partitions.after(machine, changed)
+            self.lives.after(machine, changed)
+            self.tails.after(machine, changed)
 
-    def _after_cuts(self) -> None:
-        """Some log became shorter and may have lost required records."""
+    def _after_cuts(self, machine: Machine) -> None:
+        """Some log became shorter, on this machine or on one that lost power, and may have lost required records."""
         logs = list(self.mirrors.cut)
         self.mirrors.cut.clear()
         for log in logs:
             if log != METADATA:
                 self.partitions.check_candidates(log)
+                self.tails.on_cut(machine, log)
 
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
         self.mirrors.on_disk(machine, kind, path)
@@ -70,6 +79,9 @@ class Invariants:
     def on_acked(self, send: Send) -> None:
         log = f"{send.key[0]}-{send.key[1]}"
         self.partitions.on_acked(log, send.offset, send.value.encode())
+
+    def on_answer(self, machine: Machine, request: Any, response: Any) -> None:
+        """A broker has answered a produce or fetch request; response: None for acks=0."""
 
     def on_death(self, machine: Machine, why: str) -> None:
         """A process ended itself."""

@@ -30,17 +30,18 @@ class LifeInvariants:
         self._leads: dict[_Life, dict[PartitionKey, Epoch]] = {}  # what was looked at
         self._ends: dict[_Life, dict[PartitionKey, Offset]] = {}  # of lives that are not registered; exclusive
 
-    def after(self, machine: Machine) -> None:
+    def after(self, machine: Machine, changed: list[Replica]) -> None:
         """Called after each step of this broker's process."""
         node = machine.node
         if node is None or node.broker is None:
             return
         life, registered = (machine.host, machine.life), _is_registered(node)
         leads = self._leads.setdefault(life, {})
-        for key, replica in node.broker.data_plane.registry.replicas.items():
+        replicas = changed if registered else node.broker.data_plane.registry.replicas.values()
+        for replica in replicas:  # a log can change without a step of its core
             core = replica.core
-            if core.is_leader and (not registered or leads.get(key) != core.leader_epoch):
-                leads[key] = core.leader_epoch
+            if core.is_leader and (not registered or leads.get(replica.key) != core.leader_epoch):
+                leads[replica.key] = core.leader_epoch
                 self._on_leader(machine, replica, registered)
             if not registered:
                 self._on_log(machine, replica)

@@ -88,9 +88,19 @@ class LogMirror:
         place = bisect_right(self._ends, offset)
         if place == len(self._batches):
             return False
-        batch = self._batches[place]
-        node = self._node(batch.file)
-        return node is not None and value in node.current[batch.start : batch.stop]
+        return value in self._bytes_of(self._batches[place])
+
+    def content(self, base: Offset, end: Offset) -> bytes | None:
+        """The bytes of the batches from the one that begins at `base` to the one that ends at `end`.
+
+        None unless there are such batches.
+        """
+        self._refresh()
+        first, last = bisect_right(self._ends, base), bisect_right(self._ends, end)
+        chosen = self._batches[first:last]
+        if not chosen or chosen[0].base != base or chosen[-1].end != end:
+            return None
+        return b"".join(self._bytes_of(batch) for batch in chosen)
 
     # --- keeping up ---
 
@@ -151,6 +161,10 @@ class LogMirror:
         if not isinstance(node, FileNode) or len(node.durable) < batch.stop:
             return False
         return node.durable[batch.start : batch.stop] == node.current[batch.start : batch.stop]
+
+    def _bytes_of(self, batch: Batch) -> bytes:
+        node = self._node(batch.file)
+        return b"" if node is None else bytes(node.current[batch.start : batch.stop])
 
     def _node(self, file: str) -> FileNode | None:
         directory = _directory(self._disk.root, self.path, durable=False)
