@@ -37,10 +37,20 @@ class Batch(NamedTuple):
 
 
 class LogMirror:
-    def __init__(self, disk: SimDisk, path: str, on_batch: Callable[[Batch], None] = lambda _: None) -> None:
-        """on_batch: called for every batch on the disk, and again after each restart or truncation."""
+    def __init__(
+        self,
+        disk: SimDisk,
+        path: str,
+        on_batch: Callable[[Batch], None] = lambda _: None,
+        on_written: Callable[[Batch], None] = lambda _: None,
+    ) -> None:
+        """on_batch: called for every batch on the disk, and again after each restart or truncation.
+
+        on_written: called once for every batch, when it is appended. A batch that is appended after the files changed
+        in another way and before the next access may be left out.
+        """
         self.path = path
-        self._disk, self._on_batch = disk, on_batch
+        self._disk, self._on_batch, self._on_written = disk, on_batch, on_written
         self._batches: list[Batch] = []
         self._ends: list[Offset] = []  # of the batches
         self._parsed: dict[str, int] = {}  # bytes parsed, by file
@@ -113,7 +123,10 @@ class LogMirror:
         if node is None or (self._batches and file < self._batches[-1].file) or parsed > len(node.current):
             self._stale = True
             return
+        known = len(self._batches)
         self._parse(file, node, checked=False)
+        for batch in self._batches[known:]:
+            self._on_written(batch)
 
     def forget(self) -> None:
         """Its files changed in another way: parse them again on the next access."""

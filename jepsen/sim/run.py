@@ -185,6 +185,9 @@ class _Simulation:
             "partition leaders": invariants.partitions.leader_changes,
             "partition changes": invariants.partitions.isr_changes,
             "tails compared": invariants.tails.compared,
+            "fetched batches compared": invariants.fetches.batches,
+            "appends checked": invariants.appends.appended,
+            "acks=1 checked": invariants.answers.acked_by_leaders,
             "metadata": invariants.quorum.committed_end,
             **{fault: self.nemesis.strikes.get(fault, 0) for fault in self.plan.faults},
         }

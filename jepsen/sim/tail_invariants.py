@@ -45,8 +45,6 @@ class TailInvariants:
 
     def after(self, machine: Machine, changed: list[Replica]) -> None:
         """Called after each step of this broker's process."""
-        if not changed:
-            return
         of_life = self._compared.setdefault((machine.host, machine.life), {})
         for replica in changed:
             done = of_life.get(replica.key)
