@@ -12,6 +12,7 @@ from jepsen.sim.fetch_invariants import FetchInvariants
 from jepsen.sim.leaderships import Leaderships
 from jepsen.sim.life_invariants import LifeInvariants
 from jepsen.sim.log_mirror import Batch
+from jepsen.sim.log_parts_invariants import LogPartsInvariants
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message
 from jepsen.sim.mirrors import METADATA, Mirrors
@@ -45,6 +46,7 @@ class Invariants:
         self.partitions = PartitionInvariants([machines[host] for host in BROKERS], self.mirrors, self.findings)
         self.lives = LifeInvariants(self.findings)
         self.tails = TailInvariants(self.mirrors, self.findings)
+        self.log_parts = LogPartsInvariants(self.mirrors, self.findings)
         self._replicas = ReplicaWatch()
         self.offsets = OffsetInvariants(self.findings)
         self.leaderships = Leaderships(self.mirrors)
@@ -71,6 +73,7 @@ class Invariants:
             self.lives.after(machine, changed)
             if changed:
                 self.tails.after(machine, changed)
+                self.log_parts.after(machine, changed)
                 self.offsets.after(machine, changed)
                 self.leaderships.after(machine, changed)
 

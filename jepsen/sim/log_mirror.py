@@ -83,6 +83,12 @@ class LogMirror:
         place = bisect_right(self._ends, offset)
         return self._batches[place - 1] if place else None
 
+    def batch_at(self, offset: Offset) -> Batch | None:
+        """The batch that holds `offset`."""
+        self._refresh()
+        place = bisect_right(self._ends, offset)
+        return self._batches[place] if place < len(self._batches) else None
+
     def epoch_before(self, offset: Offset) -> Epoch:
         batch = self.batch_before(offset)
         return NO_EPOCH if batch is None else batch.epoch
@@ -94,11 +100,8 @@ class LogMirror:
 
     def contains(self, offset: Offset, value: bytes) -> bool:
         """Whether the batch that holds `offset` contains these bytes (batches here are not compressed)."""
-        self._refresh()
-        place = bisect_right(self._ends, offset)
-        if place == len(self._batches):
-            return False
-        return value in self._bytes_of(self._batches[place])
+        batch = self.batch_at(offset)
+        return batch is not None and value in self._bytes_of(batch)
 
     def content(self, base: Offset, end: Offset) -> bytes | None:
         """The bytes of the batches from the one that begins at `base` to the one that ends at `end`.

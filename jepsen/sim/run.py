@@ -186,6 +186,7 @@ class _Simulation:
             "partition changes": invariants.partitions.isr_changes,
             "tails compared": invariants.tails.compared,
             "fetched batches compared": invariants.fetches.batches,
+            "index entries checked": invariants.log_parts.index_entries,
             "appends checked": invariants.appends.appended,
             "acks=1 checked": invariants.answers.acked_by_leaders,
             "metadata": invariants.quorum.committed_end,
