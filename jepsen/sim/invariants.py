@@ -8,6 +8,7 @@ from jepsen.checkers.findings import NODE_CRASHED, Findings
 from jepsen.checkers.history import Send
 from jepsen.sim.answer_invariants import AnswerInvariants
 from jepsen.sim.append_invariants import AppendInvariants
+from jepsen.sim.disk_events import DiskEvents
 from jepsen.sim.fetch_invariants import FetchInvariants
 from jepsen.sim.leaderships import Leaderships
 from jepsen.sim.life_invariants import LifeInvariants
@@ -24,7 +25,9 @@ from jepsen.sim.quorum_invariants import QuorumInvariants
 from jepsen.sim.replica_watch import ReplicaWatch
 from jepsen.sim.settings import BROKERS, CONTROLLERS, METADATA_LOG
 from jepsen.sim.tail_invariants import TailInvariants
+from jepsen.sim.topics import Topic
 from quorum.metadata.image import Image
+from quorumlog.ids import Offset
 from quorumlog.messages.fetch import FetchRequest
 
 
@@ -34,6 +37,7 @@ class Invariants:
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
         self.mirrors = Mirrors(findings)
+        self.disk_events = DiskEvents()
         self.crashes_expected: dict[str, None] = {}
         self.crashes = 0
         self._brokers: dict[str, None] = dict.fromkeys(BROKERS)
@@ -90,6 +94,7 @@ class Invariants:
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
         self.mirrors.on_disk(machine, kind, path)
         self.offsets.on_disk(machine, kind, path)
+        self.disk_events.on_disk(machine, kind, path)
         if machine.host in CONTROLLERS and (kind == "crash" or (kind == "sync_directory" and path == METADATA_LOG)):
             self.quorum.on_state_file(machine, durable_state(machine))
 
@@ -97,9 +102,20 @@ class Invariants:
         self.promises.look(message)
         self._pre_votes.look(message)
 
-    def on_acked(self, send: Send) -> None:
-        log = f"{send.key[0]}-{send.key[1]}"
-        self.partitions.on_acked(log, send.offset, send.value.encode())
+    def on_acked(self, send: Send, topic: Topic) -> None:
+        """Sets the life of the topic that took the record (History)."""
+        logs = topic.logs(send.key[1])
+        value, deleted = send.value.encode(), not topic.is_open
+        send.life = self.partitions.on_acked(logs, send.offset, value, topic.min_isr, deleted=deleted)
+
+    def life_of(self, topic: Topic, index: int, offset: Offset, value: str) -> int:
+        """The life of the topic from which a record was read; 0 if its log is gone."""
+        return self.partitions.holder_of(topic.logs(index), offset, value.encode())
+
+    def on_delete_records(self, topic: Topic, index: int, before: Offset) -> None:
+        """Someone asks to delete the records before this offset."""
+        truth = self.mirrors.truth(topic.logs(index)[-1])
+        truth.deleted_before = max(truth.deleted_before, before)
 
     def on_answer(self, machine: Machine, request: Any, response: Any) -> None:
         """A broker has answered a produce or fetch request; response: None for acks=0."""
@@ -119,13 +135,24 @@ class Invariants:
             self.findings.broken(NODE_CRASHED, f"{machine.host}: {why}")
 
     def at_the_end(self) -> None:
-        """After convergence, all replicas of a log must be equal and hold all committed records."""
+        """After convergence, all replicas of a log must be equal and hold all committed records.
+
+        Of a topic that is deleted no broker may have a log any more.
+        """
         for host in BROKERS:
             self.answers.at_the_end(self.machines[host])
         for truth in self.mirrors.truths():
+            if truth.name != METADATA and not self.partitions.knows(truth.name):
+                self._must_be_gone(truth.name)
+                continue
             hosts = CONTROLLERS if truth.name == METADATA else BROKERS
             for host in hosts:
                 mirror = self.mirrors.of(self.machines[host], truth.name)
                 if not truth.is_held_by(mirror):
                     what = f"{host} ends at {mirror.end}, {truth.end} is committed"
                     self.findings.broken("replicas-converge", f"{truth.name}: {what}")
+
+    def _must_be_gone(self, log: str) -> None:
+        for host in BROKERS:
+            if self.mirrors.of(self.machines[host], log).is_here:
+                self.findings.broken("deleted-logs-go", f"{log} of a deleted topic is still on the disk of {host}")

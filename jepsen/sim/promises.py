@@ -14,7 +14,7 @@ from jepsen.checkers.findings import Findings
 from jepsen.sim.log_mirror import file_at
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message, Phase
-from jepsen.sim.mirrors import METADATA, Mirrors
+from jepsen.sim.mirrors import METADATA, Mirrors, log_id
 from jepsen.sim.settings import CONTROLLERS, METADATA_LOG, NODES
 from jepsen.sim.sim_socket import LANE
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, CorruptQuorumState, QuorumState, decode_quorum_state
@@ -106,7 +106,7 @@ class Promises:
         for topic in request.topics:
             name = _topic_name(machine, topic.topic_id)
             for partition in topic.partitions if name else ():
-                mirror = self._mirrors.of(machine, f"{name}-{partition.index}")
+                mirror = self._mirrors.of(machine, log_id(f"{name}-{partition.index}", topic.topic_id))
                 if mirror.durable_end() < partition.fetch_offset:
                     what = f"{message.source} acknowledges {partition.fetch_offset} of {name}-{partition.index}"
                     held = f"it has synced up to {mirror.durable_end()}"

@@ -21,7 +21,6 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.nemesis import Nemesis
 from jepsen.sim.plan import Plan
 from jepsen.sim.scheduler import NS_PER_S
-from jepsen.sim.tail_invariants import compared_min
 from jepsen.sim.trace import Trace
 from jepsen.sim.workload import Workload
 
@@ -71,10 +70,10 @@ class _Simulation:
     def __init__(self, seed: int, profile: str, seconds: int, trace: TextIO | None) -> None:
         self.seed, self.seconds = seed, seconds
         self.trace = Trace(trace)
-        self.cluster = SimCluster(seed, self.trace)
+        self.cluster = SimCluster(seed, self.trace, draw_sizes=True)
         self.scheduler = self.cluster.scheduler
         self.plan = Plan.of(profile, self.scheduler.rng("plan"))
-        self.workload = Workload(self.cluster)
+        self.workload = Workload(self.cluster, self.plan)
         self.nemesis = Nemesis(self.cluster, self.plan)
         self.history_findings: list[Finding] = []
 
@@ -120,7 +119,7 @@ class _Simulation:
         self._until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
         if not self.cluster.findings:
             self._for(2)
-            self.workload.stopping = True
+            self.workload.stop()
             self._until(lambda: self.workload.idle, HEALING_S, "clients-end")
 
     def _reading(self) -> None:
@@ -164,7 +163,7 @@ class _Simulation:
             return Verdict.INVALID
         if self.workload.acked < self.seconds * _ACKED_PER_S_MIN or self._struck_nothing():
             return Verdict.VACUOUS
-        if self.cluster.invariants.tails.compared < compared_min(self.seconds):
+        if not self.cluster.invariants.tails.proves_enough(self.seconds):
             return Verdict.VACUOUS
         return Verdict.VALID
 
@@ -180,6 +179,7 @@ class _Simulation:
             "failed": len(history.of_status(Status.FAIL)),
             "polled": sum(len(poll.records) for poll in history.polls),
             "topics": len(history.created),
+            **self.workload.chores,
             "epochs led": len(invariants.quorum.leaders),
             "votes": invariants.promises.votes_granted,
             "partition leaders": invariants.partitions.leader_changes,
@@ -190,5 +190,7 @@ class _Simulation:
             "appends checked": invariants.appends.appended,
             "acks=1 checked": invariants.answers.acked_by_leaders,
             "metadata": invariants.quorum.committed_end,
-            **{fault: self.nemesis.strikes.get(fault, 0) for fault in self.plan.faults},
+            **invariants.disk_events.counts,
+            **dict.fromkeys(self.plan.faults, 0),
+            **self.nemesis.strikes,
         }
