@@ -9,6 +9,7 @@ from jepsen.checkers.history import Send
 from jepsen.sim.answer_invariants import AnswerInvariants
 from jepsen.sim.append_invariants import AppendInvariants
 from jepsen.sim.disk_events import DiskEvents
+from jepsen.sim.durability import Durability
 from jepsen.sim.fetch_invariants import FetchInvariants
 from jepsen.sim.leaderships import Leaderships
 from jepsen.sim.life_invariants import LifeInvariants
@@ -47,18 +48,20 @@ class Invariants:
         self.machines = machines
         everyone = list(machines.values())
         self.quorum = QuorumInvariants(everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings)
-        self.partitions = PartitionInvariants([machines[host] for host in BROKERS], self.mirrors, self.findings)
+        self.durability = Durability(self.mirrors, self.findings.now_ns)
+        brokers = [machines[host] for host in BROKERS]
+        self.partitions = PartitionInvariants(brokers, self.mirrors, self.durability, self.findings)
         self.lives = LifeInvariants(self.findings)
         self.tails = TailInvariants(self.mirrors, self.findings)
         self.log_parts = LogPartsInvariants(self.mirrors, self.findings)
         self._replicas = ReplicaWatch()
-        self.offsets = OffsetInvariants(self.findings)
+        self.offsets = OffsetInvariants(self.durability, self.findings)
         self.leaderships = Leaderships(self.mirrors)
         self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
         self.fetches = FetchInvariants(self.offsets, self.mirrors, self.findings)
         self.appends = AppendInvariants(self.findings)
         self.mirrors.on_written = self._on_written
-        self.promises = Promises(machines, self.mirrors, self.findings, self.lives.on_fetch)
+        self.promises = Promises(machines, self.mirrors, self.durability, self.findings, self.lives.on_fetch)
         self._pre_votes = PreVotes(machines, self.findings)
         self._image: Image | None = None
 
@@ -68,6 +71,7 @@ class Invariants:
         self.partitions.on_metadata_end(self.quorum.committed_end)
         if self.quorum.image is not self._image:
             self._image = self.quorum.image
+            self.durability.on_image(self._image)
             self.partitions.on_image(self._image, self.quorum.committed_end)
         if self.mirrors.cut:
             self._after_cuts(machine)
@@ -92,6 +96,8 @@ class Invariants:
                 self.answers.on_cut(machine, log)
 
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
+        if kind == "crash" and machine.host in self._brokers:
+            self.durability.on_power_cut(machine)
         self.mirrors.on_disk(machine, kind, path)
         self.offsets.on_disk(machine, kind, path)
         self.disk_events.on_disk(machine, kind, path)
@@ -147,9 +153,9 @@ class Invariants:
                 continue
             hosts = CONTROLLERS if truth.name == METADATA else BROKERS
             for host in hosts:
-                mirror = self.mirrors.of(self.machines[host], truth.name)
-                if not truth.is_held_by(mirror):
-                    what = f"{host} ends at {mirror.end}, {truth.end} is committed"
+                if not self.durability.holds(truth.name, self.machines[host]):
+                    end = self.mirrors.of(self.machines[host], truth.name).end
+                    what = f"{host} ends at {end}, {truth.end} is committed"
                     self.findings.broken("replicas-converge", f"{truth.name}: {what}")
 
     def _must_be_gone(self, log: str) -> None:

@@ -19,7 +19,7 @@ from jepsen.checkers.log_history import check_history
 from jepsen.sim import killed_coroutines
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.nemesis import Nemesis
-from jepsen.sim.plan import Plan
+from jepsen.sim.plan import PAGE_CACHE, Plan
 from jepsen.sim.scheduler import NS_PER_S
 from jepsen.sim.trace import Trace
 from jepsen.sim.workload import Workload
@@ -70,7 +70,7 @@ class _Simulation:
     def __init__(self, seed: int, profile: str, seconds: int, trace: TextIO | None) -> None:
         self.seed, self.seconds = seed, seconds
         self.trace = Trace(trace)
-        self.cluster = SimCluster(seed, self.trace, draw_sizes=True)
+        self.cluster = SimCluster(seed, self.trace, draw_sizes=True, page_cache=profile == PAGE_CACHE)
         self.scheduler = self.cluster.scheduler
         self.plan = Plan.of(profile, self.scheduler.rng("plan"))
         self.workload = Workload(self.cluster, self.plan)
@@ -133,6 +133,7 @@ class _Simulation:
         self._for(2)
         if not self.cluster.findings:
             self.cluster.invariants.at_the_end()
+            self.workload.note_losses(self.cluster.invariants.durability.losses)
             self.history_findings = check_history(self.workload.history)
 
     # --- steps ---
@@ -184,6 +185,8 @@ class _Simulation:
             "votes": invariants.promises.votes_granted,
             "partition leaders": invariants.partitions.leader_changes,
             "partition changes": invariants.partitions.isr_changes,
+            "promises broken by power": invariants.durability.broken,
+            "ends of logs lost": len(invariants.durability.losses),
             "tails compared": invariants.tails.compared,
             "fetched batches compared": invariants.fetches.batches,
             "index entries checked": invariants.log_parts.index_entries,

@@ -13,6 +13,7 @@ from jepsen.checkers.findings import Findings
 from jepsen.sim.answer_invariants import AnswerInvariants
 from jepsen.sim.append_invariants import AppendInvariants
 from jepsen.sim.cluster import SimCluster
+from jepsen.sim.durability import Durability
 from jepsen.sim.fetch_invariants import FetchInvariants
 from jepsen.sim.leaderships import Leaderships
 from jepsen.sim.life_invariants import LifeInvariants
@@ -56,7 +57,8 @@ class Scene:
         self.findings = Findings(lambda: 0)
         self.mirrors: Mirrors = self.cluster.invariants.mirrors
         self.tails = TailInvariants(self.mirrors, self.findings)
-        self.offsets = OffsetInvariants(self.findings)
+        self.durability = Durability(self.mirrors, lambda: 0)
+        self.offsets = OffsetInvariants(self.durability, self.findings)
         self.leaderships = Leaderships(self.mirrors)
         self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
         self.fetches = FetchInvariants(self.offsets, self.mirrors, self.findings)
