@@ -48,8 +48,8 @@ class Invariants:
         self.machines = machines
         everyone = list(machines.values())
         self.quorum = QuorumInvariants(everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings)
-        self.durability = Durability(self.mirrors, self.findings.now_ns)
         brokers = [machines[host] for host in BROKERS]
+        self.durability = Durability(brokers, self.mirrors, self.findings.now_ns)
         self.partitions = PartitionInvariants(brokers, self.mirrors, self.durability, self.findings)
         self.lives = LifeInvariants(self.findings)
         self.tails = TailInvariants(self.mirrors, self.findings)

@@ -57,7 +57,7 @@ class Scene:
         self.findings = Findings(lambda: 0)
         self.mirrors: Mirrors = self.cluster.invariants.mirrors
         self.tails = TailInvariants(self.mirrors, self.findings)
-        self.durability = Durability(self.mirrors, lambda: 0)
+        self.durability = Durability(self.cluster.brokers, self.mirrors, lambda: 0)
         self.offsets = OffsetInvariants(self.durability, self.findings)
         self.leaderships = Leaderships(self.mirrors)
         self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
