@@ -69,6 +69,7 @@ AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
     *DISKS,
 )
 
+PAGE_CACHE = "page-cache"  # the profile in which all topics are `durability=replicated`
 _WITH_CHORES, _WITH_BURSTS = ("topics",), ("full-buffers",)  # profiles
 
 PROFILES: dict[str, tuple[str, ...]] = {
@@ -85,6 +86,15 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "elections": ("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader"),
     "truncation": ("power-one", "power-all", "kill-broker", "lagging-follower", "isolate"),
     "retries": ("lossy", "cut-clients", "kill-broker", "isolate", "restart-storm"),
+    PAGE_CACHE: (
+        "power-one",
+        "power-one",
+        "power-all",
+        "kill-broker",
+        "restart-clean",
+        "lagging-follower",
+        "slow-disk",
+    ),
     "disks": ("power-one", "power-all", "slow-disk"),
     "pairs": AIMED,
     "inside-calls": ("dies-inside-a-call", "dies-inside-a-call", "kill-broker", "kill-leader", "lagging-follower"),
