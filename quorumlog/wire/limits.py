@@ -22,7 +22,8 @@ class WireLimits:
     max_internal_bytes: queued.max.internal.request.bytes: the same for connections to internal listeners. Produce
     requests hold the clients' bytes until followers have fetched their records, so a follower's fetch must not wait for
     those bytes.
-    max_unproven_frame_bytes: of a frame to an internal listener from a peer that has not proven its identity.
+    max_unproven_frame_bytes: of a frame to an internal listener from a peer that has not proven itself.
+    max_unproven_ms: a connection to an internal listener is closed when its peer has not proven itself by then.
     min_grant_bytes: what a fetch is granted in any case, so that it makes progress; its first batch may be larger.
     max_unsent_bytes: of one connection's answers; above that none of its requests begins.
     max_stalled_ms: a peer is cut off that takes no answers, or sends nothing of a frame that it has begun, for so long.
@@ -38,6 +39,7 @@ class WireLimits:
     max_node_bytes: int = 512 * 1024 * 1024
     max_internal_bytes: int = 128 * 1024 * 1024
     max_unproven_frame_bytes: int = 8 * 1024
+    max_unproven_ms: int = 10_000
     min_grant_bytes: int = 256 * 1024
     max_unsent_bytes: int = 1024 * 1024
     max_stalled_ms: int = 30_000

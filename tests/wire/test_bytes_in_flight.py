@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from lane import IDENTITY, Served, Wire, echo, request_bytes
+from proving import prove
 
 from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.rpc.transport import Address, Handler, Listener
-from quorumlog.wire import sasl
 from quorumlog.wire.framing import SCRATCH_BYTES
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.transport import WireTransport
@@ -53,10 +53,7 @@ async def two_listeners(handler: Handler, limits: WireLimits) -> AsyncIterator[t
 async def proven(served: Served) -> Wire:
     """A connection of a node of the cluster."""
     wire = await served.socket()
-    wire.send(b"".join(sasl.ask_handshake(1)))
-    await wire.frame()
-    wire.send(b"".join(sasl.ask_authenticate(2, IDENTITY)))
-    assert sasl.read_answer(sasl.AUTHENTICATE_KEY, memoryview(await wire.frame()))["error_code"] == 0
+    await prove(wire, IDENTITY)
     return wire
 
 
