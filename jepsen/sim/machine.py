@@ -28,9 +28,10 @@ from jepsen.sim.worker import SimWorker
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.wire.routing import RoutingTransport
-from storage.worker import Worker
+from storage.worker import Worker, WorkerLimits
 from storage.writer import DirectoryWriter
 
+SHORT_QUEUES = WorkerLimits(queued_jobs=3)  # so short that they are full now and then
 _RESERVED_UUIDS = 100
 _STOP_NS = 30_000 * NS_PER_MS
 _READING_NS, _WRITING_NS = 5_000, 20_000
@@ -239,7 +240,7 @@ class Machine:
             self._ends(loop, f"{name}: {error!r}")
 
         def worker(writer: DirectoryWriter) -> Worker:
-            return SimWorker(self.disk, writer, call_later)
+            return SimWorker(self.disk, writer, call_later, SHORT_QUEUES)
 
         def call_later(delay_ns: int, event: Callable[[], None]) -> None:
             self._scheduler.call_later(delay_ns, lambda: loop.deliver(event))
