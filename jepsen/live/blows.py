@@ -152,7 +152,7 @@ class DiskStruck:
             self.evidence.bit = struck > 0 and (gave_way or told > 0)
             self.evidence.note(f"nothing free; lines about it in the node's log: {told}")
         else:
-            self.evidence.bit = struck > 0 and (gave_way or self._blow is Blow.HANG)
+            self.evidence.bit = struck > 0 and gave_way
             self.evidence.note(f"calls {'held up' if self._blow is Blow.HANG else 'failed with EIO'}: {struck}")
 
     def _told_full(self) -> int:

@@ -33,6 +33,4 @@ def most_pause_ms(strike: Strike) -> int:
             starts = any(blow is Blow.KILL for blow, _ in strike.blows)
             return strike.hold_ms + (START_MS if starts else 0) + FAILOVER_MS
         case Kind.HUNG_DISK:
-            if STALL_MS is None:
-                return strike.hold_ms + FAILOVER_MS
             return STALL_MS + ELECTION_MS + CLIENT_MS + SLACK_MS  # nobody waits for the end of a session

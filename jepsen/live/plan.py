@@ -69,9 +69,7 @@ class Strike:
     calm_ms: int
 
 
-# A directory whose call hangs goes offline after this time (log.dir.stall.ms). None: nodes do not do that yet, and a
-# pause lasts as long as the disk hangs. With a value, disks hang for longer than the pause that is then expected.
-STALL_MS: int | None = None
+STALL_MS = 3_000  # log.dir.stall.ms of the nodes: a directory whose call hangs for so long goes offline
 
 HOLD_MS: Mapping[Kind, tuple[int, int]] = {  # inclusive
     Kind.KILL: (500, 4_000),
@@ -79,7 +77,7 @@ HOLD_MS: Mapping[Kind, tuple[int, int]] = {  # inclusive
     Kind.TWO: (1_000, 4_000),
     Kind.ALL: (100, 1_500),
     Kind.RESTART: (0, 500),
-    Kind.HUNG_DISK: (4_000, 7_000) if STALL_MS is None else (STALL_MS + 9_000, STALL_MS + 11_000),
+    Kind.HUNG_DISK: (STALL_MS + 9_000, STALL_MS + 11_000),  # longer than the pause that is expected
     Kind.FULL_DISK: (4_000, 6_000),
     Kind.FAILING_DISK: (2_000, 4_000),
 }
