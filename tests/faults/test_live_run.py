@@ -53,7 +53,7 @@ def test_a_minute_of_every_fault_breaks_no_promise(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(200)
 def test_disks_are_struck_where_neither_strace_nor_a_mount_is_allowed(tmp_path: Path) -> None:
-    kinds = [Kind.FAILING_DISK, Kind.FULL_DISK, Kind.HUNG_DISK]
+    kinds = [Kind.FAILING_DISK, Kind.FULL_DISK, Kind.LOW_DISK, Kind.HUNG_DISK]
     names = ",".join(kind.value for kind in kinds)
     facts = run(tmp_path / "report", "--minutes", "0", "--seed", "2", "--edge-only", "--faults", names)
     assert_exercised(facts, kinds)
