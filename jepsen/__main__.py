@@ -19,7 +19,7 @@ from pathlib import Path
 from jepsen.crash.faults import Fault
 from jepsen.crash.runs import BY_NAME
 from jepsen.crash.sweep import Chosen, sweep
-from jepsen.mutate import run_mutants
+from jepsen.mutation.trial import run_mutants
 from jepsen.sim.plan import PROFILES
 from jepsen.sim.run import Result, Verdict, run
 from jepsen.swarm import swarm
@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
         return swarm(options.first, seeds, options.profile, options.seconds, options.processes, limit_s)
     if options.verb == "crash-sweep":
         return sweep(_chosen(options))
-    return run_mutants(options.names, options.seeds, options.processes)
+    return run_mutants(options.names, options.seeds, options.processes, options.report)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     mutants = verbs.add_parser("mutants", help="prove that known mistakes are caught")
     mutants.add_argument("names", nargs="*", help="default: all of jepsen/mutants")
     mutants.add_argument("--seeds", type=int, default=200, help="most seeds per mutant (default 200)")
+    mutants.add_argument("--report", type=Path, help="write what killed each, e.g. to docs/mutants.md (or FILE.json)")
     crash = verbs.add_parser("crash-sweep", help="the storage engine, stopped at every call of a disk")
     crash.add_argument("--first", type=int, default=1, help="the first seed")
     crash.add_argument("--seeds", type=int, help="number of seeds (default 1)")
