@@ -78,6 +78,7 @@ def _fill(world: World) -> None:
     world.open()
     world.append({U: 1})
     world.append({T: BATCHES}, batches_a_job=3)
+    assert world.log(T).segment_bases[1] == SEGMENT
     world.raise_start(U, 1)
     world.raise_start(T, START)
     world.checkpoint({T: END - 2, U: 2})
@@ -151,6 +152,7 @@ def checkpoint(world: World) -> None:
     world.checkpoint({T: END, U: 3})
     world.raise_start(T, SEGMENT)
     world.checkpoint({T: END + 1, U: 3})
+    world.append({U: 1})  # of another log: what the checkpoint left unsynced stays so
 
 
 # --- whole partitions ---

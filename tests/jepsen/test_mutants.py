@@ -38,7 +38,9 @@ def test_its_killer_is_there(mutant: Mutant) -> None:
         assert set(mutant.workloads) <= set(BY_NAME)
     else:
         path, *names = mutant.where.partition("[")[0].split("::")
-        assert all(re.search(rf"^ *(class|def|async def)? ?{name}\b", (ROOT / path).read_text(), re.M) for name in names)
+        assert all(
+            re.search(rf"^ *(class|def|async def)? ?{name}\b", (ROOT / path).read_text(), re.M) for name in names
+        )
 
 
 def test_no_two_are_the_same() -> None:
@@ -71,7 +73,10 @@ def test_the_swarm_kills_half_of_them() -> None:
 @pytest.mark.parametrize("name", ["report.md", "report.json"])
 def test_a_later_run_replaces_its_rows_and_keeps_the_others(name: str, tmp_path: Path) -> None:
     path, known = tmp_path / name, ["01-one", "02-two"]
-    one, two = Row("01-one", "first", "sim swarm", SURVIVED, 200, 9), Row("02-two", "second", "crash roll", "hole", 1, 1)
+    one, two = (
+        Row("01-one", "first", "sim swarm", SURVIVED, 200, 9),
+        Row("02-two", "second", "crash roll", "hole", 1, 1),
+    )
     write_report(path, [one, two, Row("00-gone", "none", "sim swarm", "x", 1, 1)], known)
     killed = Row("01-one", "first", "sim swarm", "commit-rule", 3, 5)
     write_report(path, [killed], known)

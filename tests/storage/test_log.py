@@ -13,6 +13,7 @@ from jepsen.sim.disk_faults import Fail, ShortWrite
 from quorumlog.records import headers
 from storage.disk import Disk, DiskError
 from storage.edge.disk import RealDisk
+from storage.epochs import CHECKPOINT_NAME
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.log_errors import LogClosed, UnexpectedAppend
@@ -338,6 +339,26 @@ def test_a_closed_log_takes_no_changes_and_a_batch_cut_under_a_reader_is_named()
     log.close()
     with pytest.raises(LogClosed, match="is closed"):
         append(log, [b"x"])
+
+
+def test_a_batch_whose_end_is_gone_is_not_served_in_part() -> None:
+    """Its header is there, so it is found; the read then comes short."""
+    disk, log = filled()
+    last = headers(log.read(0, 1 << 20, upper_bound=60))[-1]
+    disk.open(f"{PATH}/{log_name(0)}").truncate(last.end - 1)
+    with pytest.raises(CorruptBatch, match="were written"):
+        log.read(last.base_offset, 1, upper_bound=60)
+
+
+def test_an_epoch_is_on_disk_before_its_leader_writes_anything() -> None:
+    """Also where the topic leaves its records to the page cache, and no sync follows."""
+    disk = disk_with_data()
+    log = open_log(disk, LogConfig(durable=False))
+    append(log, [b"a"])
+    log.sync()
+    assert log.begin_epoch(4) == 1
+    disk.crash(random.Random(1))
+    assert disk.read_bytes(f"{PATH}/{CHECKPOINT_NAME}").splitlines()[2:] == [b"1 0", b"4 1"]
 
 
 def test_the_same_on_a_real_disk(tmp_path: object) -> None:
