@@ -21,7 +21,7 @@ from quorum.death_proof import DeathProof
 from quorum.listener import RaftListener
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorum.metadata_directory import METADATA_LOG, MetadataDirectory, OpenedMetadata, settle
-from quorum.metadata_log import MetadataLog
+from quorum.metadata_log import NOTE_INTERVAL_MS, MetadataLog
 from quorum.open_requests import OpenRequests, check_request
 from quorum.peers import Peers
 from quorum.raft import (
@@ -69,13 +69,14 @@ class Driver:
         listeners: Sequence[RaftListener] = (),
         config: RaftConfig | None = None,
         log_config: LogConfig = METADATA_LOG,
+        note_interval_ms: int = NOTE_INTERVAL_MS,
         older_points: OffsetFile | None = None,
         clean: bool = False,
     ) -> None:
         """directory_id: of the log directory that holds the metadata log. worker: of the metadata log's directory.
 
         on_fatal: called once with the reason why this node must be stopped and upgraded; then no metadata is delivered.
-        older_points: see MetadataDirectory. clean: as for `Log.open`.
+        note_interval_ms: see MetadataLog. older_points: see MetadataDirectory. clean: as for `Log.open`.
         """
         self._key = VoterKey(node_id, directory_id)
         self._cluster_id, self._voters = cluster_id, voters
@@ -90,6 +91,7 @@ class Driver:
             clean=clean,
         )
         self._peers = Peers(node_id=node_id, voters=voters, transport=transport, nursery=nursery)
+        self._note_interval_ms = note_interval_ms
         self._proof = DeathProof(transport=transport, peers=self._peers, nursery=nursery, on_dead=self._on_dead)
         self._loop: RaftLoop | None = None  # until started
         self.opened: OpenedMetadata | None = None  # what opening the log found
@@ -147,7 +149,9 @@ class Driver:
         assert self._loop is None, "start is called once"
         self.opened = opened = await self._directory.open()
         log = opened.log
-        self._log = MetadataLog(opened.checkpointed, self._directory.worker, self._fail, self._clock)
+        self._log = MetadataLog(
+            opened.checkpointed, self._directory.worker, self._fail, self._clock, self._note_interval_ms
+        )
         self._announcements.start(Delivery(self._log, log.start_offset, self._listeners, self._fail))
         self._loop = RaftLoop(
             self._make_raft(opened),

@@ -84,14 +84,22 @@ class RecentBatches:
 class MetadataLog:
     """on_error: called with every failure of the disk and every exception of a callback; the node stops (DESIGN 6).
 
-    The recovery point is noted when a segment is full, at the first sync after a minute, and at the close. An unclean
-    start reads whole segments anyway; but a log that ends before its recovery point is known to have lost records.
+    The recovery point is noted when a segment is full, at the first sync after `note_interval_ms`, and at the close. An
+    unclean start reads whole segments anyway; but a log that ends before its recovery point is known to have lost
+    records.
     """
 
-    def __init__(self, checkpointed: CheckpointedLog, worker: Worker, on_error: OnError, clock: Clock) -> None:
+    def __init__(
+        self,
+        checkpointed: CheckpointedLog,
+        worker: Worker,
+        on_error: OnError,
+        clock: Clock,
+        note_interval_ms: int = NOTE_INTERVAL_MS,
+    ) -> None:
         log = checkpointed.log
         self._checkpointed, self._log, self._worker, self._on_error = checkpointed, log, worker, on_error
-        self._clock = clock
+        self._clock, self._note_interval_ms = clock, note_interval_ms
         self._noted_ms = clock.now_ms()
         self._noted_segment: Offset = log.segment_bases[-1]  # the newest segment when the recovery point was noted
         self._recent = RecentBatches(log.end_offset)
@@ -143,7 +151,7 @@ class MetadataLog:
     def _synced(self, end_offset: Offset, on_synced: OnEnd) -> None:
         on_synced(end_offset)
         newest, now_ms = self._log.segment_bases[-1], self._clock.now_ms()
-        if newest == self._noted_segment and now_ms - self._noted_ms < NOTE_INTERVAL_MS:
+        if newest == self._noted_segment and now_ms - self._noted_ms < self._note_interval_ms:
             return
         try:
             job = CallJob(self._checkpointed.note)

@@ -43,6 +43,7 @@ class NodeConfig:
     voters: tuple[Voter, ...]
     log_dirs: tuple[str, ...]
     metadata_log_dir: str
+    metadata_log_segment_bytes: int
     rack: str | None
     auto_create_topics_enable: bool
     num_partitions: int
@@ -63,6 +64,9 @@ class NodeConfig:
     replica_fetch_max_bytes: int
     max_incremental_fetch_session_cache_slots: int
     replica_fetch_response_max_bytes: int
+    replica_high_watermark_checkpoint_interval_ms: int
+    log_flush_offset_checkpoint_interval_ms: int
+    log_tail_bytes: int
     producer_id_expiration_ms: int
     record_validation: str
     fetch_max_bytes: int
@@ -163,6 +167,10 @@ _PLAIN_FIELDS = (
     "replica_fetch_max_bytes",
     "max_incremental_fetch_session_cache_slots",
     "replica_fetch_response_max_bytes",
+    "metadata_log_segment_bytes",
+    "replica_high_watermark_checkpoint_interval_ms",
+    "log_flush_offset_checkpoint_interval_ms",
+    "log_tail_bytes",
     "producer_id_expiration_ms",
     "record_validation",
     "fetch_max_bytes",

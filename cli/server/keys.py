@@ -92,6 +92,7 @@ _KEYS = (
     NodeKey(name="log.dirs", parse=parse_list, default="/tmp/quorumlog-logs", doc="Directories of the partitions."),
     _maybe("log.dir", parse_list, "The older name of `log.dirs`."),
     _maybe("metadata.log.dir", _text, "Directory of the metadata log; the first of `log.dirs` if not set."),
+    _bytes("metadata.log.segment.bytes", 64 << 20, 1_024, "Size at which a segment of the metadata log is closed."),
     _maybe("broker.rack", _text, "The machine's rack; replicas are spread over racks."),
     NodeKey(
         name="auto.create.topics.enable", parse=parse_bool, default="true", doc="Create a topic that a client requests."
@@ -116,6 +117,16 @@ _KEYS = (
     _number("replica.fetch.min.bytes", 1, 0, "Bytes that a follower's fetch waits for."),
     _bytes("replica.fetch.max.bytes", 1 << 20, 1, "Largest share of one partition in a follower's fetch."),
     _bytes("replica.fetch.response.max.bytes", 10 << 20, 1, "Largest response to a follower's fetch."),
+    _number(
+        "replica.high.watermark.checkpoint.interval.ms", 5_000, 100, "Time between two notes of the high watermarks."
+    ),
+    _number(
+        "log.flush.offset.checkpoint.interval.ms",
+        60_000,
+        100,
+        "Time between two notes of the recovery points, of partitions and of the metadata log.",
+    ),
+    _bytes("log.tail.bytes", 64 << 20, 0, "Memory for the newest batches of all partitions. Not in Kafka."),
     _number("producer.id.expiration.ms", 86_400_000, 1, "A partition forgets a producer that is silent for this long."),
     NodeKey(
         name="record.validation",

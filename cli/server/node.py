@@ -17,7 +17,7 @@ from cli.server.config import NodeConfig
 from cli.server.directories import NodeDirectories, open_directories
 from cli.server.edges import Edges
 from cli.server.internal_requests import internal_handler
-from cli.server.parts import broker_config, controller_config, raft_config, voter_set
+from cli.server.parts import broker_config, controller_config, metadata_log_config, raft_config, voter_set
 from cli.server.replica_directories import DirectoryWorkers
 from quorum.controller.service import ControllerService
 from quorum.driver import Driver
@@ -130,6 +130,8 @@ class Node:
             nursery=self._nursery,
             on_fatal=self._fail,
             listeners=listeners,
+            log_config=metadata_log_config(self.config),
+            note_interval_ms=self.config.log_flush_offset_checkpoint_interval_ms,
             older_points=workers.older_points,
             clean=directories.metadata.clean_shutdown is not None,
         )

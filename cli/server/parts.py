@@ -19,6 +19,7 @@ from quorum.raft.voters import Voter, VoterSet
 from quorumlog.ids import BrokerEpoch
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.messages.common import Endpoint
+from storage.log_config import LogConfig
 
 _TYPES: Mapping[Callable[[str], Any], int] = {parse_bool: BOOLEAN, parse_int: INT, parse_bytes: INT, parse_list: LIST}
 
@@ -42,6 +43,10 @@ def raft_config(config: NodeConfig) -> RaftConfig:
         fetch_timeout_ms=config.quorum_fetch_timeout_ms,
         fetch_max_wait_ms=max(1, config.quorum_fetch_timeout_ms // 2),
     )
+
+
+def metadata_log_config(config: NodeConfig) -> LogConfig:
+    return LogConfig(segment_bytes=config.metadata_log_segment_bytes)
 
 
 def controller_config(config: NodeConfig) -> ControllerConfig:
@@ -112,6 +117,9 @@ def _replication(config: NodeConfig) -> ReplicationConfig:
         fetch_min_bytes=config.replica_fetch_min_bytes,
         fetch_max_bytes=config.replica_fetch_max_bytes,
         fetch_response_max_bytes=config.replica_fetch_response_max_bytes,
+        high_watermark_checkpoint_interval_ms=config.replica_high_watermark_checkpoint_interval_ms,
+        recovery_checkpoint_interval_ms=config.log_flush_offset_checkpoint_interval_ms,
+        tail_bytes=config.log_tail_bytes,
         producer_id_expiration_ms=config.producer_id_expiration_ms,
         looks_inside_batches=config.record_validation == "full",
         topic_defaults=config.topic_defaults,

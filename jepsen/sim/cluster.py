@@ -15,6 +15,7 @@ from jepsen.sim.message import Message, Verdict
 from jepsen.sim.network import Interceptor, Network
 from jepsen.sim.scheduler import Scheduler
 from jepsen.sim.settings import BROKERS, CONTROLLERS, NODES
+from jepsen.sim.sizes import Sizes
 from jepsen.sim.trace import Trace
 from quorum.metadata.image import Image
 from quorum.raft import RaftRole
@@ -29,10 +30,12 @@ class SimCluster:
     intercept: set by a nemesis to hold or drop single messages.
     """
 
-    def __init__(self, seed: int, trace: Trace | None = None) -> None:
+    def __init__(self, seed: int, trace: Trace | None = None, *, draw_sizes: bool = False) -> None:
+        """draw_sizes: the seed decides the sizes of logs and buffers; else they have their defaults."""
         self.scheduler = Scheduler(seed, trace)
         self.network = Network(self.scheduler)
         self.lane = self.scheduler.rng("wire").random() < 0.5
+        self.sizes = Sizes.drawn(self.scheduler.rng("sizes")) if draw_sizes else Sizes()
         self.findings = Findings(lambda: self.scheduler.now_ns)
         self.invariants = Invariants(self.findings)
         self.intercept: Interceptor | None = None
@@ -43,6 +46,7 @@ class SimCluster:
                 self.network,
                 host,
                 lane=self.lane,
+                settings=self.sizes.node,
                 on_touch=self.invariants.on_touch,
                 on_disk=self.invariants.on_disk,
                 on_death=self._on_death,

@@ -12,7 +12,7 @@ import hashlib
 import random
 from collections.abc import Callable, Sequence
 
-from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, PowerCut, PowerLost, ShortWrite
+from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, OutOfMemory, PowerCut, PowerLost, ShortWrite
 from jepsen.sim.page_cache import SECTOR_BYTES, DirectoryNode, FileNode, Node, Truncate, Write
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, name_of, parent_of
 
@@ -79,6 +79,11 @@ class SimDisk:
         for content in (node.current, node.durable):
             if bit // 8 < len(content):
                 content[bit // 8] ^= 1 << (bit % 8)
+
+    def size_of(self, path: str) -> int:
+        """Bytes of a file, for observers; 0 if there is none."""
+        node = self._find(path)
+        return len(node.current) if isinstance(node, FileNode) else 0
 
     def used_bytes(self) -> int:
         """Bytes of all files together, as readers see them."""
@@ -187,6 +192,8 @@ class SimDisk:
         fault = self.faults(operation)
         if kind in ("pwritev", "sync") or fault is None:
             return fault
+        if isinstance(fault, OutOfMemory):
+            raise MemoryError(f"{kind} {path}")
         if isinstance(fault, PowerCut):
             raise PowerLost(f"operation {operation.index}: {kind} {path}")
         raise DiskError(path, kind, _errno_of(fault), "injected")
@@ -254,6 +261,10 @@ class SimFile:
         fault = self._begin("pwritev", len(data))
         written = self._room(len(data))
         match fault:
+            case OutOfMemory():
+                if fault.done:
+                    self._write(data, position)
+                raise MemoryError(f"pwritev {self._path}")
             case Fail():
                 raise DiskError(self._path, "write", fault.errno, "injected")
             case ShortWrite():
@@ -274,6 +285,10 @@ class SimFile:
     def sync(self) -> None:
         fault = self._begin("sync", 0)
         match fault:
+            case OutOfMemory():
+                if fault.done:
+                    self._node.sync()
+                raise MemoryError(f"sync {self._path}")
             case PowerCut():
                 if fault.written < 0:
                     self._node.sync()

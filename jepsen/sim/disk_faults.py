@@ -42,7 +42,14 @@ class PowerCut:
     written: int = 0
 
 
-Fault = Fail | ShortWrite | PowerCut
+@dataclass(frozen=True, slots=True)
+class OutOfMemory:
+    """The operation raises MemoryError. done: a write or a sync does its work first; other operations do nothing."""
+
+    done: bool = False
+
+
+Fault = Fail | ShortWrite | PowerCut | OutOfMemory
 FaultPlan = Callable[[Operation], Fault | None]
 
 
@@ -53,6 +60,31 @@ class PowerLost(BaseException):
 def faults_at(faults: Mapping[int, Fault]) -> FaultPlan:
     """Faults by index of the operation."""
     return lambda operation: faults.get(operation.index)
+
+
+class FaultPlans:
+    """A plan made of plans that come and go, each asked in the order in which it came; the first fault counts."""
+
+    def __init__(self) -> None:
+        self._plans: dict[int, FaultPlan] = {}
+        self._next = 0
+
+    def __call__(self, operation: Operation) -> Fault | None:
+        for plan in self._plans.values():
+            fault = plan(operation)
+            if fault is not None:
+                return fault
+        return None
+
+    def add(self, plan: FaultPlan) -> Callable[[], None]:
+        """Returns the function that removes it."""
+        number, self._next = self._next, self._next + 1
+        self._plans[number] = plan
+
+        def remove() -> None:
+            self._plans.pop(number, None)
+
+        return remove
 
 
 def faults_by_rate(rng: random.Random, rates: Mapping[str, float], fault: Fault | None = None) -> FaultPlan:

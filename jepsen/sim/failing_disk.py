@@ -25,12 +25,11 @@ _RATES = (1.0, 0.2, 0.02)
 def failing_disk(cluster: SimCluster, machine: Machine, rng: random.Random) -> Callable[[], None]:
     """Returns the undo function: it kills the process, if it still runs, and starts it on a working disk."""
     expected = cluster.invariants.crashes_expected
-    sound = machine.disk.faults
-    machine.disk.faults = _plan(rng)
+    remove = machine.fault_plans.add(_plan(rng))
     expected[machine.host] = None
 
     def undo() -> None:
-        machine.disk.faults = sound
+        remove()
         expected.pop(machine.host, None)
         machine.kill()
         if not machine.alive:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jepsen.checkers.findings import NODE_CRASHED, Findings
 from jepsen.checkers.history import Send
+from jepsen.sim.disk_events import DiskEvents
 from jepsen.sim.life_invariants import LifeInvariants
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message
@@ -22,6 +23,7 @@ class Invariants:
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
         self.mirrors = Mirrors(findings)
+        self.disk_events = DiskEvents()
         self.crashes_expected: dict[str, None] = {}
         self.crashes = 0
         self._brokers: dict[str, None] = dict.fromkeys(BROKERS)
@@ -60,6 +62,7 @@ class Invariants:
 
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
         self.mirrors.on_disk(machine, kind, path)
+        self.disk_events.on_disk(machine, kind, path)
         if machine.host in CONTROLLERS and (kind == "crash" or (kind == "sync_directory" and path == METADATA_LOG)):
             self.quorum.on_state_file(machine, durable_state(machine))
 

@@ -7,7 +7,7 @@ the network, and loses unsynced data. A start creates a new incarnation on the s
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from broker.api.handlers import HANDLERS
@@ -16,7 +16,7 @@ from cli.server.format import format_node
 from cli.server.node import Node, build_node
 from jepsen.sim.clock import SimClock
 from jepsen.sim.disk import SimDisk
-from jepsen.sim.disk_faults import Operation
+from jepsen.sim.disk_faults import FaultPlans, Operation, PowerLost
 from jepsen.sim.loop import SimLoop
 from jepsen.sim.network import Network
 from jepsen.sim.scheduler import NS_PER_MS, Scheduler
@@ -59,19 +59,25 @@ class Machine:
         host: str,
         *,
         lane: bool,
+        settings: Mapping[str, str],
         on_touch: Callable[[Machine], None],
         on_disk: OnDisk,
         on_death: OnDeath,
     ) -> None:
-        """on_touch: called after each step of the process. on_death: called when it ends itself."""
-        self.host, self.config = host, config_of(host, lane)
+        """settings: of the node, beside those of all nodes.
+
+        on_touch: called after each step of the process. on_death: called when it ends itself.
+        """
+        self.host, self.config = host, config_of(host, lane, settings)
         self.clock = SimClock(scheduler)
-        self.disk = SimDisk(trace=self._on_disk, latency=self._latency)
+        self.fault_plans = FaultPlans()
+        self.disk = SimDisk(faults=self.fault_plans, trace=self._on_disk, latency=self._latency)
         self.slow_sync_ns = 0  # added to each sync: a slow disk
         self.life = 0
         self.loop: WatchedLoop | None = None
         self.node: Node | None = None
         self.has_power = True
+        self._doom: Callable[[], None] | None = None  # ends the process or the machine after the current step
         self._scheduler, self._network = scheduler, network
         self._lane = lane
         self._on_touch, self._tell_disk, self._on_death = on_touch, on_disk, on_death
@@ -111,7 +117,7 @@ class Machine:
         self._scheduler.record(self.host, "start")
         loop = WatchedLoop(self._scheduler, self.host, on_error=self._on_loop_error)
         SimSockets(self._network, self.host, loop)
-        loop.on_touch = lambda: self._on_touch(self)
+        loop.on_touch = self._after_step
         self.loop = loop
         loop.create_task(self._run(loop), name="node")
 
@@ -153,7 +159,22 @@ class Machine:
             self._scheduler.record(self.host, "resume")
             self.loop.resume()
 
+    @property
+    def is_doomed(self) -> bool:
+        return self._doom is not None
+
+    def doom(self, end: Callable[[], None]) -> None:
+        """A call of the disk does not return (disk_faults.PowerLost); `end` kills the process or cuts the power."""
+        self._doom = end
+
     # --- the process ---
+
+    def _after_step(self) -> None:
+        if self._doom is not None:
+            end, self._doom = self._doom, None
+            end()
+            self._tell_disk(self, "crash", "/")  # the last call was not told
+        self._on_touch(self)
 
     async def _run(self, loop: SimLoop) -> None:
         try:
@@ -212,7 +233,8 @@ class Machine:
 
     def _on_loop_error(self, context: dict[str, Any]) -> None:
         assert self.loop is not None
-        self._ends(self.loop, f"{context.get('message')}: {context.get('exception')!r}")
+        if not isinstance(context.get("exception"), PowerLost):
+            self._ends(self.loop, f"{context.get('message')}: {context.get('exception')!r}")
 
     # --- the edges' sources ---
 

@@ -22,9 +22,26 @@ NETWORK = (
     "holding",
     "flapping",
 )
-OTHER = ("slow-disk", "wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
+DISKS = ("slow-disk", "dies-inside-a-call", "out-of-memory")
+OTHER = ("wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
 SCRIPTED = ("fenced-joiner", "stale-proposal", "rival-candidates")  # aimed.py, rivals.py
-ALL_FAULTS = (*PROCESS, *NETWORK, *OTHER, *SCRIPTED)  # of the swarm; "failing-disk" has its own profile
+ALL_FAULTS = (*PROCESS, *NETWORK, *DISKS, *OTHER, *SCRIPTED)  # of the swarm; "failing-disk" has its own profile
+OF_CONTROLLERS = ("kill-controller", "kill-leader")
+AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
+    *OF_CONTROLLERS,
+    "kill-broker",
+    "power-one",
+    "pause",
+    "restart-clean",
+    "restart-storm",
+    "isolate",
+    "one-way",
+    "partial",
+    "cut-clients",
+    "flapping",
+    "lagging-follower",
+    *DISKS,
+)
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "calm": (),
@@ -36,27 +53,40 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "truncation": ("power-one", "power-all", "kill-broker", "lagging-follower", "isolate"),
     "retries": ("lossy", "cut-clients", "kill-broker", "isolate", "restart-storm"),
     "disks": ("power-one", "power-all", "slow-disk"),
+    "pairs": AIMED,
+    "inside-calls": ("dies-inside-a-call", "dies-inside-a-call", "kill-broker", "kill-leader", "lagging-follower"),
+    "memory": ("out-of-memory", "out-of-memory", "kill-broker", "lagging-follower"),
     "failing-disks": ("failing-disk", "failing-disk", "kill-broker", "slow-disk", "power-one"),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """faults: kinds that may strike. min_gap_ms, max_gap_ms: time between two strikes."""
+    """faults: kinds that may strike. min_gap_ms, max_gap_ms: time between two strikes.
+
+    pairs: share of the strikes that are pairs, 0 to 1.
+    """
 
     name: str
     faults: tuple[str, ...]
     min_gap_ms: int = 300
     max_gap_ms: int = 4_000
+    pairs: float = 0.0
 
     @classmethod
     def swarm(cls, rng: random.Random) -> Plan:
         faults = tuple(fault for fault in ALL_FAULTS if rng.random() < 0.5)
-        return cls(name="swarm", faults=faults or ("kill-broker",), max_gap_ms=rng.choice((1_500, 4_000, 8_000)))
+        return cls(
+            name="swarm",
+            faults=faults or ("kill-broker",),
+            max_gap_ms=rng.choice((1_500, 4_000, 8_000)),
+            pairs=rng.choice((0.0, 0.3, 0.6)),
+        )
 
     @classmethod
     def of(cls, profile: str, rng: random.Random) -> Plan:
         """Raises KeyError for an unknown profile."""
         if profile == "swarm":
             return cls.swarm(rng)
-        return cls(name=profile, faults=PROFILES[profile], max_gap_ms=2_500)
+        pairs = 1.0 if profile == "pairs" else 0.0
+        return cls(name=profile, faults=PROFILES[profile], max_gap_ms=2_500, pairs=pairs)

@@ -70,7 +70,7 @@ class _Simulation:
     def __init__(self, seed: int, profile: str, seconds: int, trace: TextIO | None) -> None:
         self.seed, self.seconds = seed, seconds
         self.trace = Trace(trace)
-        self.cluster = SimCluster(seed, self.trace)
+        self.cluster = SimCluster(seed, self.trace, draw_sizes=True)
         self.scheduler = self.cluster.scheduler
         self.plan = Plan.of(profile, self.scheduler.rng("plan"))
         self.workload = Workload(self.cluster)
@@ -182,5 +182,7 @@ class _Simulation:
             "partition leaders": invariants.partitions.leader_changes,
             "partition changes": invariants.partitions.isr_changes,
             "metadata": invariants.quorum.committed_end,
-            **{fault: self.nemesis.strikes.get(fault, 0) for fault in self.plan.faults},
+            **invariants.disk_events.counts,
+            **dict.fromkeys(self.plan.faults, 0),
+            **self.nemesis.strikes,
         }

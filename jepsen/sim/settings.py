@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from cli.server.config import NodeConfig, from_values
 from quorumlog.ids import NodeId
 
@@ -28,8 +30,8 @@ _COMMON = {
 }
 
 
-def config_of(host: str, lane: bool) -> NodeConfig:
-    """lane: client and replication listeners speak the lane; all other listeners speak gRPC."""
+def config_of(host: str, lane: bool, extra: Mapping[str, str]) -> NodeConfig:
+    """lane: client and replication listeners speak the lane; all other listeners speak gRPC. extra: more settings."""
     listeners = [f"INTERNAL://{host}:{INTERNAL_PORT}"]
     if host in BROKERS:
         listeners.insert(0, f"CLIENT://{host}:{CLIENT_PORT}")
@@ -38,6 +40,7 @@ def config_of(host: str, lane: bool) -> NodeConfig:
     return from_values(
         {
             **_COMMON,
+            **extra,
             "node.id": str(NODES[host]),
             "process.roles": "broker" if host in BROKERS else "controller",
             "listeners": ",".join(listeners),

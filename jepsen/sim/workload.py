@@ -78,7 +78,7 @@ class Workload:
             name = f"t{number}"
             async with self._admin(name) as admin:
                 try:
-                    await admin.create_topic(name, PARTITIONS, 3, exist_ok=True)
+                    await admin.create_topic(name, PARTITIONS, 3, self._cluster.sizes.topic, exist_ok=True)
                 except (QuorumlogError, RpcError):
                     await asyncio.sleep(0.5)
                     continue

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cli.server.config import NodeConfig, from_values, load
 from cli.server.keys import COARSER, NODE_KEYS, all_keys
 from cli.server.listeners import parse_address
+from cli.server.parts import broker_config, metadata_log_config
 from cli.server.properties import ConfigError, from_environment, parse_properties
 from cli.server.values import parse_bytes
 from quorumlog.broker_config import TOPIC_SYNONYMS
@@ -185,3 +186,17 @@ def test_records_are_looked_at_unless_the_operator_says_otherwise() -> None:
     assert any("record.validation=header" in warning for warning in lowered.warnings)
     with pytest.raises(ConfigError, match="must be one of full, header"):
         config(record_validation="none")
+
+
+def test_intervals_and_sizes_of_logs_reach_their_parts() -> None:
+    node = config(
+        metadata_log_segment_bytes="2KiB",
+        log_flush_offset_checkpoint_interval_ms="2000",
+        replica_high_watermark_checkpoint_interval_ms="500",
+        log_tail_bytes="0",
+    )
+    replication = broker_config(node, previous_broker_epoch=-1).replication
+    assert replication.recovery_checkpoint_interval_ms == 2_000
+    assert replication.high_watermark_checkpoint_interval_ms == 500
+    assert replication.tail_bytes == 0
+    assert metadata_log_config(node).segment_bytes == 2_048

@@ -1,0 +1,70 @@
+"""Processes that end, stand still, or come and go; and machines that lose their power."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jepsen.sim.machine import Machine
+from jepsen.sim.stage import Stage, Strike, Undo, bring_up
+
+
+def process_strikes(stage: Stage) -> Mapping[str, Strike]:
+    cluster = stage.cluster
+    return {
+        "kill-controller": lambda: _kill(stage.one(cluster.controllers)),
+        "kill-leader": lambda: _kill(cluster.active_controller() or stage.one(cluster.controllers)),
+        "kill-broker": lambda: _kill(stage.one(cluster.brokers)),
+        "power-one": lambda: _power([stage.one(stage.all)]),
+        "power-all": lambda: _power(stage.all),
+        "pause": lambda: _pause(stage.one(stage.all)),
+        "restart-clean": lambda: _restart(stage.one(stage.all)),
+        "restart-storm": lambda: _storm(stage, stage.one(stage.all)),
+    }
+
+
+def _kill(machine: Machine) -> Undo:
+    machine.kill()
+    return lambda: bring_up(machine)
+
+
+def _power(machines: list[Machine]) -> Undo:
+    for machine in machines:
+        machine.power_cut()
+
+    def undo() -> None:
+        for machine in machines:
+            bring_up(machine)
+
+    return undo
+
+
+def _pause(machine: Machine) -> Undo:
+    machine.pause()
+    return machine.resume
+
+
+def _restart(machine: Machine) -> Undo:
+    machine.stop()
+
+    def undo() -> None:
+        machine.kill()
+        bring_up(machine)
+
+    return undo
+
+
+def _storm(stage: Stage, machine: Machine) -> Undo:
+    going = [True]
+
+    def again() -> None:
+        if going[0]:
+            machine.kill()
+            bring_up(machine)
+            stage.later(stage.rng.randint(50, 400), again)
+
+    def undo() -> None:
+        going[0] = False
+        bring_up(machine)
+
+    again()
+    return undo

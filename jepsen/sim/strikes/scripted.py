@@ -1,0 +1,48 @@
+"""Faults that hold single messages, or follow a script."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from jepsen.sim.aimed import Script, fenced_joiner, run_script, stale_proposal
+from jepsen.sim.cluster import SimCluster
+from jepsen.sim.message import Message, Phase, Verdict
+from jepsen.sim.rivals import rival_candidates
+from jepsen.sim.stage import Stage, Strike, Undo
+from quorumlog.messages.controller import AlterPartitionRequest
+from quorumlog.rpc.calls import BY_REQUEST
+
+_ALTER_PARTITION = BY_REQUEST[AlterPartitionRequest].method.path
+_SCRIPTS = {
+    "fenced-joiner": fenced_joiner,
+    "stale-proposal": stale_proposal,
+    "rival-candidates": rival_candidates,
+}
+
+
+def scripted_strikes(stage: Stage) -> Mapping[str, Strike]:
+    scripts: dict[str, Strike] = {name: partial(_run, stage, script) for name, script in _SCRIPTS.items()}
+    return {"hold-alter-partition": lambda: _hold_alter_partition(stage), **scripts}
+
+
+def _run(stage: Stage, script: Callable[[SimCluster, random.Random], Script]) -> Undo:
+    return run_script(stage.cluster, script(stage.cluster, stage.rng))
+
+
+def _hold_alter_partition(stage: Stage) -> Undo:
+    """AlterPartition requests arrive late (N12); the joining replica may die meanwhile."""
+
+    def intercept(message: Message) -> Verdict:
+        if message.path == _ALTER_PARTITION and message.phase is Phase.REQUEST and stage.rng.random() < 0.5:
+            return Verdict.HOLD
+        return Verdict.PASS
+
+    stage.cluster.intercept = intercept
+
+    def undo() -> None:
+        stage.cluster.intercept = None
+        stage.network.release_held()
+
+    return undo
