@@ -50,6 +50,7 @@ class SimCluster:
                 on_touch=self.invariants.on_touch,
                 on_disk=self.invariants.on_disk,
                 on_death=self._on_death,
+                on_answer=self.invariants.on_answer,
             )
             for host in NODES
         }

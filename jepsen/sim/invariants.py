@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from jepsen.checkers.findings import NODE_CRASHED, Findings
 from jepsen.checkers.history import Send
+from jepsen.sim.answer_invariants import AnswerInvariants
+from jepsen.sim.append_invariants import AppendInvariants
 from jepsen.sim.disk_events import DiskEvents
+from jepsen.sim.fetch_invariants import FetchInvariants
+from jepsen.sim.leaderships import Leaderships
 from jepsen.sim.life_invariants import LifeInvariants
+from jepsen.sim.log_mirror import Batch
+from jepsen.sim.log_parts_invariants import LogPartsInvariants
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message
 from jepsen.sim.mirrors import METADATA, Mirrors
+from jepsen.sim.offset_invariants import OffsetInvariants
 from jepsen.sim.partition_invariants import PartitionInvariants
 from jepsen.sim.pre_votes import PreVotes
 from jepsen.sim.promises import Promises, durable_state
 from jepsen.sim.quorum_invariants import QuorumInvariants
+from jepsen.sim.replica_watch import ReplicaWatch
 from jepsen.sim.settings import BROKERS, CONTROLLERS, METADATA_LOG
+from jepsen.sim.tail_invariants import TailInvariants
 from quorum.metadata.image import Image
+from quorumlog.messages.fetch import FetchRequest
 
 
 class Invariants:
@@ -35,7 +47,16 @@ class Invariants:
         self.quorum = QuorumInvariants(everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings)
         self.partitions = PartitionInvariants([machines[host] for host in BROKERS], self.mirrors, self.findings)
         self.lives = LifeInvariants(self.findings)
-        self.promises = Promises(machines, self.mirrors, self.findings)
+        self.tails = TailInvariants(self.mirrors, self.findings)
+        self.log_parts = LogPartsInvariants(self.mirrors, self.findings)
+        self._replicas = ReplicaWatch()
+        self.offsets = OffsetInvariants(self.findings)
+        self.leaderships = Leaderships(self.mirrors)
+        self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
+        self.fetches = FetchInvariants(self.offsets, self.mirrors, self.findings)
+        self.appends = AppendInvariants(self.findings)
+        self.mirrors.on_written = self._on_written
+        self.promises = Promises(machines, self.mirrors, self.findings, self.lives.on_fetch)
         self._pre_votes = PreVotes(machines, self.findings)
         self._image: Image | None = None
 
@@ -47,22 +68,31 @@ class Invariants:
             self._image = self.quorum.image
             self.partitions.on_image(self._image, self.quorum.committed_end)
         if self.mirrors.cut:
-            self._after_cuts()
+            self._after_cuts(machine)
         if machine.host in self._brokers:
-            self.partitions.after(machine)
-            self.lives.after(machine)
+            changed = self._replicas.changed(machine)
+            self.partitions.after(machine, changed)
+            self.lives.after(machine, changed)
+            if changed:
+                self.tails.after(machine, changed)
+                self.log_parts.after(machine, changed)
+                self.offsets.after(machine, changed)
+                self.leaderships.after(machine, changed)
 
-    def _after_cuts(self) -> None:
-        """Some log became shorter and may have lost required records."""
+    def _after_cuts(self, machine: Machine) -> None:
+        """Some log became shorter, on this machine or on one that lost power, and may have lost required records."""
         logs = list(self.mirrors.cut)
         self.mirrors.cut.clear()
         for log in logs:
             if log != METADATA:
                 self.partitions.check_candidates(log)
+                self.tails.on_cut(machine, log)
+                self.answers.on_cut(machine, log)
 
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
         self.mirrors.on_disk(machine, kind, path)
         self.disk_events.on_disk(machine, kind, path)
+        self.offsets.on_disk(machine, kind, path)
         if machine.host in CONTROLLERS and (kind == "crash" or (kind == "sync_directory" and path == METADATA_LOG)):
             self.quorum.on_state_file(machine, durable_state(machine))
 
@@ -74,6 +104,17 @@ class Invariants:
         log = f"{send.key[0]}-{send.key[1]}"
         self.partitions.on_acked(log, send.offset, send.value.encode())
 
+    def on_answer(self, machine: Machine, request: Any, response: Any) -> None:
+        """A broker has answered a produce or fetch request; response: None for acks=0."""
+        if isinstance(request, FetchRequest):
+            self.fetches.on_fetched(machine, request, response)
+        elif response is not None:
+            self.answers.on_produced(machine, request, response)
+
+    def _on_written(self, machine: Machine, log: str, batch: Batch) -> None:
+        if log != METADATA:
+            self.appends.on_written(machine, log, batch)
+
     def on_death(self, machine: Machine, why: str) -> None:
         """A process ended itself."""
         self.crashes += 1
@@ -82,6 +123,8 @@ class Invariants:
 
     def at_the_end(self) -> None:
         """After convergence, all replicas of a log must be equal and hold all committed records."""
+        for host in BROKERS:
+            self.answers.at_the_end(self.machines[host])
         for truth in self.mirrors.truths():
             hosts = CONTROLLERS if truth.name == METADATA else BROKERS
             for host in hosts:

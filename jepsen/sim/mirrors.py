@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from jepsen.checkers.findings import Findings
-from jepsen.sim.log_mirror import SEGMENT_SUFFIX, LogMirror
+from jepsen.sim.log_mirror import SEGMENT_SUFFIX, Batch, LogMirror
 from jepsen.sim.machine import Machine
 from jepsen.sim.settings import DATA, METADATA_LOG
 from jepsen.sim.truth import LogTruth
@@ -13,9 +14,15 @@ from jepsen.sim.truth import LogTruth
 METADATA = METADATA_LOG.rpartition("/")[2]
 
 
+OnWritten = Callable[[Machine, str, Batch], None]  # machine, log, batch
+
+
 class Mirrors:
+    """on_written: called when a process has appended a batch to a log, with the name of the log."""
+
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
+        self.on_written: OnWritten = lambda _machine, _log, _batch: None
         self._mirrors: dict[tuple[str, str], LogMirror] = {}  # by host and log
         self._truths: dict[str, LogTruth] = {}  # by log
         self.cut: dict[str, None] = {}  # logs that may have become shorter on some disk; cleared by the reader
@@ -26,7 +33,8 @@ class Mirrors:
         if key not in self._mirrors:
             truth = self.truth(log)
             on_batch = partial(truth.on_batch, where=machine.host)
-            self._mirrors[key] = LogMirror(machine.disk, f"{DATA}/{log}", on_batch)
+            on_written = lambda batch: self.on_written(machine, log, batch)  # noqa: E731
+            self._mirrors[key] = LogMirror(machine.disk, f"{DATA}/{log}", on_batch, on_written)
         return self._mirrors[key]
 
     def truth(self, log: str) -> LogTruth:

@@ -57,19 +57,18 @@ class PartitionInvariants:
         self.leader_changes = 0
         self.isr_changes = 0
 
-    def after(self, machine: Machine) -> None:
+    def after(self, machine: Machine, changed: list[Replica]) -> None:
         """Called after each step of this broker's process."""
-        node = machine.node
-        if node is None or node.broker is None:
+        if not changed:
             return
         known = self._known.setdefault((machine.host, machine.life), {})
-        for key, replica in node.broker.data_plane.registry.replicas.items():
+        for replica in changed:
             core = replica.core
             if replica.log is None:
                 continue
-            seen = known.get(key)
+            seen = known.get(replica.key)
             if seen is None:
-                seen = known[key] = _Known()
+                seen = known[replica.key] = _Known()
             if core.is_leader and seen.led != core.leader_epoch:
                 seen.led = core.leader_epoch
                 seen.high_watermark = min(seen.high_watermark, core.high_watermark)

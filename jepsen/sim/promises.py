@@ -8,6 +8,8 @@ Checks the bytes on the wire, decoded by the production codec, against the disk 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from jepsen.checkers.findings import Findings
 from jepsen.sim.log_mirror import file_at
 from jepsen.sim.machine import Machine
@@ -33,8 +35,16 @@ STATE_PATH = f"{METADATA_LOG}/{QUORUM_STATE_NAME}"
 
 
 class Promises:
-    def __init__(self, machines: dict[str, Machine], mirrors: Mirrors, findings: Findings) -> None:
+    def __init__(
+        self,
+        machines: dict[str, Machine],
+        mirrors: Mirrors,
+        findings: Findings,
+        on_replica_fetch: Callable[[Machine], None],
+    ) -> None:
+        """on_replica_fetch: called before a fetch leaves by which a broker acknowledges records."""
         self._machines, self._mirrors, self._findings = machines, mirrors, findings
+        self._on_replica_fetch = on_replica_fetch
         self._asked: dict[tuple[str, str, int], list[VoteRequest]] = {}  # by candidate, voter and call number
         self._granted: dict[tuple[str, Epoch], NodeId] = {}
         self.votes_granted = 0
@@ -92,6 +102,7 @@ class Promises:
         if request.replica is None:
             return
         machine = self._machines[message.source]
+        self._on_replica_fetch(machine)
         for topic in request.topics:
             name = _topic_name(machine, topic.topic_id)
             for partition in topic.partitions if name else ():

@@ -21,6 +21,7 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.nemesis import Nemesis
 from jepsen.sim.plan import Plan
 from jepsen.sim.scheduler import NS_PER_S
+from jepsen.sim.tail_invariants import compared_min
 from jepsen.sim.trace import Trace
 from jepsen.sim.workload import Workload
 
@@ -163,6 +164,8 @@ class _Simulation:
             return Verdict.INVALID
         if self.workload.acked < self.seconds * _ACKED_PER_S_MIN or self._struck_nothing():
             return Verdict.VACUOUS
+        if self.cluster.invariants.tails.compared < compared_min(self.seconds):
+            return Verdict.VACUOUS
         return Verdict.VALID
 
     def _struck_nothing(self) -> bool:
@@ -181,6 +184,11 @@ class _Simulation:
             "votes": invariants.promises.votes_granted,
             "partition leaders": invariants.partitions.leader_changes,
             "partition changes": invariants.partitions.isr_changes,
+            "tails compared": invariants.tails.compared,
+            "fetched batches compared": invariants.fetches.batches,
+            "index entries checked": invariants.log_parts.index_entries,
+            "appends checked": invariants.appends.appended,
+            "acks=1 checked": invariants.answers.acked_by_leaders,
             "metadata": invariants.quorum.committed_end,
             **invariants.disk_events.counts,
             **dict.fromkeys(self.plan.faults, 0),

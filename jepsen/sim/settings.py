@@ -26,6 +26,7 @@ _COMMON = {
     "min.insync.replicas": "2",
     "default.replication.factor": "3",
     "auto.create.topics.enable": "false",
+    "log.index.interval.bytes": "300",  # an entry for every few batches
     "controller.max.slice.work": "30",  # one or two partitions: small clusters too see operations in slices
 }
 

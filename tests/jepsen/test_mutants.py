@@ -1,4 +1,4 @@
-"""The mutants are complete: each diff applies, each has a killer and its line in the table; a few are killed for real."""
+"""The mutants are complete: each diff applies, each has a killer and a line in the table; a few are killed here."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from jepsen.crash.runs import BY_NAME, UNEXPECTED
-from jepsen.mutation.killers import Killers, finding_of, is_assertion
+from jepsen.crash.runs import BY_NAME
+from jepsen.mutation.killers import finding_of, is_assertion
 from jepsen.mutation.mutant import ROOT, Mutant, all_mutants, apply, copy_tree
 from jepsen.mutation.table import SURVIVED, TABLE, Row, read_report, summary, write_report
-from jepsen.mutation.trial import fate_of, run_mutants
+from jepsen.mutation.trial import run_mutants
 from jepsen.sim.plan import PROFILES
 
 MUTANTS = all_mutants()

@@ -1,8 +1,9 @@
-"""What a broker keeps when a leadership ends, and what it refuses: the records of another leader may follow any offset."""
+"""What a broker keeps and refuses when a leadership ends: from then on another leader gives the offsets away."""
 
 from __future__ import annotations
 
 import asyncio
+
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
 
