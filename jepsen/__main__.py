@@ -19,6 +19,7 @@ from pathlib import Path
 from jepsen.crash.faults import Fault
 from jepsen.crash.runs import BY_NAME
 from jepsen.crash.sweep import Chosen, sweep
+from jepsen.functions.reached import tell_unreached
 from jepsen.mutation.trial import run_mutants
 from jepsen.sim.plan import PROFILES
 from jepsen.sim.run import Result, Verdict, run
@@ -34,6 +35,8 @@ def main(argv: list[str] | None = None) -> int:
     if options.verb == "sim":
         return _sim(options)
     if options.verb == "swarm":
+        if options.functions:
+            return tell_unreached(options.first, options.seeds or 7, options.profile, options.seconds)
         limit_s = options.minutes * 60 if options.minutes else None
         seeds = options.seeds or (10**9 if limit_s else 50)
         return swarm(options.first, seeds, options.profile, options.seconds, options.processes, limit_s)
@@ -55,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     many.add_argument("--first", type=int, default=1, help="the first seed")
     many.add_argument("--seeds", type=int, help="number of seeds (default 50)")
     many.add_argument("--minutes", type=float, help="stop after this many minutes")
+    many.add_argument("--functions", action="store_true", help="report which functions never ran (default 7 seeds)")
     sim.add_argument("--profile", choices=profiles, default="swarm", help="kinds of faults (default swarm)")
     many.add_argument("--profile", choices=profiles, help="kinds of faults (default: all profiles by turns)")
     for verb in (sim, many):

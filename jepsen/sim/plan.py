@@ -45,10 +45,8 @@ AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "calm": (),
-    "fenced-joiner": ("fenced-joiner",),
-    "stale-proposal": ("stale-proposal",),
     "split-votes": ("rival-candidates", "kill-leader", "slow", "pause", "isolate"),
-    "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause"),
+    "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause", "fenced-joiner", "stale-proposal"),
     "elections": ("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader"),
     "truncation": ("power-one", "power-all", "kill-broker", "lagging-follower", "isolate"),
     "retries": ("lossy", "cut-clients", "kill-broker", "isolate", "restart-storm"),
