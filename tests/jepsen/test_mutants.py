@@ -10,7 +10,7 @@ import pytest
 
 from jepsen.crash.runs import BY_NAME
 from jepsen.mutation.killers import finding_of, is_assertion
-from jepsen.mutation.mutant import ROOT, Mutant, all_mutants, apply, copy_tree
+from jepsen.mutation.mutant import KINDS, ROOT, Mutant, all_mutants, apply, copy_tree
 from jepsen.mutation.table import SURVIVED, TABLE, Row, read_report, summary, write_report
 from jepsen.mutation.trial import run_mutants
 from jepsen.sim.plan import PROFILES
@@ -81,6 +81,22 @@ def test_a_later_run_replaces_its_rows_and_keeps_the_others(name: str, tmp_path:
     killed = Row("01-one", "first", "sim swarm", "commit-rule", 3, 5)
     write_report(path, [killed], known)
     assert read_report(path) == [killed, two]
+
+
+# --- for real ---
+
+SAMPLE = ["01-vote-before-durable", "74-acked-by-one-disk", "96-lines-before-the-name", "98-short-read-served"]
+SAMPLE_SEEDS = 3
+
+
+@pytest.mark.timeout(300)
+def test_a_sample_is_killed(tmp_path: Path) -> None:
+    """Of each kind of killer at least one. The whole folder takes an hour: `./dev mutants`."""
+    told: list[str] = []
+    report = tmp_path / "report.json"
+    assert run_mutants(SAMPLE, SAMPLE_SEEDS, 1, report, say=told.append) == 0, told
+    assert [row.name for row in read_report(report)] == SAMPLE
+    assert {mutant.kind for mutant in MUTANTS if mutant.name in SAMPLE} == set(KINDS)
 
 
 # --- what counts ---
