@@ -1,7 +1,7 @@
 """A mutant is a file in jepsen/mutants/: a header of lines `# key: value`, then a unified diff of production code.
 
 - what: the mistake, in a few words.
-- expect: the invariants, checkers, promises or tests that should fire; for people.
+- expect: the invariants, checkers or promises that should fire; for people. Where a test is the killer, it says so.
 - killer: `sim` (the default), `crash WORKLOAD; WORKLOAD...` or `test NODE-ID` (one pytest file, class or function).
 - profile, seconds: of the simulation; the defaults are the swarm and 30 virtual seconds.
 
@@ -55,7 +55,7 @@ def read_mutant(path: Path) -> Mutant:
     return Mutant(
         name=path.stem,
         what=fields["what"],
-        expect=tuple(fields["expect"].split(", ")),
+        expect=tuple(fields["expect"].split(", ")) if "expect" in fields else (),
         kind=kind,
         where=where,
         profile=fields.get("profile", "swarm"),
