@@ -25,7 +25,7 @@ this page; a name after `mutants` tries that one only and keeps the other lines.
 - killer: `sim PROFILE` is the simulation, 30 virtual seconds a seed; `crash WORKLOAD` is the crash sweep; `test` names
   a test. Named findings count, and only where the sound tree passes the same run. The end of a process does not count.
 - runs: how many runs it took: seeds from 1 on, or workloads.
-- seconds: of one process, copying and the sound tree's run included.
+- seconds: of processor time, the sound tree's run included where it was the first to ask for it.
 
 """
 _HEADINGS = "| mutant | mistake | killer | killed by | runs | seconds |\n|---|---|---|---|---|---|\n"
