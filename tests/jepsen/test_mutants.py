@@ -20,7 +20,7 @@ IDS = [mutant.name for mutant in MUTANTS]
 
 
 def test_none_is_missing() -> None:
-    assert len(MUTANTS) == 14
+    assert len(MUTANTS) >= 40
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=IDS)
