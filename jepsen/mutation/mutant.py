@@ -3,7 +3,7 @@
 - what: the mistake, in a few words.
 - expect: the invariants, checkers or promises that should fire; for people. Where a test is the killer, it says so.
 - killer: `sim` (the default), `crash WORKLOAD; WORKLOAD...` or `test NODE-ID` (one pytest file, class or function).
-- profile, seconds: of the simulation; the defaults are the swarm and 30 virtual seconds.
+- profile, seconds: of the simulation; the defaults are the swarm and 20 virtual seconds.
 
 A diff that no longer applies fails the run.
 """
@@ -59,7 +59,7 @@ def read_mutant(path: Path) -> Mutant:
         kind=kind,
         where=where,
         profile=fields.get("profile", "swarm"),
-        seconds=int(fields.get("seconds", "30")),
+        seconds=int(fields.get("seconds", "20")),
         diff="--- " + diff,
     )
 
@@ -77,8 +77,9 @@ def copy_tree(folder: Path, *, tests: bool = False) -> None:
         shutil.copy(ROOT / "pyproject.toml", folder)
 
 
-def apply(mutant: Mutant, folder: Path) -> str:
-    """Change the copy in `folder`. Returns the error, or ""."""
+def apply(mutant: Mutant, folder: Path, *, only_try: bool = False) -> str:
+    """Change the tree in `folder`. Returns the error, or "". only_try: change nothing."""
     patch = ["patch", "--strip=1", "--fuzz=0", "--force", "--no-backup-if-mismatch", "--reject-file=-"]
+    patch += ["--dry-run"] if only_try else []
     done = subprocess.run(patch, cwd=folder, input=mutant.diff, text=True, capture_output=True, check=False)
     return "" if done.returncode == 0 else f"the diff no longer applies: {done.stdout.strip()} {done.stderr.strip()}"
