@@ -42,10 +42,12 @@ def _nothing(_world: World, _rng: random.Random | None = None) -> None:
 
 
 def _more(world: World) -> None:
-    """What a later leadership acknowledges."""
+    """What a later leadership acknowledges, and what it writes last, without a sync."""
     world.append(dict.fromkeys(world.known, 2))
     world.lead()
     world.commit(1)
+    for topic in world.known:
+        world.append_unsynced(topic, 2)
 
 
 @dataclass(frozen=True, slots=True)
