@@ -44,7 +44,8 @@ def dies_inside_a_call(stage: Stage, machine: Machine) -> Undo:
         left[0] -= 1
         if left[0] >= 0:
             return None
-        stage.count(f"died at {place}")
+        stage.cluster.count("died inside calls")
+        stage.cluster.count(f"died at {place}")
         machine.doom(end)
         return PowerCut(written=rng.choice((-1, 0, rng.randrange(1, max(2, operation.size)))))
 
@@ -64,7 +65,7 @@ def runs_out_of_memory(stage: Stage, machine: Machine) -> Undo:
     def plan(operation: Operation) -> Fault | None:
         if operation.kind not in kinds or rng.random() >= rate:
             return None
-        stage.count("memory errors")
+        stage.cluster.count("memory errors")
         return OutOfMemory(done=rng.random() < 0.5)
 
     def restart() -> None:

@@ -7,7 +7,8 @@ no other connection notices.
 
 A frame is charged to the node when it is begun. One that did not arrive in one read is charged before more of it is
 read, with its whole length, as Kafka's memory pool does (KIP-72): a frame that has its charge can always be received
-and begun, so unfinished frames never wait for each other.
+and begun, so unfinished frames never wait for each other. All unfinished frames together hold a part of the bytes; a
+peer that sends nothing of its frame is cut off soon while others wait to send theirs.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._unsent_bytes = 0  # of answers, as charged to the node
         self._reserved_bytes = 0  # charged for the unfinished frame, or for the last whole frame while it waits
+        self._unfinished_bytes = 0  # of those, for a frame that is not whole
         self._wanted_bytes = 0  # the length of an unfinished frame that waits to be charged; nothing more is read
         self.active_s = self.accepted_s = serving.loop.time()
 
@@ -102,6 +104,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         held_bytes = self._unsent_bytes + self._reserved_bytes + self._answering.handled_bytes
         for slot in self._answering.cancel():
             self._return_grant(slot)
+        self._frame_ended()
         self._unsent_bytes = self._reserved_bytes = self._wanted_bytes = 0
         self._serving.left(self)
         self._serving.dispatch.close(self._context)
@@ -144,6 +147,7 @@ class ServedConnection(asyncio.BufferedProtocol):
     # --- requests
 
     def _on_frame(self, frame: memoryview) -> None:
+        self._frame_ended()
         self._waiting.append(frame)
         self._pump()
 
@@ -189,13 +193,21 @@ class ServedConnection(asyncio.BufferedProtocol):
         """Charge the unfinished frame, if there is room."""
         if not self._reader.in_frame:  # the transport read on in spite of the pause; the frame was charged like others
             self._wanted_bytes = 0
-        elif not self._serving.node_bytes.has_room:
-            self._serving.node_bytes.wait(self._pump)
+        elif not self._serving.node_bytes.may_receive:
+            self._serving.node_bytes.wait_to_receive(self._pump)
         else:
-            self._serving.node_bytes.take(self._wanted_bytes)
+            self._serving.node_bytes.receive(self._wanted_bytes)
+            self._unfinished_bytes = self._wanted_bytes
             self._reserved_bytes, self._wanted_bytes = self._reserved_bytes + self._wanted_bytes, 0
 
+    def _frame_ended(self) -> None:
+        """The unfinished frame is whole now, or was dropped."""
+        unfinished_bytes, self._unfinished_bytes = self._unfinished_bytes, 0
+        if unfinished_bytes:
+            self._serving.node_bytes.received(unfinished_bytes)
+
     def _drop_unfinished(self) -> None:
+        self._frame_ended()
         reserved_bytes, self._reserved_bytes, self._wanted_bytes = self._reserved_bytes, 0, 0
         self._serving.node_bytes.give_back(reserved_bytes)
 
