@@ -17,6 +17,7 @@ from broker.fetch.sessions import FetchSessions
 from broker.lifecycle.controller_channel import ControllerCalls
 from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from broker.logdirs.partition_store import PartitionStore
+from broker.logdirs.space_checks import check_free_space_for_ever
 from broker.partition.events import (
     Follow,
     HighWatermarkMoved,
@@ -184,6 +185,8 @@ class DataPlane:
         self._start(self._alter_partition_manager.run(), "alter partition manager")
         self._start(check_isr_for_ever(registry, self.fetch_sessions, self.stepper.step, config), "isr expiration")
         self._start(checkpoint_for_ever(registry, self.store, config, self._clock), "checkpoints")
+        queues = list(self.store.queues.values())
+        self._start(check_free_space_for_ever(queues, config.free_space_reserve_bytes), "free space")
         self._start(expire_producers_for_ever(registry, config, self._clock), "producer expiry")
 
     async def close(self) -> bool:

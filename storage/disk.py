@@ -15,6 +15,8 @@ import errno as errno_names
 from collections.abc import Sequence
 from typing import Protocol
 
+from storage.bounded import LogResources
+
 Buffer = bytes | bytearray | memoryview
 
 _NEXT_STEP = {
@@ -105,7 +107,12 @@ class Lock(Protocol):
 
 
 class Disk(Protocol):
-    """Files and directories by path. Every method may raise DiskError."""
+    """Files and directories by path. Every method may raise DiskError.
+
+    resources: what the logs on all disks of this process share.
+    """
+
+    resources: LogResources
 
     def open(self, path: str, create: bool = False) -> File:
         """Open for reading and writing. Raises FileMissing unless `create`, which makes an empty file."""

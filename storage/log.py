@@ -25,6 +25,8 @@ from storage.log_file import CorruptBatch
 from storage.log_parts import LogParts
 from storage.recovery import LoadedLog, load
 
+MAX_VIEWS = 10  # that one read takes, each after another change of the log
+
 
 class Log(LogParts):
     """Open with `Log.open`."""
@@ -32,6 +34,7 @@ class Log(LogParts):
     def __init__(self, disk: Disk, path: str, config: LogConfig, loaded: LoadedLog) -> None:
         super().__init__(disk, path, config, loaded)
         self._sync_requested = False
+        self.is_abandoned = False  # its directory has another name; only what is open can still be read
 
     @classmethod
     def open(cls, disk: Disk, path: str, config: LogConfig, *, recovery_point: Offset = 0, clean: bool = False) -> Log:
@@ -80,25 +83,32 @@ class Log(LogParts):
 
         The first batch may begin before `offset`. upper_bound: exclusive; no batch with a record at or after it is
         returned; storage/isolation.py says which one a reader has. max_bytes: at most so many bytes, except that
-        one batch is always returned. Raises OffsetOutOfRange; LogUnreadable, after which the replica is offline;
-        CorruptBatch if the log was cut meanwhile; DiskError if the error does not concern this log alone.
+        one batch is always returned. Where segments are removed or cut meanwhile, what the log holds then is answered.
+        Raises OffsetOutOfRange; LogUnreadable, after which the replica is offline; FileMissing if the log was
+        abandoned; CorruptBatch if it was cut again and again; DiskError if the error does not concern this log alone.
         """
-        view, cuts = self.view, self.cuts
-        try:
+        for tries_left in reversed(range(MAX_VIEWS)):
+            view, cuts = self.view, self.cuts
             try:
-                return view.read(offset, max_bytes, upper_bound)
-            except FileMissing:
-                if view is self.view:
+                data = view.read(offset, max_bytes, upper_bound)
+            except FileMissing as error:
+                if self.is_abandoned:
                     raise
-                return self.view.read(offset, max_bytes, upper_bound)  # the segment was removed meanwhile
-        except DiskError as error:
-            if consequence_of(error) is not Consequence.REPLICA_OFFLINE:
-                raise
-            raise self._unreadable(error) from error
-        except CorruptBatch as error:
-            if cuts != self.cuts:
-                raise  # the bytes of an old view are gone; the log itself is whole
-            raise self._unreadable(error) from error
+                if view is self.view or not tries_left:
+                    raise self._unreadable(error) from error
+            except CorruptBatch as error:
+                if cuts == self.cuts:
+                    raise self._unreadable(error) from error
+                if not tries_left:
+                    raise  # the bytes of an old view are gone; the log itself is whole
+            except DiskError as error:
+                if consequence_of(error) is not Consequence.REPLICA_OFFLINE:
+                    raise
+                raise self._unreadable(error) from error
+            else:
+                if data or view is self.view or not tries_left:
+                    return data
+        raise AssertionError("the last try returns or raises")
 
     def _unreadable(self, cause: Exception) -> LogUnreadable:
         self.read_failure = self.read_failure or cause
@@ -113,6 +123,16 @@ class Log(LogParts):
         With `durability=replicated` that is so once `flush.messages` records are unsynced, as in Kafka.
         """
         return self.config.durable or self._sync_requested or not self.is_acknowledgeable
+
+    def has_too_many_files(self) -> bool:
+        """More files than may be open hold unsynced bytes, of this log or of others on this node.
+
+        Idle ones are closed first.
+        """
+        open_files = self._disk.resources.open_files
+        if open_files.is_over:
+            open_files.make_room()
+        return open_files.is_over
 
     def request_sync(self) -> None:
         """The current turn ends with a sync, whatever the config says."""
@@ -145,6 +165,7 @@ class Log(LogParts):
     def sync(self) -> Offset:
         """Make everything published durable and move `synced_end`. Raises DiskError (the log has failed)."""
         with self.guard:
+            self.guard.may_back_out = True  # each step may be repeated: it forgets its work once it is done
             end = self.end_offset
             self.unsynced.sync_epochs()
             self.unsynced.sync_segments()
@@ -195,6 +216,17 @@ class Log(LogParts):
         """Forget producers that were silent for that long. now_ms: monotonic. Nothing on disk changes."""
         if self.producers is not None:
             self.producers.expire(now_ms, max_silence_ms)
+
+    def abandon(self) -> None:
+        """The log is closed, and its directory is about to get another name.
+
+        A reader that meets a file which is not open gets FileMissing. Otherwise it could read another log that has the
+        old name by then.
+        """
+        assert self.guard.is_closed, f"{self.path} is abandoned while it is open"
+        self.is_abandoned = True
+        for segment in self.view.segments:
+            segment.abandon()
 
     def close(self) -> None:
         """Sync, leave caches and producers for a clean start, take no more changes. Files close with their last reader.

@@ -280,6 +280,7 @@ class PartitionLog:
 
     def _leave(self, unique: Uuid, mark: str) -> str:
         self.log.close()
+        self.log.abandon()
         self.is_here = False
         return self._directories.move_away(self.partition, unique, mark)
 

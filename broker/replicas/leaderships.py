@@ -9,10 +9,13 @@ that a partition is followed as soon as its log is open, and not behind the last
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from broker.logdirs.busy import Busy
 from broker.partition.events import LogFailed, LogReady
 from broker.partition.key import PartitionKey
 from broker.replicas.registry import Registry
@@ -22,6 +25,8 @@ from quorumlog.ids import Epoch, Offset
 from storage.directory_life import DirectoryOffline
 from storage.log_errors import LogClosed, LogUnreadable
 from storage.partition_log import PartitionLog
+
+RETRY_MS = 1_000  # of a log that could not be opened or prepared because too many files are open
 
 _log = logging.getLogger("quorumlog.broker")
 
@@ -98,7 +103,15 @@ class Leaderships:
 
     def _opening_failed(self, opening: _Opening, error: Exception | None) -> None:
         del self._openings[opening.replica]
-        self._cannot_open(opening.replica, error)
+        if isinstance(error, Busy):
+            self._later(partial(self._open_again, opening))
+        else:
+            self._cannot_open(opening.replica, error)
+
+    def _open_again(self, opening: _Opening) -> None:
+        if self._is_current(opening.replica):
+            self.open(opening.replica)
+            self.prepare(opening.replica, *opening.goal)
 
     def prepare(self, replica: Replica, epoch: Epoch, leads: bool) -> None:
         """Make the log ready for `epoch`, then tell the core LogReady, or LogFailed."""
@@ -111,8 +124,18 @@ class Leaderships:
         queue.run_in_background(
             lambda: _make_ready(replica, epoch, leads),
             done=lambda ready: self._ready(replica, epoch, ready),
-            failed=lambda error: self._cannot_open(replica, error),
+            failed=lambda error: self._not_prepared(replica, epoch, leads, error),
         )
+
+    def _not_prepared(self, replica: Replica, epoch: Epoch, leads: bool, error: Exception | None) -> None:
+        if isinstance(error, Busy):
+            self._later(partial(self.prepare, replica, epoch, leads))
+        else:
+            self._cannot_open(replica, error)
+
+    def _later(self, job: Callable[[], None]) -> None:
+        """Try again while the epoch lasts: the node has no descriptors or memory to spare now."""
+        asyncio.get_running_loop().call_later(RETRY_MS / 1000, job)
 
     def _cannot_open(self, replica: Replica, error: Exception | None) -> None:
         """A directory that failed, or a log that cannot be read, has failed its replicas already.
@@ -134,6 +157,7 @@ class Leaderships:
         is_wanted = epoch == replica.core.leader_epoch
         if is_wanted:
             replica.next_offset = ready.end_offset
+            replica.series += 1
             replica.sequences.clear()
         self._step(
             replica,

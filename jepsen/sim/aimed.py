@@ -71,6 +71,14 @@ class Target:
         image = self.cluster.image.topic(self.topic)
         return image is not None and self.follower.node_id in image.partitions[self.index].isr
 
+    def may_lead(self) -> bool:
+        """Whether the follower is in the ISR or eligible besides (ELR)."""
+        image = self.cluster.image.topic(self.topic)
+        if image is None:
+            return True  # deleted meanwhile
+        partition = image.partitions[self.index]
+        return self.follower.node_id in (*partition.isr, *partition.eligible_leader_replicas)
+
     def fenced(self) -> bool:
         return self.cluster.image.brokers[self.follower.node_id].fenced
 

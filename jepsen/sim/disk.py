@@ -15,12 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, OutOfMemory, PowerCut, PowerLost, ShortWrite
 from jepsen.sim.hang import Hang
 from jepsen.sim.page_cache import SECTOR_BYTES, DirectoryNode, FileNode, Node, Truncate, Write
+from storage.bounded import LogResources
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, name_of, parent_of
 
 Trace = Callable[[str, str, bytes], None]  # kind of operation, path, SHA-256 of the bytes written or read
 Latency = Callable[[Operation], int]  # duration of one operation in nanoseconds
 
 DEFAULT_CAPACITY_BYTES = 1 << 40
+OPEN_FILES_MAX = 3
+INDEX_BYTES_MAX = 1_024
 _READ_OPS = {  # what the real disk calls them in its errors; a change is called by its kind
     "pread": "read",
     "read_bytes": "read",
@@ -37,6 +40,11 @@ def _no_faults(operation: Operation) -> Fault | None:
 
 def _no_latency(operation: Operation) -> int:
     return 0
+
+
+def _few_resources() -> LogResources:
+    """Of one process. So few that descriptors and indexes come and go in every run."""
+    return LogResources(OPEN_FILES_MAX, INDEX_BYTES_MAX)
 
 
 class SimDisk:
@@ -62,6 +70,7 @@ class SimDisk:
         self._root = DirectoryNode()
         self._latency_ns = 0
         self.locked: set[str] = set()  # paths; never iterated
+        self.resources = _few_resources()
 
     @property
     def root(self) -> DirectoryNode:
@@ -78,6 +87,7 @@ class SimDisk:
         self.life += 1
         self.hang.forget()
         self.locked.clear()
+        self.resources = _few_resources()
 
     def crash(self, rng: random.Random) -> None:
         """Power cut: `rng` decides how much of the unsynced data the disk has."""

@@ -44,6 +44,7 @@ def dies_inside_a_call(stage: Stage, machine: Machine) -> Undo:
         left[0] -= 1
         if left[0] >= 0:
             return None
+        stage.cluster.count("died inside calls")
         stage.cluster.count(f"died at {place}")
         machine.doom(end)
         return PowerCut(written=rng.choice((-1, 0, rng.randrange(1, max(2, operation.size)))))

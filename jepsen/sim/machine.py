@@ -214,7 +214,14 @@ class Machine:
             if not self._lane:
                 return grpc
             names = self.config.advertised
-            return RoutingTransport(identity, on_crash=on_crash, grpc=grpc, serves=tuple(HANDLERS), advertised=names)
+            return RoutingTransport(
+                identity,
+                on_crash=on_crash,
+                grpc=grpc,
+                serves=tuple(HANDLERS),
+                advertised=names,
+                random_bytes=self._network.new_random_bytes(self.host),
+            )
 
         def on_crash(name: str, error: BaseException) -> None:
             self._ends(loop, f"{name}: {error!r}")

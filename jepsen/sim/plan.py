@@ -9,7 +9,16 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-PROCESS = ("kill-controller", "kill-broker", "power-one", "power-all", "pause", "restart-clean", "restart-storm")
+PROCESS = (
+    "kill-controller",
+    "kill-broker",
+    "power-one",
+    "power-all",
+    "pause",
+    "restart-clean",
+    "restart-storm",
+    "stopped-clients",
+)
 NETWORK = (
     "isolate",
     "split",
@@ -60,13 +69,14 @@ AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
     *DISKS,
 )
 
-_WITH_CHORES = ("topics",)  # profiles
+_WITH_CHORES, _WITH_BURSTS = ("topics",), ("full-buffers",)  # profiles
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "topics": ("kill-broker", "power-one", "restart-clean", "dies-inside-a-call", "isolate", "lagging-follower"),
     "calm": (),
     "fenced-joiner": ("fenced-joiner",),
     "stale-proposal": ("stale-proposal",),
+    "full-buffers": ("stopped-clients", "pause", "slow-disk", "lagging-follower", "kill-broker"),
     "restarted-voter": ("restarted-voter",),
     "whole-isr": ("whole-isr",),
     OLDER_DISK: (OLDER_DISK,),
@@ -90,6 +100,7 @@ class Plan:
     """faults: kinds that may strike. min_gap_ms, max_gap_ms: time between two strikes.
 
     pairs: share of the strikes that are pairs, 0 to 1. chores: kinds of what the operator does meanwhile.
+    bursts: producers sometimes send more at once than a broker's buffers hold.
     """
 
     name: str
@@ -98,6 +109,7 @@ class Plan:
     max_gap_ms: int = 4_000
     pairs: float = 0.0
     chores: tuple[str, ...] = ()
+    bursts: bool = False
 
     @property
     def is_timed(self) -> bool:
@@ -118,6 +130,7 @@ class Plan:
             max_gap_ms=rng.choice((1_500, 4_000, 8_000)),
             pairs=rng.choice((0.0, 0.3, 0.6)),
             chores=tuple(chore for chore in CHORES if rng.random() < 0.5),
+            bursts=rng.random() < 0.3,
         )
 
     @classmethod
@@ -127,4 +140,11 @@ class Plan:
             return cls.swarm(rng)
         pairs = 1.0 if profile == "pairs" else 0.0
         chores = CHORES if profile in _WITH_CHORES else ()
-        return cls(name=profile, faults=PROFILES[profile], max_gap_ms=2_500, pairs=pairs, chores=chores)
+        return cls(
+            name=profile,
+            faults=PROFILES[profile],
+            max_gap_ms=2_500,
+            pairs=pairs,
+            chores=chores,
+            bursts=profile in _WITH_BURSTS,
+        )

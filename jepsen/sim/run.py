@@ -20,7 +20,7 @@ from jepsen.sim import killed_coroutines
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.nemesis import Nemesis
 from jepsen.sim.plan import Plan
-from jepsen.sim.scheduler import NS_PER_S
+from jepsen.sim.scheduler import NS_PER_MS, NS_PER_S
 from jepsen.sim.trace import Trace
 from jepsen.sim.workload import Workload
 
@@ -75,6 +75,7 @@ class _Simulation:
         self.plan = Plan.of(profile, self.scheduler.rng("plan"))
         self.workload = Workload(self.cluster, self.plan)
         self.nemesis = Nemesis(self.cluster, self.plan)
+        self.healing_ms = 0
         self.history_findings: list[Finding] = []
 
     def run(self) -> Result:
@@ -100,7 +101,7 @@ class _Simulation:
         for machine in self.cluster.machines.values():
             if machine.loop is not None:
                 machine.loop.kill()
-        self.workload.loop.kill()
+        self.workload.drop()
 
     # --- phases ---
 
@@ -116,7 +117,9 @@ class _Simulation:
 
     def _liveness(self) -> None:
         self.nemesis.heal()
+        healed_ns = self.scheduler.now_ns
         self._until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
+        self.healing_ms = (self.scheduler.now_ns - healed_ns) // NS_PER_MS
         if not self.cluster.findings:
             self._for(2)
             self.workload.stop()
@@ -183,6 +186,8 @@ class _Simulation:
             "partition leaders": invariants.partitions.leader_changes,
             "partition changes": invariants.partitions.isr_changes,
             "metadata": invariants.quorum.committed_end,
+            "ms to heal": self.healing_ms,
+            "full buffers": self.cluster.network.full_buffers,
             **invariants.disk_events.counts,
             **dict.fromkeys(self.plan.faults, 0),
             **self.cluster.counts,

@@ -8,8 +8,9 @@ script also looks at the metadata while the ISR is away.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
-from jepsen.sim.aimed import LEAVE_MS, Script, bring_back, choose_target, pause
+from jepsen.sim.aimed import LEAVE_MS, Script, Target, bring_back, choose_target, pause
 from jepsen.sim.cluster import SimCluster
 
 OUTSIDERS = "outsiders alone"
@@ -27,6 +28,8 @@ def whole_isr(cluster: SimCluster, rng: random.Random) -> Script:
             cluster.network.cut_both(host, outsider.host)
         yield lambda: not target.in_isr(), LEAVE_MS
         yield from pause(cluster, rng.randint(300, 2_000))  # records are acknowledged without it
+        if target.may_lead():
+            return  # another fault has healed the links meanwhile, or the ISR was small and it stayed eligible
         restarts = rng.random() < 0.5
         for machine in [*others, outsider] if restarts else others:
             rng.choice((machine.kill, machine.power_cut))()
@@ -35,7 +38,7 @@ def whole_isr(cluster: SimCluster, rng: random.Random) -> Script:
             yield from pause(cluster, rng.randint(0, 500))
             bring_back(outsider)
         cluster.count(OUTSIDERS)
-        yield lambda: _leads_alone(cluster, target.topic, target.index, outsider.node_id), rng.randint(1_000, 6_000)
+        yield _leads_alone(cluster, target), rng.randint(1_000, 6_000)
         what = f"{outsider.host} leads {target.topic}-{target.index}, and the last ISR is away"
         cluster.findings.broken("unclean-election", what)
     finally:
@@ -51,9 +54,16 @@ def _heal(cluster: SimCluster, hosts: list[str], outsider: str) -> None:
         cluster.network.heal(outsider, host)
 
 
-def _leads_alone(cluster: SimCluster, topic: str, index: int, node_id: int) -> bool:
-    """Whether it leads while no other broker runs."""
-    image = cluster.image.topic(topic)
-    partition = None if image is None else image.partitions.get(index)
-    alone = not any(machine.alive for machine in cluster.brokers if machine.node_id != node_id)
-    return alone and partition is not None and partition.leader == node_id
+def _leads_alone(cluster: SimCluster, target: Target) -> Callable[[], bool]:
+    """Whether the outsider leads, while no other broker has come back. (Another fault may bring one back.)"""
+    outsider = target.follower
+    came_back: list[bool] = []
+
+    def holds() -> bool:
+        if any(machine.alive for machine in cluster.brokers if machine is not outsider):
+            came_back.append(True)
+        image = cluster.image.topic(target.topic)
+        partition = None if image is None else image.partitions.get(target.index)
+        return not came_back and partition is not None and partition.leader == outsider.node_id
+
+    return holds

@@ -144,6 +144,10 @@ class LocalNodes:
         process = self.process(node_id)
         return [] if process is None else ask_findings(self.layout.node(node_id).ports.admin, process.pid, kind)
 
+    def problems(self, node_id: NodeId) -> list[str]:
+        """What else the operator has to do something about at the node now, a text for each."""
+        return self._findings(node_id, "problems")
+
     def start(self, node_ids: Iterable[NodeId] | None = None) -> list[NodeId]:
         """Start those of these nodes (default: all) that do not run, and return them. Does not wait.
 

@@ -57,7 +57,7 @@ class WatchedDisk:
     """`storage.disk.Disk`."""
 
     def __init__(self, disk: Disk) -> None:
-        self._disk = disk
+        self._disk, self.resources = disk, disk.resources
         self.list, self.exists, self.is_directory = disk.list, disk.exists, disk.is_directory
         self.read_bytes, self.free_bytes, self.total_bytes = disk.read_bytes, disk.free_bytes, disk.total_bytes
         self.lock = disk.lock

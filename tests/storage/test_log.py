@@ -16,7 +16,6 @@ from storage.edge.disk import RealDisk
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.log_errors import LogClosed, LogUnreadable, UnexpectedAppend
-from storage.log_file import CorruptBatch
 from storage.log_view import OffsetOutOfRange
 from storage.names import index_name, log_name
 
@@ -366,7 +365,7 @@ def test_too_many_open_files_are_no_failure_of_the_log() -> None:
 
 
 def test_a_reader_that_meets_a_truncation_does_not_fail_the_log() -> None:
-    """Its view is older than the cut: the bytes are gone, and nothing is wrong with the disk."""
+    """Its view is older than the cut: it learns what the log holds now, and nothing is wrong with the disk."""
     disk, log = filled()
     cut_to, view = log.end_offset - 3, log.view
 
@@ -376,7 +375,7 @@ def test_a_reader_that_meets_a_truncation_does_not_fail_the_log() -> None:
             log.truncate_to(cut_to)
 
     disk.faults = cut
-    with pytest.raises(CorruptBatch):
+    with pytest.raises(OffsetOutOfRange):
         log.read(view.end_offset - 1, 100, upper_bound=view.end_offset)
     assert log.failure is None and log.end_offset <= cut_to
 

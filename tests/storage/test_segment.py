@@ -141,7 +141,7 @@ def test_a_handle_opens_late_under_the_name_that_the_file_has_then(place: tuple[
     handle.rename(f"{path}/b")
     disk.open(f"{path}/a", create=True).pwritev([b"other"], 0)
     assert handle.file.pread(0, 9) == b"first"
-    handle.release()
+    handle.leave()
     assert handle.path == f"{path}/b" and handle.file.pread(0, 9) == b"first"
 
 

@@ -61,6 +61,7 @@ class _HangingDisk(RealDisk):
     """Syncs of directories hang until the test lets them go."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.hangs, self.goes_on = threading.Event(), threading.Event()
 
     def sync_directory(self, path: str) -> None:
