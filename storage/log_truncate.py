@@ -9,6 +9,7 @@ A start inside a segment is kept in memory only; storage/partition_log.py notes 
 from __future__ import annotations
 
 from quorumlog.ids import Offset
+from storage.log_errors import reading
 from storage.log_parts import LogParts
 from storage.log_view import view_of
 from storage.segment import Segment
@@ -25,8 +26,9 @@ def truncate_to(log: LogParts, offset: Offset) -> None:
     view = log.view
     number = view.number_for(offset)
     last = view.segments[number]
-    position = last.find(offset, view.limit(number))
-    end_offset = last.end_offset_before(position) if position else last.base_offset
+    with reading(log.path):
+        position = last.find(offset, view.limit(number))
+        end_offset = last.end_offset_before(position) if position else last.base_offset
     with log.guard:
         _shorten(log, view.segments[: number + 1], position, end_offset)
 
@@ -77,6 +79,7 @@ def _shorten(log: LogParts, kept: tuple[Segment, ...], position: int, end_offset
     describe new bytes.
     """
     removed, last = log.view.segments[len(kept) :], kept[-1]
+    log.cuts += 1
     log.synced_end = min(log.synced_end, end_offset)
     log.unsynced.keep_only(kept)
     last.truncate_to(position)

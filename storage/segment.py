@@ -63,6 +63,12 @@ class Segment:
         self.remove_caches()
         self.log.remove()
 
+    def abandon(self) -> None:
+        """The directory is about to get another name: no file is opened any more. Readers of open ones read on."""
+        for cache in self.caches:
+            cache.abandon()
+        self.log.abandon()
+
     def remove_caches(self) -> None:
         for cache in self.caches:
             cache.remove()

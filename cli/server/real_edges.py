@@ -19,7 +19,10 @@ from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.routing import RoutingTransport
+from storage.bounded import LogResources
+from storage.edge.descriptors import connections_of, descriptor_limit, open_files_of
 from storage.edge.disk import RealDisk
+from storage.edge.watched_disk import WatchedDisk
 from storage.edge.worker import ThreadWorker
 from storage.worker import Worker
 from storage.writer import DirectoryWriter
@@ -43,11 +46,13 @@ class SystemClock:
 def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edges:
     """Call it on the node's event loop. health: the source of grpc.health.v1."""
     loop = asyncio.get_running_loop()
-    disk = RealDisk()
+    limit = descriptor_limit()
+    open_files = config.log_open_files_max or open_files_of(limit)
+    disk = WatchedDisk(RealDisk(LogResources(open_files, config.log_index_bytes_max)))
     options = GrpcOptions(max_message_bytes=config.socket_request_max_bytes, reflection=config.rpc_reflection)
     limits = WireLimits(
         max_frame_bytes=config.socket_request_max_bytes,
-        max_connections=config.max_connections,
+        max_connections=min(config.max_connections, connections_of(limit, open_files)),
         max_idle_ms=config.connections_max_idle_ms,
         max_node_bytes=config.queued_max_request_bytes,
         max_internal_bytes=config.queued_max_internal_request_bytes,

@@ -58,6 +58,7 @@ class SimCluster:
         }
         self.invariants.watch(self.machines)
         self.network.intercept = self._on_message
+        self.network.on_admitted = self.invariants.calls.on_admitted
 
     @property
     def controllers(self) -> list[Machine]:

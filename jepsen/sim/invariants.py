@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jepsen.checkers.findings import NODE_CRASHED, Findings
 from jepsen.checkers.history import Send
+from jepsen.sim.call_invariants import CallInvariants
 from jepsen.sim.disk_events import DiskEvents
 from jepsen.sim.life_invariants import LifeInvariants
 from jepsen.sim.machine import Machine
@@ -39,6 +40,7 @@ class Invariants:
         self.lives = LifeInvariants(self.findings)
         self.promises = Promises(machines, self.mirrors, self.findings)
         self._pre_votes = PreVotes(machines, self.findings)
+        self.calls = CallInvariants(self.findings)
         self._image: Image | None = None
 
     def on_touch(self, machine: Machine) -> None:
@@ -71,6 +73,7 @@ class Invariants:
     def on_message(self, message: Message) -> None:
         self.promises.look(message)
         self._pre_votes.look(message)
+        self.calls.look(message)
 
     def on_acked(self, send: Send, topic: Topic) -> None:
         """Sets the life of the topic that took the record (History)."""

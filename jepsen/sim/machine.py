@@ -31,6 +31,7 @@ from storage.worker import Worker
 from storage.writer import DirectoryWriter
 
 _RESERVED_UUIDS = 100
+_STOP_NS = 30_000 * NS_PER_MS
 _READING_NS, _WRITING_NS = 5_000, 20_000
 _SYNC_MIN_NS, _SYNC_EXTRA_NS = 100_000, 400_000
 
@@ -186,11 +187,18 @@ class Machine:
     async def _run(self, loop: SimLoop) -> None:
         try:
             node = build_node(self.config, self._edges(loop))
-            node.on_fatal(lambda reason: self._ends(loop, f"cannot go on: {reason}"))
             self.node = node
             await node.start()
+            node.on_fatal(lambda reason: self._stops_itself(loop, node, reason))
         except Exception as error:
             self._ends(loop, f"start: {error!r}")
+
+    def _stops_itself(self, loop: SimLoop, node: Node, reason: str) -> None:
+        """As a real process does: it hands over what it can, within a time limit (cli/server/process.py)."""
+        self._scheduler.record(self.host, "stops itself")
+        self._on_death(self, f"cannot go on: {reason}")
+        loop.create_task(self._stop(loop, node), name="stop")
+        self._scheduler.call_later(_STOP_NS, lambda: self.kill() if loop is self.loop else None)
 
     async def _stop(self, loop: SimLoop, node: Node) -> None:
         await node.stop()
@@ -206,7 +214,14 @@ class Machine:
             if not self._lane:
                 return grpc
             names = self.config.advertised
-            return RoutingTransport(identity, on_crash=on_crash, grpc=grpc, serves=tuple(HANDLERS), advertised=names)
+            return RoutingTransport(
+                identity,
+                on_crash=on_crash,
+                grpc=grpc,
+                serves=tuple(HANDLERS),
+                advertised=names,
+                random_bytes=self._network.new_random_bytes(self.host),
+            )
 
         def on_crash(name: str, error: BaseException) -> None:
             self._ends(loop, f"{name}: {error!r}")

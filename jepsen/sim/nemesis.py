@@ -14,6 +14,7 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.link import LinkProfile
 from jepsen.sim.pairs import Pair, draw_pair
 from jepsen.sim.plan import OLDER_DISK, SCRIPTED, Plan
+from jepsen.sim.sick_leaders import sick_leader_strikes
 from jepsen.sim.stage import Stage, Strike, Undo, bring_up, nothing
 from jepsen.sim.strikes.disks import disk_strikes
 from jepsen.sim.strikes.network import network_strikes
@@ -40,6 +41,7 @@ class Nemesis:
             **network_strikes(self._stage),
             **disk_strikes(self._stage),
             **scripted_strikes(self._stage),
+            **sick_leader_strikes(self._stage, alone=plan.is_timed),
         }
 
     def start(self) -> None:

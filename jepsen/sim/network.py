@@ -33,6 +33,7 @@ class Network:
     def __init__(self, scheduler: Scheduler, profile: LinkProfile | None = None) -> None:
         self.scheduler = scheduler
         self.intercept: Interceptor | None = None
+        self.on_admitted: Callable[[Message], None] = lambda _message: None  # a listener carries out this request
         self.full_buffers = 0  # how often a writer was told to pause
         self.wrong_refusals: dict[str, None] = {}  # hosts that a probe takes for dead although they live
         self._profile = profile or LinkProfile()
@@ -41,7 +42,7 @@ class Network:
         self._sessions: dict[int, Session] = {}
         self._without_power: dict[str, None] = {}
         self._held: list[tuple[Message, Callable[[], None]]] = []
-        self._next_session, self._next_port = 1, _FIRST_FREE_PORT
+        self._next_session, self._next_port, self._next_source = 1, _FIRST_FREE_PORT, 1
 
     # ---- faults
 
@@ -111,6 +112,11 @@ class Network:
             send()
 
     # ---- listening and connecting
+
+    def new_random_bytes(self, host: str) -> Callable[[int], bytes]:
+        """A new source of bytes for a process of this host."""
+        number, self._next_source = self._next_source, self._next_source + 1
+        return self.scheduler.rng(f"nonces/{host}/{number}").randbytes
 
     def free_port(self) -> int:
         self._next_port += 1

@@ -31,7 +31,9 @@ NETWORK = (
     "holding",
     "flapping",
 )
-DISKS = ("slow-disk", "dies-inside-a-call", "out-of-memory")
+SICK_DISKS = ("hanging-disk", "unreadable-disk")
+SICK_LEADERS = ("hung-leader", "unreadable-leader")  # alone, they must move the leadership in time (sick_leaders.py)
+DISKS = ("slow-disk", "dies-inside-a-call", "out-of-memory", *SICK_DISKS)
 OTHER = ("wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
 SCRIPTED = (  # aimed.py, rivals.py, restarted_voter.py, whole_isr.py
     "fenced-joiner",
@@ -39,6 +41,7 @@ SCRIPTED = (  # aimed.py, rivals.py, restarted_voter.py, whole_isr.py
     "rival-candidates",
     "restarted-voter",
     "whole-isr",
+    *SICK_LEADERS,
 )
 OLDER_DISK = "older-disk"  # has its own profile: older_disk.py says why
 ALL_FAULTS = (
@@ -86,6 +89,8 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "pairs": AIMED,
     "inside-calls": ("dies-inside-a-call", "dies-inside-a-call", "kill-broker", "kill-leader", "lagging-follower"),
     "memory": ("out-of-memory", "out-of-memory", "kill-broker", "lagging-follower"),
+    "sick-leaders": SICK_LEADERS,
+    "sick-disks": (*SICK_DISKS, "hanging-disk", "kill-broker", "slow-disk", "power-one", "pause"),
     "failing-disks": ("failing-disk", "failing-disk", "kill-broker", "slow-disk", "power-one"),
 }
 
@@ -105,6 +110,11 @@ class Plan:
     pairs: float = 0.0
     chores: tuple[str, ...] = ()
     bursts: bool = False
+
+    @property
+    def is_timed(self) -> bool:
+        """Nothing strikes but scripts that say how soon the leadership must move."""
+        return all(fault in SICK_LEADERS for fault in self.faults)
 
     @property
     def delays_requests(self) -> bool:
