@@ -141,12 +141,12 @@ class DiskStruck:
         self._judge(struck)
         if self._nodes.state(self._node_id) is NodeState.STOPPED:
             self._nodes.start([self._node_id])
-        elif self._cluster.offline_directories(self._node_id):
-            self._nodes.restart(self._node_id)
+        elif self._gave_way() or self._cluster.offline_directories(self._node_id):
+            self._nodes.restart(self._node_id)  # it may be about to end by itself
             self.evidence.note("restarted")
 
     def _judge(self, struck: int) -> None:
-        gave_way = any("offline" in note or "ended" in note for note in self.evidence.notes)
+        gave_way = self._gave_way()
         if self._blow in SPACE_BLOWS:
             told = self._told_full()
             self.evidence.bit = struck > 0 and (told > 0 or (gave_way and self._blow is Blow.FILL))
@@ -155,6 +155,10 @@ class DiskStruck:
         else:
             self.evidence.bit = struck > 0 and gave_way
             self.evidence.note(f"calls {'held up' if self._blow is Blow.HANG else 'failed with EIO'}: {struck}")
+
+    def _gave_way(self) -> bool:
+        """A directory was seen offline, or the node ended."""
+        return any("offline" in note or "ended" in note for note in self.evidence.notes)
 
     def _told_full(self) -> int:
         with self._files.log.open("rb") as log:
