@@ -59,12 +59,17 @@ def test_a_node_reports_the_leader(leader: Any, want: tuple[int, int]) -> None:
     assert (said["node_id"], said["leader_id"], said["leader_epoch"]) == (3, *want)
 
 
+def data_plane(findings: Any, unreadable: Any) -> Any:
+    """As far as reports look at it."""
+    return SimpleNamespace(findings=findings, unreadable=unreadable, store=SimpleNamespace(queues={}))
+
+
 def test_a_node_reports_what_its_logs_had_lost_the_metadata_first() -> None:
     findings = SimpleNamespace(all=["t-0: ends at 5", "t-1: ends at 7"])
     node: Any = SimpleNamespace(
         config=SimpleNamespace(node_id=3),
         loader=SimpleNamespace(active_controller=None),
-        broker=SimpleNamespace(data_plane=SimpleNamespace(findings=findings, unreadable=SimpleNamespace(by_name={}))),
+        broker=SimpleNamespace(data_plane=data_plane(findings, SimpleNamespace(by_name={}))),
         lives=(),
         driver=SimpleNamespace(opened=SimpleNamespace(finding="metadata: ends at 9")),
     )
@@ -82,7 +87,7 @@ def test_a_node_reports_what_is_offline_why_and_what_to_do() -> None:
     node: Any = SimpleNamespace(
         config=SimpleNamespace(node_id=3),
         loader=SimpleNamespace(active_controller=None),
-        broker=SimpleNamespace(data_plane=SimpleNamespace(findings=SimpleNamespace(all=[]), unreadable=unreadable)),
+        broker=SimpleNamespace(data_plane=data_plane(SimpleNamespace(all=[]), unreadable)),
         driver=None,
         lives=(sound, hangs),
     )
