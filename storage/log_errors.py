@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class UnexpectedAppend(Exception):
     """Batches that cannot follow the log's end. Nothing was written."""
@@ -26,11 +28,14 @@ class ChangeGuard:
     After an exception of any kind it is not known what is on disk: the next append could give an offset to a second
     record. So the first failure is remembered, and every later change is refused. The exception itself goes on to the
     caller. What may be refused without harm is checked before the guard is entered.
+
+    on_failure: told of the first failure before the caller is.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self.failure: BaseException | None = None
+        self.on_failure: Callable[[BaseException], object] = lambda _: None
         self.is_closed = False
 
     def __enter__(self) -> None:
@@ -40,6 +45,7 @@ class ChangeGuard:
     def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
         if error is not None and self.failure is None:
             self.failure = error
+            self.on_failure(error)
 
     def check_open(self) -> None:
         """Raises LogClosed, as entering does."""

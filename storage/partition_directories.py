@@ -8,6 +8,7 @@ Everything here runs in the turns of the directory's writer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from quorumlog.ids import Uuid
@@ -42,7 +43,11 @@ class FoundPartitions:
 
 
 class PartitionDirectories:
-    """path: of the log directory. clean: its clean-shutdown marker was there when it was opened."""
+    """path: of the log directory. clean: its clean-shutdown marker was there when it was opened.
+
+    on_broken_log: told when a change of a partition's log broke off. What the log holds is not known then, and nothing
+    may be acknowledged from it.
+    """
 
     def __init__(self, disk: Disk, path: str, clean: bool = False) -> None:
         self.disk, self.path, self.clean = disk, path, clean
@@ -50,6 +55,7 @@ class PartitionDirectories:
         self.log_starts = OffsetFile(disk, f"{path}/{LOG_STARTS}")
         self.lost_offsets = OffsetFile(disk, f"{path}/{LOST_OFFSETS}")
         self.high_watermarks = OffsetFile(disk, f"{path}/{HIGH_WATERMARKS}")
+        self.on_broken_log: Callable[[BaseException], object] = lambda _: None
         self._unsynced_names: set[TopicPartition] = set()  # of directories that were made; never iterated
 
     def path_of(self, partition: TopicPartition) -> str:

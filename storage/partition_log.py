@@ -91,6 +91,7 @@ class PartitionLog:
         self.high_watermark, self.lost_before = high_watermark, lost_before
         self.is_here = True  # False: set aside or deleted; the name may be another's
         self._directories = directories
+        self.log.guard.on_failure = directories.on_broken_log
 
     @classmethod
     def open_or_create(

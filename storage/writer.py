@@ -7,7 +7,8 @@ returned, because its bytes were written before that sync began (RELIABILITY 6.1
 Rules, first what fails the directory for this generation:
 
 - A DiskError or a failed assertion in any job, and any exception in a sync. A log that an AppendJob or `CallJob.logs`
-  named and that has failed, by an exception of any kind, when the turn ends.
+  named and that has failed, by an exception of any kind, when the turn ends. A partition's log says so at once
+  (`PartitionDirectories.on_broken_log`), because a follower would go on to acknowledge what a broken cut removed.
 - Everything of this turn that is not yet durable then fails, and so does all that comes later (DESIGN §6). Any other
   exception fails its own job only. A log that failed by it refuses every later change with LogClosed.
 - A directory may have two writers, one for the partitions and one for the metadata log. They write different files and
@@ -148,7 +149,7 @@ class DirectoryWriter:
         except (DiskError, AssertionError) as error:
             return Outcome(error=self.generation.fail(error))
         except Exception as error:
-            return Outcome(error=error)
+            return Outcome(error=self.generation.failure or error)  # a log that broke off fails the directory
 
     def append(self, log: Log, batches: Sequence[StoredBatch]) -> Offset:
         self._dirty[log] = None

@@ -46,6 +46,9 @@ class LogDirectory:
     partitions: PartitionDirectories
     worker: Worker
 
+    def __post_init__(self) -> None:
+        self.partitions.on_broken_log = self.generation.fail
+
     @property
     def path(self) -> str:
         return self.life.path

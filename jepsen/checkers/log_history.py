@@ -1,26 +1,31 @@
 """The anomalies of a partition log as its clients see it (RELIABILITY 3.4). Pure: a history in, findings out.
 
-Retention and compaction are off in this workload, so every offset below a final end must exist for ever.
+Retention and compaction are off in this workload. So every offset from a log's start to its end must exist for ever,
+and a start moves only where someone asked to delete records (deleted_history.py). The records of a topic that is
+deleted may vanish; those of its next life have nothing to do with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from jepsen.checkers.deleted_history import DELETED_CHECKERS
 from jepsen.checkers.findings import Finding
 from jepsen.checkers.history import History, Key, Poll, Send, Status
+from jepsen.checkers.page_cache_history import as_promised
 from quorumlog.ids import Offset
 
 ALL = -1  # acks
 
 
 def check_history(history: History) -> list[Finding]:
-    return [finding for checker in CHECKERS for finding in checker(history)]
+    history = as_promised(history)
+    return [finding for checker in (*CHECKERS, *DELETED_CHECKERS) for finding in checker(history)]
 
 
 def inconsistent_offsets(history: History) -> Iterator[Finding]:
     """One offset has two values, in acknowledgements or in reads."""
-    for (key, offset), values in _values_by_offset(history).items():
+    for (key, _, offset), values in _values_by_offset(history).items():
         if len(values) > 1:
             yield Finding("inconsistent-offsets", f"{_name(key)} at {offset} held {' and '.join(values)}")
 
@@ -28,7 +33,7 @@ def inconsistent_offsets(history: History) -> Iterator[Finding]:
 def lost_writes(history: History) -> Iterator[Finding]:
     """A record acknowledged with acks=all is not at its offset after healing."""
     for send in history.of_status(Status.OK):
-        if send.acks == ALL and send.key in history.final:
+        if send.acks == ALL and send.key in history.final and must_stay(history, send.key, send.life, send.offset):
             found = history.final[send.key].get(send.offset)
             if found != send.value:
                 acknowledged = f"{send.value} was acknowledged at {send.offset} of {_name(send.key)}"
@@ -42,7 +47,7 @@ def vanished_reads(history: History) -> Iterator[Finding]:
             continue
         for offset, value in poll.records:
             found = history.final[poll.key].get(offset)
-            if found != value:
+            if found != value and must_stay(history, poll.key, poll.life, offset):
                 read = f"{poll.process} read {value} at {offset} of {_name(poll.key)}"
                 yield Finding("vanished-read", f"{read}; at the end there is {found or 'nothing'}")
 
@@ -73,12 +78,14 @@ def failed_and_phantom_reads(history: History) -> Iterator[Finding]:
 
 
 def gaps_in_polls(history: History) -> Iterator[Finding]:
-    """A reader by assignment must see each offset once, in order: every partition here contains only records."""
-    last: dict[tuple[str, int, Key], Offset] = {}
+    """A reader by assignment sees each offset once, in order, unless it was deleted: partitions hold only records."""
+    last: dict[tuple[str, int, Key, int], Offset] = {}
     for poll in history.polls:
-        reader = (poll.process, poll.assignment, poll.key)
-        for offset, _ in poll.records:
+        reader = (poll.process, poll.assignment, poll.key, poll.life)
+        for offset, _ in poll.records if poll.life else ():
             expected = last.get(reader, offset - 1) + 1
+            if expected < offset <= history.may_begin_at(poll.key, poll.life):
+                expected = offset  # the records between were deleted
             if offset != expected:
                 name = "nonmonotonic-poll" if offset < expected else "poll-skip"
                 yield Finding(name, f"{poll.process} read {offset} of {_name(poll.key)} where {expected} was next")
@@ -87,22 +94,23 @@ def gaps_in_polls(history: History) -> Iterator[Finding]:
 
 def gaps_in_the_end(history: History) -> Iterator[Finding]:
     for key, end in history.final_ends.items():
-        missing = [offset for offset in range(end) if offset not in history.final[key]]
+        start = history.final_starts.get(key, 0)
+        missing = [offset for offset in range(start, end) if offset not in history.final[key]]
         if missing:
             yield Finding("offset-gap", f"{_name(key)} ends at {end} and lacks {missing[:5]}")
 
 
 def send_order(history: History) -> Iterator[Finding]:
     """A producer's later record in a partition must not come before an earlier one."""
-    last: dict[tuple[str, Key], Send] = {}
+    last: dict[tuple[str, Key, int], Send] = {}
     for send in history.of_status(Status.OK):
-        if send.acks != ALL:
+        if send.acks != ALL or not send.life:
             continue
-        before = last.get((send.process, send.key))
+        before = last.get((send.process, send.key, send.life))
         if before is not None and send.offset <= before.offset:
             places = f"{send.value} at {send.offset} after {before.value} at {before.offset}"
             yield Finding("nonmonotonic-send", f"{_name(send.key)}: {places}")
-        last[send.process, send.key] = send
+        last[send.process, send.key, send.life] = send
 
 
 def numbered_order(history: History) -> Iterator[Finding]:
@@ -125,6 +133,22 @@ def lost_topics(history: History) -> Iterator[Finding]:
     for topic in history.created:
         if topic not in history.final_topics:
             yield Finding("lost-topic", f"the creation of {topic} was acknowledged, but it does not exist")
+    for topic in history.deleted:
+        if topic in history.final_topics:
+            yield Finding("topic-came-back", f"the deletion of {topic} was acknowledged, but it exists")
+
+
+def lost_changes(history: History) -> Iterator[Finding]:
+    """An acknowledged setting, or a number of partitions, is another at the end."""
+    for topic in history.created:
+        for name, value in history.configs.get(topic, {}).items():
+            found = history.final_configs.get(topic, {}).get(name)
+            if found != value:
+                yield Finding("lost-setting", f"{name}={value} of {topic} was acknowledged; it is {found}")
+        count = history.partitions.get(topic, 0)
+        if history.final_partitions.get(topic, count) < count:
+            what = f"{count} partitions of {topic} were acknowledged"
+            yield Finding("lost-partitions", f"{what}; it has {history.final_partitions[topic]}")
 
 
 CHECKERS: tuple[Callable[[History], Iterator[Finding]], ...] = (
@@ -138,6 +162,7 @@ CHECKERS: tuple[Callable[[History], Iterator[Finding]], ...] = (
     send_order,
     numbered_order,
     lost_topics,
+    lost_changes,
 )
 
 
@@ -145,14 +170,23 @@ def _must_be_once(send: Send) -> bool:
     return send.idempotent or (send.status is Status.OK and not send.retried)
 
 
-def _values_by_offset(history: History) -> dict[tuple[Key, Offset], dict[str, None]]:
-    """Only certain values: records acknowledged with acks=1 may have been removed by an election."""
-    values: dict[tuple[Key, Offset], dict[str, None]] = {}
+def must_stay(history: History, key: Key, life: int, offset: Offset) -> bool:
+    """Whether a record of this life of the topic must be in the log for ever."""
+    return life == history.last_life(key) and offset >= history.may_begin_at(key, life)
+
+
+def _values_by_offset(history: History) -> dict[tuple[Key, int, Offset], dict[str, None]]:
+    """By partition, life and offset. Only certain values: an election may have removed those with acks=1."""
+    values: dict[tuple[Key, int, Offset], dict[str, None]] = {}
     for send in history.of_status(Status.OK):
-        if send.acks == ALL:
-            values.setdefault((send.key, send.offset), {})[send.value] = None
-    for key, offset, value, _ in _all_reads(history):
-        values.setdefault((key, offset), {})[value] = None
+        if send.acks == ALL and send.life:
+            values.setdefault((send.key, send.life, send.offset), {})[send.value] = None
+    for poll in history.polls:
+        for offset, value in poll.records if poll.life else ():
+            values.setdefault((poll.key, poll.life, offset), {})[value] = None
+    for key, log in history.final.items():
+        for offset, value in log.items():
+            values.setdefault((key, history.last_life(key), offset), {})[value] = None
     return values
 
 

@@ -17,7 +17,7 @@ from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.leaderships import Leadership, Leaderships
 from jepsen.sim.machine import Machine
-from jepsen.sim.mirrors import Mirrors
+from jepsen.sim.mirrors import Mirrors, log_of
 from jepsen.sim.replica_watch import data_plane_of
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset
@@ -46,7 +46,7 @@ class AnswerInvariants:
         """The log may have become shorter on this machine."""
         plane = data_plane_of(machine)
         for replica in plane.registry.replicas.values() if plane is not None else ():
-            if replica.name == log:
+            if log_of(replica) == log:
                 self._check_kept(machine, replica)
 
     def at_the_end(self, machine: Machine) -> None:
@@ -77,7 +77,7 @@ class AnswerInvariants:
         if end > on_disk:
             self._findings.broken("leader-ack-on-disk", f"{what}; as leader it had {on_disk} on its disk")
         elif current is not None and end > current.acked:
-            chain = self._mirrors.of(machine, replica.name).chain_at(end)
+            chain = self._mirrors.of_replica(machine, replica).chain_at(end)
             if chain is not None:  # otherwise the answer is of an earlier leadership, whose records were cut
                 current.acked, current.chain = end, chain
 
@@ -85,7 +85,7 @@ class AnswerInvariants:
         current = self._leaderships.current(machine, replica.key)
         if current is None or not current.acked:
             return
-        mirror = self._mirrors.of(machine, replica.name)
+        mirror = self._mirrors.of_replica(machine, replica)
         if mirror.chain_at(current.acked) != current.chain:
             what = f"{machine.host} leads {replica.name} in epoch {current.epoch} without interruption"
             lost = f"the log up to {current.acked}, acknowledged with acks=1, is not there any more"

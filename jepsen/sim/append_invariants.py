@@ -15,6 +15,7 @@ from jepsen.checkers.findings import Findings
 from jepsen.sim.life_invariants import is_registered
 from jepsen.sim.log_mirror import Batch
 from jepsen.sim.machine import Machine
+from jepsen.sim.mirrors import log_of
 from jepsen.sim.replica_watch import data_plane_of
 
 
@@ -51,7 +52,7 @@ class AppendInvariants:
         if known is not None and plane.registry.replicas.get(known.key) is known:
             return known
         for replica in plane.registry.replicas.values():
-            if replica.name == log:
+            if log_of(replica) == log:
                 self._replicas[machine.host, log] = replica
                 return replica
         return None

@@ -60,7 +60,7 @@ class FetchInvariants:
         if is_consumer and found[-1].next_offset > answer.high_watermark:
             given = f"up to {found[-1].next_offset}, above the high watermark {answer.high_watermark}"
             self._findings.broken("fetch-below-high-watermark", f"{what} for a consumer {given}")
-        mirror = self._mirrors.of(machine, replica.name)
+        mirror = self._mirrors.of_replica(machine, replica)
         for header in found:
             if not self._agrees(mirror, replica, records, header, is_consumer=is_consumer):
                 batch = f"the batch [{header.base_offset}, {header.next_offset}) of epoch {header.leader_epoch}"

@@ -9,6 +9,7 @@ from jepsen.checkers.history import Send
 from jepsen.sim.answer_invariants import AnswerInvariants
 from jepsen.sim.append_invariants import AppendInvariants
 from jepsen.sim.disk_events import DiskEvents
+from jepsen.sim.durability import Durability
 from jepsen.sim.fetch_invariants import FetchInvariants
 from jepsen.sim.leaderships import Leaderships
 from jepsen.sim.life_invariants import LifeInvariants
@@ -25,7 +26,9 @@ from jepsen.sim.quorum_invariants import QuorumInvariants
 from jepsen.sim.replica_watch import ReplicaWatch
 from jepsen.sim.settings import BROKERS, CONTROLLERS, METADATA_LOG
 from jepsen.sim.tail_invariants import TailInvariants
+from jepsen.sim.topics import Topic
 from quorum.metadata.image import Image
+from quorumlog.ids import Offset
 from quorumlog.messages.fetch import FetchRequest
 
 
@@ -45,18 +48,20 @@ class Invariants:
         self.machines = machines
         everyone = list(machines.values())
         self.quorum = QuorumInvariants(everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings)
-        self.partitions = PartitionInvariants([machines[host] for host in BROKERS], self.mirrors, self.findings)
+        brokers = [machines[host] for host in BROKERS]
+        self.durability = Durability(brokers, self.mirrors, self.findings.now_ns)
+        self.partitions = PartitionInvariants(brokers, self.mirrors, self.durability, self.findings)
         self.lives = LifeInvariants(self.findings)
         self.tails = TailInvariants(self.mirrors, self.findings)
         self.log_parts = LogPartsInvariants(self.mirrors, self.findings)
         self._replicas = ReplicaWatch()
-        self.offsets = OffsetInvariants(self.findings)
+        self.offsets = OffsetInvariants(self.durability, self.findings)
         self.leaderships = Leaderships(self.mirrors)
         self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
         self.fetches = FetchInvariants(self.offsets, self.mirrors, self.findings)
         self.appends = AppendInvariants(self.findings)
         self.mirrors.on_written = self._on_written
-        self.promises = Promises(machines, self.mirrors, self.findings, self.lives.on_fetch)
+        self.promises = Promises(machines, self.mirrors, self.durability, self.findings, self.lives.on_fetch)
         self._pre_votes = PreVotes(machines, self.findings)
         self._image: Image | None = None
 
@@ -66,6 +71,7 @@ class Invariants:
         self.partitions.on_metadata_end(self.quorum.committed_end)
         if self.quorum.image is not self._image:
             self._image = self.quorum.image
+            self.durability.on_image(self._image)
             self.partitions.on_image(self._image, self.quorum.committed_end)
         if self.mirrors.cut:
             self._after_cuts(machine)
@@ -90,9 +96,11 @@ class Invariants:
                 self.answers.on_cut(machine, log)
 
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
+        if kind == "crash" and machine.host in self._brokers:
+            self.durability.on_power_cut(machine)
         self.mirrors.on_disk(machine, kind, path)
-        self.disk_events.on_disk(machine, kind, path)
         self.offsets.on_disk(machine, kind, path)
+        self.disk_events.on_disk(machine, kind, path)
         if machine.host in CONTROLLERS and (kind == "crash" or (kind == "sync_directory" and path == METADATA_LOG)):
             self.quorum.on_state_file(machine, durable_state(machine))
 
@@ -100,9 +108,20 @@ class Invariants:
         self.promises.look(message)
         self._pre_votes.look(message)
 
-    def on_acked(self, send: Send) -> None:
-        log = f"{send.key[0]}-{send.key[1]}"
-        self.partitions.on_acked(log, send.offset, send.value.encode())
+    def on_acked(self, send: Send, topic: Topic) -> None:
+        """Sets the life of the topic that took the record (History)."""
+        logs = topic.logs(send.key[1])
+        value, deleted = send.value.encode(), not topic.is_open
+        send.life = self.partitions.on_acked(logs, send.offset, value, topic.min_isr, deleted=deleted)
+
+    def life_of(self, topic: Topic, index: int, offset: Offset, value: str) -> int:
+        """The life of the topic from which a record was read; 0 if its log is gone."""
+        return self.partitions.holder_of(topic.logs(index), offset, value.encode())
+
+    def on_delete_records(self, topic: Topic, index: int, before: Offset) -> None:
+        """Someone asks to delete the records before this offset."""
+        truth = self.mirrors.truth(topic.logs(index)[-1])
+        truth.deleted_before = max(truth.deleted_before, before)
 
     def on_answer(self, machine: Machine, request: Any, response: Any) -> None:
         """A broker has answered a produce or fetch request; response: None for acks=0."""
@@ -122,13 +141,24 @@ class Invariants:
             self.findings.broken(NODE_CRASHED, f"{machine.host}: {why}")
 
     def at_the_end(self) -> None:
-        """After convergence, all replicas of a log must be equal and hold all committed records."""
+        """After convergence, all replicas of a log must be equal and hold all committed records.
+
+        Of a topic that is deleted no broker may have a log any more.
+        """
         for host in BROKERS:
             self.answers.at_the_end(self.machines[host])
         for truth in self.mirrors.truths():
+            if truth.name != METADATA and not self.partitions.knows(truth.name):
+                self._must_be_gone(truth.name)
+                continue
             hosts = CONTROLLERS if truth.name == METADATA else BROKERS
             for host in hosts:
-                mirror = self.mirrors.of(self.machines[host], truth.name)
-                if not truth.is_held_by(mirror):
-                    what = f"{host} ends at {mirror.end}, {truth.end} is committed"
+                if not self.durability.holds(truth.name, self.machines[host]):
+                    end = self.mirrors.of(self.machines[host], truth.name).end
+                    what = f"{host} ends at {end}, {truth.end} is committed"
                     self.findings.broken("replicas-converge", f"{truth.name}: {what}")
+
+    def _must_be_gone(self, log: str) -> None:
+        for host in BROKERS:
+            if self.mirrors.of(self.machines[host], log).is_here:
+                self.findings.broken("deleted-logs-go", f"{log} of a deleted topic is still on the disk of {host}")

@@ -58,7 +58,7 @@ class Leaderships:
 
     def on_disk(self, machine: Machine, replica: Replica) -> Offset:
         """Up to where a leader may acknowledge with acks=1 now: synced, or written if the topic asks for no more."""
-        mirror = self._mirrors.of(machine, replica.name)
+        mirror = self._mirrors.of_replica(machine, replica)
         return mirror.durable_end() if replica.config.synced else mirror.end
 
     def _begin(self, machine: Machine, replica: Replica) -> Leadership:

@@ -3,6 +3,10 @@
 Each batch has a chained hash over all bytes up to its end. Two logs agree up to an offset exactly if their chains there
 are equal (RELIABILITY 3.3, log matching). `end` is what readers of the disk see; `durable_end()` is what would survive
 a power cut.
+
+A directory's name may have been another topic's before. A mirror belongs to one topic id: where the directory holds
+another, it is empty. Where the oldest segments were removed, the log begins at `base`, and the chain up to there is
+taken from what is known to be committed.
 """
 
 from __future__ import annotations
@@ -14,9 +18,10 @@ from typing import NamedTuple
 
 from jepsen.sim.disk import SimDisk
 from jepsen.sim.page_cache import DirectoryNode, FileNode
-from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import headers, verify_crc
+from storage.partition_metadata import PARTITION_METADATA, BadPartitionMetadata, parse_partition_metadata
 
 SEGMENT_SUFFIX = ".log"
 _CHAIN_BYTES = 16
@@ -43,39 +48,62 @@ class LogMirror:
         path: str,
         on_batch: Callable[[Batch], None] = lambda _: None,
         on_written: Callable[[Batch], None] = lambda _: None,
+        *,
+        topic_id: Uuid | None = None,
+        chain_before: Callable[[Offset], bytes] = lambda _: b"",
     ) -> None:
         """on_batch: called for every batch on the disk, and again after each restart or truncation.
 
         on_written: called once for every batch, when it is appended. A batch that is appended after the files changed
         in another way and before the next access may be left out.
+        topic_id: None for a log that has none. chain_before: of the committed records before a log's first offset; not
+        called for 0.
         """
         self.path = path
         self._disk, self._on_batch, self._on_written = disk, on_batch, on_written
+        self._topic_id, self._chain_before = topic_id, chain_before
+        self._base, self._base_chain = 0, b""
         self._batches: list[Batch] = []
         self._ends: list[Offset] = []  # of the batches
         self._parsed: dict[str, int] = {}  # bytes parsed, by file
         self._durable = 0  # number of batches known to be durable
         self._stale = True
+        self._is_here = True  # False: the directory is missing, or another topic's
+
+    @property
+    def base(self) -> Offset:
+        """The first offset of the log's oldest segment."""
+        self._refresh()
+        return self._base
+
+    @property
+    def is_here(self) -> bool:
+        self._refresh()
+        return self._is_here
 
     @property
     def end(self) -> Offset:
         """Exclusive."""
         self._refresh()
-        return self._ends[-1] if self._ends else 0
+        return self._ends[-1] if self._ends else self._base
 
     def durable_end(self) -> Offset:
         """Exclusive end of what a power cut now would leave."""
         self._refresh()
         while self._durable < len(self._batches) and self._is_durable(self._batches[self._durable]):
             self._durable += 1
-        return self._ends[self._durable - 1] if self._durable else 0
+        return self._ends[self._durable - 1] if self._durable else self._base
 
     def chain_at(self, offset: Offset) -> bytes | None:
-        """The chain up to `offset`; None unless a batch ends there. Empty for offset 0."""
+        """The chain up to `offset`; None unless a batch ends there or the log begins there. Empty for offset 0."""
         batch = self.batch_before(offset)
         if batch is not None and batch.end == offset:
             return batch.chain
-        return b"" if offset == 0 else None
+        return self._base_chain if offset == self._base else b"" if offset == 0 else None
+
+    def agrees_at(self, offset: Offset, chain: bytes) -> bool:
+        """Whether the log holds the records up to `offset` that this chain stands for, as far as they were kept."""
+        return self.chain_at(offset) == chain or (self._is_here and offset < self._base)
 
     def batch_before(self, offset: Offset) -> Batch | None:
         """The last batch that ends at or before `offset`."""
@@ -119,7 +147,7 @@ class LogMirror:
 
     def on_write(self, file: str) -> None:
         """Bytes were written to one of this log's segments."""
-        if self._stale:
+        if self._stale or not self._is_here:
             return
         node = self._node(file)
         parsed = self._parsed.get(file, 0)
@@ -140,12 +168,25 @@ class LogMirror:
             return
         self._stale = False
         self._batches, self._ends, self._parsed, self._durable = [], [], {}, 0
+        self._base, self._base_chain = 0, b""
         directory = _directory(self._disk.root, self.path, durable=False)
-        names = sorted(directory.current) if directory is not None else []
+        names = [name for name in sorted(directory.current) if name.endswith(SEGMENT_SUFFIX)] if directory else []
+        self._is_here = directory is not None and self._topic_id == topic_id_of(self._disk, self.path)
+        if not self._is_here:
+            return
         for name in names:
             node = self._node(name)
-            if name.endswith(SEGMENT_SUFFIX) and node is not None and not self._parse(name, node, checked=True):
-                return  # nothing after a damaged batch counts
+            if node is not None and not self._parse(name, node, checked=True):
+                break  # nothing after a damaged batch counts
+        if names and not self._batches:
+            self._begin_at(_base_of(next((name for name in names if self._size_of(name)), names[-1])))
+
+    def _size_of(self, file: str) -> int:
+        node = self._node(file)
+        return 0 if node is None else len(node.current)
+
+    def _begin_at(self, base: Offset) -> None:
+        self._base, self._base_chain = base, self._chain_before(base) if base else b""
 
     def _parse(self, file: str, node: FileNode, *, checked: bool) -> bool:
         """Parse the new bytes of a file. False if it does not end with a complete, valid batch."""
@@ -160,9 +201,11 @@ class LogMirror:
             data = bytes(content[at:stop])
             if (self._ends and base != self._ends[-1]) or (checked and not _is_sound(data)):
                 break
+            if not self._ends and base != self._base:
+                self._begin_at(base)
             delta = int.from_bytes(data[_DELTA_AT : _DELTA_AT + 4], "big")
             epoch = int.from_bytes(data[_EPOCH_AT : _EPOCH_AT + 4], "big", signed=True)
-            before = self._batches[-1].chain if self._batches else b""
+            before = self._batches[-1].chain if self._batches else self._base_chain
             chain = hashlib.blake2b(before + data, digest_size=_CHAIN_BYTES).digest()
             batch = Batch(base, base + delta + 1, epoch, chain, file, at, stop)
             self._batches.append(batch)
@@ -186,6 +229,20 @@ class LogMirror:
         directory = _directory(self._disk.root, self.path, durable=False)
         node = directory.current.get(file) if directory is not None else None
         return node if isinstance(node, FileNode) else None
+
+
+def topic_id_of(disk: SimDisk, path: str) -> Uuid | None:
+    """The topic id in a partition's directory, as the disk shows it; None if there is none that can be read."""
+    content = file_at(disk, f"{path}/{PARTITION_METADATA}", durable=False)
+    try:
+        return None if content is None else parse_partition_metadata(path, content)
+    except BadPartitionMetadata:
+        return None
+
+
+def _base_of(file: str) -> Offset:
+    """A segment's base offset, which its name says."""
+    return int(file.removesuffix(SEGMENT_SUFFIX))
 
 
 def file_at(disk: SimDisk, path: str, *, durable: bool) -> bytes | None:

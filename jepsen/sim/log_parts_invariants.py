@@ -59,7 +59,7 @@ class LogPartsInvariants:
             if done.epochs is log.epochs.entries and done.end == log.end_offset:
                 continue
             where = f"{replica.name} on {machine.host}, life {machine.life}"
-            mirror = self._mirrors.of(machine, replica.name)
+            mirror = self._mirrors.of_replica(machine, replica)
             self._check_epochs(where, mirror, log, done)
             self._check_indexes(where, mirror, log, done)
 

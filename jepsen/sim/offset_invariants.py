@@ -1,8 +1,8 @@
 """Offsets of a replica that only rise.
 
 - high-watermark-falls: while one log stays open in one process, its high watermark never falls. A log that is set
-  aside and copied anew is another log. A replica whose topic leaves durability to the page cache may have to cut
-  committed records that its leader lost (durability.py), so it is left out from then on.
+  aside and copied anew is another log. Where committed records were lost, as durability.py allows it, a replica may
+  have to cut them, so that log is left out from then on.
 - log-start-falls: the start of a log never falls, in one process or in those after it on the same disk, until its
   directory is renamed: then the log is set aside or deleted.
 """
@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from broker.partition.key import PartitionKey
 from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
+from jepsen.sim.durability import Durability
 from jepsen.sim.machine import Machine
+from jepsen.sim.mirrors import log_of
 from jepsen.sim.settings import DATA
 from quorumlog.ids import Offset
 from storage.log import Log
@@ -29,8 +31,8 @@ class _Mark:
 
 
 class OffsetInvariants:
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, durability: Durability, findings: Findings) -> None:
+        self._durability, self._findings = durability, findings
         self._marks: dict[tuple[str, int], dict[PartitionKey, _Mark]] = {}  # by host and life
         self._starts: dict[tuple[str, str], Offset] = {}  # by host and log
 
@@ -56,7 +58,7 @@ class OffsetInvariants:
         if mark is None or mark.log is not log:
             of_life[replica.key] = _Mark(log, now)
             return
-        if now < mark.high_watermark:
+        if now < mark.high_watermark and not self._durability.has_losses(log_of(replica)):
             what = f"{replica.name} on {machine.host}, life {machine.life}"
             self._findings.broken("high-watermark-falls", f"{what}, went from {mark.high_watermark} to {now}")
         mark.high_watermark = now

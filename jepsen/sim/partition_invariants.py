@@ -7,22 +7,26 @@
 - candidate-completeness: every member of the ISR and ELR in the committed metadata holds all of it too, synced.
 - acked-is-durable: a record acknowledged with acks=all is synced on min.insync.replicas disks.
 
-All topics here are `durability=synced` with min.insync.replicas 2 and without unclean elections.
+Where a topic leaves durability to the page cache, "synced" means "written", and machines that lost power are left out
+(durability.py, which says what such a topic promises).
+
+No topic allows unclean elections. Nothing is promised about a topic that is deleted in
+the newest committed metadata: each broker stops with it when it hears of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
+from jepsen.sim.durability import Durability
 from jepsen.sim.machine import Machine
-from jepsen.sim.mirrors import Mirrors
+from jepsen.sim.mirrors import Mirrors, log_id, log_of
 from quorum.metadata.image import Image
 from quorum.metadata.registration import PartitionRegistration
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid
-
-MIN_ISR = 2
 
 
 @dataclass(slots=True)
@@ -46,9 +50,10 @@ class _Suspicion:
 class PartitionInvariants:
     """leader_changes: how often a replica became leader."""
 
-    def __init__(self, brokers: list[Machine], mirrors: Mirrors, findings: Findings) -> None:
+    def __init__(self, brokers: list[Machine], mirrors: Mirrors, durability: Durability, findings: Findings) -> None:
+        self._machines = brokers
         self._brokers = {machine.node_id: machine for machine in brokers}
-        self._mirrors, self._findings = mirrors, findings
+        self._mirrors, self._durability, self._findings = mirrors, durability, findings
         self._known: dict[tuple[str, int], dict[tuple[Uuid, int], _Known]] = {}  # by host and life
         self._registrations: dict[str, PartitionRegistration] = {}  # by log, as in the newest image
         self._suspicions: list[_Suspicion] = []
@@ -80,59 +85,100 @@ class PartitionInvariants:
     def on_image(self, image: Image, metadata_end: Offset) -> None:
         """image: the newest committed one. metadata_end: end of the committed metadata, published or not."""
         self._metadata_end, self._image_offset = metadata_end, image.offset
+        before, self._registrations = self._registrations, {}
+        changed = []
         for topic in image.sorted_topics():
             for index, partition in topic.sorted_partitions():
-                log = f"{topic.name}-{index}"
-                if self._registrations.get(log) is not partition:
-                    self._registrations[log] = partition
-                    self.isr_changes += 1
-                    self.check_candidates(log)
+                log = log_id(f"{topic.name}-{index}", topic.id)
+                self._registrations[log] = partition
+                if before.get(log) is not partition:
+                    changed.append(log)
+        for log in changed:
+            self.isr_changes += 1
+            self.check_candidates(log)
         suspicions, self._suspicions = self._suspicions, []
         for suspicion in suspicions:
             self._judge(suspicion)
 
+    def knows(self, log: str) -> bool:
+        """Whether the log's topic is in the newest committed metadata."""
+        return log in self._registrations
+
     def on_metadata_end(self, metadata_end: Offset) -> None:
         self._metadata_end = metadata_end
 
-    def on_acked(self, log: str, offset: Offset, value: bytes) -> None:
-        """A producer got an acknowledgement, with acks=all, for this record at this offset."""
-        holders = []
-        for machine in self._brokers.values():
-            mirror = self._mirrors.of(machine, log)
-            if mirror.durable_end() > offset and mirror.contains(offset, value):
-                holders.append(machine.host)
-        if len(holders) < MIN_ISR:
-            what = f"{value.decode()} was acknowledged at {offset} of {log}"
-            self._findings.broken("acked-is-durable", f"{what} but is only on the disks of {holders}")
+    def on_acked(self, logs: Sequence[str], offset: Offset, value: bytes, enough: int, *, deleted: bool) -> int:
+        """A producer got an acknowledgement, with acks=all, for this record at this offset.
+
+        logs: of all topics that have had this name, in their order. enough: disks that must hold it. deleted: someone
+        has asked for the deletion of the last of these topics. Returns the number of the topic that holds it, from 1
+        on; 0: none of them any more, for records and topics may be deleted before their acknowledgement arrives.
+        """
+        enough -= self._durability.count_lost(logs[-1])
+        if self._durability.has_losses(logs[-1]):
+            return self.holder_of(logs, offset, value)
+        for number in range(len(logs), 0, -1):
+            holders = self._holders(logs[number - 1], offset, value)
+            if holders:
+                if number == len(logs) and not deleted and len(holders) < enough:
+                    what = f"{value.decode()} was acknowledged at {offset} of {logs[-1]}"
+                    self._findings.broken("acked-is-durable", f"{what} but is only on the disks of {holders}")
+                return number
+        if len(logs) == 1 and enough > 0 and not deleted and offset >= self._mirrors.truth(logs[0]).deleted_before:
+            what = f"{value.decode()} was acknowledged at {offset} of {logs[0]}"
+            self._findings.broken("acked-is-durable", f"{what} but is on no disk")
+        return 0
+
+    def holder_of(self, logs: Sequence[str], offset: Offset, value: bytes) -> int:
+        """The number of the newest of these topics that has the record on some disk, from 1 on; 0: none has."""
+        for number in range(len(logs), 0, -1):
+            if any(self._mirrors.of(machine, logs[number - 1]).contains(offset, value) for machine in self._machines):
+                return number
+        return 0
+
+    def _holders(self, log: str, offset: Offset, value: bytes) -> list[str]:
+        mirrors = [(machine, self._mirrors.of(machine, log)) for machine in self._machines]
+        end_of = self._durability.end_of
+        return [m.host for m, mirror in mirrors if mirror.contains(offset, value) and end_of(log, mirror) > offset]
 
     # --- one replica ---
 
     def _on_leader(self, machine: Machine, replica: Replica) -> None:
         self.leader_changes += 1
-        truth, epoch = self._mirrors.truth(replica.name), replica.core.leader_epoch
-        if not truth.is_seen_by(self._mirrors.of(machine, replica.name), epoch):
+        if log_of(replica) not in self._registrations:
+            return  # its topic is deleted, and this broker does not know it yet
+        truth, epoch = self._mirrors.truth(log_of(replica)), replica.core.leader_epoch
+        mirror = self._mirrors.of_replica(machine, replica)
+        if not truth.is_seen_by(mirror, epoch) and not self._durability.may_lead(log_of(replica), mirror):
             what = f"{machine.host} leads {replica.name} in epoch {epoch}"
             lacks = f"without the records committed up to {truth.end_of(epoch)}"
             self._findings.broken("partition-leader-completeness", f"{what} {lacks}")
 
     def _on_high_watermark(self, machine: Machine, replica: Replica) -> None:
-        core, truth = replica.core, self._mirrors.truth(replica.name)
-        mirror = self._mirrors.of(machine, replica.name)
+        if log_of(replica) not in self._registrations:
+            return  # its topic is deleted, and this broker does not know it yet
+        core, truth = replica.core, self._mirrors.truth(log_of(replica))
+        mirror = self._mirrors.of_replica(machine, replica)
+        if not core.is_leader and self._durability.has_losses(log_of(replica)):
+            return  # it may still have the records that were lost; its leader will have it cut them
         before = truth.end
         truth.on_committed(mirror, core.high_watermark, machine.host)
         if core.is_leader:
             self._check_isr(machine, replica)
         if truth.end > before:
-            self.check_candidates(replica.name)
+            self.check_candidates(log_of(replica))
 
     def _check_isr(self, machine: Machine, replica: Replica) -> None:
-        core = replica.core
-        chain = self._mirrors.of(machine, replica.name).chain_at(core.high_watermark)
+        core, log = replica.core, log_of(replica)
+        chain = self._mirrors.of_replica(machine, replica).chain_at(core.high_watermark)
         for member in sorted(core.isr_state.maximal):
-            mirror = self._mirrors.of(self._brokers[member], replica.name)
-            if mirror.durable_end() < core.high_watermark or mirror.chain_at(core.high_watermark) != chain:
+            mirror = self._mirrors.of_replica(self._brokers[member], replica)
+            end = self._durability.end_of(log, mirror)
+            if self._durability.has_lost(log, self._brokers[member]):
+                continue
+            if end < core.high_watermark or not mirror.agrees_at(core.high_watermark, chain or b""):
                 what = f"{machine.host} commits {replica.name} up to {core.high_watermark}"
-                held = f"{self._brokers[member].host}, in the ISR, has synced up to {mirror.durable_end()}"
+                held = f"{self._brokers[member].host}, in the ISR, may acknowledge up to {end}"
                 self._findings.broken("high-watermark-on-disk", f"{what}; {held}")
 
     # --- candidates ---
@@ -147,8 +193,12 @@ class PartitionInvariants:
                 self._judge(_Suspicion(log, node_id, self._metadata_end))
 
     def _judge(self, suspicion: _Suspicion) -> None:
-        partition = self._registrations[suspicion.log]
-        if suspicion.node_id not in _candidates(partition) or self._holds(suspicion.node_id, suspicion.log):
+        partition = self._registrations.get(suspicion.log)
+        if (
+            partition is None
+            or suspicion.node_id not in _candidates(partition)
+            or self._holds(suspicion.node_id, suspicion.log)
+        ):
             return
         if self._image_offset < suspicion.offset:
             self._suspicions.append(suspicion)  # newer candidates are committed, but no node has published them yet
@@ -158,7 +208,7 @@ class PartitionInvariants:
         self._findings.broken("candidate-completeness", f"{what} but lacks records committed up to {end}")
 
     def _holds(self, node_id: NodeId, log: str) -> bool:
-        return self._mirrors.truth(log).is_held_by(self._mirrors.of(self._brokers[node_id], log))
+        return self._durability.holds(log, self._brokers[node_id])
 
 
 def _candidates(partition: PartitionRegistration) -> tuple[NodeId, ...]:

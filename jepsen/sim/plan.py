@@ -26,6 +26,7 @@ DISKS = ("slow-disk", "dies-inside-a-call", "out-of-memory")
 OTHER = ("wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
 SCRIPTED = ("fenced-joiner", "stale-proposal", "rival-candidates")  # aimed.py, rivals.py
 ALL_FAULTS = (*PROCESS, *NETWORK, *DISKS, *OTHER, *SCRIPTED)  # of the swarm; "failing-disk" has its own profile
+CHORES = ("topics-anew", "delete-records", "settings", "partitions-added")  # of an operator (chores.py)
 OF_CONTROLLERS = ("kill-controller", "kill-leader")
 AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
     *OF_CONTROLLERS,
@@ -43,13 +44,26 @@ AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
     *DISKS,
 )
 
+PAGE_CACHE = "page-cache"  # the profile in which all topics are `durability=replicated`
+_WITH_CHORES = ("topics",)  # profiles
+
 PROFILES: dict[str, tuple[str, ...]] = {
+    "topics": ("kill-broker", "power-one", "restart-clean", "dies-inside-a-call", "isolate", "lagging-follower"),
     "calm": (),
     "split-votes": ("rival-candidates", "kill-leader", "slow", "pause", "isolate"),
     "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause", "fenced-joiner", "stale-proposal"),
     "elections": ("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader"),
     "truncation": ("power-one", "power-all", "kill-broker", "lagging-follower", "isolate"),
     "retries": ("lossy", "cut-clients", "kill-broker", "isolate", "restart-storm"),
+    PAGE_CACHE: (
+        "power-one",
+        "power-one",
+        "power-all",
+        "kill-broker",
+        "restart-clean",
+        "lagging-follower",
+        "slow-disk",
+    ),
     "disks": ("power-one", "power-all", "slow-disk"),
     "pairs": AIMED,
     "inside-calls": ("dies-inside-a-call", "dies-inside-a-call", "kill-broker", "kill-leader", "lagging-follower"),
@@ -62,7 +76,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
 class Plan:
     """faults: kinds that may strike. min_gap_ms, max_gap_ms: time between two strikes.
 
-    pairs: share of the strikes that are pairs, 0 to 1.
+    pairs: share of the strikes that are pairs, 0 to 1. chores: kinds of what the operator does meanwhile.
     """
 
     name: str
@@ -70,6 +84,12 @@ class Plan:
     min_gap_ms: int = 300
     max_gap_ms: int = 4_000
     pairs: float = 0.0
+    chores: tuple[str, ...] = ()
+
+    @property
+    def delays_requests(self) -> bool:
+        """A message may arrive twice, or after its answer was given up."""
+        return any(fault in self.faults for fault in ("holding", "duplicating"))
 
     @classmethod
     def swarm(cls, rng: random.Random) -> Plan:
@@ -79,6 +99,7 @@ class Plan:
             faults=faults or ("kill-broker",),
             max_gap_ms=rng.choice((1_500, 4_000, 8_000)),
             pairs=rng.choice((0.0, 0.3, 0.6)),
+            chores=tuple(chore for chore in CHORES if rng.random() < 0.5),
         )
 
     @classmethod
@@ -87,4 +108,5 @@ class Plan:
         if profile == "swarm":
             return cls.swarm(rng)
         pairs = 1.0 if profile == "pairs" else 0.0
-        return cls(name=profile, faults=PROFILES[profile], max_gap_ms=2_500, pairs=pairs)
+        chores = CHORES if profile in _WITH_CHORES else ()
+        return cls(name=profile, faults=PROFILES[profile], max_gap_ms=2_500, pairs=pairs, chores=chores)

@@ -3,7 +3,8 @@
 Checks the bytes on the wire, decoded by the production codec, against the disk of the sending host:
 - persist-before-vote: a power cut would not make the voter forget a vote that it grants.
 - vote-granted-twice: no voter grants its vote to two candidates of one epoch.
-- sync-before-quorum-fetch, sync-before-replica-fetch: a fetch acknowledges only synced records.
+- sync-before-quorum-fetch, sync-before-replica-fetch: a fetch acknowledges only synced records (written ones, where the
+  topic leaves durability to the page cache).
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.durability import Durability
 from jepsen.sim.log_mirror import file_at
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message, Phase
-from jepsen.sim.mirrors import METADATA, Mirrors
+from jepsen.sim.mirrors import METADATA, Mirrors, log_id
 from jepsen.sim.settings import CONTROLLERS, METADATA_LOG, NODES
 from jepsen.sim.sim_socket import LANE
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, CorruptQuorumState, QuorumState, decode_quorum_state
@@ -39,11 +41,13 @@ class Promises:
         self,
         machines: dict[str, Machine],
         mirrors: Mirrors,
+        durability: Durability,
         findings: Findings,
         on_replica_fetch: Callable[[Machine], None],
     ) -> None:
         """on_replica_fetch: called before a fetch leaves by which a broker acknowledges records."""
         self._machines, self._mirrors, self._findings = machines, mirrors, findings
+        self._durability = durability
         self._on_replica_fetch = on_replica_fetch
         self._asked: dict[tuple[str, str, int], list[VoteRequest]] = {}  # by candidate, voter and call number
         self._granted: dict[tuple[str, Epoch], NodeId] = {}
@@ -106,10 +110,11 @@ class Promises:
         for topic in request.topics:
             name = _topic_name(machine, topic.topic_id)
             for partition in topic.partitions if name else ():
-                mirror = self._mirrors.of(machine, f"{name}-{partition.index}")
-                if mirror.durable_end() < partition.fetch_offset:
+                log = log_id(f"{name}-{partition.index}", topic.topic_id)
+                end = self._durability.end_of(log, self._mirrors.of(machine, log))
+                if end < partition.fetch_offset:
                     what = f"{message.source} acknowledges {partition.fetch_offset} of {name}-{partition.index}"
-                    held = f"it has synced up to {mirror.durable_end()}"
+                    held = f"it has synced up to {end}"
                     self._findings.broken("sync-before-replica-fetch", f"{what}; {held}")
 
 

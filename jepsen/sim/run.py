@@ -19,9 +19,8 @@ from jepsen.checkers.log_history import check_history
 from jepsen.sim import killed_coroutines
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.nemesis import Nemesis
-from jepsen.sim.plan import Plan
+from jepsen.sim.plan import PAGE_CACHE, Plan
 from jepsen.sim.scheduler import NS_PER_S
-from jepsen.sim.tail_invariants import compared_min
 from jepsen.sim.trace import Trace
 from jepsen.sim.workload import Workload
 
@@ -71,10 +70,10 @@ class _Simulation:
     def __init__(self, seed: int, profile: str, seconds: int, trace: TextIO | None) -> None:
         self.seed, self.seconds = seed, seconds
         self.trace = Trace(trace)
-        self.cluster = SimCluster(seed, self.trace, draw_sizes=True)
+        self.cluster = SimCluster(seed, self.trace, draw_sizes=True, page_cache=profile == PAGE_CACHE)
         self.scheduler = self.cluster.scheduler
         self.plan = Plan.of(profile, self.scheduler.rng("plan"))
-        self.workload = Workload(self.cluster)
+        self.workload = Workload(self.cluster, self.plan)
         self.nemesis = Nemesis(self.cluster, self.plan)
         self.history_findings: list[Finding] = []
 
@@ -120,7 +119,7 @@ class _Simulation:
         self._until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
         if not self.cluster.findings:
             self._for(2)
-            self.workload.stopping = True
+            self.workload.stop()
             self._until(lambda: self.workload.idle, HEALING_S, "clients-end")
 
     def _reading(self) -> None:
@@ -134,6 +133,7 @@ class _Simulation:
         self._for(2)
         if not self.cluster.findings:
             self.cluster.invariants.at_the_end()
+            self.workload.note_losses(self.cluster.invariants.durability.losses)
             self.history_findings = check_history(self.workload.history)
 
     # --- steps ---
@@ -164,7 +164,7 @@ class _Simulation:
             return Verdict.INVALID
         if self.workload.acked < self.seconds * _ACKED_PER_S_MIN or self._struck_nothing():
             return Verdict.VACUOUS
-        if self.cluster.invariants.tails.compared < compared_min(self.seconds):
+        if not self.cluster.invariants.tails.proves_enough(self.seconds):
             return Verdict.VACUOUS
         return Verdict.VALID
 
@@ -180,10 +180,13 @@ class _Simulation:
             "failed": len(history.of_status(Status.FAIL)),
             "polled": sum(len(poll.records) for poll in history.polls),
             "topics": len(history.created),
+            **self.workload.chores,
             "epochs led": len(invariants.quorum.leaders),
             "votes": invariants.promises.votes_granted,
             "partition leaders": invariants.partitions.leader_changes,
             "partition changes": invariants.partitions.isr_changes,
+            "promises broken by power": invariants.durability.broken,
+            "ends of logs lost": len(invariants.durability.losses),
             "tails compared": invariants.tails.compared,
             "fetched batches compared": invariants.fetches.batches,
             "index entries checked": invariants.log_parts.index_entries,

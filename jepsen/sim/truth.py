@@ -15,6 +15,7 @@ class LogTruth:
     def __init__(self, name: str, findings: Findings) -> None:
         self.name = name
         self.end: Offset = 0  # exclusive end of what some node has committed
+        self.deleted_before: Offset = 0  # the highest offset before which anyone asked to delete records
         self._findings = findings
         self._chains: dict[Offset, bytes] = {0: b""}  # chains of committed batches, by end offset
         self._ends: dict[Epoch, Offset] = {}  # exclusive end of the committed records of each epoch; epochs rise
@@ -23,6 +24,16 @@ class LogTruth:
     @property
     def chain(self) -> bytes:
         return self._chains[self.end]
+
+    def chain_before(self, base: Offset) -> bytes:
+        """For a log that begins at `base`: the chain of the committed records before it.
+
+        A log may begin only where records were deleted; an offset inside a batch has no chain.
+        """
+        if base > self.deleted_before:
+            what = f"{self.name}: a log begins at {base}"
+            self._findings.broken("start-follows-deletions", f"{what}; nobody deleted beyond {self.deleted_before}")
+        return self._chains.get(base, b"inside a batch")
 
     def on_batch(self, batch: Batch, where: str) -> None:
         known = self._seen.setdefault((batch.end, batch.epoch), (batch.chain, where))
@@ -34,7 +45,7 @@ class LogTruth:
         """The node `where` claims that everything below is committed."""
         batch = mirror.batch_before(high_watermark)
         if batch is None:
-            if high_watermark > 0:
+            if high_watermark > mirror.base:
                 self._findings.broken("committed-is-held", f"{where} has none of {self.name} up to {high_watermark}")
             return
         if batch.end <= self.end:
@@ -50,14 +61,21 @@ class LogTruth:
             self._ends[new.epoch] = new.end
         self.end = batch.end
 
-    def is_held_by(self, mirror: LogMirror) -> bool:
-        """True if all committed records are on this disk, synced."""
-        return mirror.durable_end() >= self.end and mirror.chain_at(self.end) == self.chain
+    def cut_to_prefix_of(self, mirror: LogMirror) -> None:
+        """Forget the committed records after the last one that this log has. Only what a promise does not cover."""
+        while self._chains and not mirror.agrees_at(self.end, self.chain):
+            del self._chains[self.end]
+            self.end = max(self._chains)
+        self._ends = {epoch: min(end, self.end) for epoch, end in self._ends.items()}
+
+    def is_held_by(self, mirror: LogMirror, end: Offset) -> bool:
+        """True if all committed records are in this log. end: exclusive, of what its replica may acknowledge."""
+        return end >= self.end and mirror.agrees_at(self.end, self.chain)
 
     def is_seen_by(self, mirror: LogMirror, epoch: Epoch) -> bool:
         """True if all committed records of this epoch and older ones are in the log, perhaps not synced."""
         end = self.end_of(epoch)
-        return mirror.chain_at(end) == self._chains[end]
+        return mirror.agrees_at(end, self._chains[end])
 
     def end_of(self, epoch: Epoch) -> Offset:
         """Exclusive end of the committed records of this epoch and older ones."""

@@ -1,4 +1,4 @@
-"""Clients of the simulated cluster: producers, readers by assignment, and a client that creates topics.
+"""Clients of the simulated cluster: producers, readers by assignment, and an operator (chores.py).
 
 They run the production client on their own host and record their requests and results (jepsen.checkers.history). Every
 value is unique.
@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from jepsen.checkers.history import History, Key, Poll, Send
+from jepsen.checkers.history import AllowedLoss, History, Key, Poll, Send
+from jepsen.sim.chores import Chores
 from jepsen.sim.clock import SimClock
 from jepsen.sim.cluster import CLIENT_HOST, SimCluster
+from jepsen.sim.durability import Loss
 from jepsen.sim.loop import SimLoop
+from jepsen.sim.plan import Plan
 from jepsen.sim.scheduler import NS_PER_S
 from jepsen.sim.settings import BOOTSTRAP
 from jepsen.sim.sim_socket import SimSockets
@@ -27,18 +33,26 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError, Transport
 from quorumlog.wire.routing import RoutingTransport
 
-PARTITIONS = 3
 PRODUCER_ACKS = ("all", "all", "1")  # one producer for each
 _FAST: dict[str, Any] = {"request_timeout_ms": 2_000, "retry_backoff_ms": 50, "retry_backoff_max_ms": 500}
 _POLL_MS = 500
 
 
-class Workload:
-    """stopping: when it is set, producers and readers end soon."""
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """One assignment of a reader. assigned_ns: when it set its positions."""
 
-    def __init__(self, cluster: SimCluster) -> None:
+    name: str
+    assignment: int
+    assigned_ns: int
+
+
+class Workload:
+    """Ends soon after `stop`."""
+
+    def __init__(self, cluster: SimCluster, plan: Plan) -> None:
         self.history = History()
-        self.stopping = False
+        self._stopping = False
         self.acked = 0
         self.ended = 0  # number of producers and readers that have ended
         self._cluster = cluster
@@ -46,7 +60,14 @@ class Workload:
         self.loop = SimLoop(cluster.scheduler, CLIENT_HOST, on_error=self._on_error)
         SimSockets(cluster.network, CLIENT_HOST, self.loop)
         self._clock = SimClock(cluster.scheduler)
-        self._topics: list[str] = []  # known to exist
+        self._chores = Chores(
+            cluster,
+            self.history,
+            self._rng("topics"),
+            partial(self._admin, "chores"),
+            plan.chores,
+            late_requests=plan.delays_requests,
+        )
         self._nursery = Nursery(self._crashed)
         self._next_value = 0
 
@@ -57,38 +78,26 @@ class Workload:
     def idle(self) -> bool:
         return len(self._nursery) == 0
 
+    def stop(self) -> None:
+        self._stopping = self._chores.stopping = True
+
     @property
     def topics(self) -> list[str]:
-        """Topics whose creation was acknowledged."""
-        return list(self._topics)
+        """Topics that exist now, as far as acknowledgements tell."""
+        return [topic.name for topic in self._chores.open]
+
+    @property
+    def chores(self) -> dict[str, int]:
+        """How often each chore was acknowledged."""
+        return self._chores.counts
 
     async def _start(self) -> None:
-        self._nursery.start(self._create_topics(), "topics")
+        self._nursery.start(self._chores.make_topics(), "topics")
+        self._nursery.start(self._chores.do_chores(), "chores")
         for number, acks in enumerate(PRODUCER_ACKS):
             self._nursery.start(self._produce(f"p{number}", acks), f"producer {number}")
         for number in range(2):
             self._nursery.start(self._consume(f"r{number}"), f"reader {number}")
-
-    # --- topics ---
-
-    async def _create_topics(self) -> None:
-        rng = self._rng("topics")
-        number = 0
-        while not self.stopping:
-            name = f"t{number}"
-            async with self._admin(name) as admin:
-                try:
-                    await admin.create_topic(name, PARTITIONS, 3, self._cluster.sizes.topic, exist_ok=True)
-                except (QuorumlogError, RpcError):
-                    await asyncio.sleep(0.5)
-                    continue
-            self.history.created.append(name)
-            self._topics.append(name)
-            number += 1
-            if number < 3:
-                await asyncio.sleep(rng.uniform(5, 15))
-            else:
-                return
 
     # --- producers ---
 
@@ -105,9 +114,11 @@ class Workload:
             **_FAST,
         )
         deliveries = Nursery(self._crashed)
-        while not self.stopping:
-            if self._topics:
+        while not self._stopping:
+            if self.topics:
                 for _ in range(rng.choice((1, 1, 2, 5))):
+                    if not self.topics:
+                        break
                     await self._send(producer, name, acks, rng, deliveries)
             await asyncio.sleep(rng.expovariate(1 / 0.12))
         await producer.close(raise_errors=False)
@@ -117,7 +128,8 @@ class Workload:
     async def _send(
         self, producer: AsyncProducer, name: str, acks: str, rng: random.Random, deliveries: Nursery
     ) -> None:
-        key = (rng.choice(self._topics), rng.randrange(PARTITIONS))
+        topic = rng.choice(self._chores.open)
+        key = (topic.name, rng.randrange(topic.partitions))
         self._next_value += 1
         send = Send(
             process=name,
@@ -146,17 +158,25 @@ class Workload:
             send.ok(record.offset, record.may_be_duplicated, self._scheduler.now_ns)
             if send.acks == -1:
                 self.acked += 1
-                self._cluster.invariants.on_acked(send)
+                self._on_acked(send)
+
+    def _on_acked(self, send: Send) -> None:
+        topic = self._chores.topics[send.key[0]]
+        self._cluster.invariants.on_acked(send, topic)
+        if send.life == topic.life:
+            topic.acked[send.key[1]] = max(topic.acked.get(send.key[1], 0), send.offset + 1)
 
     # --- readers ---
 
     async def _consume(self, name: str) -> None:
         """Read everything from the start, then on from the last position, sometimes with a new client."""
         rng = self._rng(name)
-        positions: dict[Key, int] = {}
+        positions: dict[tuple[Key, int], int] = {}  # by partition and life
         assignment = 0
-        while not self.stopping:
-            known = [(topic, index) for topic in self._topics for index in range(PARTITIONS)]
+        while not self._stopping:
+            known = [
+                ((topic.name, index), topic.life) for topic in self._chores.open for index in range(topic.partitions)
+            ]
             if not known:
                 await asyncio.sleep(0.2)
                 continue
@@ -164,33 +184,39 @@ class Workload:
                 positions = {}  # start again from the beginning: all records must still be readable
             assignment += 1
             until_ns = self._scheduler.now_ns + int(rng.uniform(2, 10) * NS_PER_S)
-            await self._read(name, assignment, known, positions, until_ns)
+            await self._read(_Reader(name, assignment, self._scheduler.now_ns), known, positions, until_ns)
 
     async def _read(
-        self,
-        name: str,
-        assignment: int,
-        keys: list[Key],
-        positions: dict[Key, int],
-        until_ns: int,
+        self, reader: _Reader, keys: list[tuple[Key, int]], positions: dict[tuple[Key, int], int], until_ns: int
     ) -> None:
-        async with self._consumer(f"{name}/{assignment}") as consumer:
+        async with self._consumer(f"{reader.name}/{reader.assignment}") as consumer:
             try:
-                await consumer.assign([(topic, index, positions.get((topic, index), 0)) for topic, index in keys])
-                while self._scheduler.now_ns < until_ns and not self.stopping:
-                    self._note(name, assignment, positions, await consumer.poll(timeout_ms=_POLL_MS))
+                await consumer.assign([(*key, positions.get((key, life), 0)) for key, life in keys])
+                while self._scheduler.now_ns < until_ns and not self._stopping:
+                    self._note(reader, positions, await consumer.poll(timeout_ms=_POLL_MS))
             except (QuorumlogError, RpcError):
                 await asyncio.sleep(0.1)
 
-    def _note(self, name: str, assignment: int, positions: dict[Key, int], records: list[ConsumedRecord]) -> None:
-        by_key: dict[Key, list[tuple[int, str]]] = {}
+    def _note(self, reader: _Reader, positions: dict[tuple[Key, int], int], records: list[ConsumedRecord]) -> None:
+        found: dict[tuple[Key, int], list[tuple[int, str]]] = {}  # by partition and life
         for record in records:
             assert record.value is not None
-            by_key.setdefault((record.topic, record.partition), []).append((record.offset, record.value.decode()))
-        for key, found in by_key.items():
-            positions[key] = found[-1][0] + 1
+            key, value = (record.topic, record.partition), record.value.decode()
+            topic = self._chores.topics[record.topic]
+            life = self._cluster.invariants.life_of(topic, record.partition, record.offset, value)
+            found.setdefault((key, life), []).append((record.offset, value))
+        for (key, life), of_life in found.items():
+            positions[key, life] = of_life[-1][0] + 1
             self.history.polls.append(
-                Poll(process=name, assignment=assignment, key=key, records=tuple(found), at_ns=self._scheduler.now_ns)
+                Poll(
+                    process=reader.name,
+                    assignment=reader.assignment,
+                    key=key,
+                    records=tuple(of_life),
+                    at_ns=self._scheduler.now_ns,
+                    life=life,
+                    assigned_ns=reader.assigned_ns,
+                )
             )
 
     # --- after everything has healed ---
@@ -200,34 +226,53 @@ class Workload:
         async with AsyncProducer(
             self._transport(), clock=self._clock, rng=self._rng("probe"), bootstrap_servers=BOOTSTRAP, **_FAST
         ) as producer:
-            for topic in self._topics:
-                for index in range(PARTITIONS):
+            for topic in self._chores.open:
+                for index in range(topic.partitions):
                     self._next_value += 1
                     send = Send(
                         process="probe",
-                        key=(topic, index),
+                        key=(topic.name, index),
                         value=f"probe:{self._next_value:06d}",
                         acks=-1,
                         invoked_ns=self._scheduler.now_ns,
                     )
                     self.history.sends.append(send)
-                    await self._await(await producer.send(topic, send.value, partition=index), send)
+                    await self._await(await producer.send(topic.name, send.value, partition=index), send)
 
     async def read_all(self) -> None:
         """Read everything from the start to the current end with a new reader."""
         async with self._admin("final") as admin:
-            self.history.final_topics = [topic.name for topic in await admin.list_topics()]
-        for topic in self._topics:
-            for index in range(PARTITIONS):
-                key = (topic, index)
-                async with self._consumer(f"final/{topic}/{index}") as consumer:
-                    await consumer.assign([(topic, index, "earliest")], stop="latest")
-                    log = self.history.final.setdefault(key, {})
-                    while not consumer.finished:
-                        for record in await consumer.poll(timeout_ms=_POLL_MS):
-                            assert record.value is not None
-                            log[record.offset] = record.value.decode()
-                    self.history.final_ends[key] = consumer.position(topic, index)
+            found = await admin.list_topics()
+            self.history.final_topics = [topic.name for topic in found]
+            self.history.final_partitions = {topic.name: len(topic.partitions) for topic in found}
+            for name in self.history.final_topics:
+                settings = (await admin.describe_configs(name)).configs
+                self.history.final_configs[name] = {each.name: each.value or "" for each in settings}
+        for topic in self._chores.open:
+            for index in range(topic.partitions):
+                await self._read_partition((topic.name, index))
+
+    async def _read_partition(self, key: Key) -> None:
+        history = self.history
+        async with self._consumer(f"final/{key[0]}/{key[1]}") as consumer:
+            await consumer.assign([(*key, "earliest")], stop="latest")
+            history.final_starts[key] = consumer.position(*key)
+            log = history.final.setdefault(key, {})
+            while not consumer.finished:
+                for record in await consumer.poll(timeout_ms=_POLL_MS):
+                    assert record.value is not None
+                    log[record.offset] = record.value.decode()
+            history.final_ends[key] = consumer.position(*key)
+
+    def note_losses(self, losses: Sequence[Loss]) -> None:
+        """For the checkers: what was lost as the promise of its topic allows it."""
+        for log, end, at_ns in losses:
+            for topic in self._chores.topics.values():
+                for index in range(topic.partitions):
+                    if log in topic.logs(index):
+                        life = topic.logs(index).index(log) + 1
+                        lost = AllowedLoss(key=(topic.name, index), life=life, end=end, at_ns=at_ns)
+                        self.history.losses.append(lost)
 
     # --- clients ---
 

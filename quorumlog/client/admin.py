@@ -18,7 +18,7 @@ from quorumlog.client.offsets import FoundOffset, resolve_offsets
 from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NodeId
+from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.admin import (
     AlterConfigsResource,
     CreatePartitionsRequest,
@@ -135,6 +135,14 @@ class AsyncAdmin:
         response: DeleteTopicsResponse = await Change(
             self._link, request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         ).carry_out()
+        return list(response.topics)
+
+    async def delete_topics_by_id(self, ids: Iterable[Uuid]) -> list[DeleteTopicResult]:
+        """As `delete_topics`. A request that comes late cannot delete a later topic of the same name."""
+        request = DeleteTopicsRequest(
+            topics=tuple(TopicQuery(topic_id=topic_id) for topic_id in ids), timeout_ms=self.options.request_timeout_ms
+        )
+        response: DeleteTopicsResponse = await Change(self._link, request, ErrorCode.UNKNOWN_TOPIC_ID).carry_out()
         return list(response.topics)
 
     async def list_topics(self) -> list[TopicMetadata]:

@@ -138,13 +138,13 @@ class Sender:
     def _send_some(self, now_ms: int) -> bool:
         """Send at most one batch of each partition. True if any was sent."""
         by_node: dict[NodeId, list[TopicPartition]] = {}
-        unknown: list[str] = []
+        unknown: list[TopicPartition] = []
         for key in self._accumulator.sendable(now_ms, flushing=self._flushing > 0):
-            leader = self._link.cache.leader_of(*key)
-            if leader is None or leader.leader_id == NO_NODE or leader.leader_id not in self._link.cache.brokers:
-                unknown.append(key[0])
+            node_id = self._leader_of(key)
+            if node_id is None:
+                unknown.append(key)
             else:
-                by_node.setdefault(leader.leader_id, []).append(key)
+                by_node.setdefault(node_id, []).append(key)
         sent = False
         for node_id, keys in by_node.items():
             while keys and self._in_flight.get(node_id, 0) < self._options.max_in_flight_requests_per_connection:
@@ -217,7 +217,7 @@ class Sender:
             if not isinstance(error, NotDelivered):
                 batch.unknown_outcomes += 1
             self._retry_or_fail(batch, error)
-        self._refresh_soon([batch.topic for batch in batches])
+        self._refresh_soon([(batch.topic, batch.partition) for batch in batches])
 
     def _answered(self, batches: list[Batch], response: ProduceResponse | None) -> None:
         if response is None:  # acks=0: there is no answer, so the offset stays unknown
@@ -247,7 +247,7 @@ class Sender:
             batch.topic, batch.partition, hint, response.node_endpoints
         )
         if code in LEADERSHIP and not led:
-            self._refresh_soon([batch.topic])
+            self._refresh_soon([(batch.topic, batch.partition)])
         error = RequestFailed(code, answer.error_message, outcome_unknown=batch.unknown_outcomes > 0)
         if code in OUT_OF_ORDER and batch.is_numbered:
             self._retry_or_fail(batch, error, out_of_order=True)
@@ -296,19 +296,22 @@ class Sender:
             self._identifying = False
             self._wake.set()
 
-    def _refresh_soon(self, topics: list[str]) -> None:
-        if topics and not self._refreshing:
+    def _refresh_soon(self, keys: list[TopicPartition]) -> None:
+        if keys and not self._refreshing:
             self._refreshing = True
-            self._nursery.start(self._refresh(list(dict.fromkeys(topics))), "producer metadata")
+            self._nursery.start(self._refresh(keys), "producer metadata")
 
-    async def _refresh(self, topics: list[str]) -> None:
-        """One try, with back-off before each repetition; the loop repeats it until every leader is known."""
+    async def _refresh(self, keys: list[TopicPartition]) -> None:
+        """One try, with back-off before each repetition; the loop repeats it until these partitions have leaders.
+
+        A partition that a topic no longer has, because it was made anew, never gets one: its batches expire.
+        """
         try:
             self._refresh_attempt += 1
             if self._refresh_attempt > 1:
                 await asyncio.sleep(self._link.backoff_ms(self._refresh_attempt - 1) / 1000)
-            await self._link.refresh(topics)
-            if all(self._leaders_known(topic) for topic in topics):
+            await self._link.refresh(list(dict.fromkeys(topic for topic, _ in keys)))
+            if all(self._leader_of(key) is not None for key in keys):
                 self._refresh_attempt = 0
         except (QuorumlogError, RpcError):
             pass  # the loop asks again; each batch has its own deadline
@@ -316,9 +319,12 @@ class Sender:
             self._refreshing = False
             self._wake.set()
 
-    def _leaders_known(self, topic: str) -> bool:
-        known = self._link.cache.topics.get(topic)
-        return known is not None and all(leader.leader_id != NO_NODE for leader in known.partitions.values())
+    def _leader_of(self, key: TopicPartition) -> NodeId | None:
+        """None if no leader is known, or not its address."""
+        leader = self._link.cache.leader_of(*key)
+        if leader is None or leader.leader_id == NO_NODE or leader.leader_id not in self._link.cache.brokers:
+            return None
+        return leader.leader_id
 
 
 def _open(batches: list[Batch]) -> list[Batch]:

@@ -24,6 +24,7 @@ from quorumlog.client.errors import (
 from quorumlog.client.producer import AsyncProducer
 from quorumlog.client.record_parts import header_pairs
 from quorumlog.errors import ErrorCode
+from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.produce import (
     ProducePartitionResponse,
     ProduceRequest,
@@ -442,3 +443,21 @@ def test_arrow_and_plain_agree_on_the_partition_of_a_key() -> None:
     run(scenario())
     for partition in range(3):
         assert plain.values("t", partition) == arrow.values("t", partition)
+
+
+def test_a_partition_that_is_gone_is_not_asked_for_without_pause() -> None:
+    """A topic was made anew with fewer partitions while records of the last one waited."""
+    cluster = FakeCluster()
+
+    async def scenario() -> None:
+        async with make(cluster, delivery_timeout_ms=300, linger_ms=20) as producer:
+            await producer.send("t", "a", partition=0)
+            delivery = await producer.send("t", "b", partition=2)
+            cluster.topics["t"].pop()
+            await producer._link.refresh(["t"])
+            with pytest.raises(DeliveryTimeout):
+                await delivery
+
+    run(scenario())
+    asked = sum(isinstance(request, MetadataRequest) for _, request in cluster.requests)
+    assert asked < 60, f"{asked} Metadata requests in 300 ms, with a back-off of 10 ms"

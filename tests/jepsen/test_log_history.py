@@ -14,7 +14,15 @@ KEY = ("t", 0)
 
 def send(value: str, offset: int, *, acks: int = -1, status: Status = Status.OK, retried: bool = False) -> Send:
     return Send(
-        process="p", key=KEY, value=value, acks=acks, invoked_ns=0, status=status, offset=offset, retried=retried
+        process="p",
+        key=KEY,
+        value=value,
+        acks=acks,
+        invoked_ns=0,
+        status=status,
+        offset=offset,
+        retried=retried,
+        life=1,
     )
 
 

@@ -12,6 +12,7 @@ from quorumlog.records import Record, encode_batch, headers
 from storage.batch import StoredBatch, stamped_batches
 from storage.log import Log
 from storage.log_config import LogConfig
+from storage.partition_metadata import write_unsynced_topic_id
 
 PATH = "/d/t-0"
 
@@ -109,3 +110,67 @@ def test_a_leader_of_an_old_epoch_answers_for_that_epoch_only() -> None:
     assert [truth.end_of(epoch) for epoch in (0, 1, 2, 3, 4)] == [0, 1, 1, 2, 2]
     assert truth.is_seen_by(behind.mirror, 2) and not truth.is_seen_by(behind.mirror, 3)
     assert truth.is_seen_by(ahead.mirror, 3)
+
+
+OLD, NEW = b"o" * 16, b"n" * 16
+
+
+class TopicWorld(World):
+    """A log of 300-byte segments in a directory that names its topic."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log.close()
+        self.log = Log.open(self.disk, PATH, LogConfig(segment_bytes=300))
+        self.found = Findings(lambda: 0)
+        self.truth = LogTruth("t-0", self.found)
+        self.name(OLD)
+        self.mirror = self.mirror_of(OLD)
+
+    def name(self, topic_id: bytes) -> None:
+        write_unsynced_topic_id(self.disk, PATH, topic_id)
+
+    def mirror_of(self, topic_id: bytes) -> LogMirror:
+        return LogMirror(self.disk, PATH, topic_id=topic_id, chain_before=self.truth.chain_before)
+
+    def fill(self) -> None:
+        for number in range(12):
+            self.append(b"%d" % number * 20)
+        self.log.sync()
+
+
+def test_a_mirror_is_of_one_topic_id() -> None:
+    world = TopicWorld()
+    world.fill()
+    other = world.mirror_of(NEW)
+    assert (world.mirror.is_here, world.mirror.end) == (True, 12)
+    assert (other.is_here, other.end, other.contains(0, b"0")) == (False, 0, False)
+    world.name(NEW)
+    for mirror in (world.mirror, other):
+        mirror.forget()
+    assert (world.mirror.end, other.end) == (0, 12)
+
+
+def test_the_chain_goes_on_where_segments_were_removed() -> None:
+    world = TopicWorld()
+    world.fill()
+    world.truth.on_committed(world.mirror, 12, "b1")
+    chain, world.truth.deleted_before = world.mirror.chain_at(12), 7
+    world.log.advance_start(7)
+    world.mirror.forget()
+    assert 0 < world.mirror.base <= 7 and world.mirror.chain_at(12) == chain
+    assert world.truth.is_held_by(world.mirror, world.mirror.durable_end()) and not world.found
+    world.log.truncate_fully(12)
+    world.mirror.forget()
+    assert (world.mirror.base, world.mirror.end) == (12, 12)
+
+
+def test_a_log_that_begins_beyond_all_deletions_is_found() -> None:
+    world = TopicWorld()
+    world.fill()
+    world.truth.on_committed(world.mirror, 12, "b1")
+    world.log.truncate_fully(6)
+    world.mirror.forget()
+    assert world.mirror.end == 6
+    assert [finding.name for finding in world.found.found] == ["start-follows-deletions"]
+    assert not world.truth.is_held_by(world.mirror, world.mirror.durable_end())

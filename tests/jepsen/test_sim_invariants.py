@@ -13,14 +13,16 @@ from jepsen.checkers.findings import Findings
 from jepsen.sim.answer_invariants import AnswerInvariants
 from jepsen.sim.append_invariants import AppendInvariants
 from jepsen.sim.cluster import SimCluster
+from jepsen.sim.durability import Durability
 from jepsen.sim.fetch_invariants import FetchInvariants
 from jepsen.sim.leaderships import Leaderships
 from jepsen.sim.life_invariants import LifeInvariants
 from jepsen.sim.log_mirror import Batch
 from jepsen.sim.log_parts_invariants import LogPartsInvariants
 from jepsen.sim.machine import Machine
-from jepsen.sim.mirrors import Mirrors
+from jepsen.sim.mirrors import Mirrors, log_of
 from jepsen.sim.offset_invariants import OffsetInvariants
+from jepsen.sim.plan import Plan
 from jepsen.sim.replica_watch import data_plane_of
 from jepsen.sim.scheduler import NS_PER_S
 from jepsen.sim.tail_invariants import TailInvariants
@@ -38,6 +40,8 @@ from quorumlog.messages.produce import (
 from quorumlog.records import Record, encode_batch
 from storage.epochs import EpochStart
 
+SEED = 1  # of small segments, so that they have index entries, and of tails with room
+
 
 @dataclass
 class Scene:
@@ -53,7 +57,8 @@ class Scene:
         self.findings = Findings(lambda: 0)
         self.mirrors: Mirrors = self.cluster.invariants.mirrors
         self.tails = TailInvariants(self.mirrors, self.findings)
-        self.offsets = OffsetInvariants(self.findings)
+        self.durability = Durability(self.cluster.brokers, self.mirrors, lambda: 0)
+        self.offsets = OffsetInvariants(self.durability, self.findings)
         self.leaderships = Leaderships(self.mirrors)
         self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
         self.fetches = FetchInvariants(self.offsets, self.mirrors, self.findings)
@@ -96,7 +101,7 @@ class Scene:
         self.fetches.on_fetched(self.lead, request, FetchResponse(topics=(topic,)))
 
     def all_records(self) -> bytes:
-        content = self.mirrors.of(self.lead, self.led.name).content(0, self.end)
+        content = self.mirrors.of_replica(self.lead, self.led).content(0, self.end)
         assert content is not None
         return content
 
@@ -106,12 +111,12 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[SimCluster]:
-    cluster = SimCluster(seed=4)
-    workload = Workload(cluster)
+    cluster = SimCluster(seed=SEED, draw_sizes=True)
+    workload = Workload(cluster, Plan.of("calm", cluster.scheduler.rng("plan")))
     cluster.start()
     workload.start()
     cluster.scheduler.run_until(12 * NS_PER_S)
-    workload.stopping = True
+    workload.stop()
     cluster.scheduler.run_until(14 * NS_PER_S)
     assert not cluster.findings and workload.acked > 20
     yield cluster
@@ -145,14 +150,14 @@ def test_a_tail_with_other_bytes_is_found(scene: Scene, monkeypatch: pytest.Monk
     batches = list(scene.led.tail._batches)
     changed = batches[-1]._replace(parts=(b"".join(batches[-1].parts)[:-1] + b"?",))
     monkeypatch.setattr(scene.led.tail, "_batches", [*batches[:-1], changed])
-    scene.tails.on_cut(scene.lead, scene.led.name)
+    scene.tails.on_cut(scene.lead, log_of(scene.led))
     assert scene.found() == {"tail-equals-log"}
 
 
 def test_a_tail_that_outlives_its_log_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """A replica that kept its tail follows now, and has another log."""
     monkeypatch.setattr(scene.led, "topic", "other")
-    scene.tails.on_cut(scene.lead, scene.led.name)
+    scene.tails.on_cut(scene.lead, log_of(scene.led))
     assert scene.found() == {"tail-equals-log"}
 
 
@@ -211,7 +216,7 @@ def test_wrong_epochs_are_found(
 @pytest.mark.parametrize(("column", "by"), [(0, 1), (1, 1)], ids=["wrong offset", "wrong position"])
 def test_a_wrong_index_entry_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch, column: int, by: int) -> None:
     assert scene.led.log is not None
-    index = scene.led.log.active._index.index
+    index = next(one for one in reversed(scene.led.log.view.segments) if len(one._index.index))._index.index
     columns = (index._columns[0][:], index._columns[1][:])
     columns[column][-1] += by
     monkeypatch.setattr(index, "_columns", columns)
@@ -263,7 +268,7 @@ def test_a_record_of_acks_1_that_its_leader_lost_is_found(scene: Scene) -> None:
     leadership = scene.leaderships.current(scene.lead, scene.led.key)
     assert leadership is not None
     leadership.chain = b"another log"
-    scene.answers.on_cut(scene.lead, scene.led.name)
+    scene.answers.on_cut(scene.lead, log_of(scene.led))
     assert scene.found() == {"leader-ack-is-kept"}
 
 
@@ -299,30 +304,30 @@ def test_a_fetch_answer_with_other_bytes_is_found(scene: Scene, mistake: Callabl
 
 
 def _batch(scene: Scene, epoch: int) -> Batch:
-    last = scene.mirrors.of(scene.lead, scene.led.name).batch_at(scene.end - 1)
+    last = scene.mirrors.of_replica(scene.lead, scene.led).batch_at(scene.end - 1)
     assert last is not None
     return last._replace(epoch=epoch)
 
 
 def test_appends_of_another_epoch_than_the_leaders_are_found(scene: Scene) -> None:
     epoch = scene.led.core.leader_epoch
-    scene.appends.on_written(scene.lead, scene.led.name, _batch(scene, epoch))
+    scene.appends.on_written(scene.lead, log_of(scene.led), _batch(scene, epoch))
     assert not scene.findings
-    scene.appends.on_written(scene.lead, scene.led.name, _batch(scene, epoch - 1))
+    scene.appends.on_written(scene.lead, log_of(scene.led), _batch(scene, epoch - 1))
     assert scene.found() == {"appends-in-own-epoch"}
 
 
 def test_a_followers_append_above_its_epoch_is_found(scene: Scene) -> None:
     epoch = scene.followed.core.leader_epoch
-    scene.appends.on_written(scene.follow, scene.followed.name, _batch(scene, epoch))
+    scene.appends.on_written(scene.follow, log_of(scene.followed), _batch(scene, epoch))
     assert not scene.findings
-    scene.appends.on_written(scene.follow, scene.followed.name, _batch(scene, epoch + 1))
+    scene.appends.on_written(scene.follow, log_of(scene.followed), _batch(scene, epoch + 1))
     assert scene.found() == {"append-above-epoch"}
 
 
 def test_an_append_before_the_log_is_ready_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scene.led.core, "ready", False)
-    scene.appends.on_written(scene.lead, scene.led.name, _batch(scene, scene.led.core.leader_epoch))
+    scene.appends.on_written(scene.lead, log_of(scene.led), _batch(scene, scene.led.core.leader_epoch))
     assert scene.found() == {"append-before-leading"}
 
 
@@ -333,7 +338,7 @@ def test_appends_and_fetches_before_the_registration_are_found(scene: Scene, mon
     own = image.brokers[scene.lead.node_id]
     earlier = image.brokers.set(scene.lead.node_id, replace(own, incarnation_id=b"an earlier life."))
     monkeypatch.setattr(plane.registry, "image", replace(image, brokers=earlier))
-    scene.appends.on_written(scene.lead, scene.led.name, _batch(scene, scene.led.core.leader_epoch))
+    scene.appends.on_written(scene.lead, log_of(scene.led), _batch(scene, scene.led.core.leader_epoch))
     assert scene.found() == {"registered-before-append"}
     scene.lives.on_fetch(scene.lead)
     assert scene.found() == {"registered-before-append", "fetches-in-own-life"}

@@ -166,6 +166,16 @@ class LogAgainstList(RuleBasedStateMachine):
         assert self.held.raise_start(offset) == offset
         self._started_at(offset)
 
+    @rule(which=st.integers(1, 20))
+    def delete_whole_segments(self, which: int) -> None:
+        """As retention does; then the checkpoints come round. The start needs no line once the removal is durable."""
+        bases = [base for base in self.log.segment_bases if base >= self.model.start]
+        if bases:
+            self._sync()
+            self.held.raise_start(bases[which % len(bases)])
+            self._started_at(bases[which % len(bases)])
+            self.checkpoint()
+
     @rule(ahead=st.integers(0, 50))
     def restart(self, ahead: int) -> None:
         self.model = self.model.restarted(self.model.end + ahead)

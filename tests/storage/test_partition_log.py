@@ -7,14 +7,16 @@ from contextlib import suppress
 import pytest
 from storage_samples import batch, disk_with_data
 
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.disk import SimDisk, SimFile
 from jepsen.sim.disk_faults import Fail, Fault, Operation
+from storage.directory_life import DirectoryOffline, Generation
 from storage.disk import DiskError
 from storage.log_config import LogConfig
 from storage.names import log_name
 from storage.partition_directories import PartitionDirectories
 from storage.partition_log import PartitionLog, WrongTopicId, checkpoint_high_watermarks, checkpoint_logs
 from storage.partition_metadata import BadPartitionMetadata, read_topic_id
+from storage.writer import CallJob, DirectoryWriter
 
 T, ID, OTHER_ID, UNIQUE = ("t", 0), bytes([1]) * 16, bytes([2]) * 16, bytes([9]) * 16
 PATH = "/data/t-0"
@@ -181,3 +183,19 @@ def test_a_start_past_the_end_is_our_own_mistake_and_noted_nowhere() -> None:
     with pytest.raises(AssertionError, match="start 4 after the end 3"):
         held.raise_start(4)
     assert not directories.log_starts.offsets
+
+
+def test_a_cut_that_breaks_off_fails_the_directory_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A follower whose cut only failed would go on to fetch at its old end, and so acknowledge what is gone."""
+    generation = Generation("/data")
+    _, held = created(disk_with_data(), records=5)
+    held.log.guard.on_failure = generation.fail  # as a log directory does it
+    writer = DirectoryWriter("/data", generation)
+
+    def out_of_memory(file: SimFile, size: int) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(SimFile, "truncate", out_of_memory)
+    (outcome,) = writer.write_phase([CallJob(lambda: held.truncate_to(2))])
+    assert isinstance(outcome.error, DirectoryOffline) and isinstance(outcome.error.cause, MemoryError)
+    assert held.log.end_offset < 5

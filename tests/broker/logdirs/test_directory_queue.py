@@ -16,6 +16,7 @@ from storage.log import Log
 from storage.log_config import LogConfig
 from storage.log_errors import LogClosed
 from storage.partition_directories import PartitionDirectories
+from storage.partition_log import PartitionLog
 from storage.worker import Answer
 from storage.writer import Job, Outcome
 
@@ -41,6 +42,12 @@ class Worker:
         raise NotImplementedError
 
 
+def _disk() -> SimDisk:
+    disk = SimDisk()
+    disk.make_directory(PATH)
+    return disk
+
+
 class World:
     def __init__(self) -> None:
         self.life = DirectoryLife(PATH)
@@ -55,7 +62,7 @@ class World:
             directory_id=bytes(16),
             life=self.life,
             generation=self.life.generation,
-            partitions=PartitionDirectories(SimDisk(), PATH),
+            partitions=PartitionDirectories(_disk(), PATH),
             worker=worker,
         )
         return DirectoryQueue(directory, lambda queue, error: self.failures.append((queue, error))), worker
@@ -132,3 +139,12 @@ def test_a_late_failure_of_a_generation_that_is_over_fails_nobody_else() -> None
     assert world.results[-1] == "fine"
     with pytest.raises(ApiError):
         world.call(old)
+
+
+def test_a_log_whose_change_broke_off_fails_its_generation() -> None:
+    world = World()
+    queue, _ = world.queue()
+    log = PartitionLog.create(queue.directory.partitions, ("t", 0), bytes([1]) * 16, LogConfig()).log
+    with pytest.raises(MemoryError), log.guard:
+        raise MemoryError
+    assert isinstance(queue.generation.failure, DirectoryOffline)
