@@ -3,9 +3,9 @@
     ./dev bench kafka ...     beside Apache Kafka; see --help
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
-Parts (default: all): machine, start, throughput, memory, latency, failover, codec, validation. MB are 10^6
-bytes of values. Each figure is the min, median and max of interleaved rounds. On a busy machine only the shares are
-meaningful.
+Parts (default: all): machine, start, throughput, memory, latency, failover, codec, validation, fencing. MB are
+10^6 bytes of values. Each figure is the min, median and max of interleaved rounds; a fencing is measured once. On a
+busy machine only the shares are meaningful.
 Missed goals are named. The exit code is 1 if a measurement failed, never because it was slow.
 """
 
@@ -19,19 +19,20 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench import codec, failover, latency, machine, memory, throughput, validation
+from bench import codec, failover, fencing, latency, machine, memory, throughput, validation
 from bench.compiled import compile_tree
 from bench.loads import make_load
 from bench.report import Report, Row, print_heading
 from bench.subject import Subject
 
-PARTS = ("machine", "start", "throughput", "memory", "latency", "failover", "codec", "validation")
+PARTS = ("machine", "start", "throughput", "memory", "latency", "failover", "codec", "validation", "fencing")
 ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover")
 PARTITIONS = 6
 RECORD_BYTES = (1024, 100)
 LOAD_BYTES, QUICK_LOAD_BYTES = 96_000_000, 24_000_000
 ROUNDS, QUICK_ROUNDS = 5, 2
 LATENCY_S, QUICK_LATENCY_S = 5.0, 2.0
+FENCED_REPLICAS, QUICK_FENCED_REPLICAS = 100_000, 20_000
 
 
 def main(argv: list[str]) -> int:
@@ -68,6 +69,7 @@ def _parse(argv: list[str]) -> Any:
     parser.add_argument("--quick", action="store_true", help="less data and fewer rounds, to check that it works")
     parser.add_argument("--rounds", type=int, help=f"default {ROUNDS}, quick {QUICK_ROUNDS}; plus one not counted")
     parser.add_argument("--partitions", type=int, default=PARTITIONS, help="partitions of the topic, logs of the floor")
+    parser.add_argument("--replicas", type=int, help=f"of the fenced broker; default {FENCED_REPLICAS}")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--folder", type=Path, help="folder of the logs, on the disk to be measured")
     options = parser.parse_args(argv)
@@ -89,6 +91,10 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
     if "validation" in parts:
         print_heading("a leader's look at the records of 256-KiB batches, processor time")
         report.add(*validation.measure(rounds))
+    if "fencing" in parts:
+        print_heading("a broker with very many replicas, three controllers and brokers without logs")
+        replicas = options.replicas or (QUICK_FENCED_REPLICAS if options.quick else FENCED_REPLICAS)
+        report.add(*fencing.measure(folder / "fencing", replicas))
 
 
 def _measure_cluster(parts: list[str], report: Report, folder: Path, rounds: int, options: Any) -> None:

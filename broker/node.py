@@ -25,13 +25,14 @@ from broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig, LifecycleStat
 from broker.lifecycle.shell import LifecycleShell
 from broker.logdirs.log_directory import LogDirectory, offline_ids
 from broker.replicas.config import ReplicationConfig
+from quorum.listener import Steps
 from quorum.metadata.delta import Delta
 from quorum.metadata.features import SUPPORTED
 from quorum.metadata.image import Image
 from quorum.subscription import MetadataSubscription
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import BrokerEpoch, NodeId, Uuid
+from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.cluster import DescribedConfig
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import DamagedPartition, RegisterBrokerRequest
@@ -90,6 +91,7 @@ class Broker:
         self._on_fatal = on_fatal
         self._clock = clock
         self._endpoints: tuple[Endpoint, ...] = ()
+        self._applied_offset: Offset = 0  # exclusive end of the metadata that the replicas follow
         self.channel = ControllerChannel(
             subscription=subscription,
             transport=transport,
@@ -212,9 +214,10 @@ class Broker:
     def _broker_epoch(self) -> BrokerEpoch:
         return self.lifecycle.broker_epoch
 
-    def _on_metadata(self, delta: Delta, image: Image) -> None:
-        self.data_plane.placements.apply(delta, image)
+    def _on_metadata(self, delta: Delta, image: Image) -> Steps:
         self._services.recently_fenced.on_image(delta, image, self._clock.now_ms())
+        yield from self.data_plane.placements.apply(delta, image)
+        self._applied_offset = image.offset
         self._assigner.wake()
         self.lifecycle.on_metadata(image.offset, ready=self._may_be_unfenced)
 
@@ -224,7 +227,7 @@ class Broker:
         return self.data_plane.opening.done and not self.data_plane.findings.untold
 
     def _on_readiness_changed(self) -> None:
-        self.lifecycle.on_metadata(self._subscription.image.offset, ready=self._may_be_unfenced)
+        self.lifecycle.on_metadata(self._applied_offset, ready=self._may_be_unfenced)
 
     def _on_damage_changed(self) -> None:
         """While there is untold damage, the broker is not ready; the controller learns of it by a registration."""

@@ -13,8 +13,10 @@ from quorum.raft import AppendFetched, AppendLeaderChange, AppendValues, EpochSp
 from quorumlog.clock import Clock
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
-from quorumlog.records import CorruptRecords, Record, encode_batch, headers, verify_crc
+from quorumlog.records import CorruptRecords, headers, verify_crc
+from quorumlog.records.batch import NO_PRODUCER, NO_SEQUENCE, seal
 from quorumlog.records.control import LeaderChange, control_batch
+from quorumlog.records.record import value_alone
 from storage.batch import received_batches
 from storage.checkpointed_log import CheckpointedLog
 from storage.names import METADATA_TOPIC
@@ -187,9 +189,20 @@ def encode(what: Appending, timestamp_ms: int) -> Buffer:
 
 
 def encode_values(values: Sequence[bytes], offset: Offset, epoch: int, timestamp_ms: int) -> bytes:
-    """One batch, uncompressed, without keys."""
-    records = [Record(offset + index, timestamp_ms, None, value) for index, value in enumerate(values)]
-    return encode_batch(records, base_offset=offset, leader_epoch=epoch)
+    """One batch, uncompressed, without keys: the bytes of `encode_batch`, at a third of its cost."""
+    return seal(
+        b"".join([value_alone(value, index) for index, value in enumerate(values)]),
+        base_offset=offset,
+        leader_epoch=epoch,
+        attributes=0,
+        last_offset_delta=len(values) - 1,
+        base_timestamp=timestamp_ms,
+        max_timestamp=timestamp_ms,
+        producer_id=NO_PRODUCER,
+        producer_epoch=-1,
+        base_sequence=NO_SEQUENCE,
+        count=len(values),
+    )
 
 
 def checked_spans(records: Buffer) -> tuple[EpochSpan, ...] | None:

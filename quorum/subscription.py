@@ -4,7 +4,7 @@ The composition root gives a broker an object of this shape; whether a voter or 
 difference. Rules of publication (KRAFT 2.9): in order; committed records only; the first time only once the local log
 has caught up with the high watermark that it saw at start; never inside a batch. A listener added later is first given
 the whole image as a delta from the empty one. Every other delta holds some hundred records, or one batch if that is
-larger.
+larger. A listener may return what it does with a large delta as steps; nothing is published before they are done.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from quorum.listener import Steps
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
 
-MetadataListener = Callable[[Delta, Image], None]
+MetadataListener = Callable[[Delta, Image], Steps | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +49,4 @@ class MetadataSubscription(Protocol):
         """Call back each time `active_controller` changes."""
 
     async def wait_for_offset(self, offset: Offset, timeout_ms: int) -> bool:
-        """True once an image with `image.offset >= offset` is published; False at the time-out."""
+        """True once all listeners have applied an image with `image.offset >= offset`; False at the time-out."""

@@ -19,6 +19,8 @@ ALTER_PARTITION_RETRY_MS_DEFAULT = 50
 PRODUCER_ID_EXPIRATION_MS_DEFAULT = 86_400_000  # producer.id.expiration.ms
 PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS_DEFAULT = 600_000  # producer.id.expiration.check.interval.ms
 
+MAX_SLICE_WORK_DEFAULT = 100  # replicas made or changed by the metadata in one turn; making one takes some 50 us
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicationConfig:
@@ -35,6 +37,7 @@ class ReplicationConfig:
     alter_partition_retry_ms: int = ALTER_PARTITION_RETRY_MS_DEFAULT
     producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS_DEFAULT
     producer_id_expiration_check_interval_ms: int = PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS_DEFAULT
+    max_slice_work: int = MAX_SLICE_WORK_DEFAULT
     looks_inside_batches: bool = True  # record.validation=full; False: =header
     topic_defaults: Mapping[str, str] = field(default_factory=dict)  # set for all topics by this broker's file
     internal_listener_name: str = "INTERNAL"  # inter.broker.listener.name: followers fetch there unless there is a

@@ -6,13 +6,18 @@ background. Until this process is registered, the logs that its disks hold are o
 an older image may not know a topic that was created since, so strays are judged by the first image with the
 registration.
 
+A large delta (a topic of 10,000 partitions, or a broker that was fenced) is applied in steps, some replicas in each.
+Between two steps some replicas follow the new image and others the one before it, as on two brokers that apply it one
+after the other.
+
 A replica may lie in another directory than the metadata says, because this broker chose it or found the replica there.
 It is then a pending assignment until the metadata has the right directory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from broker.logdirs.log_directory import DirectoryQueue
 from broker.logdirs.partition_store import PartitionStore
@@ -26,11 +31,14 @@ from broker.replicas.reconciler import Placed, changes_of, strays
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step, new_core
 from broker.replicas.topic_settings import TopicSettings
+from quorum.listener import Steps
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
 from quorumlog.ids import BrokerEpoch, NodeId
 from quorumlog.messages.controller import DirectoryAssignment
 from storage.names import DELETE, STRAY
+
+T = TypeVar("T")
 
 
 class Placements:
@@ -70,32 +78,26 @@ class Placements:
         """Ignore every later image."""
         self._closed = True
 
-    def apply(self, delta: Delta, image: Image) -> None:
+    def apply(self, delta: Delta, image: Image) -> Steps:
         """A MetadataListener. Old replicas are removed before new ones are made.
 
-        Logs are opened and leaderships taken up in the background.
+        Logs are opened and leaderships taken up in the background. The next image must wait for the last step.
         """
         if self._closed:
             return
         self._registry.image = image
         is_first, self._applied = not self._applied, True
-        changes = changes_of(delta, image, self._node_id)
-        for key in changes.deleted:
-            self._remove(key, DELETE)
-        for key in changes.moved_away:
-            self._remove(key, STRAY)
+        changes = yield from changes_of(delta, image, self._node_id)
+        yield from self._paced(changes.deleted, lambda key: self._remove(key, DELETE))
+        yield from self._paced(changes.moved_away, lambda key: self._remove(key, STRAY))
         if changes.eligible is not None:
-            self._set_eligible(changes.eligible)
+            yield from self._set_eligible(changes.eligible)
         placed = (*changes.leaders, *changes.followers)
-        for one in placed:
-            self._host(one)
-        self._act(placed, image)
-        for topic in changes.reconfigured:
-            self._settings.changed(topic)
-        if any(self._is_elsewhere(one.key) for one in placed):
+        yield from self._paced(placed, self._host)
+        yield from self._act(placed, image, is_first)
+        yield from self._paced(changes.reconfigured, self._settings.changed)
+        if not self._closed and any(self._is_elsewhere(one.key) for one in placed):
             self._on_assignments_changed()
-        if is_first:
-            self._opening.expect(key for key in self._registry.replicas if self._is_being_opened(key))
 
     def pending_assignments(self) -> list[DirectoryAssignment]:
         """Replicas that lie in another directory than the metadata says, in order of topic id and index."""
@@ -111,17 +113,34 @@ class Placements:
             if replica.queue is queue:
                 self._step(replica, LogFailed())
 
-    def _act(self, placed: Sequence[Placed], image: Image) -> None:
-        """Tell the replicas what this life of the broker was given; open the logs of those that it must hold back."""
+    def _paced(self, items: Iterable[T], act: Callable[[T], None]) -> Steps:
+        """Act on each item; nothing more once the broker has closed."""
+        for number, item in enumerate(items, 1):
+            if self._closed:
+                return
+            act(item)
+            if number % self._config.max_slice_work == 0:
+                yield
+
+    def _act(self, placed: Sequence[Placed], image: Image, is_first: bool) -> Steps:
+        """Tell the replicas what this life of the broker was given; open the logs of those that it must hold back.
+
+        The logs that the broker waits for are noted before the first of them is opened.
+        """
+        if self._closed:
+            return
         had_begun = self._own_life.has_begun
         admitted = self._own_life.admit(placed, image)
         if self._own_life.has_begun and not had_begun:
             self._store.set_strays_aside(strays(self._store.found, image, self._node_id))
-        for one in admitted:
-            self._tell(one)
-        for one in placed:
-            if self._own_life.is_held(one.key) and one.key in self._store.found:
-                self._open_log(self._registry.replicas[one.key])
+        if is_first:
+            self._opening.expect(key for key in self._registry.replicas if self._is_being_opened(key))
+        yield from self._paced(admitted, self._tell)
+        yield from self._paced(placed, self._open_if_held)
+
+    def _open_if_held(self, placed: Placed) -> None:
+        if self._own_life.is_held(placed.key) and placed.key in self._store.found:
+            self._open_log(self._registry.replicas[placed.key])
 
     def _is_being_opened(self, key: PartitionKey) -> bool:
         """A log that is not there yet is made only after the registration."""
@@ -133,10 +152,10 @@ class Placements:
         queue = replica.queue
         return queue is not None and queue.is_usable and queue.directory_id != replica.assigned
 
-    def _set_eligible(self, eligible: Mapping[NodeId, BrokerEpoch]) -> None:
+    def _set_eligible(self, eligible: Mapping[NodeId, BrokerEpoch]) -> Steps:
         self._eligible = eligible
-        for replica in self._registry.replicas.values():
-            self._step(replica, BrokersChanged(eligible))
+        event = BrokersChanged(eligible)
+        yield from self._paced(list(self._registry.replicas.values()), lambda replica: self._step(replica, event))
 
     def _host(self, placed: Placed) -> None:
         """There is a replica, in the directory that it is assigned to or where it lies."""

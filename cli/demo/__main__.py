@@ -97,10 +97,8 @@ class Demo:
             details.append(f"{PARTITIONS} partitions, {REPLICAS} replicas, min.insync.replicas {IN_SYNC}")
 
     def _load(self, cluster: LocalCluster) -> tuple[LeaderKill, Loaded]:
-        from cli.demo.load import load, warm_up
+        from cli.demo.load import load
 
-        with self.steps.step("columnar codec ready"):
-            warm_up(self.flights)
         started = time.monotonic()
         fault = LeaderKill(cluster, len(self.flights), self.steps.say)
         with self.steps.progress() as progress, ThreadPoolExecutor(1) as pool:

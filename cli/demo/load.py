@@ -17,10 +17,8 @@ import numpy as np
 
 from cli.demo.flights import Flights
 from quorumlog.client import edge
-from quorumlog.client.arrow_split import ArrowColumns, split
 from quorumlog.client.delivery import ArrowDelivery
 
-WARM_BATCH_BYTES = 1 << 20
 SLICE_ROWS = 1_000
 SLICES_UNDER_WAY = 6
 DELIVERY_TIMEOUT_MS = 120_000
@@ -49,14 +47,6 @@ class Loaded:
         times = [0.0, *(when for when, _ in self.samples)]
         length, begin = max((after - before, before) for before, after in pairwise(times))
         return begin, length
-
-
-def warm_up(flights: Flights) -> None:
-    """Compile the columnar codec now. The first run on a machine takes seconds, which must not count as load time."""
-    columns = ArrowColumns.of(flights.records.slice(0, SLICE_ROWS), default_timestamp_ms=0)
-    for _, rows in split(columns, partitions=2, fixed=None, first=0, batch_bytes=WARM_BATCH_BYTES):
-        for _ in columns.encode(rows, WARM_BATCH_BYTES, "none"):
-            pass
 
 
 async def load(flights: Flights, topic: str, bootstrap_servers: str, on_acknowledged: Callable[[int], None]) -> Loaded:

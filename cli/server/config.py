@@ -58,6 +58,7 @@ class NodeConfig:
     quorum_election_timeout_ms: int
     metadata_max_idle_interval_ms: int
     controller_max_slice_work: int
+    broker_max_slice_work: int
     replica_lag_time_max_ms: int
     replica_fetch_wait_max_ms: int
     replica_fetch_min_bytes: int
@@ -161,6 +162,7 @@ _PLAIN_FIELDS = (
     "controlled_shutdown_timeout_ms",
     "metadata_max_idle_interval_ms",
     "controller_max_slice_work",
+    "broker_max_slice_work",
     "replica_lag_time_max_ms",
     "replica_fetch_wait_max_ms",
     "replica_fetch_min_bytes",

@@ -34,6 +34,8 @@ _log = logging.getLogger("quorumlog.node")
 class Node:
     """Call `start` once and `stop` once. Everything runs on the loop that called `start`."""
 
+    broker_class: type[Broker] = Broker  # a benchmark's brokers open no logs
+
     def __init__(self, config: NodeConfig, edges: Edges) -> None:
         self.config = config
         self.edges = edges
@@ -151,7 +153,7 @@ class Node:
         )
 
     def _make_broker(self, transport: Transport, directories: NodeDirectories, workers: DirectoryWorkers) -> Broker:
-        return Broker(
+        return self.broker_class(
             node_id=self.config.node_id,
             cluster_id=directories.cluster_id,
             incarnation_id=self.incarnation_id,

@@ -113,6 +113,7 @@ def _synonyms(key: NodeKey, given: str | None) -> tuple[ConfigSynonym, ...]:
 def _replication(config: NodeConfig) -> ReplicationConfig:
     return ReplicationConfig(
         replica_lag_time_max_ms=config.replica_lag_time_max_ms,
+        max_slice_work=config.broker_max_slice_work,
         fetch_wait_max_ms=config.replica_fetch_wait_max_ms,
         fetch_min_bytes=config.replica_fetch_min_bytes,
         fetch_max_bytes=config.replica_fetch_max_bytes,

@@ -16,13 +16,15 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cli.server.allocator import keep_freed_memory
 from cli.server.config import NodeConfig
 from cli.server.config_file import read_config
 from cli.server.directories import DirectoryProblem
+from cli.server.edges import Edges
 from cli.server.fail_stop import fail_stop, stop_on_loop_errors
+from cli.server.freezing import Freezer
 from cli.server.health import admin_routes, is_serving
 from cli.server.http_admin import HttpAdmin
 from cli.server.lean_start import loaded, started
@@ -42,8 +44,8 @@ READY_POLL_S = 0.02
 _log = logging.getLogger("quorumlog.node")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The process's exit code (CLI.md 2.2)."""
+def main(arguments: Sequence[str] | None = None, build: Callable[[NodeConfig, Edges], Node] = build_node) -> int:
+    """The process's exit code (CLI.md 2.2). build: makes the node, not started yet."""
     if not __debug__:
         print(
             "quorumlog does not run under -O: its assertions protect the data; start Python without it", file=sys.stderr
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for warning in config.warnings:
         _log.warning(warning)
     loaded()
-    return asyncio.run(_run(config))
+    return asyncio.run(_run(config, build))
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -71,14 +73,15 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-async def _run(config: NodeConfig) -> int:
+async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node]) -> int:
     loop = asyncio.get_running_loop()
     stop_on_loop_errors(loop, fail_stop)
-    node = build_node(config, real_edges(config, health=lambda service: is_serving(node, service)))
+    node = build(config, real_edges(config, health=lambda service: is_serving(node, service)))
     stop = loop.create_future()
     _handle_signals(stop)
     watchdog = LoopWatchdog(lambda late_ms: _log.warning("the event loop was held up for %d ms", late_ms))
     nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
+    nursery.start(Freezer(lambda: node.loader.partition_changes).run(), "freezer")
     admin = HttpAdmin(admin_routes(node, watchdog))
     try:
         await _start(config, node, admin)

@@ -28,6 +28,7 @@ _COMMON = {
     "default.replication.factor": "3",
     "auto.create.topics.enable": "false",
     "controller.max.slice.work": "30",  # one or two partitions: small clusters too see operations in slices
+    "broker.max.slice.work": "2",  # likewise
 }
 
 

@@ -104,7 +104,9 @@ def _read(owner: str, field: Field) -> str:
     source, where = f"p.{field.name}", f'"{owner}.{field.name}"'
     if field.repeated:
         one = _read_one(field, "x", where)
-        return f"tuple({source})" if one == "x" else f"tuple([{one} for x in {source}])"
+        if one == "x":
+            return f"tuple({source}[:])"  # the slice is made in C; iterating over the container takes twice as long
+        return f"tuple([{one} for x in {source}])"
     one = _read_one(field, source, where)
     if field.message is None and not field.optional:
         return one

@@ -76,7 +76,7 @@ def _placement(brokers: Brokers, topic: TopicImage, asked: PartitionsOfTopic, rn
     added = asked.count - len(topic.partitions)
     replication_factor = len(topic.partitions[0].replicas)
     if not asked.assignments:
-        return place_replicas(in_order(brokers), added, replication_factor, rng)
+        return list(place_replicas(in_order(brokers), added, replication_factor, rng))
     if len(asked.assignments) != added:
         raise bad_assignment(f"{added} partitions are added, {len(asked.assignments)} are assigned")
     placement = [assignment.broker_ids for assignment in asked.assignments]

@@ -7,10 +7,11 @@ The ISR of a new partition is its active replicas, in the order of placement; th
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from dataclasses import replace
 
 from quorum.controller.config import MAX_PARTITIONS_PER_REQUEST, ControllerConfig
-from quorum.controller.draft import Draft
+from quorum.controller.draft import WORK_OF_A_RECORD, WORK_OF_A_TOPIC, Draft, Slices
 from quorum.controller.election import Brokers
 from quorum.controller.new_partition import bad_assignment, check_replicas, partition_record
 from quorum.controller.placement import in_order, place_replicas
@@ -30,28 +31,99 @@ from quorumlog.messages.metadata_records import ConfigRecord, TopicRecord
 from quorumlog.topic_config import validate_all
 from quorumlog.topic_name import collision_key, validate_topic_name
 
-if TYPE_CHECKING:
-    pass
+MAX_TRIES = 3  # to make a request's records while nothing that they depend on changes; the last one does not pause
+WORK_OF_A_DESCRIPTION = 50  # of a topic's settings
 
-Placement = list[tuple[NodeId, ...]]
-
-_ON_TOPIC, _ON_CLUSTER, _DEFAULT = 1, 3, 5  # where a setting comes from, by Kafka's numbers
+Placement = Iterable[tuple[NodeId, ...]]
 
 
-def create_topics(draft: Draft, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """With `validate_only` the response is the same, but nothing is created. Raises ApiError."""
+def create_topics(draft: Draft, request: CreateTopicsRequest) -> Slices[CreateTopicsResponse]:
+    """With `validate_only` the response is the same, but nothing is created. Raises ApiError.
+
+    The records are one batch, made before in slices: places, records, their replay and their encoding are the work, and
+    to append them is little. What they were made for must still hold then; else they are made again, in the end without
+    a pause. The settings that the response describes follow in slices, too.
+    """
     _check_size(request, draft.state.config)
+    for tries_left in reversed(range(MAX_TRIES)):
+        plan = _Plan(draft)
+        yield from plan.make(draft, request, may_pause=tries_left > 0)
+        if plan.fits(draft):
+            break
     target = draft.preview() if request.validate_only else draft
-    counts = Counter(topic.name for topic in request.topics)
-    results = []
-    for topic in request.topics:
-        try:
-            if counts[topic.name] > 1:
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"topic {topic.name} is in the request twice")
-            results.append(_create(target, topic))
-        except ApiError as error:
-            results.append(CreateTopicResult(name=topic.name, error_code=error.code, error_message=error.message))
-    return CreateTopicsResponse(topics=tuple(results))
+    target.adopt(plan.records)
+    return (yield from _response(draft, plan.results, target.image))
+
+
+class _Plan:
+    """The records of a request and its results, made for some brokers, names of topics and metadata.version."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._image = draft.image
+        self._brokers = draft.brokers
+        self.records = draft.of_new_topics()
+        self.results: list[CreateTopicResult] = []  # without settings
+
+    def fits(self, draft: Draft) -> bool:
+        return (
+            draft.image.topic_ids is self._image.topic_ids
+            and draft.brokers == self._brokers
+            and draft.level == self.records.level
+        )
+
+    def make(self, draft: Draft, request: CreateTopicsRequest, *, may_pause: bool) -> Slices[None]:
+        counts = Counter(topic.name for topic in request.topics)
+        for topic in request.topics:
+            try:
+                if counts[topic.name] > 1:
+                    raise ApiError(ErrorCode.INVALID_REQUEST, f"topic {topic.name} is in the request twice")
+                yield from self._add(draft, topic, may_pause)
+            except ApiError as error:
+                refused = CreateTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
+                self.results.append(refused)
+
+    def _add(self, draft: Draft, topic: CreatableTopic, may_pause: bool) -> Slices[None]:
+        """Add one topic, or nothing. Raises ApiError."""
+        draft.spend(WORK_OF_A_TOPIC)
+        for image in (self._image, self.records.image):
+            _check_name(image, topic.name)
+        settings = _settings(topic)
+        placement = self._placement(topic, draft.state)
+        added, topic_id = draft.of_new_topics(), draft.state.new_topic_id()
+        added.add(TopicRecord(name=topic.name, topic_id=topic_id))
+        for name in sorted(settings):
+            value = settings[name]
+            added.add(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=value))
+        partitions, factor = 0, 0
+        for index, replicas in enumerate(placement):
+            draft.spend(WORK_OF_A_RECORD)
+            if draft.full and may_pause:
+                yield
+            added.add(partition_record(self._brokers, topic_id, index, replicas))
+            partitions, factor = index + 1, len(replicas)
+        self.records.adopt(added)
+        result = CreateTopicResult(
+            name=topic.name, topic_id=topic_id, num_partitions=partitions, replication_factor=factor
+        )
+        self.results.append(result)
+
+    def _placement(self, topic: CreatableTopic, state: ControllerState) -> Placement:
+        if topic.assignments:
+            return _assigned_placement(self._brokers, topic)
+        return _chosen_placement(self._brokers, topic, state)
+
+
+def _response(draft: Draft, results: list[CreateTopicResult], image: Image) -> Slices[CreateTopicsResponse]:
+    """image: with the new topics."""
+    described = []
+    for result in results:
+        if result.error_code == ErrorCode.NONE:
+            draft.spend(WORK_OF_A_DESCRIPTION)
+            if draft.full:
+                yield
+            result = replace(result, configs=_effective(image, result.name))
+        described.append(result)
+    return CreateTopicsResponse(topics=tuple(described))
 
 
 def _check_size(request: CreateTopicsRequest, config: ControllerConfig) -> None:
@@ -66,30 +138,6 @@ def _partition_count(topic: CreatableTopic, config: ControllerConfig) -> int:
     if topic.assignments:
         return len(topic.assignments)
     return config.num_partitions if topic.num_partitions == -1 else max(topic.num_partitions, 0)
-
-
-def _create(draft: Draft, topic: CreatableTopic) -> CreateTopicResult:
-    """Check everything, then write. Raises ApiError."""
-    brokers = draft.brokers
-    _check_name(draft.image, topic.name)
-    settings = _settings(topic)
-    if topic.assignments:
-        placement = _assigned_placement(brokers, topic)
-    else:
-        placement = _chosen_placement(brokers, topic, draft.state)
-    topic_id = draft.state.new_topic_id()
-    draft.add(TopicRecord(name=topic.name, topic_id=topic_id))
-    for name in sorted(settings):
-        draft.add(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=settings[name]))
-    for index, replicas in enumerate(placement):
-        draft.add(partition_record(brokers, topic_id, index, replicas))
-    return CreateTopicResult(
-        name=topic.name,
-        topic_id=topic_id,
-        num_partitions=len(placement),
-        replication_factor=len(placement[0]),
-        configs=_effective(draft.image, topic.name),
-    )
 
 
 def _check_name(image: Image, name: str) -> None:

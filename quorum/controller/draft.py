@@ -14,7 +14,7 @@ from immutables import Map
 
 from quorum.controller.state import ControllerState
 from quorum.metadata.delta import Delta
-from quorum.metadata.frame import MetadataRecord
+from quorum.metadata.frame import MetadataRecord, encode_record
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.registration import BrokerRegistration
 from quorumlog.ids import NodeId, Offset
@@ -37,14 +37,22 @@ class Draft:
     def begin(self, base: Image, now_ms: int) -> None:
         """Begin the next slice. base: the tip."""
         self.now_ms = now_ms
+        self.level = base.metadata_version  # decides in which versions records are written
         self.delta = Delta(base)
         self.records: list[MetadataRecord] = []
+        self.values: list[bytes] = []  # the same records, encoded
         self._work = 0
 
     def preview(self) -> Draft:
         """A draft on the same image. Its records are not appended."""
         draft = Draft(self.state)
         draft.begin(self.image, self.now_ms)
+        return draft
+
+    def of_new_topics(self) -> Draft:
+        """A draft on the empty image, for records that create topics. `adopt` adds them to this one."""
+        draft = Draft(self.state)
+        draft.level = self.level
         return draft
 
     @property
@@ -72,6 +80,17 @@ class Draft:
         self._work += WORK_OF_A_RECORD
         self.delta.replay(record)
         self.records.append(record)
+        self.values.append(encode_record(record, self.level))
+
+    def adopt(self, new_topics: Draft) -> None:
+        """Add all its records. They are replayed and encoded already, so this costs a few steps for each topic.
+
+        new_topics: from `of_new_topics`; none of them exists here.
+        """
+        assert new_topics.level == self.level, f"encoded at level {new_topics.level}, {self.level} is in force"
+        self.delta.adopt(new_topics.delta)
+        self.records += new_topics.records
+        self.values += new_topics.values
 
     def topic_config(self, name: str) -> dict[str, str]:
         """Settings of a topic, over the cluster-wide ones, as they will be once the operations under way have ended."""

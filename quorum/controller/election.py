@@ -73,6 +73,7 @@ class _Choice:
 
 
 NOTHING = Wish()
+_NO_CHANGES = (None,) * 6
 
 
 def partition_change(
@@ -97,17 +98,27 @@ def partition_change(
     choice = _elect(partition, isr, elr, known, alive, rules)
     elr = () if len(choice.isr) >= min_isr else choice.elr
     state = RECOVERING if choice.unclean else wish.leader_recovery_state
-    record = PartitionChangeRecord(
+    changes = (
+        _nodes_if_changed(choice.isr, partition.isr),
+        choice.leader if choice.leader != partition.leader or choice.unclean else None,
+        None if state == partition.leader_recovery_state else state,
+        _nodes_if_changed(elr, partition.eligible_leader_replicas),
+        _nodes_if_changed(() if choice.isr else known, partition.last_known_elr),
+        None if directories == partition.directories else DirectoryList(directories=directories),
+    )
+    if changes == _NO_CHANGES:
+        return None
+    isr_list, leader, new_state, elr_list, known_list, directory_list = changes
+    return PartitionChangeRecord(
         partition=index,
         topic_id=topic_id,
-        isr=_nodes_if_changed(choice.isr, partition.isr),
-        leader=choice.leader if choice.leader != partition.leader or choice.unclean else None,
-        leader_recovery_state=None if state == partition.leader_recovery_state else state,
-        eligible_leader_replicas=_nodes_if_changed(elr, partition.eligible_leader_replicas),
-        last_known_elr=_nodes_if_changed(() if choice.isr else known, partition.last_known_elr),
-        directories=None if directories == partition.directories else DirectoryList(directories=directories),
+        isr=isr_list,
+        leader=leader,
+        leader_recovery_state=new_state,
+        eligible_leader_replicas=elr_list,
+        last_known_elr=known_list,
+        directories=directory_list,
     )
-    return None if record == PartitionChangeRecord(partition=index, topic_id=topic_id) else record
 
 
 def _alive(replicas: tuple[NodeId, ...], directories: tuple[Uuid, ...], brokers: Brokers) -> tuple[NodeId, ...]:
@@ -115,7 +126,9 @@ def _alive(replicas: tuple[NodeId, ...], directories: tuple[Uuid, ...], brokers:
     alive = []
     for broker_id, directory in zip(replicas, directories, strict=True):
         broker = brokers.get(broker_id)
-        if broker is not None and broker.active and broker.is_online(directory):
+        if broker is None or broker.fenced or broker.in_controlled_shutdown:
+            continue
+        if directory in broker.log_directories or broker.is_online(directory):
             alive.append(broker_id)
     return tuple(alive)
 

@@ -40,7 +40,7 @@ class Caller(Protocol):
         """Whether the caller has stopped waiting. An operation that has not begun is then dropped."""
 
     def accepted(self) -> None:
-        """The first slice was performed: nothing is refused any more."""
+        """The first record is appended, or there is none: nothing is refused any more."""
 
     def refused(self, error: ApiError) -> None:
         """Nothing was written."""
@@ -54,9 +54,13 @@ class Caller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """records: to be appended in this order, in one batch; none: nothing changes. delta: the same, on the tip."""
+    """records: to be appended in this order, in one batch; none: nothing changes. values: the same, encoded.
 
-    records: tuple[MetadataRecord, ...]
+    delta: the same, on the tip.
+    """
+
+    records: list[MetadataRecord]
+    values: list[bytes]
     delta: Delta
 
 
@@ -86,15 +90,15 @@ class Operation:
         """Raises ApiError if the operation is refused, which ends it; that can happen only before its first record."""
         assert not self.done
         self.draft.begin(tip, now_ms)
-        begun, self.begun = self.begun, True
+        self.begun = True
         try:
             next(self._slices)
         except StopIteration as end:
             self.done, self.response = True, end.value
         except ApiError:
-            assert not begun, f"{self.name} was refused after it had begun"
+            assert not self.wrote, f"{self.name} was refused after it had written"
             raise
-        return Slice(tuple(self.draft.records), self.draft.delta)
+        return Slice(self.draft.records, self.draft.values, self.draft.delta)
 
     def drop(self) -> None:
         """End the operation where it is; nothing of it stays pending."""

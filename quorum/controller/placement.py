@@ -8,7 +8,7 @@ the active ones are too few, and never first: the first replica is the leader. S
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,8 +49,8 @@ def in_order(brokers: Brokers) -> list[BrokerRegistration]:
 
 def place_replicas(
     brokers: Iterable[BrokerRegistration], partitions: int, replication_factor: int, rng: Random
-) -> list[tuple[NodeId, ...]]:
-    """Replicas of each partition, preferred leader first. Raises ApiError(INVALID_REPLICATION_FACTOR).
+) -> Iterator[tuple[NodeId, ...]]:
+    """Replicas of each partition, preferred leader first. Raises ApiError(INVALID_REPLICATION_FACTOR) at once.
 
     brokers: every registered one, in the order of ids; those that stop, or have no disk left, count as fenced.
     """
@@ -58,14 +58,17 @@ def place_replicas(
     _check(usable, replication_factor)
     racks = _racks(usable)
     rng.shuffle(racks)
-    first_turn = rng.randrange(1 << 16)
-    placed = []
+    return _place_all(racks, partitions, replication_factor, rng.randrange(1 << 16), rng)
+
+
+def _place_all(
+    racks: list[_Rack], partitions: int, replication_factor: int, first_turn: int, rng: Random
+) -> Iterator[tuple[NodeId, ...]]:
     for partition in range(partitions):
         start, turn = partition % len(racks), partition // len(racks)
         if start == 0:
             _shuffle_after_full_turn(racks, turn, rng)
-        placed.append(_place(racks, start, first_turn + turn, replication_factor))
-    return placed
+        yield _place(racks, start, first_turn + turn, replication_factor)
 
 
 def _check(brokers: list[BrokerRegistration], replication_factor: int) -> None:

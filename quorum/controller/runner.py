@@ -13,7 +13,6 @@ from typing import Protocol
 
 from quorum.controller.core import Controller
 from quorum.controller.operation import Operation, Slice
-from quorum.metadata.frame import encode_record
 from quorum.raft.events import NotLeader
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
@@ -120,14 +119,13 @@ class OperationRunner:
         assert epoch is not None
         first = driver.end_offset
         assert first == self._core.tip.offset, f"{first} != {self._core.tip.offset}"
-        level = piece.delta.base.metadata_version
-        end_offset = driver.append(epoch, [encode_record(record, level) for record in piece.records])
+        end_offset = driver.append(epoch, piece.values)
         assert end_offset == first + len(piece.records), f"{end_offset} != {first} + {len(piece.records)}"
         self._core.appended(operation, piece, end_offset, self._clock.now_ms())
 
     def _go_on(self, operation: Operation) -> None:
         caller = operation.caller
-        if caller is not None and not operation.accepted:
+        if caller is not None and not operation.accepted and (operation.wrote or operation.done):
             operation.accepted = True
             caller.accepted()
         if not operation.done:

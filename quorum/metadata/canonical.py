@@ -3,8 +3,8 @@
 Protobuf promises no canonical form, so this is our own. An entry of an image is encoded in one of two ways:
 
 - `entry_hash`: any value. It is a tag, its length where one is needed, and its bytes.
-- `packed_hash`: numbers and identifiers of 16 bytes, packed in one call. Partitions use it: fencing a broker hashes
-  each of its partitions twice, and that was most of the work.
+- `packed_hash`: numbers and identifiers of 16 bytes, packed in one call. Partitions use it, because fencing a broker
+  hashes each of its partitions.
 """
 
 from __future__ import annotations
@@ -34,13 +34,18 @@ def packed_hash(kind: bytes, numbers: tuple[int, ...], ids: tuple[bytes, ...]) -
     numbers: signed, 64 bits each. ids: 16 bytes each. Different entries of one kind give different numbers or ids; the
     caller puts the lengths of its lists among the numbers.
     """
-    return _hash(b"%b %d %d:%b%b" % (kind, len(numbers), len(ids), _packer(len(numbers)).pack(*numbers), b"".join(ids)))
+    prefix, packer = _packer(kind, len(numbers), len(ids))
+    return _hash(packer.pack(prefix, *numbers, *ids))
 
 
 @cache
-def _packer(count: int) -> Struct:
-    """One per length of an entry. There are few: a partition's length depends on its number of replicas only."""
-    return Struct(f">{count}q")
+def _packer(kind: bytes, numbers: int, ids: int) -> tuple[bytes, Struct]:
+    """One per form of an entry: what its bytes begin with, and what packs them.
+
+    There are few forms: a partition's depends on its numbers of replicas only.
+    """
+    prefix = b"%b %d %d:" % (kind, numbers, ids)
+    return prefix, Struct(f">{len(prefix)}s{numbers}q{'16s' * ids}")
 
 
 def _hash(data: bytes) -> int:

@@ -10,9 +10,10 @@ entry that was changed and then removed within one delta is listed as deleted, a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from immutables import Map
+from immutables import Map, MapMutation
 
 from quorum.metadata.canonical import MODULUS
 from quorum.metadata.changes import changed_broker, changed_partition, created_partition, registered_broker
@@ -26,7 +27,7 @@ from quorum.metadata.image import (
     broker_hash,
     config_hash,
     feature_hash,
-    partition_hash,
+    known_partition_hash,
     producer_ids_hash,
     topic_hash,
 )
@@ -47,6 +48,8 @@ from quorumlog.messages.metadata_records import (
     UnregisterBrokerRecord,
 )
 
+MAX_UNINDEXED = 256  # changes of partitions; a delta of one large batch must not index them all in its last step
+
 
 class ReplayError(Exception):
     """A record that does not fit the image before it: a mistake of the writer, or a log of another system."""
@@ -56,7 +59,7 @@ class ReplayError(Exception):
         self.record, self.reason = record, reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ChangedPartition:
     """before: None for a partition that is new in this delta."""
 
@@ -66,13 +69,23 @@ class ChangedPartition:
     after: PartitionRegistration
 
 
+_NO_TOPIC = TopicImage("", bytes(16), Map())
+
+
 class Delta:
-    """Changes since `base`. The maps are persistent: each step is cheap and leaves `base` untouched."""
+    """Changes since `base`. The maps are persistent: each step is cheap and leaves `base` untouched.
+
+    The topic whose partitions are being changed is *open*: its map is changed in place until another topic follows, or
+    until somebody looks. Records of one topic mostly come together, and a persistent map would copy a path for each.
+    """
 
     def __init__(self, base: Image) -> None:
         self.base = base
         self._brokers = base.brokers
-        self._topics = base.topics
+        self._closed_topics = base.topics  # read it as `_topics`, which closes the open topic
+        self._open: TopicImage | None = None  # its partitions as they were
+        self._open_partitions: MapMutation[int, PartitionRegistration] = Map().mutate()  # of the open topic
+        self._open_touched: dict[int, None] = {}  # likewise
         self._topic_ids = base.topic_ids
         self._configs = base.configs
         self._features = base.features
@@ -80,9 +93,10 @@ class Delta:
         self._hash = base.state_hash
         self._index = base.index
         self._unindexed: dict[Uuid, list[Change]] = {}  # by topic
+        self._unindexed_count = 0
         self._touched_brokers: dict[NodeId, None] = {}
         self._touched_topics: dict[Uuid, None] = {}
-        self._touched_partitions: dict[tuple[Uuid, int], None] = {}
+        self._touched_partitions: dict[Uuid, dict[int, None]] = {}
         self._touched_configs: dict[ConfigResource, None] = {}
 
     @property
@@ -116,6 +130,24 @@ class Delta:
             case NoOpRecord():
                 pass
 
+    def adopt(self, created: Delta) -> None:
+        """The same as to replay all records of `created`, in time for its topics and not for its partitions.
+
+        created: from the empty image; its records make topics, which do not exist here, and their settings.
+        """
+        assert created.base.offset == 0 and not created._touched_brokers, "not a delta of new topics alone"
+        assert not any(name in self._topic_ids for name in created._topic_ids), "a topic exists"
+        self._closed_topics = self._topics.update(created._topics)
+        self._topic_ids = self._topic_ids.update(created._topic_ids)
+        self._configs = self._configs.update(created._configs)
+        self._hash = (self._hash + created._hash) % MODULUS
+        self._bring_index_up_to_date()
+        created._bring_index_up_to_date()
+        self._index = self._index.with_new_topics(created._index)
+        self._touched_topics |= created._touched_topics
+        self._touched_partitions |= {topic: dict(indexes) for topic, indexes in created._touched_partitions.items()}
+        self._touched_configs |= created._touched_configs
+
     def apply(self, end_offset: Offset, epoch: Epoch) -> Image:
         """The image after the records replayed. end_offset: exclusive. epoch: of the last record."""
         assert end_offset >= self.base.offset, f"{end_offset} < {self.base.offset}"
@@ -147,25 +179,32 @@ class Delta:
     @property
     def changed_topics(self) -> list[TopicImage]:
         """Topics that are new or have a new or changed partition, as they are now, by id."""
-        return [self._topics[topic_id] for topic_id in sorted(self._touched_topics) if topic_id in self._topics]
+        topics = self._topics
+        return [topics[topic_id] for topic_id in sorted(self._touched_topics) if topic_id in topics]
 
     @property
     def deleted_topics(self) -> list[TopicImage]:
         """As the base had them, by id. No other topic may ever be removed from a disk (DESIGN 6)."""
-        gone = [topic_id for topic_id in sorted(self._touched_topics) if topic_id not in self._topics]
+        topics = self._topics
+        gone = [topic_id for topic_id in sorted(self._touched_topics) if topic_id not in topics]
         return [self.base.topics[topic_id] for topic_id in gone if topic_id in self.base.topics]
 
+    def changed_partitions(self) -> Iterator[ChangedPartition]:
+        """New or changed, of topics that still exist, by topic id and index. One by one: there may be 100,000."""
+        topics = self._topics
+        for topic_id in sorted(self._touched_partitions):
+            topic, before = topics.get(topic_id), self.base.topics.get(topic_id, _NO_TOPIC)
+            if topic is None:
+                continue
+            for index in sorted(self._touched_partitions[topic_id]):
+                after = topic.partitions.get(index)
+                if after is not None:
+                    yield ChangedPartition(topic, index, before.partitions.get(index), after)
+
     @property
-    def changed_partitions(self) -> list[ChangedPartition]:
-        """New or changed, of topics that still exist, by topic id and index."""
-        changes = []
-        for topic_id, index in sorted(self._touched_partitions):
-            topic = self._topics.get(topic_id)
-            after = None if topic is None else topic.partitions.get(index)
-            if topic is not None and after is not None:
-                before = self.base.partition(topic_id, index)
-                changes.append(ChangedPartition(topic=topic, index=index, before=before, after=after))
-        return changes
+    def partition_changes(self) -> int:
+        """How many partitions are new or changed, those of deleted topics included."""
+        return sum(map(len, self._touched_partitions.values()))
 
     @property
     def changed_configs(self) -> list[ConfigResource]:
@@ -202,7 +241,7 @@ class Delta:
             raise ReplayError(record, "topic exists")
         topic = TopicImage(record.name, record.topic_id, Map())
         self._swap(None, topic_hash(topic))
-        self._topics = self._topics.set(topic.id, topic)
+        self._closed_topics = self._topics.set(topic.id, topic)
         self._topic_ids = self._topic_ids.set(topic.name, topic.id)
         self._touched_topics[topic.id] = None
 
@@ -210,11 +249,11 @@ class Delta:
         topic = self._topic(record, record.topic_id)
         for name in sorted(self._configs.get((TOPIC_RESOURCE, topic.name), Map())):
             self._set_config((TOPIC_RESOURCE, topic.name), name, None)
-        gone = topic_hash(topic) + sum(partition_hash(topic.id, *item) for item in topic.partitions.items())
+        gone = topic_hash(topic) + sum(known_partition_hash(topic.id, *item) for item in topic.partitions.items())
         self._hash = (self._hash - gone) % MODULUS
         self._bring_index_up_to_date()
         self._index = self._index.without_topic(topic)
-        self._topics = self._topics.delete(topic.id)
+        self._closed_topics = self._topics.delete(topic.id)
         self._topic_ids = self._topic_ids.delete(topic.name)
         self._touched_topics[topic.id] = None
 
@@ -225,33 +264,53 @@ class Delta:
         return topic
 
     def _add_partition(self, record: PartitionRecord) -> None:
-        topic = self._topic(record, record.topic_id)
-        if record.partition in topic.partitions:
+        partitions = self._partitions(record, record.topic_id)
+        if record.partition in partitions:
             raise ReplayError(record, "partition exists")
-        self._put_partition(topic, record.partition, None, created_partition(record))
+        self._put_partition(record.topic_id, record.partition, None, created_partition(record))
 
     def _change_partition(self, record: PartitionChangeRecord) -> None:
-        topic = self._topic(record, record.topic_id)
-        old = topic.partitions.get(record.partition)
+        old = self._partitions(record, record.topic_id).get(record.partition)
         if old is None:
-            raise ReplayError(record, f"{topic.name} has no partition {record.partition}")
-        self._put_partition(topic, record.partition, old, changed_partition(old, record))
+            raise ReplayError(record, f"topic {format_uuid(record.topic_id)} has no partition {record.partition}")
+        self._put_partition(record.topic_id, record.partition, old, changed_partition(old, record))
+
+    def _partitions(self, record: MetadataRecord, topic_id: Uuid) -> MapMutation[int, PartitionRegistration]:
+        """Open the topic."""
+        if self._open is None or self._open.id != topic_id:
+            self._open = self._topic(record, topic_id)
+            self._open_partitions = self._open.partitions.mutate()
+            self._touched_topics[topic_id] = None
+            self._open_touched = self._touched_partitions.setdefault(topic_id, {})
+        return self._open_partitions
+
+    @property
+    def _topics(self) -> Map[Uuid, TopicImage]:
+        topic, self._open = self._open, None
+        if topic is not None:
+            topic = TopicImage(topic.name, topic.id, self._open_partitions.finish())
+            self._closed_topics = self._closed_topics.set(topic.id, topic)
+        return self._closed_topics
 
     def _put_partition(
-        self, topic: TopicImage, index: int, old: PartitionRegistration | None, new: PartitionRegistration
+        self, topic_id: Uuid, index: int, old: PartitionRegistration | None, new: PartitionRegistration
     ) -> None:
-        self._swap(None if old is None else partition_hash(topic.id, index, old), partition_hash(topic.id, index, new))
+        """The topic is open."""
+        gone = 0 if old is None else known_partition_hash(topic_id, index, old)
+        self._hash = (self._hash - gone + known_partition_hash(topic_id, index, new)) % MODULUS
         if concerns_index(old, new):
-            self._unindexed.setdefault(topic.id, []).append((index, old, new))
-        partitions = topic.partitions.set(index, new)
-        self._topics = self._topics.set(topic.id, TopicImage(topic.name, topic.id, partitions))
-        self._touched_topics[topic.id] = None
-        self._touched_partitions[topic.id, index] = None
+            self._unindexed.setdefault(topic_id, []).append((index, old, new))
+            self._unindexed_count += 1
+            if self._unindexed_count >= MAX_UNINDEXED:
+                self._bring_index_up_to_date()
+        self._open_partitions[index] = new
+        self._open_touched[index] = None
 
     def _bring_index_up_to_date(self) -> None:
         for topic_id, changes in self._unindexed.items():
             self._index = self._index.with_changes(topic_id, changes)
         self._unindexed.clear()
+        self._unindexed_count = 0
 
     def _set_config(self, resource: ConfigResource, name: str, value: str | None) -> None:
         values = self._configs.get(resource, Map())

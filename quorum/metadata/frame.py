@@ -16,7 +16,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from quorum.metadata.unsupported import UnsupportedMetadata
-from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
@@ -33,6 +32,8 @@ from quorumlog.messages.metadata_records import (
 )
 from quorumlog.records.varint import Malformed, read_uvarint, write_uvarint
 from quorumlog.rpc.convert import metadata_records as convert
+from quorumlog.rpc.convert.parsing import parse_with_unknown
+from quorumlog.rpc.pb import metadata_records_pb2 as pb
 
 FRAME_VERSION = 0
 
@@ -60,7 +61,8 @@ class _RecordType(NamedTuple):
     number: int
     record: type
     encode: Callable[[Any], bytes]
-    decode: Callable[[Buffer], MetadataRecord]
+    message: type[Any]  # the protobuf class
+    read: Callable[[Any], MetadataRecord]  # from the protobuf object
     written_from: tuple[int, ...] = (1,)
     added_fields: tuple[tuple[int, tuple[str, ...]], ...] = ()
     lowest: int = 0  # the oldest version that this software reads
@@ -88,27 +90,49 @@ _TYPES = (
         0,
         RegisterBrokerRecord,
         convert.encode_RegisterBrokerRecord,
-        convert.decode_RegisterBrokerRecord,
+        pb.RegisterBrokerRecord,
+        convert.read_RegisterBrokerRecord,
         written_from=(1, 2),
         added_fields=((1, ("features",)),),
     ),
     _RecordType(
-        1, UnregisterBrokerRecord, convert.encode_UnregisterBrokerRecord, convert.decode_UnregisterBrokerRecord
+        1,
+        UnregisterBrokerRecord,
+        convert.encode_UnregisterBrokerRecord,
+        pb.UnregisterBrokerRecord,
+        convert.read_UnregisterBrokerRecord,
     ),
-    _RecordType(2, TopicRecord, convert.encode_TopicRecord, convert.decode_TopicRecord),
-    _RecordType(3, PartitionRecord, convert.encode_PartitionRecord, convert.decode_PartitionRecord),
-    _RecordType(4, ConfigRecord, convert.encode_ConfigRecord, convert.decode_ConfigRecord),
-    _RecordType(5, PartitionChangeRecord, convert.encode_PartitionChangeRecord, convert.decode_PartitionChangeRecord),
-    _RecordType(9, RemoveTopicRecord, convert.encode_RemoveTopicRecord, convert.decode_RemoveTopicRecord),
-    _RecordType(12, FeatureLevelRecord, convert.encode_FeatureLevelRecord, convert.decode_FeatureLevelRecord),
-    _RecordType(15, ProducerIdsRecord, convert.encode_ProducerIdsRecord, convert.decode_ProducerIdsRecord),
+    _RecordType(2, TopicRecord, convert.encode_TopicRecord, pb.TopicRecord, convert.read_TopicRecord),
+    _RecordType(3, PartitionRecord, convert.encode_PartitionRecord, pb.PartitionRecord, convert.read_PartitionRecord),
+    _RecordType(4, ConfigRecord, convert.encode_ConfigRecord, pb.ConfigRecord, convert.read_ConfigRecord),
+    _RecordType(
+        5,
+        PartitionChangeRecord,
+        convert.encode_PartitionChangeRecord,
+        pb.PartitionChangeRecord,
+        convert.read_PartitionChangeRecord,
+    ),
+    _RecordType(
+        9, RemoveTopicRecord, convert.encode_RemoveTopicRecord, pb.RemoveTopicRecord, convert.read_RemoveTopicRecord
+    ),
+    _RecordType(
+        12,
+        FeatureLevelRecord,
+        convert.encode_FeatureLevelRecord,
+        pb.FeatureLevelRecord,
+        convert.read_FeatureLevelRecord,
+    ),
+    _RecordType(
+        15, ProducerIdsRecord, convert.encode_ProducerIdsRecord, pb.ProducerIdsRecord, convert.read_ProducerIdsRecord
+    ),
     _RecordType(
         17,
         BrokerRegistrationChangeRecord,
         convert.encode_BrokerRegistrationChangeRecord,
-        convert.decode_BrokerRegistrationChangeRecord,
+        pb.BrokerRegistrationChangeRecord,
+        convert.read_BrokerRegistrationChangeRecord,
     ),
-    _RecordType(20, NoOpRecord, convert.encode_NoOpRecord, convert.decode_NoOpRecord),
+    _RecordType(20, NoOpRecord, convert.encode_NoOpRecord, pb.NoOpRecord, convert.read_NoOpRecord),
 )
 
 _BY_RECORD: dict[type, _RecordType] = {kind.record: kind for kind in _TYPES}
@@ -138,12 +162,7 @@ def encode_record(record: MetadataRecord, level: int) -> bytes:
 
 def decode_record(data: bytes) -> MetadataRecord:
     """The inverse of `encode_record`, at any level. Raises BadRecord, UnsupportedMetadata."""
-    try:
-        frame, position = read_uvarint(data, 0, len(data))
-        number, position = read_uvarint(data, position, len(data))
-        version, position = read_uvarint(data, position, len(data))
-    except Malformed as error:
-        raise BadRecord(f"no frame: {error}") from error
+    frame, number, version, position = _read_header(data)
     if frame != FRAME_VERSION:
         raise UnsupportedMetadata(f"a record in frame version {frame}", f"frame version {FRAME_VERSION}")
     kind = _BY_NUMBER.get(number)
@@ -153,6 +172,19 @@ def decode_record(data: bytes) -> MetadataRecord:
         supported = f"its versions {kind.lowest} to {kind.highest}"
         raise UnsupportedMetadata(f"{kind.name} version {version}", supported)
     return _decode_message(kind, version, data[position:])
+
+
+def _read_header(data: bytes) -> tuple[int, int, int, int]:
+    """Frame version, record type, record version, and the position after them. Raises BadRecord."""
+    if len(data) >= 3 and max(data[0], data[1], data[2]) < 0x80:  # one byte each, as in all that is written today
+        return data[0], data[1], data[2], 3
+    try:
+        frame, position = read_uvarint(data, 0, len(data))
+        number, position = read_uvarint(data, position, len(data))
+        version, position = read_uvarint(data, position, len(data))
+    except Malformed as error:
+        raise BadRecord(f"no frame: {error}") from error
+    return frame, number, version, position
 
 
 @cache
@@ -169,12 +201,12 @@ def _frame_header(number: int, level: int) -> tuple[bytes, tuple[str, ...]]:
 
 def _decode_message(kind: _RecordType, version: int, message: bytes) -> MetadataRecord:
     try:
-        record = kind.decode(message)
+        parsed, unknown = parse_with_unknown(kind.message, message)
+        record = kind.read(parsed)
     except DecodeError as error:
         raise BadRecord(str(error)) from error
-    known = len(kind.encode(record))  # protobuf skips unknown fields in silence; the length shows them
-    if known != len(message):
-        found = f"{kind.name} version {version} with unknown fields ({len(message) - known} of {len(message)} bytes)"
+    if unknown:
+        found = f"{kind.name} version {version} with unknown fields ({unknown} of {len(message)} bytes)"
         raise UnsupportedMetadata(found, "the fields of its schema alone")
     if version < kind.highest and (early := _set_fields(record, kind.fields_after(version))):
         raise BadRecord(f"{kind.name} version {version} with fields of a later version: {early}")

@@ -111,6 +111,18 @@ def partition_hash(topic_id: Uuid, index: int, partition: PartitionRegistration)
     return packed_hash(b"partition", (index, *partition.numbers()), (topic_id, *partition.directories))
 
 
+def known_partition_hash(topic_id: Uuid, index: int, partition: PartitionRegistration) -> int:
+    """The same, computed once per registration: what a change takes out of the sum was put in by the change before it.
+
+    A registration belongs to one partition for ever, because each is made from a record of that partition.
+    """
+    known = partition.known_hash
+    if known is None:
+        known = partition_hash(topic_id, index, partition)
+        object.__setattr__(partition, "known_hash", known)
+    return known
+
+
 def config_hash(resource: ConfigResource, name: str, value: str) -> int:
     return entry_hash(("config", *resource, name), value)
 

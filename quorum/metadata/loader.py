@@ -7,7 +7,7 @@ driver, which stops the node: it must not act on half an image.
 
 Replay and publication are bounded by work. A step replays some hundred records; after some hundred the image is
 published at the next end of a batch, in a step of its own. So a delta is as large as that, or as one batch. Only the
-first publication, and that of a late subscriber, are the whole image.
+first publication, and that of a late subscriber, are the whole image. A subscriber divides its own work into steps.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ class MetadataLoader:
 
     def __init__(self) -> None:
         self._image = EMPTY  # the newest published
+        self._applied = EMPTY.offset  # of the newest image that every listener has applied
         self._pending = Delta(EMPTY)  # replayed since then
         self._unpublished = 0  # records replayed into it
+        self._changes_before = 0  # of partitions, in all deltas before it
         self._replaying = False  # inside the steps of `on_committed`
         self._at = ReplayedTo(EMPTY.offset, EMPTY.epoch)  # the last whole batch
         self._high_watermark: Offset = UNKNOWN
@@ -63,6 +65,11 @@ class MetadataLoader:
         return self._pending.apply(self._at.end_offset, self._at.epoch)
 
     @property
+    def partition_changes(self) -> int:
+        """How many partitions were new or changed in all deltas since the start, published or not."""
+        return self._changes_before + self._pending.partition_changes
+
+    @property
     def high_watermark(self) -> Offset:
         return self._high_watermark
 
@@ -74,14 +81,14 @@ class MetadataLoader:
         """Call `listener` with each new image; at once with the whole image if there is one."""
         self._listeners.append(listener)
         if self._image is not EMPTY:
-            listener(delta_from_empty(self._image), self._image)
+            _run(listener(delta_from_empty(self._image), self._image))
 
     def on_controller_change(self, callback: Callable[[], None]) -> None:
         self._controller_callbacks.append(callback)
 
     async def wait_for_offset(self, offset: Offset, timeout_ms: int) -> bool:
-        """True once an image with `image.offset >= offset` is published; False at the time-out."""
-        if self._image.offset >= offset:
+        """True once all listeners have applied an image with `image.offset >= offset`; False at the time-out."""
+        if self._applied >= offset:
             return True
         loop = asyncio.get_running_loop()
         future: asyncio.Future[bool] = loop.create_future()
@@ -111,18 +118,20 @@ class MetadataLoader:
             self._unpublished += header.count
             if self._unpublished >= MAX_RECORDS_PER_DELTA and self._caught_up:
                 yield
-                self._publish()
+                yield from self._publish()
                 yield
                 work = 0
         assert self._at.end_offset == end_offset, f"{self._at.end_offset} != {end_offset}"
+        if self._is_publishable:
+            yield from self._publish()
         self._replaying = False
-        self._publish_if_caught_up()
 
     def on_high_watermark(self, high_watermark: Offset) -> None:
         if self._publish_from is None and high_watermark >= 0:
             self._publish_from = high_watermark
         self._high_watermark = max(self._high_watermark, high_watermark)
-        self._publish_if_caught_up()
+        if self._is_publishable and not self._replaying:
+            _run(self._publish())
 
     def on_leader_change(self, leader_id: NodeId, epoch: Epoch, endpoint: Endpoint | None) -> None:
         known = leader_id != NO_NODE and endpoint is not None
@@ -150,21 +159,29 @@ class MetadataLoader:
     def _caught_up(self) -> bool:
         return self._publish_from is not None and self._at.end_offset >= self._publish_from
 
-    def _publish_if_caught_up(self) -> None:
-        """Never inside a batch: readers of images see the whole of a batch or nothing."""
-        if not self._replaying and self._caught_up and self._at.end_offset != self._image.offset:
-            self._publish()
+    @property
+    def _is_publishable(self) -> bool:
+        """Asked between batches only: readers of images see the whole of a batch or nothing."""
+        return self._caught_up and self._at.end_offset != self._image.offset
 
-    def _publish(self) -> None:
+    def _publish(self) -> Steps:
         delta = self._pending
         self._image = delta.apply(self._at.end_offset, self._at.epoch)
+        self._changes_before += delta.partition_changes
         self._pending = Delta(self._image)
         self._unpublished = 0
         for listener in tuple(self._listeners):
-            listener(delta, self._image)
+            yield from listener(delta, self._image) or ()
+        self._applied = self._image.offset
         for future, offset in self._waiting.items():
-            if offset <= self._image.offset:
+            if offset <= self._applied:
                 _answer(future, True)
+
+
+def _run(steps: Steps | None) -> None:
+    """All of them, at once."""
+    for _ in steps or ():
+        pass
 
 
 def _answer(future: asyncio.Future[bool], reached: bool) -> None:

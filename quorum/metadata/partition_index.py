@@ -73,6 +73,20 @@ class PartitionIndex:
             _with_bits(self.with_elr, topic_id, with_elr),
         )
 
+    def with_new_topics(self, other: PartitionIndex) -> PartitionIndex:
+        """other: of topics that are not in this one."""
+        held, led = self.held, dict(self.led)
+        for broker_id in sorted(other.held):
+            held = held.set(broker_id, self.held_by(broker_id).update(other.held[broker_id]))
+        for broker_id in sorted(other.led):
+            led[broker_id] = led.get(broker_id, 0) + other.led[broker_id]
+        return PartitionIndex(
+            held,
+            _counts(self.led, led),
+            self.leaderless.update(other.leaderless),
+            self.with_elr.update(other.with_elr),
+        )
+
     def without_topic(self, topic: TopicImage) -> PartitionIndex:
         held, led = self.held, dict(self.led)
         partitions = topic.partitions.values()

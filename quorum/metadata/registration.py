@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from quorum.metadata.canonical import Value
 from quorumlog.ids import NO_NODE, BrokerEpoch, Epoch, NodeId, Uuid
@@ -85,6 +85,7 @@ class PartitionRegistration:
     leader: -1 while there is none. leader_epoch: grows by 1 with each election, partition_epoch with each change.
     eligible_leader_replicas: replicas outside the ISR that hold every committed record (KIP-966).
     last_known_elr: the last leader, if the ISR became empty.
+    known_hash: of this partition as an entry of an image, once `image.known_partition_hash` has computed it.
     """
 
     replicas: tuple[NodeId, ...]
@@ -98,6 +99,7 @@ class PartitionRegistration:
     last_known_elr: tuple[NodeId, ...] = ()
     removing_replicas: tuple[NodeId, ...] = ()
     adding_replicas: tuple[NodeId, ...] = ()
+    known_hash: int | None = field(default=None, init=False, compare=False, repr=False)
 
     def directory(self, broker_id: NodeId) -> Uuid:
         """The directory in which a replica is kept; UNASSIGNED or LOST if it is not known. `broker_id` is a replica."""

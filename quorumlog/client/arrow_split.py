@@ -1,6 +1,6 @@
 """Splits Arrow columns into batches: chooses the rows of each partition and encodes them.
 
-Only `send_arrow` imports this module, because it imports pyarrow, numpy and numba.
+Only `send_arrow` imports this module, because it imports pyarrow and numpy.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ class AsyncConsumer:
 
     async def next_arrow(self, timeout_ms: int, *, include_headers: bool = False) -> tuple[Chunk, Any] | None:
         """The next chunk and its records as a pyarrow RecordBatch: key, value, offset, timestamp[, headers]."""
-        from quorumlog.records.columnar import decode_columns  # imports pyarrow and numba: only if columns are wanted
+        from quorumlog.records.columnar import decode_columns  # imports pyarrow: only if columns are wanted
 
         chunk = await self.next_chunk(timeout_ms)
         if chunk is None:

@@ -161,7 +161,7 @@ class AsyncProducer:
         of at most a batch, so that over many tables all partitions get as much. Rows of one partition keep their order.
         A row larger than `max_request_size` is not sent and fails the delivery (RecordTooLarge); the others are sent.
         """
-        from quorumlog.client.arrow_split import ArrowColumns, split  # imports pyarrow, numpy and numba: only here
+        from quorumlog.client.arrow_split import ArrowColumns, split  # imports pyarrow and numpy: only here
 
         self._begin()
         await self._link.topic_ready(topic, self.options.max_block_ms)

@@ -1,4 +1,4 @@
-"""Zigzag varints of the record format, one at a time. `columnar/varints.py` has the compiled version.
+"""Zigzag varints of the record format, one at a time. `columnar/vector_varints.py` reads a column of them.
 
 Stricter than Kafka in one point: bits beyond the type's width are an error and not dropped.
 """
@@ -55,5 +55,8 @@ def read_varint(data: Buffer, position: int, end: int, max_bytes: int = VARINT_B
     """(signed value, position after it): an int32, or an int64 if max_bytes is VARLONG_BYTES. Raises Malformed."""
     if position < end and (byte := data[position]) < 0x80:  # one byte, as most numbers are: a third of the time
         return (byte >> 1) ^ -(byte & 1), position + 1
+    if position + 1 < end and (second := data[position + 1]) < 0x80:
+        value = byte & 0x7F | second << 7
+        return (value >> 1) ^ -(value & 1), position + 2
     value, position = read_uvarint(data, position, end, max_bytes)
     return (value >> 1) ^ -(value & 1), position

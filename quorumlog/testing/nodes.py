@@ -90,7 +90,7 @@ class LocalNodes:
         layout = Layout(root, _new_cluster_id(), nodes)
         try:
             _write_configs(nodes, changes)
-            (format_all or _format)(layout)
+            (format_all or format_layout)(layout)
             layout.write_marker()
         except BaseException:
             for node in nodes:
@@ -218,9 +218,12 @@ class LocalNodes:
             return str(error)
         return "\n".join(lines[-LOG_TAIL_LINES:])
 
+    def command(self, node: NodeFiles) -> list[str]:
+        """What starts the node's process."""
+        return [sys.executable, "-P", "-m", "cli.server", "-c", str(node.config)]
+
     def _start(self, node: NodeFiles) -> None:
-        command = [sys.executable, "-P", "-m", "cli.server", "-c", str(node.config)]
-        child, process = start(command, node.log, _environment(), self._picker.locks)
+        child, process = start(self.command(node), node.log, _environment(), self._picker.locks)
         self._children[node.node_id] = child
         write_pid_file(node.pid_file, process)
 
@@ -267,8 +270,8 @@ def _write_configs(nodes: Sequence[NodeFiles], changes: Mapping[str, str]) -> No
         node.config.write_text(properties_of(node, nodes, changes))
 
 
-def _format(layout: Layout) -> None:
-    """Runs the command that production uses, once for all nodes, because they share a secret."""
+def format_layout(layout: Layout) -> None:
+    """Runs the command that production uses, once for all nodes, because they share a secret. Raises LayoutError."""
     command = [sys.executable, "-P", "-m", "cli.main", "storage", "format", "-t", layout.cluster_id]
     for node in layout.nodes:
         command += ["-c", str(node.config)]

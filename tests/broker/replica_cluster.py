@@ -7,6 +7,7 @@ committed.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -27,6 +28,7 @@ from jepsen.sim.network import Network
 from jepsen.sim.scheduler import NS_PER_MS, Scheduler
 from jepsen.sim.transport import SimTransport
 from jepsen.sim.worker import SimWorker
+from quorum.listener import Steps
 from quorum.metadata.delta import Delta
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, TOPIC_RESOURCE, Image
@@ -64,6 +66,7 @@ from storage.writer import DirectoryWriter
 T = TypeVar("T")
 TOPIC_ID = bytes([7]) * 16
 LAG_MS = 1_000
+STEP_MS = 20  # between two steps of an image; a log is opened in less
 PORT = 9093
 LIMIT_NS = 60_000 * NS_PER_MS
 
@@ -99,6 +102,7 @@ class Node:
     def start(self, clean: bool = False) -> None:
         scheduler = self.cluster.scheduler
         self.broker_epoch = -1
+        self._untold: deque[Steps] = deque()  # of images, in order
         self.incarnation_id = self.node_id.to_bytes(8, "big") + scheduler.steps.to_bytes(8, "big")
         self.loop = SimLoop(scheduler, self.host)
         self.nursery = Nursery(self._on_crash)
@@ -121,6 +125,7 @@ class Node:
                 high_watermark_checkpoint_interval_ms=500,
                 recovery_checkpoint_interval_ms=700,
                 tail_bytes=self.cluster.tail_bytes,
+                max_slice_work=self.cluster.max_slice_work,
             ),
             fetch_sessions=self.sessions,
             on_directory_failed=lambda directory, _: self.failed.append(directory),
@@ -149,7 +154,17 @@ class Node:
         return result
 
     def tell(self, delta: Delta, image: Image) -> None:
-        self.loop.deliver(self.data_plane.placements.apply, delta, image)
+        """Apply the image in steps, and a later one after it."""
+        self._untold.append(self.data_plane.placements.apply(delta, image))
+        if len(self._untold) == 1:
+            self.loop.deliver(self._apply)
+
+    def _apply(self) -> None:
+        while self._untold:
+            if not next(self._untold[0], True):
+                self.loop.deliver_later(STEP_MS * NS_PER_MS, self._apply)
+                return
+            self._untold.popleft()
 
     def log(self, topic_id: Uuid = TOPIC_ID, index: int = 0) -> Log:
         log = self.replicas[topic_id, index].log
@@ -221,7 +236,9 @@ class ReplicaCluster:
         directories: int = 1,
         tail_bytes: int = 1 << 20,
         session_slots: int = 100,
+        max_slice_work: int = 100,
     ) -> None:
+        self.max_slice_work = max_slice_work
         self.session_slots = session_slots
         self.tail_bytes = tail_bytes
         self.scheduler = Scheduler(seed)

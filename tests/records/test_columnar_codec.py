@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,19 @@ from quorumlog.records.columnar import (
     lay_out,
     partition_keys,
 )
+from quorumlog.records.columnar.form import decoder, encoder, partitioner
 from quorumlog.records.control import KRaftVersion, control_batch
+
+
+@pytest.fixture(autouse=True, scope="module", params=["vectors", "kernels"])
+def form_in_use(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test runs with both forms of the codec."""
+    for form in (decoder, encoder, partitioner):
+        form.compiled = request.param == "kernels"
+    yield
+    for form in (decoder, encoder, partitioner):
+        form.compiled = None
+
 
 EVERYTHING: dict[str, Any] = {"from_offset": 0, "to_offset": 2**63 - 1}
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

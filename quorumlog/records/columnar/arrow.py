@@ -12,9 +12,12 @@ from quorumlog.errors import ApiError, ErrorCode
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from quorumlog.records.columnar.compiled import Bytes, Numbers
+    Bytes = NDArray[np.uint8]
+    Numbers = NDArray[np.int64]
 
 BytesArray = Any  # pa.Array or pa.ChunkedArray of binary or string type of any width, or None: all null
+NO_KEY = -1  # instead of a partition: the caller's choice
+MAX_BATCH_BYTES = 2**31 - 1 - 1024  # an int32 length, minus space for the header
 MAX_COLUMN_BYTES = 2**31 - 1  # limit of an Arrow binary array with 32-bit offsets
 
 _PLAIN_TYPES = frozenset({pa.binary(), pa.string(), pa.large_binary(), pa.large_string()})

@@ -18,12 +18,6 @@ from numba.extending import intrinsic
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Bytes = NDArray[np.uint8]
-    Numbers = NDArray[np.int64]
-
 Kernel = TypeVar("Kernel", bound="Callable[..., Any]")
 
 _njit: Any = njit  # its declared overloads have no _nrt and lose the decorated function's type

@@ -11,7 +11,8 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records.batch import BATCH_OVERHEAD, BatchHeader, Codec, verify_crc
 from quorumlog.records.batch import headers as parse_headers
 from quorumlog.records.columnar.arrow import MAX_COLUMN_BYTES, as_buffer, from_parts, readonly_bytes
-from quorumlog.records.columnar.decode_kernels import (
+from quorumlog.records.columnar.form import decoder
+from quorumlog.records.columnar.found import (
     BAD_OFFSET,
     BAD_RECORD,
     BAD_TIMESTAMP,
@@ -21,9 +22,6 @@ from quorumlog.records.columnar.decode_kernels import (
     Batches,
     Rows,
     Totals,
-    find_headers,
-    gather,
-    scan,
 )
 from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from quorumlog.records.corrupt import CorruptRecords
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 
     from quorumlog.ids import Offset
     from quorumlog.records.buffers import Buffer
-    from quorumlog.records.columnar.compiled import Bytes
+    from quorumlog.records.columnar.arrow import Bytes
 
 HEADER_TYPE: Any = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())])
 HEADERS_TYPE: Any = pa.list_(pa.field("element", HEADER_TYPE, nullable=False))
@@ -84,13 +82,14 @@ def decode_columns(
         for header in wanted:
             verify_crc(buf, header)
     data, described = _payload(buf, wanted, max_decompressed_bytes)
-    rows = _empty_rows(sum(header.count for header in wanted))
-    totals: Totals = scan(data, described, from_offset, to_offset, rows)
+    count = sum(header.count for header in wanted)
+    rows, form = _empty_rows(count), decoder(count)
+    totals: Totals = form.scan(data, described, from_offset, to_offset, rows)
     if totals.fault != GOOD:
         raise CorruptRecords(wanted[totals.batch].position, _FAULTS[totals.fault])
     if max(totals.key_bytes, totals.value_bytes, totals.header_bytes) > MAX_COLUMN_BYTES:
         raise ApiError(ErrorCode.RECORD_LIST_TOO_LARGE, f"{len(data)} bytes of records in one call")
-    return _columns(data, rows, totals, include_headers)
+    return _columns(form, data, rows, totals, include_headers)
 
 
 def _payload(buf: Buffer, wanted: Sequence[BatchHeader], max_bytes: int) -> tuple[Bytes, Batches]:
@@ -126,21 +125,21 @@ def _empty_rows(count: int) -> Rows:
     return Rows(longs[0], longs[1], longs[2], lengths[0], longs[3], lengths[1], longs[4], lengths[2])
 
 
-def _columns(data: Bytes, rows: Rows, totals: Totals, include_headers: bool) -> pa.RecordBatch:
+def _columns(form: Any, data: Bytes, rows: Rows, totals: Totals, include_headers: bool) -> pa.RecordBatch:
     count = totals.rows
     columns = [
-        _field(pa.binary(), data, rows.key_starts, rows.key_lengths, count, totals.key_bytes, totals.null_keys),
-        _field(pa.binary(), data, rows.value_starts, rows.value_lengths, count, totals.value_bytes, totals.null_values),
+        _field(form, data, rows.key_starts, rows.key_lengths, count, totals.key_bytes, totals.null_keys),
+        _field(form, data, rows.value_starts, rows.value_lengths, count, totals.value_bytes, totals.null_values),
         pa.array(rows.offsets[:count]),
         pa.array(rows.timestamps[:count]),
     ]
     if not include_headers:
         return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
-    return pa.RecordBatch.from_arrays([*columns, _headers(data, rows, totals)], schema=SCHEMA_WITH_HEADERS)
+    return pa.RecordBatch.from_arrays([*columns, _headers(form, data, rows, totals)], schema=SCHEMA_WITH_HEADERS)
 
 
 def _field(
-    kind: Any,
+    form: Any,
     data: Bytes,
     starts: NDArray[np.int64],
     lengths: NDArray[np.int32],
@@ -150,16 +149,16 @@ def _field(
 ) -> Any:
     offsets = np.empty(count + 1, np.int32)
     out, valid = np.empty(total_bytes, np.uint8), np.empty(count if nulls else 0, np.uint8)
-    gather(data, starts, lengths, count, offsets, out, valid)
-    return from_parts(kind, offsets, out, valid)
+    form.gather(data, starts, lengths, count, offsets, out, valid)
+    return from_parts(pa.binary(), offsets, out, valid)
 
 
-def _headers(data: Bytes, rows: Rows, totals: Totals) -> Any:
+def _headers(form: Any, data: Bytes, rows: Rows, totals: Totals) -> Any:
     entries = totals.header_entries
     list_offsets = np.empty(totals.rows + 1, np.int32)
     name_starts, value_starts = np.empty(entries, np.int64), np.empty(entries, np.int64)
     name_lengths, value_lengths = np.empty(entries, np.int32), np.empty(entries, np.int32)
-    find_headers(
+    form.find_headers(
         data,
         len(data),
         rows.header_starts,
@@ -172,9 +171,9 @@ def _headers(data: Bytes, rows: Rows, totals: Totals) -> Any:
         value_lengths,
     )
     name_bytes = int(name_lengths.sum(dtype=np.int64))
-    names = _field(pa.binary(), data, name_starts, name_lengths, entries, name_bytes, 0)
+    names = _field(form, data, name_starts, name_lengths, entries, name_bytes, 0)
     value_bytes, nulls = int(value_lengths.clip(0).sum(dtype=np.int64)), int((value_lengths < 0).sum())
-    values = _field(pa.binary(), data, value_starts, value_lengths, entries, value_bytes, nulls)
+    values = _field(form, data, value_starts, value_lengths, entries, value_bytes, nulls)
     structs = pa.StructArray.from_arrays([_as_text(names), values], fields=list(HEADER_TYPE))
     return pa.Array.from_buffers(HEADERS_TYPE, totals.rows, [None, as_buffer(list_offsets)], children=[structs])
 

@@ -10,7 +10,7 @@ import numpy as np
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records.batch import BATCH_OVERHEAD, Codec
 from quorumlog.records.columnar.arrow import BytesArray, as_column, as_headers, as_numbers
-from quorumlog.records.columnar.encode_kernels import fill, plan
+from quorumlog.records.columnar.form import encoder
 from quorumlog.records.plain import attributes_of, check_timestamps
 from quorumlog.records.unsealed import UnsealedBatch, compressed
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from quorumlog.records.columnar.arrow import Column, Lists
-    from quorumlog.records.columnar.compiled import Numbers
+    from quorumlog.records.columnar.arrow import Column, Lists, Numbers
 
 _Columns = tuple["Column", "Column", "Numbers", "Lists", "Column", "Column"]  # the first arguments of both kernels
 
@@ -51,12 +50,13 @@ def lay_out(
     if rows:
         check_timestamps(int(timestamps.min()), int(timestamps.max()))
     columns = (as_column(keys), as_column(values), timestamps, *as_headers(headers))
-    layout = _plan(columns, rows, max_batch_bytes)
+    form = encoder(rows)
+    layout = _plan(form, columns, rows, max_batch_bytes)
     attributes = attributes_of(codec, transactional=transactional)
     for batch in range(layout.batches):
         first, end = layout.rows(batch)
         yield UnsealedBatch(
-            compressed(codec, _filled(columns, layout, batch)),
+            compressed(codec, _filled(form, columns, layout, batch)),
             count=end - first,
             attributes=attributes,
             base_timestamp=int(timestamps[first]),
@@ -79,20 +79,20 @@ class _Layout:
         return int(self.starts[batch]), int(self.starts[batch + 1])
 
 
-def _plan(columns: _Columns, rows: int, max_batch_bytes: int) -> _Layout:
+def _plan(form: Any, columns: _Columns, rows: int, max_batch_bytes: int) -> _Layout:
     body_bytes, starts, sizes, largest = (np.empty(rows + 1, np.int64) for _ in range(4))
-    batches = plan(*columns, max_batch_bytes - BATCH_OVERHEAD, body_bytes, starts, sizes, largest)
+    batches = form.plan(*columns, max_batch_bytes - BATCH_OVERHEAD, body_bytes, starts, sizes, largest)
     if batches < 0:
         raise ApiError(ErrorCode.MESSAGE_TOO_LARGE, "a record of more than 2 GiB")
     starts[batches] = rows
     return _Layout(batches, body_bytes, starts, sizes, largest)
 
 
-def _filled(columns: _Columns, layout: _Layout, batch: int) -> memoryview:
+def _filled(form: Any, columns: _Columns, layout: _Layout, batch: int) -> memoryview:
     """Space for the header, followed by the batch's records."""
     size = int(layout.sizes[batch])
     buffer = np.empty(BATCH_OVERHEAD + size, np.uint8)
     first, end = layout.rows(batch)
-    written = fill(*columns, layout.body_bytes, first, end, buffer[BATCH_OVERHEAD:])
+    written = form.fill(*columns, layout.body_bytes, first, end, buffer[BATCH_OVERHEAD:])
     assert written == size, f"planned {size} bytes, wrote {written}"
     return memoryview(buffer.data)

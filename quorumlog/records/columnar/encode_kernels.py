@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorumlog.records.columnar.arrow import MAX_BATCH_BYTES
 from quorumlog.records.columnar.compiled import copy_bytes, inlined, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from quorumlog.records.columnar.arrow import Column, Lists
-    from quorumlog.records.columnar.compiled import Bytes, Numbers
-
-MAX_BATCH_BYTES = 2**31 - 1 - 1024  # an int32 length, minus space for the header
+    from quorumlog.records.columnar.arrow import Bytes, Column, Lists, Numbers
 
 
 @inlined

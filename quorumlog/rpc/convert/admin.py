@@ -101,7 +101,7 @@ def fill_NewPartition(m: NewPartition, p: pb.NewPartition) -> None:
 
 def read_NewPartition(p: pb.NewPartition) -> NewPartition:
     return NewPartition(
-        broker_ids=tuple(p.broker_ids),
+        broker_ids=tuple(p.broker_ids[:]),
     )
 
 
@@ -310,7 +310,7 @@ def fill_DescribeTopicPartitionsRequest(
 
 def read_DescribeTopicPartitionsRequest(p: pb.DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsRequest:
     return DescribeTopicPartitionsRequest(
-        topics=tuple(p.topics),
+        topics=tuple(p.topics[:]),
         response_partition_limit=p.response_partition_limit,
         cursor=read_PartitionCursor(p.cursor) if p.HasField("cursor") else None,
     )
@@ -430,11 +430,11 @@ def read_PartitionDescription(p: pb.PartitionDescription) -> PartitionDescriptio
         index=p.index,
         leader_id=p.leader_id,
         leader_epoch=p.leader_epoch,
-        replicas=tuple(p.replicas),
-        isr=tuple(p.isr),
-        eligible_leader_replicas=tuple(p.eligible_leader_replicas),
-        last_known_elr=tuple(p.last_known_elr),
-        offline_replicas=tuple(p.offline_replicas),
+        replicas=tuple(p.replicas[:]),
+        isr=tuple(p.isr[:]),
+        eligible_leader_replicas=tuple(p.eligible_leader_replicas[:]),
+        last_known_elr=tuple(p.last_known_elr[:]),
+        offline_replicas=tuple(p.offline_replicas[:]),
     )
 
 
@@ -621,7 +621,7 @@ def fill_LogDirsTopic(m: LogDirsTopic, p: pb.LogDirsTopic) -> None:
 def read_LogDirsTopic(p: pb.LogDirsTopic) -> LogDirsTopic:
     return LogDirsTopic(
         name=p.name,
-        partitions=tuple(p.partitions),
+        partitions=tuple(p.partitions[:]),
     )
 
 
@@ -749,8 +749,8 @@ def fill_ListGroupsRequest(m: ListGroupsRequest, p: pb.ListGroupsRequest) -> Non
 
 def read_ListGroupsRequest(p: pb.ListGroupsRequest) -> ListGroupsRequest:
     return ListGroupsRequest(
-        states=tuple(p.states),
-        types=tuple(p.types),
+        states=tuple(p.states[:]),
+        types=tuple(p.types[:]),
     )
 
 
@@ -825,7 +825,7 @@ def fill_FindCoordinatorRequest(m: FindCoordinatorRequest, p: pb.FindCoordinator
 def read_FindCoordinatorRequest(p: pb.FindCoordinatorRequest) -> FindCoordinatorRequest:
     return FindCoordinatorRequest(
         key_type=p.key_type,
-        keys=tuple(p.keys),
+        keys=tuple(p.keys[:]),
     )
 
 

@@ -206,11 +206,11 @@ def read_PartitionMetadata(p: pb.PartitionMetadata) -> PartitionMetadata:
         index=p.index,
         leader_id=p.leader_id,
         leader_epoch=p.leader_epoch,
-        replicas=tuple(p.replicas),
-        isr=tuple(p.isr),
-        offline_replicas=tuple(p.offline_replicas),
-        eligible_leader_replicas=tuple(p.eligible_leader_replicas),
-        last_known_elr=tuple(p.last_known_elr),
+        replicas=tuple(p.replicas[:]),
+        isr=tuple(p.isr[:]),
+        offline_replicas=tuple(p.offline_replicas[:]),
+        eligible_leader_replicas=tuple(p.eligible_leader_replicas[:]),
+        last_known_elr=tuple(p.last_known_elr[:]),
     )
 
 
@@ -384,7 +384,7 @@ def fill_ReplicaAssignment(m: ReplicaAssignment, p: pb.ReplicaAssignment) -> Non
 def read_ReplicaAssignment(p: pb.ReplicaAssignment) -> ReplicaAssignment:
     return ReplicaAssignment(
         partition=p.partition,
-        broker_ids=tuple(p.broker_ids),
+        broker_ids=tuple(p.broker_ids[:]),
     )
 
 
@@ -569,7 +569,7 @@ def read_ConfigResource(p: pb.ConfigResource) -> ConfigResource:
     return ConfigResource(
         resource_type=p.resource_type,
         resource_name=p.resource_name,
-        names=tuple(p.names),
+        names=tuple(p.names[:]),
     )
 
 

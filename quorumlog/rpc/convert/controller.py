@@ -53,7 +53,7 @@ def read_RegisterBrokerRequest(p: pb.RegisterBrokerRequest) -> RegisterBrokerReq
         cluster_id=p.cluster_id,
         incarnation_id=p.incarnation_id,
         endpoints=tuple([read_Endpoint(x) for x in p.endpoints]),
-        log_directories=tuple(p.log_directories),
+        log_directories=tuple(p.log_directories[:]),
         rack=p.rack if p.HasField("rack") else None,
         previous_broker_epoch=p.previous_broker_epoch,
         features=tuple([read_FeatureRange(x) for x in p.features]),
@@ -134,7 +134,7 @@ def read_BrokerHeartbeatRequest(p: pb.BrokerHeartbeatRequest) -> BrokerHeartbeat
         current_metadata_offset=p.current_metadata_offset,
         want_fence=p.want_fence,
         want_shutdown=p.want_shutdown,
-        offline_directories=tuple(p.offline_directories),
+        offline_directories=tuple(p.offline_directories[:]),
         incarnation_id=p.incarnation_id,
     )
 
@@ -299,7 +299,7 @@ def read_AlterPartitionResult(p: pb.AlterPartitionResult) -> AlterPartitionResul
         leader_id=p.leader_id,
         leader_epoch=p.leader_epoch,
         partition_epoch=p.partition_epoch,
-        isr=tuple(p.isr),
+        isr=tuple(p.isr[:]),
         leader_recovery_state=p.leader_recovery_state,
     )
 

@@ -169,7 +169,7 @@ def fill_ForgottenTopic(m: ForgottenTopic, p: pb.ForgottenTopic) -> None:
 def read_ForgottenTopic(p: pb.ForgottenTopic) -> ForgottenTopic:
     return ForgottenTopic(
         topic_id=p.topic_id,
-        partitions=tuple(p.partitions),
+        partitions=tuple(p.partitions[:]),
         name=p.name,
     )
 

@@ -50,7 +50,7 @@ def read_RegisterBrokerRecord(p: pb.RegisterBrokerRecord) -> RegisterBrokerRecor
         rack=p.rack if p.HasField("rack") else None,
         fenced=p.fenced,
         in_controlled_shutdown=p.in_controlled_shutdown,
-        log_directories=tuple(p.log_directories),
+        log_directories=tuple(p.log_directories[:]),
         features=tuple([read_FeatureRange(x) for x in p.features]),
     )
 
@@ -129,17 +129,17 @@ def read_PartitionRecord(p: pb.PartitionRecord) -> PartitionRecord:
     return PartitionRecord(
         partition=p.partition,
         topic_id=p.topic_id,
-        replicas=tuple(p.replicas),
-        isr=tuple(p.isr),
-        removing_replicas=tuple(p.removing_replicas),
-        adding_replicas=tuple(p.adding_replicas),
+        replicas=tuple(p.replicas[:]),
+        isr=tuple(p.isr[:]),
+        removing_replicas=tuple(p.removing_replicas[:]),
+        adding_replicas=tuple(p.adding_replicas[:]),
         leader=p.leader,
         leader_recovery_state=p.leader_recovery_state,
         leader_epoch=p.leader_epoch,
         partition_epoch=p.partition_epoch,
-        directories=tuple(p.directories),
-        eligible_leader_replicas=tuple(p.eligible_leader_replicas),
-        last_known_elr=tuple(p.last_known_elr),
+        directories=tuple(p.directories[:]),
+        eligible_leader_replicas=tuple(p.eligible_leader_replicas[:]),
+        last_known_elr=tuple(p.last_known_elr[:]),
     )
 
 
@@ -186,7 +186,7 @@ def fill_NodeList(m: NodeList, p: pb.NodeList) -> None:
 
 def read_NodeList(p: pb.NodeList) -> NodeList:
     return NodeList(
-        nodes=tuple(p.nodes),
+        nodes=tuple(p.nodes[:]),
     )
 
 
@@ -206,7 +206,7 @@ def fill_DirectoryList(m: DirectoryList, p: pb.DirectoryList) -> None:
 
 def read_DirectoryList(p: pb.DirectoryList) -> DirectoryList:
     return DirectoryList(
-        directories=tuple(p.directories),
+        directories=tuple(p.directories[:]),
     )
 
 

@@ -24,6 +24,16 @@ def parse(kind: type[Message], data: Buffer) -> Message:
     return message
 
 
+def parse_with_unknown(kind: type[Message], data: Buffer) -> tuple[Message, int]:
+    """The same, without what the schema does not know, and how many of the bytes that was.
+
+    Protobuf reads over unknown fields in silence; bytes that it would not write itself count as unknown, too.
+    """
+    message = parse(kind, data)
+    message.DiscardUnknownFields()
+    return message, len(data) - message.ByteSize()
+
+
 def enum_of(kind: type[Enum], number: int, where: str) -> Enum:
     """The member with this number. A newer peer may know more members: to us that is an error of the message."""
     try:

@@ -32,8 +32,8 @@ def test_done_when_all_are_settled(expected: list[PartitionKey], settled: list[P
     assert (opening.left == 0) == done
 
 
-def restarted_without_power(partitions: int) -> tuple[ReplicaCluster, Node]:
-    cluster = ReplicaCluster()
+def restarted_without_power(partitions: int, max_slice_work: int = 100) -> tuple[ReplicaCluster, Node]:
+    cluster = ReplicaCluster(max_slice_work=max_slice_work)
     cluster.create_topic(partitions=partitions)
     for index in range(partitions):
         cluster.wait_led(1, index)
@@ -85,3 +85,26 @@ def test_a_partition_without_a_leader_is_opened_too() -> None:
     node = cluster.start(2)
     cluster.run_until(lambda: node.data_plane.opening.done)
     assert node.log_values() == ["a", "b"]
+
+
+def test_logs_that_are_opened_between_two_steps_of_the_first_image_count() -> None:
+    """A large image is applied in steps. A log that is open before the last of them must not be waited for again."""
+    cluster, node = restarted_without_power(partitions=5, max_slice_work=1)
+    assert not node.data_plane.opening.done
+    some = set()
+
+    def opened() -> bool:
+        some.add(sum(replica.log is not None for replica in node.replicas.values()))
+        return node.data_plane.opening.done
+
+    cluster.run_until(opened)
+    assert some >= {1, 2, 3, 4, 5}, "one was open before the next step"
+
+
+def test_an_image_in_steps_leads_to_the_same_replicas() -> None:
+    cluster = ReplicaCluster(max_slice_work=1)
+    cluster.create_topic(partitions=4)
+    for index in range(4):
+        cluster.wait_led(1, index)
+        cluster.produce(1, "a", index=index)
+    cluster.run_until(lambda: all(cluster.nodes[3].log_values(index=index) == ["a"] for index in range(4)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.replicas.reconciler import changes_of, strays
+from broker.replicas.reconciler import PARTITIONS_PER_STEP, Changes, changes_of, strays
 from quorum.metadata.delta import Delta
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, Image
@@ -51,33 +51,56 @@ def two_topics() -> Image:
     )[1]
 
 
+def changes(delta: Delta, image: Image, node_id: int = ME) -> Changes:
+    """All steps at once."""
+    return in_steps(delta, image, node_id)[0]
+
+
+def in_steps(delta: Delta, image: Image, node_id: int = ME) -> tuple[Changes, int]:
+    """The changes, and how many steps they took."""
+    work, steps = changes_of(delta, image, node_id), 1
+    while True:
+        try:
+            next(work)
+            steps += 1
+        except StopIteration as end:
+            return end.value, steps
+
+
+def test_a_large_change_is_found_in_steps() -> None:
+    count = 3 * PARTITIONS_PER_STEP
+    partitions = [partition(A, index, (1,), 1) for index in range(count)]
+    found, steps = in_steps(*replay(EMPTY, TopicRecord(name="a", topic_id=A), *partitions))
+    assert [one.key for one in found.leaders] == [(A, index) for index in range(count)] and steps > 3
+
+
 def test_leaders_come_before_followers_and_others_are_none_of_ours() -> None:
     delta, image = replay(
         EMPTY, TopicRecord(name="a", topic_id=A), partition(A, 0, (2, 1), 2), partition(A, 1, (1,), 1)
     )
-    changes = changes_of(delta, image, ME)
-    assert [one.key for one in changes.leaders] == [(A, 1)]
-    assert [one.key for one in changes.followers] == [(A, 0)]
-    assert changes_of(delta, image, 3).leaders == changes_of(delta, image, 3).followers == ()
+    found = changes(delta, image)
+    assert [one.key for one in found.leaders] == [(A, 1)]
+    assert [one.key for one in found.followers] == [(A, 0)]
+    assert changes(delta, image, 3).leaders == changes(delta, image, 3).followers == ()
 
 
 def test_only_a_removed_topic_is_deleted_and_a_reassigned_replica_is_set_aside() -> None:
     base = two_topics()
     change = PartitionChangeRecord(partition=0, topic_id=B, replicas=NodeList(nodes=(2,)), isr=NodeList(nodes=(2,)))
     delta, image = replay(base, RemoveTopicRecord(topic_id=A), change)
-    changes = changes_of(delta, image, ME)
-    assert changes.deleted == ((A, 0), (A, 1))
-    assert changes.moved_away == ((B, 0),)
-    assert changes.leaders == changes.followers == ()
+    found = changes(delta, image)
+    assert found.deleted == ((A, 0), (A, 1))
+    assert found.moved_away == ((B, 0),)
+    assert found.leaders == found.followers == ()
 
 
 def test_a_setting_of_the_cluster_concerns_all_topics() -> None:
     base = two_topics()
     topic = ConfigRecord(resource_type=2, resource_name="b", name="retention.ms", value="5")
     cluster = ConfigRecord(resource_type=4, resource_name="", name="retention.ms", value="5")
-    assert changes_of(*replay(base, topic), ME).reconfigured == ("b",)
-    assert changes_of(*replay(base, cluster), ME).reconfigured == ("a", "b")
-    assert changes_of(*replay(base), ME).eligible is None
+    assert changes(*replay(base, topic)).reconfigured == ("b",)
+    assert changes(*replay(base, cluster)).reconfigured == ("a", "b")
+    assert changes(*replay(base)).eligible is None
 
 
 def test_strays_are_what_the_metadata_does_not_give_us() -> None:

@@ -92,7 +92,7 @@ class LargeBench(Bench):
         self.loader.subscribe(self._on_image)
 
     def _on_image(self, delta: Delta, image: Image) -> None:
-        self.deltas.append(len(delta.changed_partitions))
+        self.deltas.append(len(list(delta.changed_partitions())))
 
     def wait(self, length_ms: int) -> None:
         end_ns = self.scheduler.now_ns + length_ms * NS_PER_MS

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from controller_world import SESSION_MS, World, code, registration, uuid
+from controller_world import SESSION_MS, RecordingCaller, World, code, registration, uuid
 
 from quorum.controller.draft import Draft, Slices
 from quorum.controller.operation import Operation, broker_lane
@@ -190,6 +190,11 @@ def half_fenced(broker_id: NodeId = 1, **options: int) -> World:
     return world
 
 
+def answer(world: World, caller: RecordingCaller) -> None:
+    while not caller.done:
+        assert world.turn(), "an operation that is not done has a slice to run"
+
+
 def finish_fencing(world: World, broker_id: NodeId = 1) -> None:
     world.finish()
     assert world.tip.brokers[broker_id].fenced and not counting_on(world.tip, broker_id)
@@ -205,8 +210,10 @@ def test_another_broker_s_heartbeat_is_answered_between_two_slices() -> None:
 
 def test_a_new_topic_does_not_count_on_a_broker_that_is_about_to_be_fenced() -> None:
     world = half_fenced()
-    caller = world.begin(create("aa"))  # sorted before the topics that the fencing has still to do
+    caller = world.begin(create("aa", 1))  # sorted before the topics that the fencing has still to do
+    answer(world, caller)
     assert code(caller.response.topics[0]) is ErrorCode.NONE
+    assert not world.tip.brokers[1].fenced
     assert all(1 in partition.replicas and 1 not in partition.isr for partition in partitions_of(world, "aa"))
     finish_fencing(world)
 
@@ -328,6 +335,7 @@ def test_nothing_pending_is_left_behind_by_a_dropped_operation() -> None:
     world = half_fenced()
     world.new_controller()
     caller = world.begin(create("c"))
+    answer(world, caller)
     assert code(caller.response.topics[0]) is ErrorCode.NONE
     assert all(1 in partition.isr for partition in partitions_of(world, "c"))
 
@@ -432,3 +440,73 @@ def test_an_operation_that_fails_leaves_its_lane_and_nothing_pending() -> None:
         world.turn()
     world.finish()
     assert caller.response is not None and world.core.state.pending.brokers(world.tip) == world.tip.brokers
+
+
+# A creation is made in slices and written in one batch.
+
+
+def slice_work(world: World, work: int) -> None:
+    """From now on slices end after so much work."""
+    world.core.state.config = replace(world.core.state.config, max_slice_work=work)
+
+
+def test_a_creation_is_one_batch_whatever_its_slices() -> None:
+    world = small_slices()
+    records, batches = len(world.log), len(world.driver.batches)
+    caller = world.begin(create("c", 4))
+    turns = 0
+    while len(world.log) == records:
+        assert not caller.done and not caller.accepted_first
+        assert world.turn()
+        turns += 1
+    assert world.driver.batches[batches:] == [5] and turns >= 4
+    answer(world, caller)
+    result = caller.response.topics[0]
+    assert code(result) is ErrorCode.NONE and result.num_partitions == 4 and result.replication_factor == 3
+    assert {entry.name for entry in result.configs} >= {"min.insync.replicas"}
+    assert world.driver.batches[batches:] == [5]
+
+
+def test_a_creation_is_made_again_when_a_broker_was_fenced_meanwhile() -> None:
+    world = small_slices()
+    caller = world.begin(create("c", 4))
+    slice_work(world, 1_000_000)
+    world.submit(world.core.fencing(3))
+    assert world.tip.brokers[3].fenced and not caller.done
+    slice_work(world, 1)
+    answer(world, caller)
+    assert code(caller.response.topics[0]) is ErrorCode.NONE
+    assert all(3 in one.replicas and 3 not in one.isr for one in partitions_of(world, "c"))
+
+
+def test_of_two_creations_of_one_name_the_later_one_is_refused() -> None:
+    world = small_slices()
+    first, second = world.begin(create("c", 4)), world.begin(create("c", 2))
+    world.finish()
+    codes = {code(first.response.topics[0]), code(second.response.topics[0])}
+    assert codes == {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}
+
+
+def test_a_creation_ends_though_something_changes_in_each_of_its_slices() -> None:
+    """The last try does not pause."""
+    world = small_slices()
+    caller = world.begin(create("c", 6))
+    for number in range(40):
+        if caller.done:
+            break
+        slice_work(world, 1_000_000)
+        assert code(world.begin(create(f"other{number}", 1)).response.topics[0]) is ErrorCode.NONE
+        slice_work(world, 1)
+        world.turn()
+    assert caller.done and code(caller.response.topics[0]) is ErrorCode.NONE
+    assert len(partitions_of(world, "c")) == 6
+
+
+def test_a_creation_that_is_dropped_before_its_batch_leaves_nothing() -> None:
+    world = small_slices()
+    records = len(world.log)
+    caller = world.begin(create("c", 4))
+    world.turn()
+    world.new_controller()
+    assert caller.dropped_after_writing is False, "it wrote nothing"
+    assert len(world.log) == records

@@ -200,7 +200,7 @@ RACKS: dict[int, str | None] = {broker_id: "abc"[broker_id % 3] for broker_id in
     ("racks", "partitions", "factor"), [(NO_RACKS, 50, 3), (NO_RACKS, 25, 5), (RACKS, 60, 3), (RACKS, 60, 2)]
 )
 def test_replicas_and_leaders_are_spread_evenly(racks: dict[int, str | None], partitions: int, factor: int) -> None:
-    placed = place_replicas(registrations(racks), partitions, factor, random.Random(7))
+    placed = list(place_replicas(registrations(racks), partitions, factor, random.Random(7)))
     leaders = Counter(replicas[0] for replicas in placed)
     all_replicas = Counter(broker_id for replicas in placed for broker_id in replicas)
     assert set(leaders.values()) == {partitions // len(racks)}
@@ -213,7 +213,7 @@ def test_replicas_are_on_different_racks_as_far_as_there_are_any() -> None:
 
 
 def test_followers_of_one_leader_differ() -> None:
-    placed = place_replicas(registrations(NO_RACKS), 200, 2, random.Random(1))
+    placed = list(place_replicas(registrations(NO_RACKS), 200, 2, random.Random(1)))
     assert all(len({r[1] for r in placed if r[0] == leader}) == 4 for leader in range(5))
 
 
@@ -233,8 +233,8 @@ def test_any_placement_is_sound(
         with pytest.raises(ApiError, match="INVALID_REPLICATION_FACTOR"):
             place_replicas(brokers, partitions, factor, random.Random(seed))
         return
-    placed = place_replicas(brokers, partitions, factor, random.Random(seed))
-    assert placed == place_replicas(brokers, partitions, factor, random.Random(seed)), "the seed decides"
+    placed = list(place_replicas(brokers, partitions, factor, random.Random(seed)))
+    assert placed == list(place_replicas(brokers, partitions, factor, random.Random(seed))), "the seed decides"
     assert len(placed) == partitions
     for replicas in placed:
         assert len(set(replicas)) == len(replicas) == factor

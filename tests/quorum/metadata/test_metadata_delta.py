@@ -108,6 +108,42 @@ def test_the_delta_keeps_the_state_hash_up_to_date(records: list[MetadataRecord]
     assert whole == image
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(any_record, max_size=30), st.lists(st.tuples(st.integers(1, 4), st.booleans()), max_size=5))
+def test_new_topics_are_adopted_as_if_their_records_were_replayed(
+    records: list[MetadataRecord], topics: list[tuple[int, bool]]
+) -> None:
+    base, _ = replay_what_fits(records, [])
+    replayed, adopted, created = Delta(base), Delta(base), Delta(EMPTY)
+    for number, (partitions, has_setting) in enumerate(topics, start=100):
+        made: list[MetadataRecord] = [TopicRecord(name=f"new{number}", topic_id=uuid(number))]
+        if has_setting:
+            made.append(ConfigRecord(resource_type=2, resource_name=f"new{number}", name="retention.ms", value="5"))
+        made += [partition(index, (1, 2), topic=number) for index in range(partitions)]
+        for record in made:
+            replayed.replay(record)
+            created.replay(record)
+    adopted.adopt(created)
+    image = adopted.apply(base.offset + 7, 1)
+    assert image == replayed.apply(base.offset + 7, 1) and image.state_hash == hash_of(image)
+    assert list(adopted.changed_partitions()) == list(replayed.changed_partitions())
+    assert adopted.changed_topics == replayed.changed_topics and adopted.changed_configs == replayed.changed_configs
+
+
+def test_a_delta_may_be_looked_at_between_any_two_records() -> None:
+    """It changes the map of the topic in hand in place; whoever looks must see it, and no image may change later."""
+    delta = Delta(EMPTY)
+    looks = []
+    for number in (1, 2):
+        delta.replay(TopicRecord(name=f"t{number}", topic_id=uuid(number)))
+    for topic, index in ((1, 0), (2, 0), (1, 1), (1, 2), (2, 1)):
+        delta.replay(partition(index, (1, 2), topic=topic))
+        looks.append((delta.apply(9, 1), len(list(delta.changed_partitions()))))
+    assert [seen for _, seen in looks] == [1, 2, 3, 4, 5]
+    assert [sum(len(topic.partitions) for topic in image.topics.values()) for image, _ in looks] == [1, 2, 3, 4, 5]
+    assert all(image.state_hash == hash_of(image) for image, _ in looks)
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.lists(any_record, max_size=40))
 def test_an_image_is_made_again_from_its_records(records: list[MetadataRecord]) -> None:
@@ -155,7 +191,9 @@ def test_changes_are_listed_by_key_whatever_the_order_of_records() -> None:
                 tuple(delta.changed_brokers),
                 tuple(topic.name for topic in delta.changed_topics),
                 tuple(topic.name for topic in delta.deleted_topics),
-                tuple((change.topic.name, change.index, change.before is None) for change in delta.changed_partitions),
+                tuple(
+                    (change.topic.name, change.index, change.before is None) for change in delta.changed_partitions()
+                ),
                 tuple(delta.changed_configs),
             )
         )
@@ -168,7 +206,7 @@ def test_a_topic_created_and_removed_in_one_delta_is_not_listed() -> None:
     delta = Delta(EMPTY)
     for record in (TOPIC, partition(0, (1,)), RemoveTopicRecord(topic_id=uuid(1))):
         delta.replay(record)
-    assert (delta.changed_topics, delta.deleted_topics, delta.changed_partitions) == ([], [], [])
+    assert (delta.changed_topics, delta.deleted_topics, list(delta.changed_partitions())) == ([], [], [])
     assert delta.apply(3, 1).state_hash == 0
 
 

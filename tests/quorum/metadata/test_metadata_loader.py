@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 from metadata_samples import EVERY_RECORD, image_of, partition, register, uuid
 
+from quorum.listener import Steps
 from quorum.metadata.delta import Delta
 from quorum.metadata.features import LATEST_LEVEL
 from quorum.metadata.frame import BadRecord, MetadataRecord, encode_record
@@ -20,9 +21,9 @@ from quorum.metadata.loader import (
     MetadataLoader,
 )
 from quorum.metadata.unsupported import UnsupportedMetadata
-from quorum.subscription import MetadataSubscription
+from quorum.subscription import MetadataListener, MetadataSubscription
 from quorumlog.messages.common import Endpoint
-from quorumlog.messages.metadata_records import NoOpRecord, RemoveTopicRecord, TopicRecord
+from quorumlog.messages.metadata_records import NoOpRecord, PartitionChangeRecord, RemoveTopicRecord, TopicRecord
 from quorumlog.records import CorruptRecords, Record, encode_batch
 from quorumlog.records.control import LeaderChange, control_batch
 
@@ -150,6 +151,62 @@ def test_before_it_has_caught_up_a_batch_alone_ends_no_step() -> None:
     loader.on_high_watermark(10_000)
     batches = b"".join(metadata_batch(offset, [NoOpRecord()]) for offset in range(MAX_WORK_PER_STEP))
     assert deliver(loader, batches, MAX_WORK_PER_STEP) == 1
+
+
+def test_an_image_is_applied_when_the_steps_of_every_listener_are_done() -> None:
+    loader = MetadataLoader()
+    order: list[str] = []
+
+    def listener(name: str, steps: int) -> MetadataListener:
+        def apply(_delta: Delta, image: Image) -> Steps:
+            for step in range(steps):
+                order.append(f"{name}{image.offset}.{step}")
+                yield
+
+        return apply
+
+    loader.subscribe(listener("a", 2))
+    loader.subscribe(listener("b", 1))
+    loader.on_high_watermark(1)
+    work = loader.on_committed(metadata_batch(0, [NoOpRecord()]), 1)
+
+    async def wait() -> bool:
+        return await loader.wait_for_offset(1, 1)
+
+    for done in (["a1.0"], ["a1.0", "a1.1"], ["a1.0", "a1.1", "b1.0"]):
+        next(work)
+        assert order == done and loader.image.offset == 1
+        loader.on_high_watermark(1)  # must not publish again
+        assert not asyncio.run(wait())
+    assert next(work, None) is None and asyncio.run(wait())
+    deliver(loader, metadata_batch(1, [NoOpRecord()]), 2)
+    assert order[3:] == ["a2.0", "a2.1", "b2.0"]
+
+
+def test_a_late_listener_takes_all_its_steps_at_once() -> None:
+    loader, steps = MetadataLoader(), []
+    loader.on_high_watermark(1)
+    deliver(loader, metadata_batch(0, [TopicRecord(name="t", topic_id=uuid(1))]), 1)
+
+    def late(_delta: Delta, _image: Image) -> Steps:
+        for step in range(3):
+            steps.append(step)
+            yield
+
+    loader.subscribe(late)
+    assert steps == [0, 1, 2]
+
+
+def test_the_loader_counts_changes_of_partitions() -> None:
+    loader = MetadataLoader()
+    loader.on_high_watermark(4)
+    records = [TopicRecord(name="t", topic_id=uuid(1)), partition(0, (1,)), partition(1, (1,))]
+    deliver(loader, metadata_batch(0, records), 3)
+    assert loader.partition_changes == 2, "not published yet"
+    deliver(loader, metadata_batch(3, [NoOpRecord()]), 4)
+    change = PartitionChangeRecord(partition=1, topic_id=uuid(1), leader_recovery_state=1)
+    deliver(loader, metadata_batch(4, [change]), 5)
+    assert loader.image.offset == 5 and loader.partition_changes == 3
 
 
 def test_records_that_cannot_be_replayed_raise() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from quorum.metadata_log import RecentBatches, checked_spans, encode
 from quorum.raft.effects import AppendFetched, AppendLeaderChange, AppendValues
 from quorum.raft.log_state import EpochSpan
-from quorumlog.records import decode_batch, headers
+from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.records.control import LeaderChange, decode_control
 
 
@@ -64,6 +64,13 @@ def test_values_are_one_batch() -> None:
     assert (header.base_offset, header.next_offset, header.leader_epoch) == (7, 10, 3)
     assert [record.value for record in decode_batch(data, header)] == [b"a", b"", b"c"]
     assert checked_spans(data) == (EpochSpan(3, 7, 10),)
+
+
+@given(st.lists(st.binary(max_size=200), min_size=1, max_size=70), st.integers(0, 2**40), st.integers(0, 2**31 - 1))
+def test_values_are_encoded_as_any_batch_is(values: list[bytes], offset: int, epoch: int) -> None:
+    records = [Record(offset + index, 5, None, value) for index, value in enumerate(values)]
+    expected = encode_batch(records, base_offset=offset, leader_epoch=epoch)
+    assert encode(AppendValues(offset, epoch, values), timestamp_ms=5) == expected
 
 
 def test_fetched_batches_are_stored_as_they_came() -> None:

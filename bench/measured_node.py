@@ -1,0 +1,65 @@
+"""A node's process that measures its turns: `python -m bench.measured_node TURNS_FILE -c FILE`.
+
+A node with the role of a broker is a *light* one: it registers, beats, follows the metadata and works out what each
+image changes for it, all with the production classes, but it opens no logs. So one machine can hold a cluster whose
+brokers have 100,000 replicas each.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from cli.server.lean_start import load_no_more_than_needed
+
+load_no_more_than_needed()
+
+# ruff: noqa: E402  # imported after the settings above, as in cli.server
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.turns import MeasuredLoops, write_turns
+from broker.node import Broker
+from broker.replicas.reconciler import changes_of
+from cli.server import process
+from cli.server.node import Node
+from quorum.listener import Steps
+from quorum.metadata.delta import Delta
+from quorum.metadata.image import Image
+from quorumlog.messages.common import Endpoint
+
+
+class LightBroker(Broker):
+    """Has the replicas that the metadata gives it, and no log of any of them."""
+
+    async def start(self, endpoints: Sequence[Endpoint]) -> None:
+        self._endpoints = tuple(endpoints)
+        self._subscription.subscribe(self._on_metadata)
+        self.lifecycle.start()
+
+    async def stop(self, controlled: bool = True) -> bool:
+        await self.lifecycle.stop(controlled)
+        await self.channel.close()
+        return True
+
+    def _on_metadata(self, delta: Delta, image: Image) -> Steps:
+        yield from changes_of(delta, image, self._node_id)
+        self.lifecycle.on_metadata(image.offset, ready=True)
+
+
+class LightNode(Node):
+    broker_class = LightBroker
+
+
+def main(arguments: Sequence[str]) -> int:
+    loops = MeasuredLoops()
+    asyncio.set_event_loop_policy(loops)
+    try:
+        return process.main(arguments[1:], LightNode)
+    finally:
+        for loop in loops.made:
+            write_turns(loop.turns, Path(arguments[0]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
