@@ -17,6 +17,7 @@ from broker.fetch.sessions import FetchSessions
 from broker.lifecycle.controller_channel import ControllerCalls
 from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from broker.logdirs.partition_store import PartitionStore
+from broker.logdirs.space_checks import check_free_space_for_ever
 from broker.partition.events import (
     Follow,
     HighWatermarkMoved,
@@ -43,10 +44,12 @@ from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica
 from broker.replicas.stepper import PartitionStepper
 from broker.replicas.topic_settings import TopicSettings
+from broker.replicas.unreadable import UnreadableLogs
 from broker.replication.alter_partition_manager import AlterPartitionManager
 from broker.replication.fetcher_pool import FetcherPool
 from broker.replication.follower import Follower
 from broker.replication.isr_expiration import check_isr_for_ever
+from quorum.metadata.registration import LOST
 from quorumlog.clock import Clock
 from quorumlog.ids import BrokerEpoch, NodeId, Uuid
 from quorumlog.nursery import Nursery
@@ -90,6 +93,7 @@ class DataPlane:
         self._config = config
         self._nursery = nursery
         self._on_directory_failed = on_directory_failed
+        self._on_assignments_changed = on_assignments_changed
         self._tasks: list[asyncio.Task[None]] = []
         self.registry = Registry()
         self.stepper = PartitionStepper(clock)
@@ -98,7 +102,8 @@ class DataPlane:
         self.findings = RecoveryFindings(on_damage)
         self.delayed = DelayedOperations(clock)
         self.fetch_sessions = fetch_sessions
-        self.store = PartitionStore(directories, self._directory_failed, rng)
+        self.unreadable = UnreadableLogs(clock, self.registry, step, on_assignments_changed)
+        self.store = PartitionStore(directories, self._directory_failed, self.unreadable.found, rng)
         self.produce_path = ProducePath(
             clock, self.registry, self.delayed, step, looks_inside=config.looks_inside_batches
         )
@@ -131,8 +136,9 @@ class DataPlane:
             self.registry,
             step,
             follow=self._fetchers.follow,
-            opened=self._note_findings,
+            opened=self._on_log_opened,
             settled=self.opening.settled,
+            on_failed=on_assignments_changed,
         )
         self.placements = Placements(
             node_id,
@@ -179,6 +185,8 @@ class DataPlane:
         self._start(self._alter_partition_manager.run(), "alter partition manager")
         self._start(check_isr_for_ever(registry, self.fetch_sessions, self.stepper.step, config), "isr expiration")
         self._start(checkpoint_for_ever(registry, self.store, config, self._clock), "checkpoints")
+        queues = list(self.store.queues.values())
+        self._start(check_free_space_for_ever(queues, config.free_space_reserve_bytes), "free space")
         self._start(expire_producers_for_ever(registry, config, self._clock), "producer expiry")
 
     async def close(self) -> bool:
@@ -204,10 +212,13 @@ class DataPlane:
         assert asyncio.iscoroutine(coroutine)
         self._tasks.append(self._nursery.start(coroutine, name))
 
-    def _note_findings(self, replica: Replica) -> None:
+    def _on_log_opened(self, replica: Replica) -> None:
         assert replica.queue is not None and replica.partition_log is not None
         self.findings.opened(replica.key, replica.name, replica.queue, replica.partition_log)
+        if replica.assigned == LOST:
+            self._on_assignments_changed()
 
     def _directory_failed(self, queue: DirectoryQueue, error: Exception) -> None:
         self.placements.directory_failed(queue)
+        self._on_assignments_changed()
         self._on_directory_failed(queue.directory_id, error)

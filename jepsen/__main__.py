@@ -1,9 +1,9 @@
 """`python -m jepsen sim --seed N`: one simulation and its verdict. `swarm`: many. `mutants`: what they would catch.
 
-`crash-sweep`: the storage engine, stopped at every call of a disk.
+`crash-sweep`: the storage engine, stopped at every call of a disk. `live`: real processes, real clients, real faults.
 
 Exit code 0: everything is VALID (for `mutants`: every mutant is killed; for `crash-sweep`: every promise holds and
-enough was reached); 1: not; 2: invalid arguments.
+enough was reached); 1: not; 2: invalid arguments (for `live`: also a run that could not be, or exercised too little).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from jepsen.crash.faults import Fault
 from jepsen.crash.runs import BY_NAME
 from jepsen.crash.sweep import Chosen, sweep
 from jepsen.functions.reached import tell_unreached
+from jepsen.live import command as live_command
 from jepsen.mutation.trial import run_mutants
 from jepsen.sim.plan import PROFILES
 from jepsen.sim.run import Result, Verdict, run
@@ -42,6 +43,8 @@ def main(argv: list[str] | None = None) -> int:
         return swarm(options.first, seeds, options.profile, options.seconds, options.processes, limit_s)
     if options.verb == "crash-sweep":
         return sweep(_chosen(options))
+    if options.verb == "live":
+        return live_command.live(options)
     return run_mutants(options.names, options.seeds, options.processes, options.report)
 
 
@@ -77,6 +80,8 @@ def _parser() -> argparse.ArgumentParser:
     crash.add_argument("--fault", choices=[fault.value for fault in Fault], help="replay: this fault alone")
     crash.add_argument("--workload", choices=sorted(BY_NAME), metavar="NAME", help="replay: this workload alone")
     crash.add_argument("--call", type=int, help="replay: this call of the workload alone")
+    live = verbs.add_parser("live", help="real processes and librdkafka's clients, under real faults")
+    live_command.add_arguments(live)
     for verb in (many, mutants, crash):
         verb.add_argument("--processes", type=int, default=2)
     return parser

@@ -1,8 +1,9 @@
 """One node's part in the quorum: opens the metadata log, runs the core on it, and stops when something fails.
 
-A failure of the metadata directory, of a listener or of the core stops the node: it is raised in a task of the nursery,
-whose `on_crash` ends the process. Metadata of newer software is different, because nothing is broken: the node is asked
-to stop (`on_fatal`) and leaves the quorum in good order.
+A failure of the metadata log, of a listener or of the core stops the node: it is raised in a task of the nursery, whose
+`on_crash` ends the process. Some cases leave the quorum in good order, because the process itself is sound: metadata of
+newer software, and a metadata log that cannot be read (the node is asked to stop, by `on_fatal`); and a log directory
+that failed elsewhere or whose disk hangs (`on_directory_failed`; the node stops by itself).
 
 Voters and observers run the same driver; `voters` decides which of them this node is.
 """
@@ -42,8 +43,10 @@ from quorumlog.ids import Epoch, NodeId, Offset, Uuid
 from quorumlog.messages.quorum import DescribeQuorumResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Context, Transport
+from storage.directory_life import DirectoryOffline
 from storage.disk import Disk
 from storage.log_config import LogConfig
+from storage.log_errors import LogUnreadable
 from storage.offset_files import OffsetFile
 from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import Outcome
@@ -98,6 +101,7 @@ class Driver:
         self._announcements = Announcements(node_id, voters, self._proof.learn_incarnation)
         self._requests = OpenRequests()
         self._stopped = False
+        self._directory_failed = False
 
     # --- for the node ---
 
@@ -175,6 +179,15 @@ class Driver:
         await self._peers.close()
         return not was_stopped and self._loop is not None and await self._close_log()
 
+    def on_directory_failed(self) -> None:
+        """The log directory that holds the metadata log is offline. Resign now, so that others elect; stop soon.
+
+        Nothing here waits for the disk. A vote that is being persisted is never told.
+        """
+        self._directory_failed = True
+        if self._loop is not None and not self._stopped:
+            self._loop.resign()
+
     async def handle(self, context: Context, request: Any) -> Any:
         """Answer a request of the quorum: Vote, BeginQuorumEpoch, EndQuorumEpoch, QuorumFetch, DescribeQuorum."""
         if self._loop is None or self._stopped:
@@ -217,6 +230,8 @@ class Driver:
 
     async def _close_log(self) -> bool:
         """Returns False if the log was not closed; the next start recovers it."""
+        if self._directory_failed:
+            return False
         done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         try:
             self._log.close(lambda outcome: settle(done, outcome))
@@ -226,10 +241,12 @@ class Driver:
 
     def _fail(self, error: Exception) -> None:
         """Announce and answer nothing more, and stop the node."""
-        if self._stopped:
+        if self._stopped or (self._directory_failed and isinstance(error, DirectoryOffline)):
             return
-        if isinstance(error, UnsupportedMetadata):
+        if isinstance(error, UnsupportedMetadata | LogUnreadable):
             self._announcements.end()
+            if isinstance(error, LogUnreadable):
+                self.on_directory_failed()
             self._on_fatal(str(error))
             return
         self._stopped = True

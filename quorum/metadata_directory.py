@@ -21,15 +21,18 @@ from quorum.raft import QuorumState
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, read_quorum_state, write_quorum_state
 from quorumlog.ids import Offset
 from storage.checkpointed_log import CheckpointedLog
-from storage.disk import Disk
+from storage.disk import Disk, DiskError
 from storage.log import Log
 from storage.log_config import LogConfig
+from storage.log_errors import is_back_pressure
 from storage.log_file import holds_records
 from storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
 from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import CallJob, Outcome
 
 _log = logging.getLogger("quorumlog.quorum")
+
+PERSIST_TRIES = 3  # where too many files are open; each has waited for a descriptor
 
 METADATA_LOG = LogConfig(segment_bytes=64 << 20)  # an unclean start reads about so much: the last segment
 
@@ -83,7 +86,7 @@ class MetadataDirectory:
 
         The write syncs the file itself, so `on_done` does not wait for the sync of other files.
         """
-        job = CallJob(lambda: write_quorum_state(self.disk, self._state_path, state))
+        job = CallJob(lambda: self._persist(state))
         self.worker.submit(job, on_done, _ignore)
 
     def forget_loss(self, on_error: Callable[[Exception], None]) -> None:
@@ -97,6 +100,16 @@ class MetadataDirectory:
             self.worker.submit(CallJob(lambda: self._lost_offsets.update({METADATA_PARTITION: None})), done, _ignore)
         except (WorkerFull, WorkerClosed):
             pass
+
+    def _persist(self, state: QuorumState) -> None:
+        """In the worker. Without a descriptor the vote waits, and with it the election; nothing was changed then."""
+        for tries_left in reversed(range(PERSIST_TRIES)):
+            try:
+                write_quorum_state(self.disk, self._state_path, state)
+                return
+            except DiskError as error:
+                if not tries_left or not is_back_pressure(error):
+                    raise
 
     @property
     def _state_path(self) -> str:

@@ -18,7 +18,7 @@ from quorumlog.messages.quorum import (
     QuorumFetchRequest,
     VoteRequest,
 )
-from quorumlog.rpc.transport import Identity
+from quorumlog.proof.peer import Peer
 
 
 class OpenRequests:
@@ -53,7 +53,7 @@ class OpenRequests:
                 future.set_exception(error)
 
 
-def check_request(peer: Identity | None, request: Any) -> ReceivedRequest:
+def check_request(peer: Peer | None, request: Any) -> ReceivedRequest:
     """Raises ApiError. peer: the verified sender; None if the transport verifies no identity (in tests)."""
     if not isinstance(request, ReceivedRequest):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"{type(request).__name__} is not a request of the quorum")

@@ -13,7 +13,7 @@ from quorum.announcements import Announcements
 from quorum.death_proof import DeathProof
 from quorum.effect_queue import EffectQueue
 from quorum.late_timer import LateTimer
-from quorum.metadata_directory import MetadataDirectory, settle
+from quorum.metadata_directory import MetadataDirectory
 from quorum.metadata_log import MetadataLog
 from quorum.open_requests import OpenRequests
 from quorum.peers import Peers
@@ -73,7 +73,7 @@ class RaftLoop:
         self._clock, self._on_error = clock, on_error
         self._effects = EffectQueue(self._perform, on_error)
         self._timer = LateTimer(clock, lambda: self.step(TimerFired()))
-        self._shutdown: asyncio.Future[None] | None = None
+        self._resigned = asyncio.Event()
         self._stopped = False
 
     def step(self, event: RaftEvent) -> None:
@@ -101,20 +101,22 @@ class RaftLoop:
 
     async def hand_over(self, timeout_ms: int) -> None:
         """Resign. Returns when another leader is known, when all voters acknowledged it, or after timeout_ms."""
-        self._shutdown = asyncio.get_running_loop().create_future()
-        self.step(ShutdownRequested())
+        self.resign()
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                await self._shutdown
+                await self._resigned.wait()
         except TimeoutError:
             pass  # a slow disk holds the effects; the others will notice by their fetch timeouts
+
+    def resign(self) -> None:
+        """Give up leadership for good, and do not stand again. It may be called again."""
+        self.step(ShutdownRequested())
 
     def stop(self) -> None:
         self._stopped = True
         self._timer.cancel()
         self._effects.stop()
-        if self._shutdown is not None:
-            settle(self._shutdown, None)
+        self._resigned.set()
 
     def _perform(self, effect: RaftEffect) -> None:
         """Raises WorkerFull: then nothing has happened."""
@@ -136,8 +138,7 @@ class RaftLoop:
             case ProbeLeader(node_id, epoch):
                 self._proof.suspect(node_id, epoch)
             case ShutdownFinished():
-                if self._shutdown is not None:
-                    settle(self._shutdown, None)
+                self._resigned.set()
             case HighWatermark() | LeaderChanged() | LeadershipClaimed() | LeadershipLost():
                 self._announcements.announce(effect)
 

@@ -11,6 +11,8 @@ Rules:
 3. What happens in a generation that is over changes nothing. Its answers are no successes (`Generation.is_over`).
 4. A failure is found on a writer's thread and reported on the node's loop. The writers of a generation share its
    `failure`, which stops them at once; the state follows on the loop.
+5. A call that hangs (storage/stall_watch.py) is found on the loop. When it comes back, its thread finds the failure of
+   its generation: nothing of its turn is acknowledged, and no further job is begun.
 
 `TRANSITIONS` is the whole machine. Pure: no I/O, no clock.
 """
@@ -18,7 +20,10 @@ Rules:
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from enum import Enum
+
+from storage.stall_watch import DirectoryStalled
 
 TOLD_TRANSITIONS = 12  # the newest ones, in the text of an invalid transition
 
@@ -89,6 +94,12 @@ class Generation:
         """The first failure. For any thread."""
         return self._failure.get(self.path)
 
+    @property
+    def is_stalled(self) -> bool:
+        """It failed because a call did not return: a thread may still be in it. For any thread."""
+        failure = self.failure
+        return failure is not None and isinstance(failure.cause, DirectoryStalled)
+
     def fail(self, cause: BaseException) -> DirectoryOffline:
         """Returns the first failure, which is kept. For any thread: `setdefault` is one step."""
         return self._failure.setdefault(self.path, DirectoryOffline(self.path, cause))
@@ -102,6 +113,11 @@ class DirectoryLife:
         self.state = DirectoryState.OPENING
         self.generation = Generation(path)
         self._story: deque[str] = deque(maxlen=TOLD_TRANSITIONS)
+        self._on_failed: list[Callable[[DirectoryOffline], None]] = []
+
+    def on_failed(self, callback: Callable[[DirectoryOffline], None]) -> None:
+        """Call back, once for each generation, when the directory fails. In the order of the subscriptions."""
+        self._on_failed.append(callback)
 
     @property
     def is_online(self) -> bool:
@@ -136,9 +152,13 @@ class DirectoryLife:
         return after is not before
 
     def fail(self, cause: BaseException, generation: Generation) -> bool:
-        """`step` with FAILED; the cause counts if it is the generation's first."""
-        generation.fail(cause)
-        return self.step(LifeEvent.FAILED, generation)
+        """`step` with FAILED, and tell the subscribers. The cause counts if it is the generation's first."""
+        failure = generation.fail(cause)
+        changed = self.step(LifeEvent.FAILED, generation)
+        if changed:
+            for callback in self._on_failed:
+                callback(failure)
+        return changed
 
     def _check_invariants(self) -> None:
         assert self.generation.is_usable == (self.state in _USABLE) and not self.generation.is_over

@@ -15,6 +15,8 @@ import errno as errno_names
 from collections.abc import Sequence
 from typing import Protocol
 
+from storage.bounded import LogResources
+
 Buffer = bytes | bytearray | memoryview
 
 _NEXT_STEP = {
@@ -27,8 +29,14 @@ _NEXT_STEP = {
 _DEFAULT_NEXT_STEP = "look at the kernel's log; check or replace the disk"
 
 
+READ_OPS = frozenset({"open", "read", "list", "look-up", "size", "free space"})  # of a DiskError: changed nothing
+
+
 class DiskError(Exception):
-    """A disk operation failed. The directory that holds `path` is not to be trusted until verified (DESIGN §6)."""
+    """A disk operation failed. What that means for replicas and directories: `storage/failure_rule.py`.
+
+    op: what was tried; one of `READ_OPS` where the call changes nothing. Opening a file that may be made is "create".
+    """
 
     def __init__(self, path: str, op: str, errno: int, detail: str = "") -> None:
         name = errno_names.errorcode.get(errno, str(errno))
@@ -99,7 +107,12 @@ class Lock(Protocol):
 
 
 class Disk(Protocol):
-    """Files and directories by path. Every method may raise DiskError."""
+    """Files and directories by path. Every method may raise DiskError.
+
+    resources: what the logs on all disks of this process share.
+    """
+
+    resources: LogResources
 
     def open(self, path: str, create: bool = False) -> File:
         """Open for reading and writing. Raises FileMissing unless `create`, which makes an empty file."""

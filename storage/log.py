@@ -17,10 +17,15 @@ from collections.abc import Sequence
 from quorumlog.ids import Epoch, Offset
 from storage import log_append, log_truncate
 from storage.batch import StoredBatch
-from storage.disk import Disk, FileMissing
+from storage.disk import Disk, DiskError, FileMissing
+from storage.failure_rule import Consequence, consequence_of
 from storage.log_config import LogConfig
+from storage.log_errors import LogUnreadable, reading
+from storage.log_file import CorruptBatch
 from storage.log_parts import LogParts
 from storage.recovery import LoadedLog, load
+
+MAX_VIEWS = 10  # that one read takes, each after another change of the log
 
 
 class Log(LogParts):
@@ -29,6 +34,7 @@ class Log(LogParts):
     def __init__(self, disk: Disk, path: str, config: LogConfig, loaded: LoadedLog) -> None:
         super().__init__(disk, path, config, loaded)
         self._sync_requested = False
+        self.is_abandoned = False  # its directory has another name; only what is open can still be read
 
     @classmethod
     def open(cls, disk: Disk, path: str, config: LogConfig, *, recovery_point: Offset = 0, clean: bool = False) -> Log:
@@ -37,10 +43,12 @@ class Log(LogParts):
         recovery_point: records before it were synced when it was noted (`recovery-point-offset-checkpoint`). If the log
         ends before it, it is ignored (storage/recovery.py).
         clean: the node left its clean-shutdown marker, so all files are as `close` left them.
-        Raises DiskError; UnknownFormat if another version wrote the log: then nothing was changed. `recovery` says what
-        recovery has cut; everything else is on disk when this returns.
+        Raises LogUnreadable, DiskError; UnknownFormat if another version wrote the log: then nothing was changed.
+        `recovery` says what recovery has cut; everything else is on disk when this returns. What a read error
+        interrupts, the next opening repeats.
         """
-        return cls(disk, path, config, load(disk, path, config, recovery_point, clean))
+        with reading(path):
+            return cls(disk, path, config, load(disk, path, config, recovery_point, clean))
 
     # --- for any thread ---
 
@@ -55,9 +63,14 @@ class Log(LogParts):
         return self.view.bases
 
     @property
-    def failure(self) -> BaseException | None:
-        """The first failure, after which the log takes no changes."""
+    def change_failure(self) -> BaseException | None:
+        """The first failure of a change, after which the log takes no changes."""
         return self.guard.failure
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why its replica is offline: the first failure of a change, or else of a read."""
+        return self.guard.failure or self.read_failure
 
     @property
     def is_acknowledgeable(self) -> bool:
@@ -70,15 +83,36 @@ class Log(LogParts):
 
         The first batch may begin before `offset`. upper_bound: exclusive; no batch with a record at or after it is
         returned; storage/isolation.py says which one a reader has. max_bytes: at most so many bytes, except that
-        one batch is always returned. Raises OffsetOutOfRange, CorruptBatch, DiskError.
+        one batch is always returned. Where segments are removed or cut meanwhile, what the log holds then is answered.
+        Raises OffsetOutOfRange; LogUnreadable, after which the replica is offline; FileMissing if the log was
+        abandoned; CorruptBatch if it was cut again and again; DiskError if the error does not concern this log alone.
         """
-        view = self.view
-        try:
-            return view.read(offset, max_bytes, upper_bound)
-        except FileMissing:
-            if view is self.view:
-                raise
-            return self.view.read(offset, max_bytes, upper_bound)  # the segment was removed meanwhile
+        for tries_left in reversed(range(MAX_VIEWS)):
+            view, cuts = self.view, self.cuts
+            try:
+                data = view.read(offset, max_bytes, upper_bound)
+            except FileMissing as error:
+                if self.is_abandoned:
+                    raise
+                if view is self.view or not tries_left:
+                    raise self._unreadable(error) from error
+            except CorruptBatch as error:
+                if cuts == self.cuts:
+                    raise self._unreadable(error) from error
+                if not tries_left:
+                    raise  # the bytes of an old view are gone; the log itself is whole
+            except DiskError as error:
+                if consequence_of(error) is not Consequence.REPLICA_OFFLINE:
+                    raise
+                raise self._unreadable(error) from error
+            else:
+                if data or view is self.view or not tries_left:
+                    return data
+        raise AssertionError("the last try returns or raises")
+
+    def _unreadable(self, cause: Exception) -> LogUnreadable:
+        self.read_failure = self.read_failure or cause
+        return LogUnreadable(self.path, cause, self)
 
     # --- for the writer of the directory ---
 
@@ -89,6 +123,25 @@ class Log(LogParts):
         With `durability=replicated` that is so once `flush.messages` records are unsynced, as in Kafka.
         """
         return self.config.durable or self._sync_requested or not self.is_acknowledgeable
+
+    def has_too_many_files(self) -> bool:
+        """More files than may be open hold unsynced bytes, of this log or of others on this node.
+
+        Idle ones are closed first.
+        """
+        open_files = self._disk.resources.open_files
+        if open_files.is_over:
+            open_files.make_room()
+        return open_files.is_over
+
+    def let_indexes_go(self) -> None:
+        """Where the loaded indexes take too much memory, write those that only memory holds, so that they may leave.
+
+        Raises DiskError; then nothing has changed but caches.
+        """
+        indexes = self._disk.resources.indexes
+        for segment in self.view.segments if indexes.is_over else ():
+            segment.flush_held_caches()
 
     def request_sync(self) -> None:
         """The current turn ends with a sync, whatever the config says."""
@@ -121,6 +174,7 @@ class Log(LogParts):
     def sync(self) -> Offset:
         """Make everything published durable and move `synced_end`. Raises DiskError (the log has failed)."""
         with self.guard:
+            self.guard.may_back_out = True  # each step may be repeated: it forgets its work once it is done
             end = self.end_offset
             self.unsynced.sync_epochs()
             self.unsynced.sync_segments()
@@ -153,7 +207,7 @@ class Log(LogParts):
     def truncate_to(self, offset: Offset) -> Offset:
         """Remove every batch that holds a record at or after `offset`. Returns the new end, at most `offset`. Durable.
 
-        The caller has lowered the recovery point on disk before (storage/checkpointed_log.py). Raises CorruptBatch,
+        The caller has lowered the recovery point on disk before (storage/checkpointed_log.py). Raises LogUnreadable,
         where nothing has changed yet; DiskError.
         """
         log_truncate.truncate_to(self, offset)
@@ -164,7 +218,13 @@ class Log(LogParts):
         log_truncate.truncate_fully(self, start_offset)
 
     def advance_start(self, offset: Offset) -> None:
-        """Records before `offset` are not needed any more; segments that hold nothing else are removed."""
+        """Records before `offset` are not needed any more; segments that hold nothing else are removed.
+
+        offset: at most the log's end. Records after the synced end are synced first: the synced end is never below the
+        start, and a recovery point that is noted there must be true.
+        """
+        if offset > self.synced_end:
+            self.sync()
         log_truncate.advance_start(self, offset)
 
     def expire_producers(self, now_ms: int, max_silence_ms: int) -> None:
@@ -172,16 +232,28 @@ class Log(LogParts):
         if self.producers is not None:
             self.producers.expire(now_ms, max_silence_ms)
 
+    def abandon(self) -> None:
+        """The log is closed, and its directory is about to get another name.
+
+        A reader that meets a file which is not open gets FileMissing. Otherwise it could read another log that has the
+        old name by then.
+        """
+        assert self.guard.is_closed, f"{self.path} is abandoned while it is open"
+        self.is_abandoned = True
+        for segment in self.view.segments:
+            segment.abandon()
+
     def close(self) -> None:
         """Sync, leave caches and producers for a clean start, take no more changes. Files close with their last reader.
 
-        Safe to call twice. After a failure it writes nothing.
+        Safe to call twice. After a failed change it writes nothing, after a failed read no caches: making them reads.
         """
-        if not self.guard.is_closed and self.failure is None:
+        if not self.guard.is_closed and self.change_failure is None:
             self.sync()
-            with self.guard:
-                self.active.flush_caches()
-                self._save_producers()
+            if self.read_failure is None:
+                with self.guard:
+                    self.active.flush_caches()
+                    self._save_producers()
         self.guard.is_closed = True
 
     def _save_producers(self) -> None:

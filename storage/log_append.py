@@ -48,9 +48,11 @@ def check_append(
 def append_checked(log: LogParts, batches: Sequence[StoredBatch]) -> None:
     """Write batches that `check_append` has accepted, with one vectored write per segment, and publish them.
 
-    Raises LogClosed; DiskError or any other exception of the write, after which the log has failed.
+    Raises LogClosed; DiskError or any other exception of the write, after which the log has failed. Where the process
+    is short of descriptors or memory, the log holds the batches up to the end that it has published then, and goes on.
     """
     with log.guard:
+        log.guard.may_back_out = True
         segment_bytes = log.config.segment_bytes
         active = log.view.segments[-1]
         end = active.log.size
@@ -69,6 +71,8 @@ def _write(log: LogParts, active: Segment, run: Sequence[StoredBatch]) -> None:
     """Write batches that fit into the last segment: the bytes, then producers and epochs, then the view of readers."""
     if not run:
         return
+    active.log.get_ready()
+    log.guard.may_back_out = False
     log.unsynced.segment_written(active)
     active.append(run, read_soon=log.has_readers or not log.config.durable)
     producers, epochs = log.producers, log.epochs
@@ -81,17 +85,22 @@ def _write(log: LogParts, active: Segment, run: Sequence[StoredBatch]) -> None:
             log.unsynced.epochs_changed(epochs.assign(last_epoch, batch.base_offset))
     view = log.view
     log.view = LogView(view.path, view.segments, view.bases, active.log.size, view.start_offset, run[-1].next_offset)
+    log.guard.may_back_out = True
 
 
 def _roll(log: LogParts) -> Segment:
-    """Begin a new segment at the log's end."""
+    """Begin a new segment at the log's end.
+
+    The new file comes last: where there is no descriptor for it, nothing has changed but caches and snapshots, which
+    may lie there without it.
+    """
     end_offset = log.end_offset
     assert end_offset > log.active.base_offset, "an empty segment takes any batch"
     if log.config.durable:
         log.unsynced.sync_segments()
     log.active.flush_caches()
-    segment = log.new_segment(end_offset)
     if log.producers is not None:
         log.producers.save(end_offset)
+    segment = log.new_segment(end_offset)
     log.publish((*log.view.segments, segment), end_offset)
     return segment

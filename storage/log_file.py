@@ -56,11 +56,16 @@ class LogFile:
         self._handle.create()
         self._size = 0
 
+    def get_ready(self) -> None:
+        """Have a descriptor for the next append. Raises DiskError, for example where too many files are open."""
+        assert self._handle.file_to_change is not None
+
     def append(self, buffers: Sequence[Buffer], *, read_soon: bool = True) -> int:
         """One vectored write at the end. Returns the position where it began. read_soon: see `File.pwritev`."""
         position = self.size
         handle = self._handle
-        self._size = position + write_fully(handle.file, handle.path, buffers, position, read_soon=read_soon)
+        file = handle.file_to_change
+        self._size = position + write_fully(file, handle.path, buffers, position, read_soon=read_soon)
         return position
 
     def truncate_to(self, position: int) -> None:
@@ -68,14 +73,15 @@ class LogFile:
 
     def cut(self) -> None:
         """Cut the file where its last batch ends. Not durable until `flush`."""
-        self._handle.file.truncate(self.size)
+        size, file = self.size, self._handle.file_to_change
+        file.truncate(size)
 
     def begin_sync(self) -> None:
         """See `File.begin_sync`."""
-        self._handle.file.begin_sync()
+        self._handle.begin_sync()
 
     def flush(self) -> None:
-        self._handle.file.sync()
+        self._handle.sync()
 
     def rename(self, suffix: str) -> None:
         self._handle.rename(suffixed(self._live_path, suffix))
@@ -83,9 +89,9 @@ class LogFile:
     def remove(self) -> None:
         self._handle.remove()
 
-    def release(self) -> None:
-        """See `FileHandle.release`."""
-        self._handle.release()
+    def abandon(self) -> None:
+        """See `FileHandle.abandon`."""
+        self._handle.abandon()
 
     # --- for readers; limit: exclusive end of the published bytes ---
 

@@ -29,6 +29,8 @@ class LogParts:
         self.view = view_of(path, loaded.segments, loaded.segments[0].base_offset, loaded.end_offset)
         self.unsynced = Unsynced(disk, path, loaded.epochs)
         self.guard = ChangeGuard(path)
+        self.read_failure: Exception | None = None  # the first; set by any reader
+        self.cuts = 0  # truncations so far: a reader whose view is older may meet bytes that are gone
         self._disk = disk
 
     @property

@@ -9,6 +9,7 @@ A start inside a segment is kept in memory only; storage/partition_log.py notes 
 from __future__ import annotations
 
 from quorumlog.ids import Offset
+from storage.log_errors import reading
 from storage.log_parts import LogParts
 from storage.log_view import view_of
 from storage.segment import Segment
@@ -25,8 +26,9 @@ def truncate_to(log: LogParts, offset: Offset) -> None:
     view = log.view
     number = view.number_for(offset)
     last = view.segments[number]
-    position = last.find(offset, view.limit(number))
-    end_offset = last.end_offset_before(position) if position else last.base_offset
+    with reading(log.path):
+        position = last.find(offset, view.limit(number))
+        end_offset = last.end_offset_before(position) if position else last.base_offset
     with log.guard:
         _shorten(log, view.segments[: number + 1], position, end_offset)
 
@@ -56,18 +58,18 @@ def advance_start(log: LogParts, offset: Offset) -> None:
     assert offset <= view.end_offset, f"start {offset} after the end {view.end_offset}"
     if offset <= view.start_offset:
         return
+    assert offset <= log.synced_end, f"start {offset} after the synced end {log.synced_end}"
     with log.guard:
         number = view.number_for(offset)
         kept = view.segments[number:]
         log.view = view._replace(segments=kept, bases=view.bases[number:], start_offset=offset)
-        log.synced_end = max(log.synced_end, offset)
         log.unsynced.keep_only(kept)
         log.unsynced.epochs_changed(log.epochs.truncate_from_start(offset))
+        if number and log.producers is not None:
+            log.producers.start_at(kept[0].base_offset, view.end_offset)
         for segment in view.segments[:number]:
             segment.remove()
             log.unsynced.names_changed()
-        if log.producers is not None:
-            log.producers.start_at(kept[0].base_offset)
 
 
 def _shorten(log: LogParts, kept: tuple[Segment, ...], position: int, end_offset: Offset) -> None:
@@ -77,6 +79,7 @@ def _shorten(log: LogParts, kept: tuple[Segment, ...], position: int, end_offset
     describe new bytes.
     """
     removed, last = log.view.segments[len(kept) :], kept[-1]
+    log.cuts += 1
     log.synced_end = min(log.synced_end, end_offset)
     log.unsynced.keep_only(kept)
     last.truncate_to(position)

@@ -19,16 +19,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from zlib import crc32
 
 from quorumlog.ids import Offset
 from storage.atomic import write_atomically
-from storage.disk import Disk, FileMissing
+from storage.disk import Disk, FileMissing, name_of
 from storage.text_checkpoint import CorruptCheckpoint, parse_checkpoint, parse_number, render_checkpoint
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 LOST_OFFSETS = "lost-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
+
+CORRUPT_SUFFIX = ".corrupt"  # of a copy of a file that could not be parsed
 
 IF_EMPTY = {
     RECOVERY_POINTS: "logs that were not closed cleanly are scanned from their first segment, which takes longer",
@@ -47,13 +50,18 @@ class OffsetFile:
     Not safe for threads: it belongs to one writer, and is first used in that writer's turn, so that a disk error there
     fails the directory like any other.
 
-    A file that cannot be parsed counts as empty, and an error is logged that says what follows (`IF_EMPTY`). Recovery
-    points and high watermarks cost time only. Log starts bring back records that were deleted inside a first segment.
+    A file that cannot be parsed is kept as `<name>.<checksum>.corrupt`, durably and before anything replaces it. Then
+    it counts as empty, and an error is logged that says what follows (`IF_EMPTY`): recovery points and high watermarks
+    cost time only, log starts bring back records that were deleted inside a first segment. Lost offsets cannot count as
+    empty: a replica would take part in elections that lacks acknowledged records. So no log of the directory opens.
+
+    finding: what is damaged, where it is kept and what follows; empty for a file that is whole.
     """
 
     def __init__(self, disk: Disk, path: str) -> None:
         self._disk, self._path = disk, path
         self._offsets: dict[TopicPartition, Offset] | None = None  # as on disk; None: not read yet
+        self.finding = ""
 
     @property
     def offsets(self) -> Mapping[TopicPartition, Offset]:
@@ -87,13 +95,25 @@ class OffsetFile:
     def _read(self) -> dict[TopicPartition, Offset]:
         if self._offsets is None:
             try:
-                self._offsets = parse_offsets(self._path, self._disk.read_bytes(self._path))
+                content = self._disk.read_bytes(self._path)
             except FileMissing:
-                self._offsets = {}
+                content = b""
+            try:
+                self._offsets = parse_offsets(self._path, content)
             except CorruptCheckpoint as error:
-                _log.error("%s. It counts as empty: %s", error, IF_EMPTY[self._path.rpartition("/")[2]])
+                self._keep(content, error)
                 self._offsets = {}
         return self._offsets
+
+    def _keep(self, content: bytes, error: CorruptCheckpoint) -> None:
+        """Raises CorruptCheckpoint for a file that must not count as empty; DiskError."""
+        name = name_of(self._path)
+        if name not in IF_EMPTY:
+            raise error
+        copy = f"{self._path}.{crc32(content):08x}{CORRUPT_SUFFIX}"
+        write_atomically(self._disk, copy, content)
+        self.finding = f"{error}. It is kept as {copy}, and counts as empty: {IF_EMPTY[name]}"
+        _log.error("%s", self.finding)
 
 
 def render_offsets(offsets: Mapping[TopicPartition, Offset]) -> bytes:

@@ -26,6 +26,7 @@ from storage.log_file import LogFile
 from storage.segment_file import IndexedBatch, suffixed
 
 ENTRY_BYTES = 8
+INDEX_OVERHEAD_BYTES = 256  # what a loaded index takes beside its entries, about
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MAX_POSITION = 2**31 - 1
 
@@ -121,7 +122,10 @@ def _increases(column: array[int]) -> bool:
 
 
 class OffsetIndexFile:
-    """A `SegmentCache`: the offset index of a segment and its `.index` file."""
+    """A `SegmentCache`: the offset index of a segment and its `.index` file.
+
+    A `bounded.Resident`: an index that its file holds as well may leave the memory, from any thread.
+    """
 
     def __init__(
         self, disk: Disk, live_path: str, base_offset: Offset, log: LogFile, interval_bytes: int, suffix: str = ""
@@ -131,12 +135,19 @@ class OffsetIndexFile:
         self._disk, self._base_offset, self._log, self._interval = disk, base_offset, log, interval_bytes
         self._index: OffsetIndex | None = None
         self._loaded: dict[None, OffsetIndex] = {}  # at most one: the first thread that loads it wins
+        self._bound = disk.resources.indexes
+        self._is_ahead = False  # the memory holds what the file lacks
+        self._is_gone = False  # removed or abandoned
+        self.was_used = False
 
     @property
     def index(self) -> OffsetIndex:
         """Loaded or built at the first use. Raises CorruptBatch if the log cannot be walked."""
         index = self._index
-        return index if index is not None else self._keep(self._load())
+        if index is None:
+            return self._keep(self._load())
+        self.was_used = True
+        return index
 
     @property
     def size(self) -> int:
@@ -144,10 +155,12 @@ class OffsetIndexFile:
 
     def create(self) -> None:
         self._loaded = {}
+        self._is_ahead = True
         self._keep(OffsetIndex())
 
     def note(self, batches: Sequence[IndexedBatch], position: int) -> None:
         """A batch is indexed if it begins more than the interval after the last indexed one."""
+        self._is_ahead = True  # first: from now on no other thread lets it leave
         index = self.index
         due = index.last_position + self._interval
         for batch in batches:
@@ -157,6 +170,7 @@ class OffsetIndexFile:
             position += batch.size
 
     def truncate_to(self, position: int) -> None:
+        self._is_ahead = True
         self.index.truncate_to(position)
 
     def distrust(self) -> None:
@@ -179,6 +193,8 @@ class OffsetIndexFile:
         write_fully(file, self.path, [content], 0)
         file.truncate(len(content))
         file.close()
+        self._is_ahead = False
+        self._bound.admit(self)  # with the size that it has now; and it may leave
 
     def rename(self, suffix: str) -> None:
         renamed = suffixed(self._live_path, suffix)
@@ -187,12 +203,36 @@ class OffsetIndexFile:
         self.path = renamed
 
     def remove(self) -> None:
+        self._bound.forget(self)
         if self._disk.exists(self.path):
             self._disk.unlink(self.path)
 
+    def abandon(self) -> None:
+        """The name is about to be another file's. A reader that still asks searches from the first byte."""
+        self._is_gone = True
+        self._bound.forget(self)
+
+    # --- bounded.Resident ---
+
+    @property
+    def weight(self) -> int:
+        index = self._index
+        return INDEX_OVERHEAD_BYTES + (ENTRY_BYTES * len(index) if index is not None else 0)
+
+    @property
+    def is_held(self) -> bool:
+        return self._is_ahead
+
+    def leave(self) -> None:
+        self._loaded, self._index = {}, None
+
+    # --- details ---
+
     def _keep(self, index: OffsetIndex) -> OffsetIndex:
-        self._index = self._loaded.setdefault(None, index)
-        return self._index
+        kept = self._index = self._loaded.setdefault(None, index)
+        if not self._is_gone:
+            self._bound.admit(self)
+        return kept
 
     def _read_last(self) -> OffsetIndex:
         file = self._disk.open(self.path)
@@ -201,6 +241,8 @@ class OffsetIndexFile:
         return OffsetIndex.decode(content, self._log.size)
 
     def _load(self) -> OffsetIndex:
+        if self._is_gone:
+            return OffsetIndex()
         try:
             return OffsetIndex.decode(self._disk.read_bytes(self.path), self._log.size)
         except (FileMissing, CorruptIndex):
@@ -211,4 +253,6 @@ class OffsetIndexFile:
         built.create()
         for position, header in self._log.walk(0, self._log.size):
             built.note((header,), position)
+        self._bound.forget(built)
+        self._is_ahead = True
         return built.index

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from quorumlog.ids import Uuid
 from storage.disk import Disk, FileMissing
+from storage.log_file import holds_records
 from storage.names import (
     CUT_SUFFIX,
     DELETE,
@@ -33,12 +34,13 @@ PartitionId = tuple[Uuid, int]  # topic id, partition number
 class FoundPartitions:
     """What a log directory holds when it is opened.
 
-    partitions: topic names. nameless: in use, but without a readable topic id. leftovers: names of directories whose
-    deletion was committed and not finished.
+    partitions: topic names. nameless: half made, without a topic id and without records. unreadable: with records, but
+    without a readable topic id. leftovers: names of directories whose deletion was committed and not finished.
     """
 
     partitions: dict[PartitionId, str]
     nameless: tuple[TopicPartition, ...]
+    unreadable: tuple[TopicPartition, ...]
     leftovers: tuple[str, ...]
 
 
@@ -65,6 +67,7 @@ class PartitionDirectories:
         """Files, and directories that are not a partition's, are left alone. Raises DiskError."""
         partitions: dict[PartitionId, str] = {}
         nameless: list[TopicPartition] = []
+        unreadable: list[TopicPartition] = []
         leftovers: list[str] = []
         for name in self.disk.list(self.path):
             if not self.disk.is_directory(f"{self.path}/{name}"):
@@ -79,11 +82,25 @@ class PartitionDirectories:
                 leftovers.append(name)
             elif not parsed.mark:
                 topic_id = self._readable_topic_id(f"{self.path}/{name}")
-                if topic_id is None:
-                    nameless.append((parsed.topic, parsed.partition))
-                else:
+                if topic_id is not None:
                     partitions[topic_id, parsed.partition] = parsed.topic
-        return FoundPartitions(partitions, tuple(nameless), tuple(leftovers))
+                elif holds_records(self.disk, f"{self.path}/{name}"):
+                    unreadable.append((parsed.topic, parsed.partition))
+                else:
+                    nameless.append((parsed.topic, parsed.partition))
+        return FoundPartitions(partitions, tuple(nameless), tuple(unreadable), tuple(leftovers))
+
+    def belongs_to(self, partition: TopicPartition, topic_id: Uuid) -> bool:
+        """True if the directory is that topic's, holds nothing, or is not there. Raises DiskError."""
+        path = self.path_of(partition)
+        found = self._readable_topic_id(path)
+        return found == topic_id if found is not None else not holds_records(self.disk, path)
+
+    @property
+    def findings(self) -> list[str]:
+        """What is damaged among the offset files, a text for each."""
+        files = (self.recovery_points, self.log_starts, self.lost_offsets, self.high_watermarks)
+        return [file.finding for file in files if file.finding]
 
     def make_name(self, partition: TopicPartition) -> None:
         """Make the directory, unless it is there. Its name is durable after `sync_name`. Raises DiskError."""

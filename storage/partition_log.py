@@ -50,6 +50,7 @@ from storage.batch import StoredBatch
 from storage.checkpointed_log import CheckpointedLog, note_recovery_points
 from storage.log import Log
 from storage.log_config import LogConfig
+from storage.log_errors import reading
 from storage.log_file import holds_records
 from storage.names import DELETE, STRAY
 from storage.offset_files import TopicPartition
@@ -97,12 +98,12 @@ class PartitionLog:
     def open_or_create(
         cls, directories: PartitionDirectories, partition: TopicPartition, topic_id: Uuid, config: LogConfig
     ) -> PartitionLog:
-        """Raises WrongTopicId, BadPartitionMetadata, DiskError."""
+        """Raises WrongTopicId, BadPartitionMetadata, LogUnreadable, DiskError."""
         disk, path = directories.disk, directories.path_of(partition)
-        if not disk.exists(path):
-            return cls.create(directories, partition, topic_id, config)
-        found = read_topic_id(disk, path)
-        if found is None and not holds_records(disk, path):  # half made when its process ended
+        with reading(path):
+            found = read_topic_id(disk, path) if disk.exists(path) else None
+            is_new = found is None and not holds_records(disk, path)  # or half made when its process ended
+        if is_new:
             return cls.create(directories, partition, topic_id, config)
         return cls._open(directories, partition, found, topic_id, config)
 
@@ -128,8 +129,10 @@ class PartitionLog:
     def open(
         cls, directories: PartitionDirectories, partition: TopicPartition, topic_id: Uuid, config: LogConfig
     ) -> PartitionLog:
-        """A log that is there. Raises WrongTopicId, BadPartitionMetadata, DiskError."""
-        found = read_topic_id(directories.disk, directories.path_of(partition))
+        """A log that is there. Raises WrongTopicId, BadPartitionMetadata, LogUnreadable, DiskError."""
+        path = directories.path_of(partition)
+        with reading(path):
+            found = read_topic_id(directories.disk, path)
         return cls._open(directories, partition, found, topic_id, config)
 
     @classmethod
@@ -277,6 +280,7 @@ class PartitionLog:
 
     def _leave(self, unique: Uuid, mark: str) -> str:
         self.log.close()
+        self.log.abandon()
         self.is_here = False
         return self._directories.move_away(self.partition, unique, mark)
 
@@ -298,9 +302,13 @@ def checkpoint_high_watermarks(directories: PartitionDirectories, marks: Mapping
 def checkpoint_logs(directories: PartitionDirectories, held: Iterable[PartitionLog]) -> None:
     """Note the recovery points of these logs, and remove log starts that are not needed any more. Durable.
 
-    The lines of other logs stay as they are. Raises DiskError.
+    The lines of other logs stay as they are. Indexes of logs that were not written to for long leave the memory where
+    there are too many. Raises DiskError.
     """
     here = [partition_log for partition_log in held if partition_log.is_here]
+    for one in here:
+        if not one.log.guard.is_closed:
+            one.log.let_indexes_go()
     note_recovery_points(directories.recovery_points, [one.checkpointed for one in here])
     directories.log_starts.update({one.partition: None for one in here if _starts_with_its_first_segment(one.log)})
 

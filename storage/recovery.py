@@ -180,8 +180,6 @@ def _first_scanned(segments: list[Segment], recovery_point: Offset, clean: bool)
         successor = segments[number + 1].base_offset if number + 1 < len(segments) else None
         if not _ends_at(segment, successor):
             return number
-        if successor is not None:
-            segment.log.release()  # it may never be read, and there may be thousands of descriptors
     return first
 
 

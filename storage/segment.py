@@ -63,6 +63,12 @@ class Segment:
         self.remove_caches()
         self.log.remove()
 
+    def abandon(self) -> None:
+        """The directory is about to get another name: no file is opened any more. Readers of open ones read on."""
+        for cache in self.caches:
+            cache.abandon()
+        self.log.abandon()
+
     def remove_caches(self) -> None:
         for cache in self.caches:
             cache.remove()
@@ -92,6 +98,12 @@ class Segment:
         """Write the caches' files for the next start. Not synced."""
         for cache in self.caches:
             cache.flush()
+
+    def flush_held_caches(self) -> None:
+        """`flush_caches` for those that have changed since."""
+        for cache in self.caches:
+            if cache.is_held:
+                cache.flush()
 
     # --- for readers; limit: exclusive end of the published bytes ---
 

@@ -9,7 +9,7 @@ simulated one (two events on virtual time). Contract, tested for both in tests/s
 - Once the directory has failed, every job is answered with DirectoryOffline.
 - After `on_written` the change may be shown to readers, after `on_synced` it may be acknowledged.
 - Queues are bounded, in jobs and in bytes. A full one refuses; it never blocks and never grows.
-- `close` performs and answers the jobs that were accepted, and accepts no more.
+- `close` performs and answers the jobs that were accepted, and accepts no more. If the disk hangs, it does not wait.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from storage.stall_watch import OpenCall
 from storage.writer import Job, Outcome
 
 Answer = Callable[[Outcome], None]
@@ -73,6 +74,10 @@ class Worker(Protocol):
 
         Raises WorkerFull, WorkerClosed. A read that fails does not fail the directory.
         """
+        ...
+
+    def open_calls(self) -> Sequence[OpenCall]:
+        """The changing calls of the disk that are under way now, for the watch on hanging disks."""
         ...
 
     def close(self) -> None:

@@ -9,8 +9,12 @@ Rules, first what fails the directory for this generation:
 - A DiskError or a failed assertion in any job, and any exception in a sync. A log that an AppendJob or `CallJob.logs`
   named and that has failed, by an exception of any kind, when the turn ends. A partition's log says so at once
   (`PartitionDirectories.on_broken_log`), because a follower would go on to acknowledge what a broken cut removed.
+- A read that fails before anything was changed (LogUnreadable) fails its own job only, and its replica.
 - Everything of this turn that is not yet durable then fails, and so does all that comes later (DESIGN §6). Any other
   exception fails its own job only. A log that failed by it refuses every later change with LogClosed.
+- A process that is short of descriptors or memory fails no directory. The job gets the DiskError, its log ends where
+  the last whole write ended, and the caller tries again. A log that was in the middle of a change has failed.
+- Where more files hold unsynced bytes than may be open, the turn syncs them before it writes to another one.
 - A directory may have two writers, one for the partitions and one for the metadata log. They write different files and
   share one `Generation`: a failure that one of them meets stops both.
 
@@ -23,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from quorumlog.ids import Epoch, Offset
@@ -30,8 +35,9 @@ from storage.batch import StoredBatch
 from storage.directory_life import Generation
 from storage.disk import DiskError
 from storage.log import Log
-from storage.log_errors import LogClosed, UnexpectedAppend
+from storage.log_errors import LogClosed, UnexpectedAppend, is_back_pressure
 
+SYNC_TRIES = 3  # of one log in one turn, where there are too many open files; each try has waited for a descriptor
 JOB_OVERHEAD_BYTES = 256  # what a job without data counts for in a queue
 
 
@@ -66,7 +72,10 @@ Job = AppendJob | CallJob
 
 
 class Outcome(NamedTuple):
-    """A job's result. An error is UnexpectedAppend, LogClosed, DirectoryOffline, or what a CallJob's `fn` raised."""
+    """A job's result. An error is UnexpectedAppend, LogClosed, DirectoryOffline, or what a CallJob's `fn` raised.
+
+    A DiskError is back-pressure (storage/failure_rule.py); any other would have taken the directory offline.
+    """
 
     value: Any = None
     error: Exception | None = None
@@ -121,14 +130,14 @@ class DirectoryWriter:
         run: performs the syncs, each of another log, and returns when all have ended.
         """
         for log in self._dirty:
-            if log.failure is not None:  # of any kind: what the turn wrote before it will never be synced
-                self.generation.fail(log.failure)
+            if log.change_failure is not None:  # of any kind: what the turn wrote before it will never be synced
+                self.generation.fail(log.change_failure)
         if self.generation.failure is None:
-            logs = [log for log in self._dirty if log.must_sync]
+            logs = [log for log in self._dirty if log.must_sync or log.has_too_many_files()]
             if len(logs) > 1:
                 for log in logs:
                     log.begin_sync()
-            for error in run([log.sync_unless_closed for log in logs]):
+            for error in run([partial(_sync, log) for log in logs]):
                 if error is not None:  # of any kind: the turn must not be acknowledged
                     self.generation.fail(error)
                     break
@@ -140,18 +149,22 @@ class DirectoryWriter:
         return [outcome if outcome.error else Outcome(error=offline) for outcome in outcomes]
 
     def attempt(self, change: Callable[..., Any], *what: Any) -> Outcome:
-        """Run one change, unless offline. A DiskError fails the directory, and so does an assertion of ours."""
+        """Run one change, unless offline. A DiskError fails the directory, unless it is back-pressure, and so does an
+        assertion of ours."""
         offline = self.generation.failure
         if offline is not None:
             return Outcome(error=offline)
         try:
             return Outcome(value=change(*what))
         except (DiskError, AssertionError) as error:
-            return Outcome(error=self.generation.fail(error))
+            return Outcome(error=error if is_back_pressure(error) else self.generation.fail(error))
         except Exception as error:
             return Outcome(error=self.generation.failure or error)  # a log that broke off fails the directory
 
     def append(self, log: Log, batches: Sequence[StoredBatch]) -> Offset:
+        if log.has_too_many_files():
+            for dirty in self._dirty:
+                dirty.sync_unless_closed()
         self._dirty[log] = None
         return log.append_checked(batches)
 
@@ -196,6 +209,19 @@ class _Turn:
     def flush(self) -> None:
         for log, group in self._groups.items():
             outcome = self._writer.attempt(self._writer.append, log, group.batches)
+            reached = log.end_offset  # more than nothing also where the process ran out of descriptors in between
             for number, end in zip(group.numbers, group.ends, strict=True):
                 self.outcomes[number] = Outcome(value=end) if outcome.error is None else outcome
+                if outcome.error is not None and end <= reached and is_back_pressure(outcome.error):
+                    self.outcomes[number] = Outcome(value=end)
         self._groups.clear()
+
+
+def _sync(log: Log) -> None:
+    for tries_left in reversed(range(SYNC_TRIES)):
+        try:
+            log.sync_unless_closed()
+            return
+        except DiskError as error:
+            if not tries_left or log.change_failure is not None or not is_back_pressure(error):
+                raise

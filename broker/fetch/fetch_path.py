@@ -21,6 +21,7 @@ from broker.fetch.read_log import read_from_disk
 from broker.fetch.scope import FetchScope, scope_of
 from broker.fetch.session import FetchSession
 from broker.fetch.targets import FetchTarget
+from broker.logdirs.busy import Busy
 from broker.partition.events import FollowerFetched, UnnamedFetch
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
@@ -98,7 +99,10 @@ class FetchPath:
         reads = [self._read(target, replica, isolation, budget) for target in targets]
         for read, target in zip(reads, targets, strict=True):
             if read.disk_bytes:
-                await self._read_from_disk(read, target.partition)
+                try:
+                    await self._read_from_disk(read, target.partition)
+                except Busy:
+                    break  # the answer holds what there is; the reader asks for the rest again
         return reads
 
     def _read(
@@ -128,6 +132,8 @@ class FetchPath:
         try:
             data = await read_from_disk(found, found.log, wanted.fetch_offset, read.disk_bytes, read.readable_end)
             found.leading(read.leader_epoch)  # records of a leadership that has ended must not be sent
+        except Busy:
+            raise
         except ApiError as error:
             read.response = FetchPartitionResponse(
                 index=wanted.index, error_code=error.code, current_leader=found.current_leader

@@ -9,6 +9,7 @@ from quorumlog.messages.buffer import Buffer, Pieces
 from storage.disk import DiskError
 from storage.isolation import Isolation, upper_bound
 from storage.log import Log
+from storage.log_errors import LogUnreadable
 from storage.log_file import CorruptBatch
 from storage.log_view import OffsetOutOfRange
 
@@ -30,11 +31,17 @@ async def read_local(replica: Replica, offset: Offset, max_bytes: int, isolation
 
 
 async def read_from_disk(replica: Replica, log: Log, offset: Offset, max_bytes: int, end: Offset) -> bytes:
-    """Whole batches below `end` (exclusive). Raises ApiError: KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE."""
+    """Whole batches below `end` (exclusive).
+
+    Raises Busy; ApiError: KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER if the log has left.
+    """
     assert replica.queue is not None
     try:
         return await replica.queue.read(lambda: log.read(offset, max_bytes, upper_bound=end))
     except OffsetOutOfRange as error:
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
-    except (DiskError, CorruptBatch) as error:
+    except (LogUnreadable, DiskError, CorruptBatch) as error:
+        if log.is_abandoned:
+            text = f"{replica.name} was deleted or is copied anew on this broker"
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, text) from error
         raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error

@@ -15,12 +15,14 @@ def choose_directory(assigned: Uuid, found: Uuid | None, online: Mapping[Uuid, i
     in each directory that is online. any_offline: at least one directory of this broker is offline.
 
     A new log must never be a second, empty copy of one that lies in a directory that is offline. So a log is made only
-    in the assigned directory or, unless that may be one of ours that is offline, in the one with the fewest replicas.
+    in the assigned directory or, unless that may be one of ours that is offline, in the one with the fewest replicas. A
+    LOST replica may lie in any that is offline.
     """
     if found is not None:
         return found if found in online else None
     if assigned in online:
         return assigned
-    if assigned == LOST or not online or (any_offline and not is_reserved_directory(assigned)):
+    may_be_offline = any_offline and (assigned == LOST or not is_reserved_directory(assigned))
+    if not online or may_be_offline:
         return None
     return min(online, key=lambda directory: (online[directory], directory))

@@ -6,10 +6,12 @@ is used again.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from functools import partial
 from random import Random
 
+from broker.logdirs.busy import Busy
 from broker.logdirs.directory_choice import choose_directory
 from broker.logdirs.hosted_replica import HostedReplica
 from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
@@ -18,11 +20,13 @@ from broker.partition.key import PartitionKey
 from quorumlog.errors import ApiError
 from quorumlog.ids import UUID_BYTES, Offset, Uuid
 from storage.directory_life import DirectoryOffline
+from storage.log_errors import LogUnreadable
 from storage.names import DELETE, STRAY
 from storage.offset_files import TopicPartition
 from storage.partition_directories import FoundPartitions, PartitionDirectories
 from storage.partition_log import PartitionLog, checkpoint_high_watermarks, checkpoint_logs
 
+_log = logging.getLogger("quorumlog.broker")
 _Place = tuple[DirectoryQueue, TopicPartition]
 
 
@@ -33,9 +37,13 @@ class PartitionStore:
         self,
         directories: Sequence[LogDirectory],
         on_directory_failed: Callable[[DirectoryQueue, Exception], None],
+        on_unreadable: Callable[[DirectoryQueue, LogUnreadable], None],
         rng: Random,
     ) -> None:
-        queues = [DirectoryQueue(entry, on_directory_failed) for entry in directories if entry.life.is_online]
+        """The callbacks are those of `DirectoryQueue`."""
+        queues = [
+            DirectoryQueue(entry, on_directory_failed, on_unreadable) for entry in directories if entry.life.is_online
+        ]
         self.queues = {queue.directory_id: queue for queue in queues}
         self._lives = [entry.life for entry in directories]
         self._rng = rng
@@ -48,6 +56,8 @@ class PartitionStore:
         for queue in self.queues.values():
             try:
                 found = await queue.settle(queue.directory.partitions.find)
+            except Busy:
+                raise  # a directory whose partitions are not known must not be used; the start fails
             except (ApiError, DirectoryOffline):
                 continue
             self._take(queue, found)
@@ -60,6 +70,13 @@ class PartitionStore:
             else:
                 self._found[key] = place
         self._unowned.extend((queue, partition) for partition in found.nameless)
+        for partition in found.unreadable:
+            _log.error(
+                "%s holds records, and its partition.metadata cannot be read; it stays as it is, and a replica of that "
+                "name is offline on this broker: write the topic's id back into the file, or move the directory out of "
+                "log.dirs, and restart the node; without the directory the partition is copied from its leader",
+                queue.directory.partitions.path_of(partition),
+            )
         for name in found.leftovers:
             self._removals[queue.directory_id].now(name)
 
@@ -106,7 +123,7 @@ class PartitionStore:
         removals, delay_s = self._removals[queue.directory_id], replica.config.file_delete_delay_ms / 1000
 
         def moved(name: str) -> None:
-            if mark == DELETE:
+            if name.endswith(f"-{DELETE}"):
                 removals.later(name, delay_s)
 
         work = partial(_move_away, replica, queue.directory.partitions, self.fresh_id(), mark)
@@ -128,14 +145,17 @@ class PartitionStore:
             await _settle(queue, partial(_checkpoint_all, queue.directory.partitions, held, _high_watermarks(held)))
 
     async def close(self, replicas: Iterable[HostedReplica]) -> bool:
-        """Sync and close every log, then write the checkpoints. True: every directory was left in order."""
+        """Sync and close every log, then write the checkpoints. True: every directory was left in order.
+
+        It is not where a log could not be opened or read: a clean start would trust what nobody has looked at.
+        """
         for removals in self._removals.values():
             removals.close()
         clean = not self._any_offline
         for queue, held in self._by_queue(replicas):
             queue.hurry()
             work = partial(_close, queue.directory.partitions, held, _high_watermarks(held))
-            clean = await _settle(queue, work) and clean
+            clean = await _settle(queue, work) and clean and not any(replica.core.failed for replica in held)
         return clean
 
     def _by_queue(self, replicas: Iterable[HostedReplica]) -> list[tuple[DirectoryQueue, list[HostedReplica]]]:
@@ -155,6 +175,9 @@ async def _settle(queue: DirectoryQueue, work: Callable[[], None]) -> bool:
     """False if the directory failed or refused."""
     try:
         await queue.settle(work)
+    except Busy as error:  # the next time writes it all
+        _log.warning("%s: a checkpoint was left out: %s", queue.directory.path, error)
+        return False
     except (ApiError, DirectoryOffline):
         return False
     return True
@@ -180,7 +203,9 @@ def _move_away(replica: HostedReplica, directories: PartitionDirectories, unique
     """Returns the new name."""
     log = replica.partition_log
     if log is None:
-        return directories.move_away((replica.topic, replica.key[1]), unique, mark)
+        partition = (replica.topic, replica.key[1])
+        is_ours = directories.belongs_to(partition, replica.key[0])
+        return directories.move_away(partition, unique, mark if is_ours else STRAY)  # what is not ours is kept
     return log.delete(unique) if mark == DELETE else log.set_aside(unique)
 
 

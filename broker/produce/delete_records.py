@@ -9,6 +9,7 @@ import asyncio
 
 from broker.delayed.operations import DelayedOperations
 from broker.delayed.purgatory import Reason
+from broker.logdirs.busy import Busy
 from broker.partition.events import LogStartMoved
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
@@ -48,13 +49,14 @@ class DeletePath:
         def failed(error: Exception | None) -> None:
             self._delayed.starts.cancel(waiter)
             if not answered.done():
-                answered.set_exception(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+                storage_error = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+                answered.set_exception(error if isinstance(error, Busy) else storage_error)
 
         if target <= replica.core.low_watermark:
             answered.set_result(replica.core.low_watermark)
             return answered
-        queue.call(lambda: partition_log.raise_start(target), done=moved, failed=failed)
         waiter = self._delayed.starts.watch([(replica.key, target)], timeout_ms, woken)
+        queue.run_in_background(lambda: partition_log.raise_start(target), done=moved, failed=failed)
         return answered
 
 

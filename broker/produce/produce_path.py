@@ -16,9 +16,12 @@ from typing import Any, NamedTuple
 
 from broker.delayed.operations import DelayedOperations
 from broker.delayed.purgatory import Reason, Waiter
+from broker.logdirs.busy import Busy
+from broker.logdirs.log_directory import DirectoryQueue
 from broker.partition.events import LogAdvanced
 from broker.partition.key import PartitionKey
 from broker.partition.tail import frame_bytes
+from broker.produce.append_line import AppendLine
 from broker.produce.record_checks import RecordChecks, is_ended
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
@@ -32,6 +35,7 @@ from quorumlog.records.record_check import check_records, passes_at_once
 from quorumlog.topic_config import TopicConfig
 from storage.batch import StoredBatch, stamped_batches
 from storage.log import Log
+from storage.log_errors import UnexpectedAppend
 from storage.producer_state import Remembered
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = ACKS = 0, 1, -1
@@ -90,21 +94,25 @@ class ProducePath:
         self._step = step
         self._looks_inside = looks_inside
         self._checks = RecordChecks()
+        self._lines: dict[DirectoryQueue, AppendLine] = {}  # of directories whose queue was full once
         self._closed = False
 
     def close(self) -> None:
         """Refuse every append from now on."""
         self._closed = True
         self._checks.close()
+        for line in self._lines.values():
+            line.close()
 
     def append(self, topic: Uuid | str, index: int, records: Buffer, *, acks: int, timeout_ms: int) -> PendingAppend:
         """Validate and enqueue, in the order of calls. The result is only for the answer and need not be awaited.
 
-        A batch that takes long to look at, and appends to its partition behind it, are enqueued later, in order.
+        A batch that takes long to look at, or finds the directory's queue full, and appends to its partition behind it,
+        are enqueued later, in order.
         records: whole batches as produced; kept until written. acks: 0 and 1 wait for the leader's disk, -1 for every
         in-sync replica. Raises ApiError if nothing was appended. The awaited result raises ApiError if something may
         have been: NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR;
-        and any error of `append` itself if the batch was not looked at in time for this call.
+        and any error of `append` itself if the batch was not enqueued in this call.
         """
         if self._closed:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker is shutting down")
@@ -115,22 +123,26 @@ class ProducePath:
         pending = PendingAppend()
         steps = self._look_inside(replica, records, found[0])
         if steps is None:
-            self._enqueue(replica, log, records, found, acks, timeout_ms, pending)
+            self._enqueue_or_wait(replica, log, records, found, acks, timeout_ms, pending)
         else:
 
             def looked(error: ApiError | None) -> None:
                 try:
                     if error is not None:
                         raise error
-                    if self._closed or self._registry.find(topic, index) is not replica:
-                        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{replica.name} was replaced or is closing")
-                    log = _leading(replica, acks)
-                    self._enqueue(replica, log, records, found, acks, timeout_ms, pending)
+                    log = self._still_leading(replica, acks)
+                    self._enqueue_or_wait(replica, log, records, found, acks, timeout_ms, pending)
                 except ApiError as refused:
                     pending.settle(refused)
 
             self._checks.join(replica.key, steps, looked)
         return pending
+
+    def _still_leading(self, replica: Replica, acks: int) -> Log:
+        """The log to append to, some time after the request came. Raises ApiError."""
+        if self._closed or self._registry.replicas.get(replica.key) is not replica:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{replica.name} was replaced or is closing")
+        return _leading(replica, acks)
 
     def _look_inside(self, replica: Replica, records: Buffer, header: BatchHeader) -> Iterator[None] | None:
         """None if the batch may be queued now; otherwise the steps before it. Raises ApiError: INVALID_RECORD."""
@@ -141,6 +153,32 @@ class ProducePath:
                 if not is_ended(steps):
                     return steps
         return iter(()) if self._checks.holds_up(replica.key) else None
+
+    def _enqueue_or_wait(
+        self,
+        replica: Replica,
+        log: Log,
+        records: Buffer,
+        found: list[BatchHeader],
+        acks: int,
+        timeout_ms: int,
+        pending: PendingAppend,
+    ) -> None:
+        """Queue the batch, or let it wait for a place in the directory's queue. Raises ApiError if it does neither."""
+        queue = replica.queue
+        assert queue is not None
+        line = self._lines.get(queue)
+        if line is None or not line.holds_up(replica.key):
+            try:
+                self._enqueue(replica, log, records, found, acks, timeout_ms, pending)
+                return
+            except Busy:
+                line = self._lines.setdefault(queue, line or AppendLine(self._clock))
+
+        def enqueue() -> None:
+            self._enqueue(replica, self._still_leading(replica, acks), records, found, acks, timeout_ms, pending)
+
+        line.join(replica.key, timeout_ms, enqueue, pending.settle)
 
     def _enqueue(
         self,
@@ -165,10 +203,16 @@ class ProducePath:
             log_start_offset=log.start_offset,
             log_append_time_ms=append_time_ms,
         )
-        append = _Append(self, replica, replica.core.leader_epoch, batches, batches[-1].next_offset, acks, pending)
-        replica.queue.append(log, batches, written=append.written, synced=append.synced)
+        append = _Append(
+            self, replica, replica.core.leader_epoch, batches, batches[-1].next_offset, acks, pending, replica.series
+        )
+        before = replica.sequences.queue(log, batches[0])
+        try:
+            replica.queue.append(log, batches, written=append.written, synced=append.synced)
+        except ApiError:
+            replica.sequences.unqueue(batches[0], before)
+            raise
         replica.next_offset = append.next_offset
-        replica.sequences.queued(log, batches)
         append.wait(timeout_ms)
 
     def _answer_again(
@@ -182,7 +226,9 @@ class ProducePath:
             log_start_offset=log.start_offset,
             log_append_time_ms=repeated.timestamp if _uses_append_time(replica.config) else -1,
         )
-        append = _Append(self, replica, replica.core.leader_epoch, (), repeated.last_offset + 1, acks, pending)
+        append = _Append(
+            self, replica, replica.core.leader_epoch, (), repeated.last_offset + 1, acks, pending, replica.series
+        )
         if acks == ACKS_ALL and replica.core.high_watermark >= append.next_offset:
             append.woken(Reason.OFFSET)
         elif acks != ACKS_ALL:
@@ -249,6 +295,7 @@ class _Append:
     next_offset: Offset  # exclusive end of what is acknowledged
     acks: int
     pending: PendingAppend
+    series: int  # `Replica.series`
     waiter: Waiter[PartitionKey] | None = None
 
     def wait(self, timeout_ms: int) -> None:
@@ -257,8 +304,8 @@ class _Append:
 
     def written(self, error: Exception | None) -> None:
         if error is not None:
-            self.replica.sequences.clear()
-            self._settle(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+            self._begin_another_series()
+            self._settle(_append_error(error))
             return
         assert self.replica.log is not None
         self.replica.sequences.written(self.replica.log, self.batches)
@@ -267,9 +314,18 @@ class _Append:
         self.batches = ()
         self.path.advance(self.replica)
 
+    def _begin_another_series(self) -> None:
+        """This append failed, so those that were numbered behind it fail too; the next ones follow the log's end."""
+        replica, log = self.replica, self.replica.log
+        if self.series == replica.series:
+            replica.series += 1
+            replica.sequences.clear()
+            if log is not None:
+                replica.next_offset = log.end_offset
+
     def synced(self, error: Exception | None) -> None:
         if error is not None:
-            self._settle(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+            self._settle(_append_error(error))
             return
         self.path.advance(self.replica)
         if self.acks != ACKS_ALL:
@@ -310,9 +366,22 @@ class _Append:
         return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, text)
 
 
+def _append_error(error: Exception) -> ApiError:
+    """Busy: this append, or one that it was numbered behind, found no room; nothing was appended."""
+    if isinstance(error, Busy):
+        return error
+    if isinstance(error, UnexpectedAppend):
+        return Busy(f"an append before this one was held back: {error}")
+    return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+
+
 def _leading(replica: Replica, acks: int) -> Log:
-    """The log to append to. Raises ApiError: NOT_LEADER_OR_FOLLOWER, INVALID_REQUIRED_ACKS, NOT_ENOUGH_REPLICAS."""
+    """The log to append to. Raises ApiError: NOT_LEADER_OR_FOLLOWER, INVALID_REQUIRED_ACKS, NOT_ENOUGH_REPLICAS;
+    KAFKA_STORAGE_ERROR also where the directory is short of free space."""
     log = replica.leading()
+    queue = replica.queue
+    if queue is not None and queue.space.is_short:
+        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, queue.space.describe(queue.directory.path))
     if acks not in ACKS:
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}, only -1, 0 and 1 mean something")
     if acks == ACKS_ALL and (fault := _min_isr_fault(replica, ErrorCode.NOT_ENOUGH_REPLICAS)):

@@ -39,6 +39,7 @@ class ReplicationConfig:
     producer_id_expiration_check_interval_ms: int = PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS_DEFAULT
     max_slice_work: int = MAX_SLICE_WORK_DEFAULT
     looks_inside_batches: bool = True  # record.validation=full; False: =header
+    free_space_reserve_bytes: int | None = None  # log.dir.free.space.reserve.bytes
     topic_defaults: Mapping[str, str] = field(default_factory=dict)  # set for all topics by this broker's file
     internal_listener_name: str = "INTERNAL"  # inter.broker.listener.name: followers fetch there unless there is a
     replication_listener_name: str = ""  # replication.listener.name

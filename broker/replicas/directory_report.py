@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from broker.logdirs.busy import Busy
 from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from broker.logdirs.partition_store import PartitionStore
 from broker.replicas.registry import Registry
@@ -31,6 +33,8 @@ class DirectoryReport:
         disk, path = directory.partitions.disk, directory.path
         try:
             total_bytes, usable_bytes = await queue.read(lambda: (disk.total_bytes(path), disk.free_bytes(path)))
+        except Busy as busy:
+            return replace(_offline(directory), error_code=busy.code)
         except (ApiError, DiskError):
             return _offline(directory)
         return LogDirDescription(

@@ -9,10 +9,13 @@ that a partition is followed as soon as its log is open, and not behind the last
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from broker.logdirs.busy import Busy
 from broker.partition.events import LogFailed, LogReady
 from broker.partition.key import PartitionKey
 from broker.replicas.registry import Registry
@@ -20,8 +23,10 @@ from broker.replicas.replica import Replica, Step, log_config
 from quorumlog.errors import ApiError
 from quorumlog.ids import Epoch, Offset
 from storage.directory_life import DirectoryOffline
-from storage.log_errors import LogClosed
+from storage.log_errors import LogClosed, LogUnreadable
 from storage.partition_log import PartitionLog
+
+RETRY_MS = 1_000  # of a log that could not be opened or prepared because too many files are open
 
 _log = logging.getLogger("quorumlog.broker")
 
@@ -58,11 +63,14 @@ class Leaderships:
         follow: Callable[[Replica], None],
         opened: Callable[[Replica], None],
         settled: Callable[[PartitionKey], None],
+        on_failed: Callable[[], None],
     ) -> None:
         """follow: the log is ready to take fetched records. opened: called once for each log, before `settled`.
 
-        settled: the log is open, though perhaps for an epoch that is over, or it cannot be opened.
+        settled: the log is open, though perhaps for an epoch that is over, or it cannot be opened. on_failed: a
+        replica is offline because its log cannot be opened.
         """
+        self._on_failed = on_failed
         self._registry = registry
         self._step = step
         self._follow = follow
@@ -95,7 +103,15 @@ class Leaderships:
 
     def _opening_failed(self, opening: _Opening, error: Exception | None) -> None:
         del self._openings[opening.replica]
-        self._cannot_open(opening.replica, error)
+        if isinstance(error, Busy):
+            self._later(partial(self._open_again, opening))
+        else:
+            self._cannot_open(opening.replica, error)
+
+    def _open_again(self, opening: _Opening) -> None:
+        if self._is_current(opening.replica):
+            self.open(opening.replica)
+            self.prepare(opening.replica, *opening.goal)
 
     def prepare(self, replica: Replica, epoch: Epoch, leads: bool) -> None:
         """Make the log ready for `epoch`, then tell the core LogReady, or LogFailed."""
@@ -108,14 +124,28 @@ class Leaderships:
         queue.run_in_background(
             lambda: _make_ready(replica, epoch, leads),
             done=lambda ready: self._ready(replica, epoch, ready),
-            failed=lambda error: self._cannot_open(replica, error),
+            failed=lambda error: self._not_prepared(replica, epoch, leads, error),
         )
 
+    def _not_prepared(self, replica: Replica, epoch: Epoch, leads: bool, error: Exception | None) -> None:
+        if isinstance(error, Busy):
+            self._later(partial(self.prepare, replica, epoch, leads))
+        else:
+            self._cannot_open(replica, error)
+
+    def _later(self, job: Callable[[], None]) -> None:
+        """Try again while the epoch lasts: the node has no descriptors or memory to spare now."""
+        asyncio.get_running_loop().call_later(RETRY_MS / 1000, job)
+
     def _cannot_open(self, replica: Replica, error: Exception | None) -> None:
-        """A failed directory has failed all its replicas already. Any other error concerns this log alone."""
-        if not isinstance(error, DirectoryOffline | LogClosed | ApiError) and self._is_current(replica):
+        """A directory that failed, or a log that cannot be read, has failed its replicas already.
+
+        Any other error concerns this log alone; the controller learns of it in the same way (unreadable.py).
+        """
+        if not isinstance(error, DirectoryOffline | LogClosed | LogUnreadable | ApiError) and self._is_current(replica):
             _log.error("%s cannot be opened: %s", replica.name, error)
             self._step(replica, LogFailed())
+            self._on_failed()
         self._settled(replica.key)
 
     def _ready(self, replica: Replica, epoch: Epoch, ready: _Ready) -> None:
@@ -127,6 +157,7 @@ class Leaderships:
         is_wanted = epoch == replica.core.leader_epoch
         if is_wanted:
             replica.next_offset = ready.end_offset
+            replica.series += 1
             replica.sequences.clear()
         self._step(
             replica,

@@ -11,7 +11,9 @@ Between two steps some replicas follow the new image and others the one before i
 after the other.
 
 A replica may lie in another directory than the metadata says, because this broker chose it or found the replica there.
-It is then a pending assignment until the metadata has the right directory.
+It is then a pending assignment until the metadata has the right directory. A replica that is offline although its
+directory is not is assigned to LOST; the controller then elects another leader (decision 18). It is assigned to its
+directory again once a later process has opened its log.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from broker.replicas.topic_settings import TopicSettings
 from quorum.listener import Steps
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
-from quorumlog.ids import BrokerEpoch, NodeId
+from quorum.metadata.registration import LOST
+from quorumlog.ids import BrokerEpoch, NodeId, Uuid
 from quorumlog.messages.controller import DirectoryAssignment
 from storage.names import DELETE, STRAY
 
@@ -100,12 +103,15 @@ class Placements:
             self._on_assignments_changed()
 
     def pending_assignments(self) -> list[DirectoryAssignment]:
-        """Replicas that lie in another directory than the metadata says, in order of topic id and index."""
-        return [
-            DirectoryAssignment(topic_id=key[0], index=key[1], directory_id=replica.queue.directory_id)
+        """Replicas that lie elsewhere than the metadata says: lost ones first, then by topic id and index."""
+        pending = [
+            DirectoryAssignment(
+                topic_id=key[0], index=key[1], directory_id=directory, keeps_log=key in self._store.found
+            )
             for key, replica in sorted(self._registry.replicas.items(), key=lambda item: item[0])
-            if replica.queue is not None and self._is_elsewhere(key)
+            if (directory := _directory_of(replica)) not in (None, replica.assigned)
         ]
+        return sorted(pending, key=lambda one: one.directory_id != LOST)
 
     def directory_failed(self, queue: DirectoryQueue) -> None:
         """Its replicas are offline from now on."""
@@ -149,8 +155,7 @@ class Placements:
 
     def _is_elsewhere(self, key: PartitionKey) -> bool:
         replica = self._registry.replicas[key]
-        queue = replica.queue
-        return queue is not None and queue.is_usable and queue.directory_id != replica.assigned
+        return _directory_of(replica) not in (None, replica.assigned)
 
     def _set_eligible(self, eligible: Mapping[NodeId, BrokerEpoch]) -> Steps:
         self._eligible = eligible
@@ -200,3 +205,17 @@ class Placements:
         if replica is not None:
             self._step(replica, LogFailed())
             self._store.let_go(replica, mark)
+
+
+def _directory_of(replica: Replica) -> Uuid | None:
+    """Where the replica lies, for the controller. None: that is told otherwise, or not known yet."""
+    queue = replica.queue
+    if queue is None:
+        return None
+    if not queue.is_usable:
+        return None if replica.assigned == queue.directory_id else LOST
+    if replica.core.failed:
+        return LOST
+    if replica.assigned == LOST and replica.log is None:
+        return None
+    return queue.directory_id

@@ -27,7 +27,8 @@ class Replica:
     assigned: the directory that the metadata names. partition_log: set by the directory's worker when it has opened the
     log; changed by jobs of that worker only. log: its log, once the loop knows of it. next_offset: the base offset of
     the next produced batch, at or past log.end_offset because appends wait in the queue; valid while this replica
-    leads. sequences: the producers of those appends.
+    leads. series: of those appends; when one of them fails, all behind it do, and the next ones begin another series.
+    sequences: the producers of those appends.
     """
 
     topic: str
@@ -40,6 +41,7 @@ class Replica:
     partition_log: PartitionLog | None = None
     log: Log | None = None
     next_offset: Offset = 0
+    series: int = 0
     sequences: ProducerSequences = field(default_factory=ProducerSequences)
 
     @property

@@ -22,7 +22,8 @@ ASK_TIMEOUT_MS = 3_000
 def status(data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
     """Show each local node, whether it serves, and the state of the cluster.
 
-    Also shows what each node found when it opened its logs: what was cut, and where it is kept.
+    Also shows what each node found when it opened its logs (what was cut, and where it is kept), which of its
+    directories and replicas are offline, and which directories are short of free space.
     Exit code 0: all nodes serve and every partition is in sync. 5: something is missing. 3: no node runs.
     """
     output.use(output_format)
@@ -50,6 +51,8 @@ def _node(nodes: LocalNodes, node_id: int) -> dict[str, Any]:
         "client": files.client_address,
         "admin_port": files.ports.admin,
         "recovery": nodes.recovery(node_id) if state is NodeState.RUNNING else [],
+        "offline": nodes.offline(node_id) if state is NodeState.RUNNING else [],
+        "problems": nodes.problems(node_id) if state is NodeState.RUNNING else [],
         "reason": "" if readiness.ready or state is not NodeState.RUNNING else readiness.reason,
     }
 
@@ -79,7 +82,9 @@ def _cluster(nodes: LocalNodes) -> dict[str, Any]:
 
 def _problems(rows: list[dict[str, Any]], cluster: dict[str, Any]) -> list[str]:
     found = [f"node {row['node_id']} is {row['state']}" for row in rows if row["state"] != NodeState.RUNNING.value]
+    found += [f"node {row['node_id']}: {text}" for row in rows for text in row["offline"]]
     found += [f"node {row['node_id']} is not ready: {row['reason']}" for row in rows if row["reason"]]
+    found += [f"node {row['node_id']}: {problem}" for row in rows for problem in row["problems"]]
     if "error" in cluster:
         return [*found, cluster["error"]]
     if cluster["leader"] < 0:

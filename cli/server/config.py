@@ -43,6 +43,10 @@ class NodeConfig:
     voters: tuple[Voter, ...]
     log_dirs: tuple[str, ...]
     metadata_log_dir: str
+    log_dir_stall_ms: int
+    log_open_files_max: int | None
+    log_index_bytes_max: int
+    log_dir_free_space_reserve_bytes: int | None
     metadata_log_segment_bytes: int
     rack: str | None
     auto_create_topics_enable: bool
@@ -152,6 +156,10 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
 
 
 _PLAIN_FIELDS = (
+    "log_dir_stall_ms",
+    "log_open_files_max",
+    "log_index_bytes_max",
+    "log_dir_free_space_reserve_bytes",
     "auto_create_topics_enable",
     "num_partitions",
     "default_replication_factor",

@@ -11,6 +11,7 @@ from typing import Any
 
 from cli.server.http_admin import Page, Route
 from cli.server.node import Node
+from cli.server.offline import offline_directories, offline_replicas
 from cli.server.watchdog import LoopWatchdog
 from quorumlog.ids import NO_EPOCH, NO_NODE
 
@@ -39,6 +40,8 @@ def who(node: Node) -> dict[str, Any]:
     """This node and process, and the quorum's leader as known here; -1: none is known.
 
     recovery: what opening the logs found, a text for each log that was not whole.
+    offline: a text for each directory that is offline, then for each replica that is offline alone.
+    problems: what else the operator has to do something about now, a text for each.
     """
     leader = node.loader.active_controller
     return {
@@ -47,7 +50,16 @@ def who(node: Node) -> dict[str, Any]:
         "leader_id": NO_NODE if leader is None else leader.node_id,
         "leader_epoch": NO_EPOCH if leader is None else leader.epoch,
         "recovery": recovery_findings(node),
+        "offline": [*offline_directories(node), *offline_replicas(node)],
+        "problems": problems(node),
     }
+
+
+def problems(node: Node) -> list[str]:
+    """Log directories that are short of free space, and damaged notes of theirs, in the order of their ids."""
+    queues = [] if node.broker is None else list(node.broker.data_plane.store.queues.values())
+    short = [queue.space.describe(queue.directory.path) for queue in queues if queue.space.is_short]
+    return [*short, *(text for queue in queues for text in queue.directory.partitions.findings)]
 
 
 def recovery_findings(node: Node) -> list[str]:

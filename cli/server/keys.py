@@ -45,6 +45,10 @@ def _bytes(name: str, default: int, minimum: int, doc: str) -> NodeKey:
     return NodeKey(name=name, parse=parse_bytes, default=str(default), doc=doc, minimum=minimum, maximum=MAX_INT)
 
 
+def _number_or_not(name: str, minimum: int, doc: str) -> NodeKey:
+    return NodeKey(name=name, parse=parse_int, default=None, optional=True, doc=doc, minimum=minimum, maximum=MAX_INT)
+
+
 def _maybe(name: str, parse: Callable[[str], Any], doc: str) -> NodeKey:
     return NodeKey(name=name, parse=parse, default=None, optional=True, doc=doc)
 
@@ -92,6 +96,27 @@ _KEYS = (
     NodeKey(name="log.dirs", parse=parse_list, default="/tmp/quorumlog-logs", doc="Directories of the partitions."),
     _maybe("log.dir", parse_list, "The older name of `log.dirs`."),
     _maybe("metadata.log.dir", _text, "Directory of the metadata log; the first of `log.dirs` if not set."),
+    _number(
+        "log.dir.stall.ms",
+        3_000,
+        100,
+        "A directory where a write or a sync takes longer than this is taken offline. Not in Kafka.",
+    ),
+    _number_or_not(
+        "log.open.files.max",
+        8,
+        "Segment files that stay open; by default what ulimit -n leaves, at most 1,000. Not in Kafka.",
+    ),
+    _bytes("log.index.bytes.max", 128 << 20, 1 << 10, "Most bytes of loaded indexes. Not in Kafka."),
+    NodeKey(
+        name="log.dir.free.space.reserve.bytes",
+        parse=parse_bytes,
+        default=None,
+        optional=True,
+        minimum=0,
+        doc="With less free space than this, producers are refused; 0: never. Not set: 1 GiB, or 5 % of the file "
+        "system if that is less. Not in Kafka.",
+    ),
     _bytes("metadata.log.segment.bytes", 64 << 20, 1_024, "Size at which a segment of the metadata log is closed."),
     _maybe("broker.rack", _text, "The machine's rack; replicas are spread over racks."),
     NodeKey(

@@ -54,14 +54,15 @@ def _give_up(timeout_s: float) -> None:
         timeout_s,
         EXIT_FAILED,
     )
-    _end(EXIT_FAILED)
+    end_at_once(EXIT_FAILED)
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
     _log.warning("second signal (%s): ending at once", signal.Signals(number).name)
-    _end(EXIT_INTERRUPTED)
+    end_at_once(EXIT_INTERRUPTED)
 
 
-def _end(code: int) -> None:
+def end_at_once(code: int) -> None:
+    """Do not wait for threads, as the interpreter's own end does: some may hang in the disk."""
     logging.shutdown()
     os._exit(code)

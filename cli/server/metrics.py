@@ -13,8 +13,10 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from broker.node import Broker
 from cli.server.http_admin import Page
 from cli.server.node import Node
+from cli.server.offline import offline_directories, offline_replicas
 from cli.server.watchdog import LoopWatchdog
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -38,9 +40,20 @@ class NodeCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield _gauge("ready", "1 while the node serves.", self._node.ready)
         yield _gauge("loop_max_stall_ms", "Longest stall of the event loop.", self._watchdog.max_stall_ms)
+        yield from self._of_disks()
         yield from self._of_recovery()
         yield from self._of_quorum()
         yield from self._of_broker()
+        yield from self._of_log_resources()
+
+    def _of_disks(self) -> Iterator[GaugeMetricFamily]:
+        directories, replicas = offline_directories(self._node), offline_replicas(self._node)
+        yield _gauge(
+            "offline_log_directories", "Log directories that have failed, or whose disk hangs.", len(directories)
+        )
+        yield _gauge(
+            "unreadable_replicas", "Replicas that are offline because their log cannot be read.", len(replicas)
+        )
 
     def _of_recovery(self) -> Iterator[GaugeMetricFamily]:
         """What this process found when it opened its logs."""
@@ -68,6 +81,7 @@ class NodeCollector(Collector):
     def _of_broker(self) -> Iterator[GaugeMetricFamily]:
         broker = self._node.broker
         if broker is not None:
+            yield from self._of_directories(broker)
             yield _gauge("broker_epoch", "Epoch of this broker's registration.", broker.lifecycle.broker_epoch)
             yield _gauge(
                 "broker_logs_set_aside",
@@ -78,6 +92,27 @@ class NodeCollector(Collector):
             yield _gauge(
                 "broker_leader_count", "Partitions that this broker leads.", broker.data_plane.registry.leader_count()
             )
+
+    def _of_directories(self, broker: Broker) -> Iterator[GaugeMetricFamily]:
+        free = GaugeMetricFamily("quorumlog_log_dir_free_bytes", "Free space, as last measured.", labels=["path"])
+        reserve = GaugeMetricFamily(
+            "quorumlog_log_dir_reserve_bytes", "Free space below which producers are refused.", labels=["path"]
+        )
+        short = GaugeMetricFamily(
+            "quorumlog_log_dir_short_of_space", "1 while producers are refused for lack of free space.", labels=["path"]
+        )
+        for queue in broker.data_plane.store.queues.values():
+            path, space = [queue.directory.path], queue.space
+            free.add_metric(path, space.left_bytes)
+            reserve.add_metric(path, space.reserve_bytes)
+            short.add_metric(path, space.is_short)
+        yield from (free, reserve, short)
+
+    def _of_log_resources(self) -> Iterator[GaugeMetricFamily]:
+        resources = self._node.edges.disk.resources
+        yield _gauge("log_open_files", "Segment files that are open.", len(resources.open_files))
+        yield _gauge("log_open_files_max", "log.open.files.max, as it is in force.", resources.open_files.limit)
+        yield _gauge("log_index_bytes", "Bytes of loaded indexes.", resources.indexes.weight)
 
 
 def _gauge(name: str, doc: str, value: float) -> GaugeMetricFamily:

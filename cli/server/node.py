@@ -3,18 +3,23 @@
 `build_node(config, edges)` is used by the real process and by the simulation. Order of start: directories, quorum,
 listeners, broker. Order of stop: broker (hands over its leaderships and closes its logs), quorum (likewise), listeners,
 tasks, workers. Last, clean-shutdown markers are written, but only if all logs were recovered and are now closed.
+
+When the directory that holds the metadata log fails, the node cannot go on (as in Kafka): it resigns its leadership of
+the quorum at once, then it stops. Nothing of this waits for the disk, which may hang.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from broker.lifecycle.lifecycle import LifecycleState
 from broker.node import Broker
 from cli.server.config import NodeConfig
 from cli.server.directories import NodeDirectories, open_directories
+from cli.server.disk_watch import DiskWatch
 from cli.server.edges import Edges
 from cli.server.internal_requests import internal_handler
 from cli.server.parts import broker_config, controller_config, metadata_log_config, raft_config, voter_set
@@ -27,6 +32,7 @@ from quorumlog.ids import Uuid
 from quorumlog.messages.common import Endpoint
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Context, Identity, Server, Transport
+from storage.directory_life import DirectoryLife, DirectoryOffline
 
 _log = logging.getLogger("quorumlog.node")
 
@@ -58,6 +64,16 @@ class Node:
         if self.broker is not None:
             return self.broker.serving
         return self.loader.active_controller is not None
+
+    @property
+    def lives(self) -> tuple[DirectoryLife, ...]:
+        """Of its log directories, in the order of the configuration; none until they are opened, and after the stop."""
+        return () if self._directories is None else tuple(self._directories.lives.values())
+
+    @property
+    def hangs(self) -> bool:
+        """A call to a disk has not returned in time, so a thread may still be in it, also after the stop."""
+        return self._workers is not None and self._workers.any_stalled
 
     def on_fatal(self, callback: Callable[[str], None]) -> None:
         """Call back when the node cannot go on (at once if that has happened). The callback should stop the node."""
@@ -94,15 +110,22 @@ class Node:
         for failure in self._directories.failures:
             _log.error("%s", failure)
         self._workers = DirectoryWorkers(self.config, self.edges, self._directories)
+        self._watch_disks(self._workers)
         transport = self.edges.transport(self._identity(self._directories))
         self._make_quorum(transport, self._directories, self._workers)
         if self.config.is_broker:
             self.broker = self._make_broker(transport, self._directories, self._workers)
         assert self.driver is not None
+        for life in self.lives:
+            life.on_failed(partial(self._on_directory_failed, life))
         await self.driver.start()
         await self._listen(transport)
         if self.broker is not None:
             await self.broker.start(self._endpoints())
+
+    def _watch_disks(self, workers: DirectoryWorkers) -> None:
+        watch = DiskWatch(self.lives, workers, self.config.log_dir_stall_ms, self.edges.clock)
+        self._nursery.start(watch.run(), "disk watch")
 
     def _identity(self, directories: NodeDirectories) -> Identity:
         return Identity(
@@ -198,6 +221,13 @@ class Node:
 
     def _on_broker_state(self, state: LifecycleState) -> None:
         _log.info("broker %d is %s", self.config.node_id, state.value)
+
+    def _on_directory_failed(self, life: DirectoryLife, failure: DirectoryOffline) -> None:
+        _log.error("%s", failure)
+        if life.path == self.config.metadata_log_dir:
+            assert self.driver is not None
+            self.driver.on_directory_failed()
+            self._fail(f"the metadata log cannot be written: {failure}")
 
     def _fail(self, reason: str) -> None:
         if self.fatal is not None:

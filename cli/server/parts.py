@@ -122,6 +122,7 @@ def _replication(config: NodeConfig) -> ReplicationConfig:
         recovery_checkpoint_interval_ms=config.log_flush_offset_checkpoint_interval_ms,
         tail_bytes=config.log_tail_bytes,
         producer_id_expiration_ms=config.producer_id_expiration_ms,
+        free_space_reserve_bytes=config.log_dir_free_space_reserve_bytes,
         looks_inside_batches=config.record_validation == "full",
         topic_defaults=config.topic_defaults,
         internal_listener_name=config.internal_listener.name,

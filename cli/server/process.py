@@ -28,7 +28,7 @@ from cli.server.freezing import Freezer
 from cli.server.health import admin_routes, is_serving
 from cli.server.http_admin import HttpAdmin
 from cli.server.lean_start import loaded, started
-from cli.server.leaving import SIGNALS, deadline, leave_at_the_next_signal, stop_timeout_s
+from cli.server.leaving import SIGNALS, deadline, end_at_once, leave_at_the_next_signal, stop_timeout_s
 from cli.server.logs import configure_logs
 from cli.server.node import Node, build_node
 from cli.server.properties import ConfigError
@@ -105,7 +105,10 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node]) -
         await admin.close()
         await nursery.close()
     _log.info("stopped")
-    return EXIT_PRECONDITION if node.fatal is not None else EXIT_OK
+    code = EXIT_PRECONDITION if node.fatal is not None else EXIT_OK
+    if node.hangs:
+        end_at_once(code)
+    return code
 
 
 async def _until_stopped(stop: asyncio.Future[str], node: Node) -> str:

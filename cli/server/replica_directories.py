@@ -56,8 +56,17 @@ class DirectoryWorkers:
             for path in self._config.log_dirs
         ]
 
+    def of_directory(self, path: str) -> list[Worker]:
+        """Those that write in the directory `path`."""
+        of_partitions = [worker for own, worker in self._workers.items() if own == path]
+        return [*of_partitions, self.quorum] if path == self._config.metadata_log_dir else of_partitions
+
+    @property
+    def any_stalled(self) -> bool:
+        return any(life.generation.is_stalled for life in self._lives.values())
+
     def close(self) -> bool:
-        """Finish the accepted work, then end. True if no directory has failed."""
+        """Finish the accepted work, then end; where a disk hangs, end without. True if no directory has failed."""
         workers = [*self._workers.values(), self.quorum]
         for worker in workers:
             worker.close()

@@ -1,7 +1,7 @@
-"""The cluster's secret, which nodes show each other so that no other program can pass for a node (DESIGN 4).
+"""The cluster's secret, which nodes prove to each other that they know, so that no other program can pass for a node.
 
-One line of text in the metadata directory, readable by its owner only, the same on all nodes of a cluster, never
-logged.
+One line of text in the metadata directory, readable by its owner only, the same on all nodes of a cluster. It is never
+logged and never sent (`quorumlog.proof`).
 """
 
 from __future__ import annotations

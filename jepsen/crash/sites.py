@@ -47,6 +47,8 @@ OTHERS: dict[str, str] = {
     "self.producers.sync": "a log's producers",
     "producers.sync": "a log's producers",
     "self._handle.rename": "the descriptor of a segment's file",
+    "self._handle.begin_sync": "the descriptor of a segment's file",
+    "self._handle.sync": "the descriptor of a segment's file",
     "self.log.rename": "a segment's log file, which is a LogFile",
     "cache.rename": "an index",
     "worker.close": "a directory's worker",

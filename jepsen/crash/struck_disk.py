@@ -54,7 +54,7 @@ class StruckDisk:
     """`storage.disk.Disk`. Calls are noted, and may be struck, only while they are watched."""
 
     def __init__(self, disk: SimDisk) -> None:
-        self.disk = disk
+        self.disk, self.resources = disk, disk.resources
         self.calls: list[Call] = []
         self.ended = False
         self.hung = threading.Event()  # a call hangs; its thread waits for `release`

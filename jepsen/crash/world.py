@@ -18,7 +18,9 @@ from quorumlog.records import Record, encode_batch, headers
 from storage.batch import StoredBatch, stamped_batches
 from storage.directory import format_directory
 from storage.directory_life import DirectoryOffline
+from storage.disk import DiskError
 from storage.log import Log
+from storage.log_errors import LogUnreadable
 from storage.meta_properties import MetaProperties
 from storage.partition_log import PartitionLog, checkpoint_high_watermarks, checkpoint_logs
 from storage.writer import AppendJob
@@ -273,5 +275,5 @@ def _nothing(_: Offset) -> None:
 def _raise_error(outcome: object) -> None:
     error = getattr(outcome, "error", None)
     if error is not None:
-        assert isinstance(error, DirectoryOffline), error
+        assert isinstance(error, DirectoryOffline | LogUnreadable | DiskError), error
         raise error

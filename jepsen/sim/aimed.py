@@ -13,6 +13,7 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message, Phase, Verdict
 from jepsen.sim.scheduler import NS_PER_MS
+from quorum.metadata.registration import PartitionRegistration
 from quorumlog.ids import NO_NODE
 from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.rpc.calls import BY_REQUEST
@@ -21,7 +22,7 @@ Condition = Callable[[], bool]
 Script = Generator[tuple[Condition, int], None, None]  # condition to wait for, limit in ms
 
 _POLL_MS = 20
-_LEAVE_MS, _HOLD_MS, _FENCE_MS = 9_000, 6_000, 7_000
+LEAVE_MS, _HOLD_MS, _FENCE_MS = 9_000, 6_000, 7_000
 _CALL = BY_REQUEST[AlterPartitionRequest]
 
 
@@ -60,7 +61,7 @@ def run_script(cluster: SimCluster, script: Script) -> Callable[[], None]:
     return end
 
 
-class _Target:
+class Target:
     """One follower of one partition."""
 
     def __init__(self, cluster: SimCluster, topic: str, index: int, leader: Machine, follower: Machine) -> None:
@@ -68,8 +69,20 @@ class _Target:
         self.leader, self.follower = leader, follower
 
     def in_isr(self) -> bool:
-        image = self.cluster.image.topic(self.topic)
-        return image is not None and self.follower.node_id in image.partitions[self.index].isr
+        partition = self._partition()
+        return partition is not None and self.follower.node_id in partition.isr
+
+    def may_lead(self) -> bool:
+        """Whether the follower is in the ISR or eligible besides (ELR), or the partition is gone."""
+        partition = self._partition()
+        if partition is None:
+            return True
+        return self.follower.node_id in (*partition.isr, *partition.eligible_leader_replicas)
+
+    def _partition(self) -> PartitionRegistration | None:
+        """None if its topic was deleted, or made anew with fewer partitions."""
+        topic = self.cluster.image.topic(self.topic)
+        return None if topic is None else topic.partitions.get(self.index)
 
     def fenced(self) -> bool:
         return self.cluster.image.brokers[self.follower.node_id].fenced
@@ -85,7 +98,7 @@ class _Target:
 class _Holder:
     """Holds AlterPartition requests that would let the follower into the ISR: all, or only the first."""
 
-    def __init__(self, target: _Target, *, first_only: bool) -> None:
+    def __init__(self, target: Target, *, first_only: bool) -> None:
         self._target, self._first_only = target, first_only
         self.held = 0
         target.cluster.intercept = self._look
@@ -118,13 +131,13 @@ class _Holder:
 
 def fenced_joiner(cluster: SimCluster, rng: random.Random) -> Script:
     """The follower dies while the request to let it into the ISR is in flight."""
-    target = _choose(cluster, rng)
+    target = choose_target(cluster, rng)
     if target is None:
         return
     holder = None
     try:
         target.cut()
-        yield lambda: not target.in_isr(), _LEAVE_MS
+        yield lambda: not target.in_isr(), LEAVE_MS
         holder = _Holder(target, first_only=False)
         target.mend()
         yield holder.holds, _HOLD_MS
@@ -141,20 +154,20 @@ def fenced_joiner(cluster: SimCluster, rng: random.Random) -> Script:
 
 def stale_proposal(cluster: SimCluster, rng: random.Random) -> Script:
     """An old request to let the follower into the ISR arrives again after it fell behind and was removed."""
-    target = _choose(cluster, rng)
+    target = choose_target(cluster, rng)
     if target is None:
         return
     holder = None
     try:
         target.cut()
-        yield lambda: not target.in_isr(), _LEAVE_MS
+        yield lambda: not target.in_isr(), LEAVE_MS
         holder = _Holder(target, first_only=True)
         target.mend()
         yield holder.holds, _HOLD_MS
         cluster.network.repeat_held()
         yield target.in_isr, _HOLD_MS
         target.cut()
-        yield lambda: not target.in_isr(), _LEAVE_MS
+        yield lambda: not target.in_isr(), LEAVE_MS
         yield from pause(cluster, rng.randint(300, 2_000))
         holder.release()
         yield from pause(cluster, 500)
@@ -164,7 +177,7 @@ def stale_proposal(cluster: SimCluster, rng: random.Random) -> Script:
             holder.release()
 
 
-def _choose(cluster: SimCluster, rng: random.Random) -> _Target | None:
+def choose_target(cluster: SimCluster, rng: random.Random) -> Target | None:
     """An in-sync follower and its leader, both alive."""
     targets = []
     for topic in cluster.image.sorted_topics():
@@ -174,7 +187,7 @@ def _choose(cluster: SimCluster, rng: random.Random) -> _Target | None:
                 if leader is None or follower is leader or follower.node_id not in partition.isr:
                     continue
                 if leader.alive and follower.alive and not leader.paused and not follower.paused:
-                    targets.append(_Target(cluster, topic.name, index, leader, follower))
+                    targets.append(Target(cluster, topic.name, index, leader, follower))
     return rng.choice(targets) if targets else None
 
 

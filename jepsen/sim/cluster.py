@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants import Invariants
+from jepsen.sim.loop import SimLoop
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message, Verdict
 from jepsen.sim.network import Interceptor, Network
@@ -21,7 +22,7 @@ from quorum.metadata.image import Image
 from quorum.raft import RaftRole
 from quorumlog.ids import NO_NODE
 
-CLIENT_HOST = "client"
+CLIENT_HOST, READER_HOST = "client", "reader"  # producers and the operator; readers
 
 
 class SimCluster:
@@ -48,6 +49,8 @@ class SimCluster:
         self.findings = Findings(lambda: self.scheduler.now_ns)
         self.invariants = Invariants(self.findings)
         self.intercept: Interceptor | None = None
+        self.counts: dict[str, int] = {}  # of strikes and of what they and scripts did, by name
+        self.clients: dict[str, SimLoop] = {}  # processes of clients, by host
         self.scripted = False  # True while a script of aimed.py runs
         self.machines = {
             host: Machine(
@@ -65,6 +68,7 @@ class SimCluster:
         }
         self.invariants.watch(self.machines)
         self.network.intercept = self._on_message
+        self.network.on_admitted = self.invariants.calls.on_admitted
 
     @property
     def controllers(self) -> list[Machine]:
@@ -78,6 +82,9 @@ class SimCluster:
     def image(self) -> Image:
         """The newest committed metadata that any node has published."""
         return self.invariants.quorum.image
+
+    def count(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
 
     def start(self) -> None:
         for machine in self.machines.values():

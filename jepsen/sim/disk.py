@@ -10,16 +10,28 @@ from __future__ import annotations
 import errno
 import hashlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, OutOfMemory, PowerCut, PowerLost, ShortWrite
+from jepsen.sim.hang import Hang
 from jepsen.sim.page_cache import SECTOR_BYTES, DirectoryNode, FileNode, Node, Truncate, Write
+from storage.bounded import LogResources
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, name_of, parent_of
 
 Trace = Callable[[str, str, bytes], None]  # kind of operation, path, SHA-256 of the bytes written or read
 Latency = Callable[[Operation], int]  # duration of one operation in nanoseconds
 
 DEFAULT_CAPACITY_BYTES = 1 << 40
+OPEN_FILES_MAX = 3
+INDEX_BYTES_MAX = 1_024
+_READ_OPS = {  # what the real disk calls them in its errors; a change is called by its kind
+    "pread": "read",
+    "read_bytes": "read",
+    "exists": "look-up",
+    "is_directory": "look-up",
+    "free_bytes": "free space",
+    "total_bytes": "size",
+}
 
 
 def _no_faults(operation: Operation) -> Fault | None:
@@ -28,6 +40,11 @@ def _no_faults(operation: Operation) -> Fault | None:
 
 def _no_latency(operation: Operation) -> int:
     return 0
+
+
+def _few_resources() -> LogResources:
+    """Of one process. So few that descriptors and indexes come and go in every run."""
+    return LogResources(OPEN_FILES_MAX, INDEX_BYTES_MAX)
 
 
 class SimDisk:
@@ -45,6 +62,7 @@ class SimDisk:
     ) -> None:
         self.faults, self.latency, self.trace = faults, latency, trace
         self.capacity_bytes = capacity_bytes
+        self.hang = Hang()
         self.operations = 0  # number of calls so far: the index of the next one
         self.life = 0  # grows with every kill and crash; handles of an earlier life are invalid
         self._fold = case_insensitive
@@ -52,6 +70,7 @@ class SimDisk:
         self._root = DirectoryNode()
         self._latency_ns = 0
         self.locked: set[str] = set()  # paths; never iterated
+        self.resources = _few_resources()
 
     @property
     def root(self) -> DirectoryNode:
@@ -64,9 +83,11 @@ class SimDisk:
         return taken
 
     def kill(self) -> None:
-        """The process ends: locks and handles are invalid, the page cache stays."""
+        """The process ends: locks and handles are invalid, the page cache stays. Calls that hang never happen."""
         self.life += 1
+        self.hang.forget()
         self.locked.clear()
+        self.resources = _few_resources()
 
     def crash(self, rng: random.Random) -> None:
         """Power cut: `rng` decides how much of the unsynced data the disk has."""
@@ -80,6 +101,15 @@ class SimDisk:
             if bit // 8 < len(content):
                 content[bit // 8] ^= 1 << (bit % 8)
 
+    def copy_of(self, path: str) -> dict[str, bytes]:
+        """The files of a directory as a power cut would leave them, by name."""
+        directory = self._directory(path, "copy")
+        return {name: bytes(node.durable) for name, node in directory.durable.items() if isinstance(node, FileNode)}
+
+    def put_back(self, path: str, files: Mapping[str, bytes]) -> None:
+        """An operator replaces a directory's files by a copy, durably, while no process runs."""
+        self._directory(path, "put back").put_back({name: FileNode.holding(files[name]) for name in sorted(files)})
+
     def size_of(self, path: str) -> int:
         """Bytes of a file, for observers; 0 if there is none."""
         node = self._find(path)
@@ -92,7 +122,7 @@ class SimDisk:
     # --- storage.disk.Disk ---
 
     def open(self, path: str, create: bool = False) -> SimFile:
-        self._begin("open", path)
+        self._begin("open", path, op="create" if create else "open")
         node = self._find(path)
         if node is None:
             if not create:
@@ -184,8 +214,11 @@ class SimDisk:
 
     # --- one operation ---
 
-    def _begin(self, kind: str, path: str, size: int = 0) -> Fault | None:
-        """Count the call, add its latency, and ask for a fault. Raises the fault; returns that of a write or sync."""
+    def _begin(self, kind: str, path: str, size: int = 0, op: str = "") -> Fault | None:
+        """Count the call, add its latency, and ask for a fault. Raises the fault; returns that of a write or sync.
+
+        op: what an error calls it, where its kind does not say so.
+        """
         operation = Operation(self.operations, kind, path, size)
         self.operations += 1
         self._latency_ns += self.latency(operation)
@@ -196,7 +229,7 @@ class SimDisk:
             raise MemoryError(f"{kind} {path}")
         if isinstance(fault, PowerCut):
             raise PowerLost(f"operation {operation.index}: {kind} {path}")
-        raise DiskError(path, kind, _errno_of(fault), "injected")
+        raise DiskError(path, op or _READ_OPS.get(kind, kind), _errno_of(fault), "injected")
 
     def _end(self, kind: str, path: str, payload: Buffer = b"") -> None:
         if self.trace is not None:

@@ -8,6 +8,7 @@ from jepsen.checkers.findings import NODE_CRASHED, Findings
 from jepsen.checkers.history import Send
 from jepsen.sim.answer_invariants import AnswerInvariants
 from jepsen.sim.append_invariants import AppendInvariants
+from jepsen.sim.call_invariants import CallInvariants
 from jepsen.sim.disk_events import DiskEvents
 from jepsen.sim.durability import Durability
 from jepsen.sim.fetch_invariants import FetchInvariants
@@ -63,6 +64,7 @@ class Invariants:
         self.mirrors.on_written = self._on_written
         self.promises = Promises(machines, self.mirrors, self.durability, self.findings, self.lives.on_fetch)
         self._pre_votes = PreVotes(machines, self.findings)
+        self.calls = CallInvariants(self.findings)
         self._image: Image | None = None
 
     def on_touch(self, machine: Machine) -> None:
@@ -107,6 +109,7 @@ class Invariants:
     def on_message(self, message: Message) -> None:
         self.promises.look(message)
         self._pre_votes.look(message)
+        self.calls.look(message)
 
     def on_acked(self, send: Send, topic: Topic) -> None:
         """Sets the life of the topic that took the record (History)."""

@@ -28,10 +28,12 @@ from jepsen.sim.worker import SimWorker
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.wire.routing import RoutingTransport
-from storage.worker import Worker
+from storage.worker import Worker, WorkerLimits
 from storage.writer import DirectoryWriter
 
+SHORT_QUEUES = WorkerLimits(queued_jobs=3)  # so short that they are full now and then
 _RESERVED_UUIDS = 100
+_STOP_NS = 30_000 * NS_PER_MS
 _READING_NS, _WRITING_NS = 5_000, 20_000
 _SYNC_MIN_NS, _SYNC_EXTRA_NS = 100_000, 400_000
 
@@ -154,6 +156,13 @@ class Machine:
         self.disk.crash(self._crash_rng)
         self._tell_disk(self, "crash", "/")
 
+    def restore(self, path: str, files: Mapping[str, bytes]) -> None:
+        """While the machine is off, put older files in the place of a directory's (`SimDisk.copy_of`)."""
+        assert not self.alive
+        self._scheduler.record(self.host, "restore")
+        self.disk.put_back(path, files)
+        self._tell_disk(self, "crash", "/")
+
     def pause(self) -> None:
         if self.alive and self.loop is not None:
             self._scheduler.record(self.host, "pause")
@@ -184,11 +193,18 @@ class Machine:
     async def _run(self, loop: SimLoop) -> None:
         try:
             node = build_node(self.config, self._edges(loop))
-            node.on_fatal(lambda reason: self._ends(loop, f"cannot go on: {reason}"))
             self.node = node
             await node.start()
+            node.on_fatal(lambda reason: self._stops_itself(loop, node, reason))
         except Exception as error:
             self._ends(loop, f"start: {error!r}")
+
+    def _stops_itself(self, loop: SimLoop, node: Node, reason: str) -> None:
+        """As a real process does: it hands over what it can, within a time limit (cli/server/process.py)."""
+        self._scheduler.record(self.host, "stops itself")
+        self._on_death(self, f"cannot go on: {reason}")
+        loop.create_task(self._stop(loop, node), name="stop")
+        self._scheduler.call_later(_STOP_NS, lambda: self.kill() if loop is self.loop else None)
 
     async def _stop(self, loop: SimLoop, node: Node) -> None:
         await node.stop()
@@ -207,7 +223,14 @@ class Machine:
             if not self._lane:
                 return grpc
             names = self.config.advertised
-            return RoutingTransport(identity, on_crash=on_crash, grpc=grpc, serves=tuple(HANDLERS), advertised=names)
+            return RoutingTransport(
+                identity,
+                on_crash=on_crash,
+                grpc=grpc,
+                serves=tuple(HANDLERS),
+                advertised=names,
+                random_bytes=self._network.new_random_bytes(self.host),
+            )
 
         def on_answer(request: Any, response: Any) -> None:
             if loop.alive:
@@ -217,7 +240,7 @@ class Machine:
             self._ends(loop, f"{name}: {error!r}")
 
         def worker(writer: DirectoryWriter) -> Worker:
-            return SimWorker(self.disk, writer, call_later)
+            return SimWorker(self.disk, writer, call_later, SHORT_QUEUES)
 
         def call_later(delay_ns: int, event: Callable[[], None]) -> None:
             self._scheduler.call_later(delay_ns, lambda: loop.deliver(event))

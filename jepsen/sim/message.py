@@ -11,6 +11,7 @@ CLIENT, SERVER = "client", "server"  # the two sides of a session
 class Phase(Enum):
     REQUEST = "request"
     RESPONSE = "response"
+    STALE = "stale"  # instead of a response: the server does not know the session of the request's proof
     CANCEL = "cancel"  # the caller of a unary request no longer waits
 
 
@@ -20,6 +21,7 @@ class Message:
 
     number: of the unary call in its session; 0 for ordered messages, which are identified by their order.
     timeout_ms: the rest of a unary request's deadline when it is sent.
+    proof: of a unary request, or of a stream, with its first message; None: nobody proves itself.
     """
 
     source: str
@@ -30,6 +32,7 @@ class Message:
     number: int = 0
     data: bytes = b""
     timeout_ms: int = 0
+    proof: bytes | None = None
 
     @property
     def name(self) -> str:

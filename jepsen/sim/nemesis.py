@@ -13,7 +13,8 @@ from functools import partial
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.link import LinkProfile
 from jepsen.sim.pairs import Pair, draw_pair
-from jepsen.sim.plan import SCRIPTED, Plan
+from jepsen.sim.plan import OLDER_DISK, SCRIPTED, Plan
+from jepsen.sim.sick_leaders import sick_leader_strikes
 from jepsen.sim.stage import Stage, Strike, Undo, bring_up, nothing
 from jepsen.sim.strikes.disks import disk_strikes
 from jepsen.sim.strikes.network import network_strikes
@@ -26,13 +27,12 @@ _SCRIPTED_MS = (30_000,)  # a script ends itself
 
 
 class Nemesis:
-    """strikes: how often each kind of fault struck, and what the strikes counted besides."""
+    """`SimCluster.counts` tells how often each kind of fault struck."""
 
     def __init__(self, cluster: SimCluster, plan: Plan) -> None:
         self._cluster, self._plan = cluster, plan
         self._rng: random.Random = cluster.scheduler.rng("nemesis")
         self._stage = Stage(cluster, self._rng)
-        self.strikes = self._stage.counts
         self._active: dict[int, Undo] = {}
         self._next = 0
         self._healed = False
@@ -41,6 +41,7 @@ class Nemesis:
             **network_strikes(self._stage),
             **disk_strikes(self._stage),
             **scripted_strikes(self._stage),
+            **sick_leader_strikes(self._stage, alone=plan.is_timed),
         }
 
     def start(self) -> None:
@@ -75,7 +76,7 @@ class Nemesis:
         self._after_a_gap()
 
     def _strike_pair(self, pair: Pair) -> None:
-        self._stage.count(pair.relation)
+        self._cluster.count(pair.relation)
         with self._stage.aimed(*pair.first_at):
             self._strike(pair.first)
 
@@ -87,11 +88,11 @@ class Nemesis:
         self._stage.later(pair.gap_ms, second)
 
     def _strike(self, fault: str) -> None:
-        self._stage.count(fault)
+        self._cluster.count(fault)
         self._cluster.scheduler.record("nemesis", fault)
         number, self._next = self._next, self._next + 1
         self._active[number] = self._faults[fault]()
-        durations_ms = _SCRIPTED_MS if fault in SCRIPTED else _DURATIONS_MS
+        durations_ms = _SCRIPTED_MS if fault in (*SCRIPTED, OLDER_DISK) else _DURATIONS_MS
         duration_ms = int(self._rng.choice(durations_ms) * self._rng.uniform(0.5, 1.5))
         self._stage.later(duration_ms, partial(self._undo, number))
 

@@ -33,14 +33,16 @@ class Network:
     def __init__(self, scheduler: Scheduler, profile: LinkProfile | None = None) -> None:
         self.scheduler = scheduler
         self.intercept: Interceptor | None = None
+        self.on_admitted: Callable[[Message], None] = lambda _message: None  # a listener carries out this request
+        self.full_buffers = 0  # how often a writer was told to pause
         self.wrong_refusals: dict[str, None] = {}  # hosts that a probe takes for dead although they live
         self._profile = profile or LinkProfile()
         self._links: dict[tuple[str, str], Link] = {}
         self._listening: dict[Address, Listening] = {}
         self._sessions: dict[int, Session] = {}
         self._without_power: dict[str, None] = {}
-        self._held: list[Callable[[], None]] = []
-        self._next_session, self._next_port = 1, _FIRST_FREE_PORT
+        self._held: list[tuple[Message, Callable[[], None]]] = []
+        self._next_session, self._next_port, self._next_source = 1, _FIRST_FREE_PORT, 1
 
     # ---- faults
 
@@ -96,18 +98,25 @@ class Network:
             for session in self._of_host(host):
                 session.on_healed()
 
-    def release_held(self) -> None:
-        """Send the messages that the interceptor held, in their original order."""
+    def release_held(self, which: Callable[[Message], bool] = lambda _: True) -> None:
+        """Send these of the messages that the interceptor held, in their original order."""
         held, self._held = self._held, []
-        for send in held:
-            send()
+        self._held = [entry for entry in held if not which(entry[0])]
+        for message, send in held:
+            if which(message):
+                send()
 
     def repeat_held(self) -> None:
         """Send held messages and keep holding them: `release_held` sends them again. For unary messages only."""
-        for send in list(self._held):
+        for _, send in list(self._held):
             send()
 
     # ---- listening and connecting
+
+    def new_random_bytes(self, host: str) -> Callable[[int], bytes]:
+        """A new source of bytes for a process of this host."""
+        number, self._next_source = self._next_source, self._next_source + 1
+        return self.scheduler.rng(f"nonces/{host}/{number}").randbytes
 
     def free_port(self) -> int:
         self._next_port += 1
@@ -152,7 +161,7 @@ class Network:
     def send_unary(self, message: Message, arrive: Callable[[], None]) -> None:
         verdict = self._verdict(message)
         if verdict is Verdict.HOLD:
-            self._held.append(lambda: self._deliver(message, arrive, 0, None))
+            self._held.append((message, lambda: self._deliver(message, arrive, 0, None)))
             return
         link = self.link(message.source, message.destination)
         if verdict is Verdict.DROP or link.loses() or self._silent(message.source, message.destination):
@@ -166,7 +175,7 @@ class Network:
         verdict = self._verdict(message)
         if verdict is Verdict.HOLD:
             session.block(side, Block.HELD, lambda: self._pass_ordered(message, pipe, session, side))
-            self._held.append(lambda: session.unblock(side, Block.HELD))
+            self._held.append((message, lambda: session.unblock(side, Block.HELD)))
         elif verdict is Verdict.DROP:
             self._lose_ordered(message, session)
         else:

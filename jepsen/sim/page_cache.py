@@ -53,6 +53,13 @@ class FileNode:
         self.pending: list[Change] = []  # in order; current == durable + pending, unless a sync has failed
         self.sync_failed = False  # True after a failed sync, until memory is dropped
 
+    @classmethod
+    def holding(cls, content: bytes) -> FileNode:
+        """A file whose bytes are durable."""
+        node = cls()
+        node.current, node.durable = bytearray(content), bytearray(content)
+        return node
+
     def change(self, change: Change) -> None:
         apply_change(self.current, change)
         self.pending.append(change)
@@ -130,6 +137,12 @@ class DirectoryNode:
 
     def sync(self) -> None:
         self.durable = self.current
+        self.unsynced.clear()
+
+    def put_back(self, files: dict[str, FileNode]) -> None:
+        """Replace all files, durably; directories stay."""
+        kept = {name: node for name, node in self.current.items() if isinstance(node, DirectoryNode)}
+        self.current = self.durable = {**kept, **files}
         self.unsynced.clear()
 
     def power_cut(self, rng: random.Random, sector_bytes: int) -> None:

@@ -9,7 +9,16 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-PROCESS = ("kill-controller", "kill-broker", "power-one", "power-all", "pause", "restart-clean", "restart-storm")
+PROCESS = (
+    "kill-controller",
+    "kill-broker",
+    "power-one",
+    "power-all",
+    "pause",
+    "restart-clean",
+    "restart-storm",
+    "stopped-clients",
+)
 NETWORK = (
     "isolate",
     "split",
@@ -22,10 +31,26 @@ NETWORK = (
     "holding",
     "flapping",
 )
-DISKS = ("slow-disk", "dies-inside-a-call", "out-of-memory")
+SICK_DISKS = ("hanging-disk", "unreadable-disk")
+SICK_LEADERS = ("hung-leader", "unreadable-leader")  # alone, they must move the leadership in time (sick_leaders.py)
+DISKS = ("slow-disk", "dies-inside-a-call", "out-of-memory", *SICK_DISKS)
 OTHER = ("wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
-SCRIPTED = ("fenced-joiner", "stale-proposal", "rival-candidates")  # aimed.py, rivals.py
-ALL_FAULTS = (*PROCESS, *NETWORK, *DISKS, *OTHER, *SCRIPTED)  # of the swarm; "failing-disk" has its own profile
+SCRIPTED = (  # aimed.py, rivals.py, restarted_voter.py, whole_isr.py
+    "fenced-joiner",
+    "stale-proposal",
+    "rival-candidates",
+    "restarted-voter",
+    "whole-isr",
+    *SICK_LEADERS,
+)
+OLDER_DISK = "older-disk"  # has its own profile: older_disk.py says why
+ALL_FAULTS = (
+    *PROCESS,
+    *NETWORK,
+    *DISKS,
+    *OTHER,
+    *SCRIPTED,
+)  # of the swarm; "failing-disk" and OLDER_DISK have their own profiles
 CHORES = ("topics-anew", "delete-records", "settings", "partitions-added")  # of an operator (chores.py)
 OF_CONTROLLERS = ("kill-controller", "kill-leader")
 AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
@@ -45,11 +70,15 @@ AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
 )
 
 PAGE_CACHE = "page-cache"  # the profile in which all topics are `durability=replicated`
-_WITH_CHORES = ("topics",)  # profiles
+_WITH_CHORES, _WITH_BURSTS = ("topics",), ("full-buffers",)  # profiles
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "topics": ("kill-broker", "power-one", "restart-clean", "dies-inside-a-call", "isolate", "lagging-follower"),
     "calm": (),
+    "full-buffers": ("stopped-clients", "pause", "slow-disk", "lagging-follower", "kill-broker"),
+    "restarted-voter": ("restarted-voter",),
+    "whole-isr": ("whole-isr",),
+    OLDER_DISK: (OLDER_DISK,),
     "split-votes": ("rival-candidates", "kill-leader", "slow", "pause", "isolate"),
     "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause", "fenced-joiner", "stale-proposal"),
     "elections": ("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader"),
@@ -68,6 +97,8 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "pairs": AIMED,
     "inside-calls": ("dies-inside-a-call", "dies-inside-a-call", "kill-broker", "kill-leader", "lagging-follower"),
     "memory": ("out-of-memory", "out-of-memory", "kill-broker", "lagging-follower"),
+    "sick-leaders": SICK_LEADERS,
+    "sick-disks": (*SICK_DISKS, "hanging-disk", "kill-broker", "slow-disk", "power-one", "pause"),
     "failing-disks": ("failing-disk", "failing-disk", "kill-broker", "slow-disk", "power-one"),
 }
 
@@ -77,6 +108,7 @@ class Plan:
     """faults: kinds that may strike. min_gap_ms, max_gap_ms: time between two strikes.
 
     pairs: share of the strikes that are pairs, 0 to 1. chores: kinds of what the operator does meanwhile.
+    bursts: producers sometimes send more at once than a broker's buffers hold.
     """
 
     name: str
@@ -85,6 +117,12 @@ class Plan:
     max_gap_ms: int = 4_000
     pairs: float = 0.0
     chores: tuple[str, ...] = ()
+    bursts: bool = False
+
+    @property
+    def is_timed(self) -> bool:
+        """Nothing strikes but scripts that say how soon the leadership must move."""
+        return all(fault in SICK_LEADERS for fault in self.faults)
 
     @property
     def delays_requests(self) -> bool:
@@ -100,6 +138,7 @@ class Plan:
             max_gap_ms=rng.choice((1_500, 4_000, 8_000)),
             pairs=rng.choice((0.0, 0.3, 0.6)),
             chores=tuple(chore for chore in CHORES if rng.random() < 0.5),
+            bursts=rng.random() < 0.3,
         )
 
     @classmethod
@@ -109,4 +148,11 @@ class Plan:
             return cls.swarm(rng)
         pairs = 1.0 if profile == "pairs" else 0.0
         chores = CHORES if profile in _WITH_CHORES else ()
-        return cls(name=profile, faults=PROFILES[profile], max_gap_ms=2_500, pairs=pairs, chores=chores)
+        return cls(
+            name=profile,
+            faults=PROFILES[profile],
+            max_gap_ms=2_500,
+            pairs=pairs,
+            chores=chores,
+            bursts=profile in _WITH_BURSTS,
+        )

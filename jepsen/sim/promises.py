@@ -53,6 +53,10 @@ class Promises:
         self._granted: dict[tuple[str, Epoch], NodeId] = {}
         self.votes_granted = 0
 
+    def forget_disk(self, host: str) -> None:
+        """An operator put an older state in the place of this voter's: it knows its later votes no more."""
+        self._granted = {key: candidate for key, candidate in self._granted.items() if key[0] != host}
+
     def look(self, message: Message) -> None:
         """A message is about to leave its host."""
         if message.path == _VOTE.method.path:

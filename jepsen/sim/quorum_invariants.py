@@ -66,6 +66,11 @@ class QuorumInvariants:
             known.image = node.loader.image
             self._on_image(machine.host, known.image)
 
+    def forget_disk(self, host: str) -> None:
+        """An operator put an older state in the place of this voter's: what it promised since then is gone."""
+        self._durable_epochs.pop(host, None)
+        self._votes = {key: voted for key, voted in self._votes.items() if key[0] != host}
+
     def on_state_file(self, machine: Machine, state: QuorumState) -> None:
         """`quorum-state` is durable with this content."""
         before = self._durable_epochs.get(machine.host, 0)

@@ -19,14 +19,16 @@ _RIVALS_MS = 4_000
 _CALL = BY_REQUEST[VoteRequest]
 
 
-class _VoteHolder:
+class VoteHolder:
+    """Holds every vote request, not pre-votes, until `stop`. asked: candidates by epoch, in the order of asking."""
+
     def __init__(self, cluster: SimCluster) -> None:
         self._cluster = cluster
-        self._asked: dict[Epoch, dict[str, None]] = {}  # candidates by epoch
+        self.asked: dict[Epoch, dict[str, None]] = {}
         cluster.intercept = self._look
 
     def rivals(self) -> bool:
-        return any(len(candidates) > 1 for candidates in self._asked.values())
+        return any(len(candidates) > 1 for candidates in self.asked.values())
 
     def release(self) -> None:
         self._cluster.intercept = None
@@ -38,7 +40,7 @@ class _VoteHolder:
         request = _CALL.codec.decode_request(message.data)
         if request.pre_vote:
             return Verdict.PASS
-        self._asked.setdefault(request.epoch, {})[message.source] = None
+        self.asked.setdefault(request.epoch, {})[message.source] = None
         return Verdict.HOLD
 
 
@@ -46,7 +48,7 @@ def rival_candidates(cluster: SimCluster, rng: random.Random) -> Script:
     leader = cluster.active_controller()
     if leader is None or leader.paused:
         return
-    holder = _VoteHolder(cluster)
+    holder = VoteHolder(cluster)
     try:
         leader.kill()
         yield from pause(cluster, rng.randint(20, 400))

@@ -20,7 +20,7 @@ from jepsen.sim import killed_coroutines
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.nemesis import Nemesis
 from jepsen.sim.plan import PAGE_CACHE, Plan
-from jepsen.sim.scheduler import NS_PER_S
+from jepsen.sim.scheduler import NS_PER_MS, NS_PER_S
 from jepsen.sim.trace import Trace
 from jepsen.sim.workload import Workload
 
@@ -75,6 +75,7 @@ class _Simulation:
         self.plan = Plan.of(profile, self.scheduler.rng("plan"))
         self.workload = Workload(self.cluster, self.plan)
         self.nemesis = Nemesis(self.cluster, self.plan)
+        self.healing_ms = 0
         self.history_findings: list[Finding] = []
 
     def run(self) -> Result:
@@ -100,7 +101,7 @@ class _Simulation:
         for machine in self.cluster.machines.values():
             if machine.loop is not None:
                 machine.loop.kill()
-        self.workload.loop.kill()
+        self.workload.drop()
 
     # --- phases ---
 
@@ -116,7 +117,9 @@ class _Simulation:
 
     def _liveness(self) -> None:
         self.nemesis.heal()
+        healed_ns = self.scheduler.now_ns
         self._until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
+        self.healing_ms = (self.scheduler.now_ns - healed_ns) // NS_PER_MS
         if not self.cluster.findings:
             self._for(2)
             self.workload.stop()
@@ -169,7 +172,7 @@ class _Simulation:
         return Verdict.VALID
 
     def _struck_nothing(self) -> bool:
-        return bool(self.plan.faults) and self.seconds >= 30 and not any(self.nemesis.strikes.values())
+        return bool(self.plan.faults) and self.seconds >= 30 and not self.cluster.counts
 
     def _exercised(self) -> dict[str, int]:
         history, invariants = self.workload.history, self.cluster.invariants
@@ -193,7 +196,9 @@ class _Simulation:
             "appends checked": invariants.appends.appended,
             "acks=1 checked": invariants.answers.acked_by_leaders,
             "metadata": invariants.quorum.committed_end,
+            "ms to heal": self.healing_ms,
+            "full buffers": self.cluster.network.full_buffers,
             **invariants.disk_events.counts,
             **dict.fromkeys(self.plan.faults, 0),
-            **self.nemesis.strikes,
+            **self.cluster.counts,
         }

@@ -50,11 +50,22 @@ class Session:
         self._network = network
         self._hosts = {CLIENT: client_host, SERVER: server_host}
         self._ends: dict[str, End | None] = {CLIENT: None, SERVER: None}
+        self._on_taken: dict[str, Callable[[int], None]] = {}
         self._gone: dict[str, None] = {}  # sides that were closed, or will never be attached
         self._pipes = {CLIENT: Pipe(), SERVER: Pipe()}  # by sending side
 
     def attach(self, side: str, end: End) -> None:
         self._ends[side] = end
+
+    def on_taken(self, side: str, callback: Callable[[int], None]) -> None:
+        """Tell this side how many bytes the other one has taken from its buffer."""
+        self._on_taken[side] = callback
+
+    def taken(self, side: str, count: int) -> None:
+        """This side has taken so many bytes that the other one sent."""
+        callback = self._on_taken.get(_other(side))
+        if callback is not None:
+            callback(count)
 
     def host(self, side: str) -> str:
         return self._hosts[side]

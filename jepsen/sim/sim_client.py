@@ -1,4 +1,7 @@
-"""The client side of the simulated transport: `transport.Connection` over sessions."""
+"""The client side of the simulated transport: `transport.Connection` over sessions.
+
+On an internal connection `Prover`, the production class, proves this node and signs each call, as over gRPC.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,18 @@ from jepsen.sim.loop import SimLoop
 from jepsen.sim.message import CLIENT, Message, Phase
 from jepsen.sim.network import Network
 from jepsen.sim.session import Session
+from quorumlog.errors import ApiError
 from quorumlog.messages.decode_error import DecodeError
-from quorumlog.rpc.caller import Metadata
+from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.proof.call_proof import StreamProof
+from quorumlog.proof.server_sessions import StaleProof
+from quorumlog.rpc import prove_method
+from quorumlog.rpc.caller import to_metadata
 from quorumlog.rpc.calls import BY_REQUEST, Call, expects_answer
 from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.dispatch import failure
 from quorumlog.rpc.ordered_calls import OrderedCalls
+from quorumlog.rpc.prover import Ask, Prover
 from quorumlog.rpc.transport import (
     CONNECT_TIMEOUT_MS_DEFAULT,
     MAX_MESSAGE_BYTES_DEFAULT,
@@ -25,15 +35,42 @@ from quorumlog.rpc.transport import (
 )
 
 
-class SimConnection:
-    """Connects on the first call. After its session broke, the next call connects again."""
+class _Stream:
+    """The ordered calls of one method. proof: of its messages, once it is open on an internal connection.
 
-    def __init__(self, network: Network, host: str, loop: SimLoop, address: Address, metadata: Metadata) -> None:
+    opening: what its first message carries. is_open: its calls may be sent.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self.calls = OrderedCalls(call)
+        self.is_open = self.is_opening = False
+        self.opening: bytes | None = None
+        self.proof: StreamProof | None = None
+
+
+class SimConnection:
+    """Connects on the first call. After its session broke, the next call connects again.
+
+    make_prover: for an internal connection.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        host: str,
+        loop: SimLoop,
+        address: Address,
+        client_id: str,
+        on_crash: OnCrash,
+        make_prover: Callable[[Ask, Nursery], Prover] | None,
+    ) -> None:
         self.address = address
-        self._network, self._host, self._loop, self._metadata = network, host, loop, metadata
+        self._network, self._host, self._loop, self._client_id = network, host, loop, client_id
+        self._nursery = Nursery(on_crash)
+        self._prover = make_prover(self._ask, self._nursery) if make_prover is not None else None
         self._session: Session | None = None
         self._connecting: asyncio.Future[None] | None = None  # fails with NotDelivered
-        self._streams: dict[str, OrderedCalls] = {}  # by path; of the current session or of the one being opened
+        self._streams: dict[str, _Stream] = {}  # by path; of the current session or of the one being opened
         self._answers: dict[int, asyncio.Future[bytes]] = {}  # of unary calls, by call number
         self._next_number = 1
         self._closing = Closing()
@@ -57,7 +94,10 @@ class SimConnection:
     async def close(self) -> None:
         self.closed = True
         self.abandon()
+        if self._prover is not None:
+            self._prover.close()
         self._on_end(OutcomeUnknown("the connection was closed"))
+        await self._nursery.close()
 
     def abandon(self) -> None:
         """The kernel's work after the process ended: the peer is told, this process is not."""
@@ -81,7 +121,7 @@ class SimConnection:
             self._network.connect(
                 self._host,
                 self.address,
-                self._metadata,
+                to_metadata(self._client_id),
                 lambda session: self._arrived(attempt, session),
             )
         return self._connecting
@@ -120,8 +160,8 @@ class SimConnection:
         for answer in answers.values():
             if not answer.done():
                 answer.set_exception(error)
-        broke = opened and bool(self._streams)
-        self._fail_streams(error if opened else NotDelivered(str(error)))
+        broke = opened and any(stream.is_open for stream in self._streams.values())
+        self._fail_streams(error)
         if broke:
             self._closing.close()
 
@@ -129,8 +169,9 @@ class SimConnection:
 
     def _ordered(self, call: Call, data: bytes, answered: bool, timeout_ms: int) -> Awaitable[Any]:
         path = call.method.path
-        calls = self._streams.setdefault(path, OrderedCalls(call))
-        waiting = calls.add(data, answered, timeout_ms)
+        if path not in self._streams:
+            self._streams[path] = _Stream(call)
+        waiting = self._streams[path].calls.add(data, answered, timeout_ms)
         if self._session is None:
             self._connect()
         else:
@@ -138,41 +179,103 @@ class SimConnection:
         return waiting.wait()
 
     def _flush(self, path: str) -> None:
+        """Send what waits on this stream; open it first."""
         assert self._session is not None
-        while (call := self._streams[path].take()) is not None:
-            self._session.send(CLIENT, self._message(path, Phase.REQUEST, ordered=True, data=call.data))
+        stream = self._streams[path]
+        if stream.is_open:
+            self._send_waiting(path, stream, self._session)
+        elif self._prover is None:
+            stream.is_open = True
+            self._send_waiting(path, stream, self._session)
+        elif not stream.is_opening:
+            stream.is_opening = True
+            self._nursery.start(self._open(path, stream, self._prover), f"open {path}")
+
+    async def _open(self, path: str, stream: _Stream, prover: Prover) -> None:
+        """A session that the server has forgotten would break the stream, so it gets a fresh one."""
+        try:
+            session = await prover.session(fresh=True)
+        except ApiError as refusal:
+            if self._streams.get(path) is stream:
+                del self._streams[path]
+                stream.calls.refuse(refusal)
+            return
+        except NotDelivered as error:
+            if self._streams.get(path) is stream:
+                del self._streams[path]
+                stream.calls.fail(error)
+            return
+        if self._streams.get(path) is stream and self._session is not None:
+            stream.opening, stream.proof = session.open_stream(path)
+            stream.is_open = True
+            self._send_waiting(path, stream, self._session)
+
+    def _send_waiting(self, path: str, stream: _Stream, session: Session) -> None:
+        while (call := stream.calls.take()) is not None:
+            data = call.data if stream.proof is None else stream.proof.seal(call.data)
+            opening, stream.opening = stream.opening, None
+            session.send(CLIENT, self._message(path, Phase.REQUEST, ordered=True, data=data, proof=opening))
             if not call.answered:
                 call.succeed(None)
 
     def _fail_streams(self, error: RpcError) -> None:
         streams, self._streams = self._streams, {}
-        for calls in streams.values():
-            calls.fail(error)
+        for stream in streams.values():
+            stream.calls.fail(error if stream.is_open else NotDelivered(str(error)))
 
     # ---- unary calls
 
     async def _unary(self, call: Call, data: bytes, timeout_ms: int) -> Any:
-        deadline = self._loop.time() + timeout_ms / 1000
-        name = f"{call.method.name} to {self.address}"
+        deadline_s = self._loop.time() + timeout_ms / 1000
+        name, path = f"{call.method.name} to {self.address}", call.method.path
+
+        async def send(proof: bytes | None) -> bytes:
+            return await self._exchange(name, path, data, deadline_s, proof)
+
         try:
-            async with asyncio.timeout_at(deadline):
+            if self._prover is None:
+                return call.codec.decode_response(await send(None))
+            await self._connected(name, deadline_s)
+            return call.codec.decode_response(await self._prover.call(path, data, deadline_s, send))
+        except ApiError as refusal:
+            return failure(call.method, refusal)
+        except DecodeError as error:
+            raise OutcomeUnknown(f"{name}: the response cannot be decoded: {error}") from error
+
+    async def _ask(self, message: bytes, timeout_ms: int) -> bytes:
+        """Send a message of the proof."""
+        deadline_s = self._loop.time() + timeout_ms / 1000
+        try:
+            return await self._exchange("proof", prove_method.PATH, message, deadline_s, None)
+        except RpcError as error:
+            raise NotDelivered(str(error)) from None  # no call was sent
+
+    async def _connected(self, name: str, deadline_s: float) -> Session:
+        try:
+            async with asyncio.timeout_at(deadline_s):
                 while self._session is None:
                     await asyncio.shield(self._connect())
         except TimeoutError:
-            raise NotDelivered(f"{name}: not connected within {timeout_ms} ms") from None
+            raise NotDelivered(f"{name}: not connected in time") from None
+        return self._session
+
+    async def _exchange(self, name: str, path: str, data: bytes, deadline_s: float, proof: bytes | None) -> bytes:
+        """One unary request and its answer. Raises StaleProof, RpcError."""
+        session = await self._connected(name, deadline_s)
         number = self._next_number
         self._next_number += 1
-        answer = self._answers[number] = self._loop.create_future()
-        remaining_ms = max(1, int((deadline - self._loop.time()) * 1000))
-        session, path = self._session, call.method.path
-        session.send(CLIENT, self._message(path, Phase.REQUEST, number=number, data=data, timeout_ms=remaining_ms))
+        answer: asyncio.Future[bytes] = self._loop.create_future()
+        self._answers[number] = answer
+        remaining_ms = max(1, int((deadline_s - self._loop.time()) * 1000))
+        session.send(
+            CLIENT,
+            self._message(path, Phase.REQUEST, number=number, data=data, timeout_ms=remaining_ms, proof=proof),
+        )
         try:
-            async with asyncio.timeout_at(deadline):
-                return call.codec.decode_response(await answer)
+            async with asyncio.timeout_at(deadline_s):
+                return await answer
         except TimeoutError:
-            raise OutcomeUnknown(f"{name}: no answer within {timeout_ms} ms") from None
-        except DecodeError as error:
-            raise OutcomeUnknown(f"{name}: the response cannot be decoded: {error}") from error
+            raise OutcomeUnknown(f"{name}: no answer in time") from None
         except asyncio.CancelledError:
             session.send(CLIENT, self._message(path, Phase.CANCEL, number=number))
             raise
@@ -181,17 +284,29 @@ class SimConnection:
 
     def _on_answer(self, message: Message) -> None:
         if message.ordered:
-            calls = self._streams.get(message.path)
-            if calls is None or not calls.on_answer(message.data):
+            stream = self._streams.get(message.path)
+            if stream is None or not stream.calls.on_answer(message.data):
                 self.abandon()
                 self._on_end(OutcomeUnknown("the peer sent an answer without a request"))
             return
         answer = self._answers.get(message.number)
-        if answer is not None and not answer.done():  # otherwise it timed out, or this is a duplicate
+        if answer is None or answer.done():  # it timed out, or this is a duplicate
+            return
+        if message.phase is Phase.STALE:
+            answer.set_exception(StaleProof(message.path))
+        else:
             answer.set_result(message.data)
 
     def _message(
-        self, path: str, phase: Phase, *, ordered: bool = False, number: int = 0, data: bytes = b"", timeout_ms: int = 0
+        self,
+        path: str,
+        phase: Phase,
+        *,
+        ordered: bool = False,
+        number: int = 0,
+        data: bytes = b"",
+        timeout_ms: int = 0,
+        proof: bytes | None = None,
     ) -> Message:
         return Message(
             source=self._host,
@@ -202,6 +317,7 @@ class SimConnection:
             number=number,
             data=data,
             timeout_ms=timeout_ms,
+            proof=proof,
         )
 
 

@@ -1,7 +1,8 @@
 """Simulated sockets: production's asyncio protocols over sessions, with `create_connection` and `create_server`.
 
 The data lane runs on them unchanged, with frames, handshake and limits. This TCP keeps order, splits written data into
-arbitrary pieces, and may break at any time; it neither loses nor repeats data. A write never fills a buffer.
+arbitrary pieces, and may break at any time; it neither loses nor repeats data. What a peer does not read fills buffers:
+beyond KERNEL_BYTES and its own limit, a writing protocol is told to pause until the peer has read.
 """
 
 from __future__ import annotations
@@ -29,9 +30,12 @@ _INTRODUCTIONS = {
     HANDSHAKE_KEY: "SaslHandshake",
     AUTHENTICATE_KEY: "SaslAuthenticate",
 }
+KERNEL_BYTES = 128 << 10  # of written data that the two kernels hold
 LANE = "/lane/"  # prefix of an API's name, in place of a gRPC service
 _CUT_IN_TWO = 0.1  # probability that arriving data is split
 _RESET = 0.5  # probability that the other side's end arrives as a reset, otherwise as EOF
+
+_HIGH_DEFAULT = 64 << 10  # asyncio's
 
 Factory = Callable[[], asyncio.BufferedProtocol]
 
@@ -130,7 +134,11 @@ class SimSocket(asyncio.Transport):
         self._rng: random.Random = sockets.rng
         self._received = bytearray()  # not read by the protocol yet
         self._paused = self._closing = self._eof = False
+        self._unread = 0  # bytes written that the peer's protocol has not taken
+        self._high, self._low = _HIGH_DEFAULT, _HIGH_DEFAULT // 4
+        self._told_to_pause = False
         session.attach(side, self)
+        session.on_taken(side, self._taken)
 
     # --- the protocol's side
 
@@ -143,17 +151,23 @@ class SimSocket(asyncio.Transport):
         return default
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """No effect: there is no buffer."""
+        self._high = _HIGH_DEFAULT if high is None else high
+        self._low = self._high // 4 if low is None else low
 
     def get_write_buffer_size(self) -> int:
-        return 0
+        return max(0, self._unread - KERNEL_BYTES)
 
     def is_closing(self) -> bool:
         return self._closing
 
     def write(self, data: Buffer | memoryview) -> None:
         if data and not self._closing:
+            self._unread += len(data)
             self._session.send(self._side, self._message(bytes(data)))
+            if not self._told_to_pause and self.get_write_buffer_size() > self._high:
+                self._told_to_pause = True
+                self._sockets.network.full_buffers += 1
+                self.protocol.pause_writing()
 
     def writelines(self, list_of_data: Any) -> None:
         self.write(b"".join(list_of_data))
@@ -181,6 +195,17 @@ class SimSocket(asyncio.Transport):
 
     def on_broken(self) -> None:
         self._loop.deliver(self._broken)
+
+    def _taken(self, count: int) -> None:
+        """The peer's protocol has taken so many of the bytes that were written here."""
+        self._unread -= count
+        if self._told_to_pause and self.get_write_buffer_size() <= self._low:
+            self._told_to_pause = False
+            self._loop.deliver(self._resume_writing)
+
+    def _resume_writing(self) -> None:
+        if not self._closing and not self._told_to_pause:
+            self.protocol.resume_writing()
 
     # --- within
 
@@ -211,6 +236,7 @@ class SimSocket(asyncio.Transport):
         count = min(len(buffer), len(self._received))
         buffer[:count] = self._received[:count]
         del self._received[:count]
+        self._session.taken(self._side, count)
         return count
 
     def _broken(self) -> None:

@@ -42,6 +42,8 @@ def _small(rng: random.Random) -> Sizes:
         "log.flush.offset.checkpoint.interval.ms": "2000",
         "replica.high.watermark.checkpoint.interval.ms": str(rng.choice((500, 2_000))),
         "log.tail.bytes": str(rng.choice((0, 2_000, 64 << 20))),
+        "queued.max.request.bytes": str(1 << 20),
+        "queued.max.internal.request.bytes": str(1 << 20),
         "replica.fetch.max.bytes": str(rng.choice((1_000, 1 << 20))),
     }
     topic = {

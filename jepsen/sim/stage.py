@@ -24,11 +24,7 @@ Strike = Callable[[], Undo]
 class Stage:
     def __init__(self, cluster: SimCluster, rng: random.Random) -> None:
         self.cluster, self.network, self.rng = cluster, cluster.network, rng
-        self.counts: dict[str, int] = {}  # of strikes and of what they did, by name
         self._aimed: tuple[Machine, ...] = ()
-
-    def count(self, what: str) -> None:
-        self.counts[what] = self.counts.get(what, 0) + 1
 
     @property
     def all(self) -> list[Machine]:

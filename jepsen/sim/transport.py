@@ -1,8 +1,9 @@
-"""The simulated network as a `transport.Transport`, with production's codec, access checks and dispatch."""
+"""The simulated network as a `transport.Transport`, with production's codec, proofs, access checks and dispatch."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 
 from jepsen.sim.loop import SimLoop
@@ -11,10 +12,12 @@ from jepsen.sim.network import Network
 from jepsen.sim.session import Session
 from jepsen.sim.sim_client import SimConnection
 from jepsen.sim.sim_server import SimServer
-from quorumlog.nursery import OnCrash
-from quorumlog.rpc.caller import to_metadata
+from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.dispatch import Dispatch
+from quorumlog.rpc.gate import Gate
 from quorumlog.rpc.probe_call import ask_who
+from quorumlog.rpc.proof_log import ProofLog
+from quorumlog.rpc.prover import Ask, Prover
 from quorumlog.rpc.transport import (
     Address,
     AddressInUse,
@@ -30,12 +33,24 @@ _OWN_HOST = ("", "0.0.0.0", "::", "127.0.0.1", "::1", "localhost")
 
 
 class SimTransport:
-    """One process's access to the network. A restarted process gets a new one for its new loop."""
+    """One process's access to the network. A restarted process gets a new one for its new loop.
+
+    random_bytes: a source of nonces that gives no value twice, not even to a later process of the host.
+    """
 
     def __init__(
-        self, network: Network, host: str, loop: SimLoop, identity: Identity | None = None, *, on_crash: OnCrash
+        self,
+        network: Network,
+        host: str,
+        loop: SimLoop,
+        identity: Identity | None = None,
+        *,
+        on_crash: OnCrash,
+        random_bytes: Callable[[int], bytes] | None = None,
     ) -> None:
         self.identity = identity
+        self._random_bytes = random_bytes or network.new_random_bytes(host)
+        self._proof_log = ProofLog()
         self._network, self._host, self._loop, self._on_crash = network, host, loop, on_crash
         self._servers: list[SimServer] = []
         self._connections: list[SimConnection] = []
@@ -43,8 +58,21 @@ class SimTransport:
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> SimConnection:
         assert not internal or self.identity is not None, "an internal connection needs an identity"
-        metadata = to_metadata(self.identity if internal else None, client_id)
-        connection = SimConnection(self._network, self._host, self._loop, self._resolved(address), metadata)
+        address, identity = self._resolved(address), self.identity
+
+        def make_prover(ask: Ask, nursery: Nursery) -> Prover:
+            assert identity is not None
+            return Prover(identity, address, ask, nursery=nursery, random_bytes=self._random_bytes, log=self._proof_log)
+
+        connection = SimConnection(
+            self._network,
+            self._host,
+            self._loop,
+            address,
+            client_id,
+            self._on_crash,
+            make_prover if internal else None,
+        )
         self._connections = [other for other in self._connections if not other.closed]
         self._connections.append(connection)
         return connection
@@ -62,7 +90,8 @@ class SimTransport:
             handler=handler,
             on_crash=self._on_crash,
         )
-        server = SimServer(self._network, self._loop, dispatch, self._on_crash)
+        gate = Gate(dispatch, self._random_bytes, self._proof_log)
+        server = SimServer(self._network, self._loop, dispatch, gate, self._on_crash)
         self._network.listen(address, server)
         self._servers.append(server)
         return server

@@ -45,7 +45,7 @@ class LogTruth:
         """The node `where` claims that everything below is committed."""
         batch = mirror.batch_before(high_watermark)
         if batch is None:
-            if high_watermark > mirror.base:
+            if high_watermark > max(mirror.base, self.deleted_before):  # else it may lie inside the log's first batch
                 self._findings.broken("committed-is-held", f"{where} has none of {self.name} up to {high_watermark}")
             return
         if batch.end <= self.end:

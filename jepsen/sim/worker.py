@@ -2,16 +2,17 @@
 
 A turn is three events: the write phase runs; after the disk's latency its jobs are answered; after the duration of the
 last sync the sync phase runs and its jobs are answered again. A kill or a power cut between two events leaves the turn
-half done.
+half done. While the disk hangs (hang.py), a phase or a read waits for its release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from jepsen.sim.disk import SimDisk
+from storage.stall_watch import OpenCall
 from storage.worker import (
     Answer,
     JobQueue,
@@ -43,6 +44,7 @@ class SimWorker:
         self._busy = False  # True from a turn's first event to its last
         self._closed = False
         self._reads = 0
+        self._open: OpenCall | None = None  # hangs
         self._sync_ns = 0  # duration of the last sync, and the delay before the next
 
     def submit(self, job: Job, on_written: Answer | None, on_synced: Answer | None) -> None:
@@ -60,6 +62,10 @@ class SimWorker:
             raise WorkerFull(self.path, "reads", self._limits.queued_reads)
         self._reads += 1
         self._after(0, partial(self._read, fn, callback))
+
+    def open_calls(self) -> Sequence[OpenCall]:
+        """Only calls that hang: all others take a moment."""
+        return () if self._open is None else (self._open,)
 
     def close(self) -> None:
         """Accepted jobs still run as events. Unlike the real worker, this returns before they have run."""
@@ -81,17 +87,32 @@ class SimWorker:
         result = work()
         return result, self._disk.take_latency_ns()
 
+    def _unless_it_hangs(self, op: str, perform: Callable[[], None]) -> None:
+        """Perform a phase now or, if the disk hangs, once it is released."""
+        if not self._disk.hang.holds(self.path):
+            perform()
+            return
+        self._open = OpenCall(op, self.path)
+        self._disk.hang.wait(partial(self._after, 0, partial(self._released, perform)))
+
+    def _released(self, perform: Callable[[], None]) -> None:
+        self._open = None
+        perform()
+
     def _write(self) -> None:
         turn = self._queue.take_turn()
         if not turn:
             self._busy = False
             return
+        self._unless_it_hangs("write", partial(self._perform_writes, turn))
+
+    def _perform_writes(self, turn: list[Submitted]) -> None:
         outcomes, took_ns = self._timed(lambda: self._writer.write_phase([submitted.job for submitted in turn]))
         self._after(took_ns, partial(self._written, turn, outcomes))
 
     def _written(self, turn: list[Submitted], outcomes: list[Outcome]) -> None:
         deliver(written_answers(turn, outcomes))
-        self._after(self._sync_ns, partial(self._synced, turn))
+        self._after(self._sync_ns, partial(self._unless_it_hangs, "sync", partial(self._synced, turn)))
 
     def _synced(self, turn: list[Submitted]) -> None:
         """A sync takes effect at its end; until then a power cut may lose all of it."""
@@ -100,6 +121,9 @@ class SimWorker:
         self._write()
 
     def _read(self, fn: Callable[[], Any], callback: Answer) -> None:
+        if self._disk.hang.holds(self.path, is_read=True):
+            self._disk.hang.wait(partial(self._after, 0, partial(self._read, fn, callback)))
+            return
         outcome, took_ns = self._timed(partial(run_read, fn))
         self._after(took_ns, partial(self._answer_read, callback, outcome))
 

@@ -16,7 +16,7 @@ from typing import Any
 from jepsen.checkers.history import AllowedLoss, History, Key, Poll, Send
 from jepsen.sim.chores import Chores
 from jepsen.sim.clock import SimClock
-from jepsen.sim.cluster import CLIENT_HOST, SimCluster
+from jepsen.sim.cluster import CLIENT_HOST, READER_HOST, SimCluster
 from jepsen.sim.durability import Loss
 from jepsen.sim.loop import SimLoop
 from jepsen.sim.plan import Plan
@@ -36,6 +36,7 @@ from quorumlog.wire.routing import RoutingTransport
 PRODUCER_ACKS = ("all", "all", "1")  # one producer for each
 _FAST: dict[str, Any] = {"request_timeout_ms": 2_000, "retry_backoff_ms": 50, "retry_backoff_max_ms": 500}
 _POLL_MS = 500
+_BURST_SHARE, _BURST_RECORDS, _BURST_BYTES = 0.01, 40, 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,8 @@ class Workload:
         self.ended = 0  # number of producers and readers that have ended
         self._cluster = cluster
         self._scheduler = cluster.scheduler
-        self.loop = SimLoop(cluster.scheduler, CLIENT_HOST, on_error=self._on_error)
-        SimSockets(cluster.network, CLIENT_HOST, self.loop)
+        self.loop = self._client_loop(CLIENT_HOST)
+        self._reader_loop = self._client_loop(READER_HOST)
         self._clock = SimClock(cluster.scheduler)
         self._chores = Chores(
             cluster,
@@ -68,15 +69,28 @@ class Workload:
             plan.chores,
             late_requests=plan.delays_requests,
         )
-        self._nursery = Nursery(self._crashed)
+        self._nursery, self._readers = Nursery(self._crashed), Nursery(self._crashed)
+        self._bursts = plan.bursts
         self._next_value = 0
 
     def start(self) -> None:
         self.loop.create_task(self._start())
+        self._reader_loop.create_task(self._start_readers())
 
     @property
     def idle(self) -> bool:
-        return len(self._nursery) == 0
+        return len(self._nursery) == len(self._readers) == 0
+
+    def drop(self) -> None:
+        """The simulation is over."""
+        for loop in (self.loop, self._reader_loop):
+            loop.kill()
+
+    def _client_loop(self, host: str) -> SimLoop:
+        loop = SimLoop(self._scheduler, host, on_error=self._on_error)
+        SimSockets(self._cluster.network, host, loop)
+        self._cluster.clients[host] = loop
+        return loop
 
     def stop(self) -> None:
         self._stopping = self._chores.stopping = True
@@ -96,8 +110,10 @@ class Workload:
         self._nursery.start(self._chores.do_chores(), "chores")
         for number, acks in enumerate(PRODUCER_ACKS):
             self._nursery.start(self._produce(f"p{number}", acks), f"producer {number}")
+
+    async def _start_readers(self) -> None:
         for number in range(2):
-            self._nursery.start(self._consume(f"r{number}"), f"reader {number}")
+            self._readers.start(self._consume(f"r{number}"), f"reader {number}")
 
     # --- producers ---
 
@@ -116,25 +132,27 @@ class Workload:
         deliveries = Nursery(self._crashed)
         while not self._stopping:
             if self.topics:
-                for _ in range(rng.choice((1, 1, 2, 5))):
+                is_burst = self._bursts and rng.random() < _BURST_SHARE
+                for _ in range(_BURST_RECORDS if is_burst else rng.choice((1, 1, 2, 5))):
                     if not self.topics:
                         break
-                    await self._send(producer, name, acks, rng, deliveries)
+                    await self._send(producer, name, acks, rng, deliveries, _BURST_BYTES if is_burst else 0)
             await asyncio.sleep(rng.expovariate(1 / 0.12))
         await producer.close(raise_errors=False)
         await asyncio.sleep(0.05)  # all deliveries have ended with the producer; this lets their tasks record them
         await deliveries.close()
 
     async def _send(
-        self, producer: AsyncProducer, name: str, acks: str, rng: random.Random, deliveries: Nursery
+        self, producer: AsyncProducer, name: str, acks: str, rng: random.Random, deliveries: Nursery, padding: int
     ) -> None:
+        """padding: bytes beside the record's name."""
         topic = rng.choice(self._chores.open)
         key = (topic.name, rng.randrange(topic.partitions))
         self._next_value += 1
         send = Send(
             process=name,
             key=key,
-            value=f"{name}:{self._next_value:06d}",
+            value=f"{name}:{self._next_value:06d}" + "." * padding,
             acks=-1 if acks == "all" else int(acks),
             invoked_ns=self._scheduler.now_ns,
             idempotent=producer.options.idempotent,
@@ -145,7 +163,7 @@ class Workload:
         except QuorumlogError as error:  # the record was not queued
             send.fail(repr(error), self._scheduler.now_ns)
             return
-        deliveries.start(self._await(delivery, send), send.value)
+        deliveries.start(self._await(delivery, send), "delivery")
 
     async def _await(self, delivery: Delivery, send: Send) -> None:
         try:
@@ -189,7 +207,7 @@ class Workload:
     async def _read(
         self, reader: _Reader, keys: list[tuple[Key, int]], positions: dict[tuple[Key, int], int], until_ns: int
     ) -> None:
-        async with self._consumer(f"{reader.name}/{reader.assignment}") as consumer:
+        async with self._consumer(f"{reader.name}/{reader.assignment}", self._reader_loop) as consumer:
             try:
                 await consumer.assign([(*key, positions.get((key, life), 0)) for key, life in keys])
                 while self._scheduler.now_ns < until_ns and not self._stopping:
@@ -254,7 +272,7 @@ class Workload:
 
     async def _read_partition(self, key: Key) -> None:
         history = self.history
-        async with self._consumer(f"final/{key[0]}/{key[1]}") as consumer:
+        async with self._consumer(f"final/{key[0]}/{key[1]}", self.loop) as consumer:
             await consumer.assign([(*key, "earliest")], stop="latest")
             history.final_starts[key] = consumer.position(*key)
             log = history.final.setdefault(key, {})
@@ -276,8 +294,9 @@ class Workload:
 
     # --- clients ---
 
-    def _transport(self) -> Transport:
-        grpc = SimTransport(self._cluster.network, CLIENT_HOST, self.loop, None, on_crash=self._crashed)
+    def _transport(self, loop: SimLoop | None = None) -> Transport:
+        loop = loop or self.loop
+        grpc = SimTransport(self._cluster.network, loop.node, loop, None, on_crash=self._crashed)
         return RoutingTransport(on_crash=self._crashed, grpc=grpc) if self._cluster.lane else grpc
 
     def _admin(self, name: str) -> AsyncAdmin:
@@ -290,9 +309,9 @@ class Workload:
             **_FAST,
         )
 
-    def _consumer(self, name: str) -> AsyncConsumer:
+    def _consumer(self, name: str, loop: SimLoop) -> AsyncConsumer:
         return AsyncConsumer(
-            self._transport(),
+            self._transport(loop),
             clock=self._clock,
             rng=self._rng(f"consumer/{name}"),
             bootstrap_servers=BOOTSTRAP,

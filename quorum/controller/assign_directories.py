@@ -1,7 +1,11 @@
 """AssignReplicasToDirectories: a broker says in which of its directories it keeps replicas (KIP-858).
 
 A replica whose recorded directory is gone from the broker, and that turns up in another one, is a new and empty copy:
-it is no longer eligible as leader, nor the last known one.
+it is no longer eligible as leader, nor the last known one. A replica that was LOST may turn up with the log that it
+had: then it is what it was before.
+
+LOST takes the replica out of its ISR, and elects another leader, as the failure of its whole directory does
+(decision 18).
 """
 
 from __future__ import annotations
@@ -58,17 +62,24 @@ def _assign(draft: Draft, broker: BrokerRegistration, asked: DirectoryAssignment
         return ErrorCode.INVALID_REQUEST
     if is_reserved_directory(asked.directory_id) and asked.directory_id != LOST:
         return ErrorCode.INVALID_REQUEST
-    moved_from_nowhere = not broker.is_online(partition.directory(broker.broker_id))
-    new_copy = moved_from_nowhere and partition.directory(broker.broker_id) != asked.directory_id
+    rules = topic_rules(draft.topic_config(topic.name))
+    may_lack_records = asked.directory_id == LOST and not rules.synced
     wish = Wish(
         directories=_with_directory(partition, broker.broker_id, asked.directory_id),
-        emptied=(broker.broker_id,) if new_copy else (),
+        emptied=(broker.broker_id,) if _is_new_copy(broker, partition, asked) else (),
+        not_eligible=(broker.broker_id,) if may_lack_records else (),
     )
-    rules = topic_rules(draft.topic_config(topic.name))
     record = partition_change(topic.id, asked.index, partition, draft.brokers, rules, wish)
     if record is not None:
         draft.add(record)
     return ErrorCode.NONE
+
+
+def _is_new_copy(broker: BrokerRegistration, partition: PartitionRegistration, asked: DirectoryAssignment) -> bool:
+    before = partition.directory(broker.broker_id)
+    if before == LOST and asked.keeps_log:
+        return False
+    return not broker.is_online(before) and before != asked.directory_id
 
 
 def _with_directory(partition: PartitionRegistration, broker_id: NodeId, directory: Uuid) -> tuple[Uuid, ...]:

@@ -124,9 +124,14 @@ class AssignReplicasToDirectoriesRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DirectoryAssignment:
+    """directory_id: The reserved id LOST: the replica is offline, although its directory may serve others.
+    keeps_log: The log was there when this process started; false: it was made since, and is empty.
+    """
+
     topic_id: bytes
     index: int
     directory_id: bytes
+    keeps_log: bool = False
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -1,62 +1,50 @@
-"""The caller's identity as sent with every request: call metadata in gRPC, the same pairs in the simulation.
+"""What a caller sends beside each request: call metadata in gRPC, the same pairs in the simulation.
 
-Only an internal connection sends an identity. What is read here is an unverified claim; `access` checks it. Values of
-keys that end in `-bin` are bytes, as gRPC requires.
+Values of keys that end in `-bin` are bytes, as gRPC requires.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from quorumlog.ids import UUID_BYTES
-from quorumlog.rpc.transport import Identity
+from quorumlog.errors import ApiError
+from quorumlog.proof.peer import Peer
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 
 CLIENT_ID = "ql-client-id-bin"
-CLUSTER_ID = "ql-cluster-id-bin"
-NODE_ID = "ql-node-id"
-INCARNATION_ID = "ql-incarnation-id-bin"
-SECRET = "ql-secret-bin"
+PROOF = "ql-proof-bin"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """claimed: the identity that the caller sent, unverified; None if it sent none or an invalid one."""
+    """peer: the node that has proven itself; None: nobody has. refusal: why its proof was refused."""
 
     client_id: str
-    claimed: Identity | None
+    peer: Peer | None = None
+    refusal: ApiError | None = None
 
 
-def to_metadata(identity: Identity | None, client_id: str) -> Metadata:
-    pairs: list[tuple[str, str | bytes]] = []
-    if client_id:
-        pairs.append((CLIENT_ID, client_id.encode("utf-8")))
-    if identity is not None:
-        pairs.append((CLUSTER_ID, identity.cluster_id.encode("utf-8")))
-        pairs.append((NODE_ID, str(identity.node_id)))
-        pairs.append((INCARNATION_ID, identity.incarnation_id))
-        pairs.append((SECRET, identity.secret))
-    return tuple(pairs)
+class Shown(NamedTuple):
+    """What came with a request. Nothing of it is verified. proof: None: there is none."""
+
+    client_id: str
+    proof: bytes | None
 
 
-def read_metadata(pairs: Iterable[tuple[str, str | bytes]]) -> Caller:
-    """Never raises: any metadata yields a Caller."""
-    values = {key: value for key, value in pairs if key.startswith("ql-")}
-    return Caller(client_id=_text(values.get(CLIENT_ID, b"")), claimed=_identity(values))
+def to_metadata(client_id: str, proof: bytes | None = None) -> Metadata:
+    name = ((CLIENT_ID, client_id.encode("utf-8")),) if client_id else ()
+    return name if proof is None else (*name, (PROOF, proof))
 
 
-def _identity(values: dict[str, str | bytes]) -> Identity | None:
-    incarnation_id, secret = values.get(INCARNATION_ID), values.get(SECRET)
-    node_id = _text(values.get(NODE_ID, ""))
-    if not isinstance(incarnation_id, bytes) or len(incarnation_id) != UUID_BYTES or not isinstance(secret, bytes):
-        return None
-    if not (node_id.isascii() and node_id.isdigit() and len(node_id) <= 10):
-        return None
-    cluster_id = _text(values.get(CLUSTER_ID, b""))
-    return Identity(cluster_id=cluster_id, node_id=int(node_id), incarnation_id=incarnation_id, secret=secret)
-
-
-def _text(value: str | bytes) -> str:
-    return value if isinstance(value, str) else value.decode("utf-8", errors="replace")
+def read_metadata(pairs: Iterable[tuple[str, str | bytes]]) -> Shown:
+    """Never raises: any metadata can be read."""
+    client_id, proof = "", None
+    for key, value in pairs:
+        if key == PROOF:
+            proof = value if isinstance(value, bytes) else value.encode("utf-8")
+        elif key == CLIENT_ID:
+            client_id = value if isinstance(value, str) else value.decode("utf-8", errors="replace")
+    return Shown(client_id, proof)

@@ -41,24 +41,25 @@ class Reply(NamedTuple):
 class PeerContext(Closing):
     """`transport.Context` for every transport: one connection, as its handlers see it."""
 
-    def __init__(self, listener: Listener, own: Identity | None, caller: Caller) -> None:
+    def __init__(self, listener: Listener, caller: Caller) -> None:
         super().__init__()
         self.listener = listener
         self.client_id = caller.client_id
-        self.refusal = refuse_caller(listener, own, caller)
-        self.peer: Identity | None = caller.claimed if listener.internal and self.refusal is None else None
+        self.refusal = refuse_caller(listener, caller)
+        self.peer = caller.peer if listener.internal else None
 
 
 class Dispatch:
-    """Serves one listener. `answer` raises nothing but cancellation."""
+    """Serves one listener. `answer` raises nothing but cancellation. identity: this node's; callers prove themselves
+    by it at an internal listener."""
 
     def __init__(self, *, listener: Listener, identity: Identity | None, handler: Handler, on_crash: OnCrash) -> None:
         assert identity is not None or not listener.internal, f"an internal listener needs an identity: {listener}"
-        self.listener = listener
-        self._identity, self._handler, self._on_crash = identity, handler, on_crash
+        self.listener, self.identity = listener, identity
+        self._handler, self._on_crash = handler, on_crash
 
     def context(self, caller: Caller) -> PeerContext:
-        return PeerContext(self.listener, self._identity, caller)
+        return PeerContext(self.listener, caller)
 
     def close(self, context: PeerContext) -> None:
         """The connection is gone: run the callbacks of its handlers."""

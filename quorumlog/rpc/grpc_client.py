@@ -1,7 +1,8 @@
 """The client side of gRPC: one channel to one address, unary calls and ordered streams.
 
 A call is given to gRPC only while the channel is connected (grpc_channel). A failure before that is NotDelivered, a
-failure after it is OutcomeUnknown, whatever status gRPC returns. gRPC's own retries are off.
+failure after it is OutcomeUnknown, whatever status gRPC returns. gRPC's own retries are off. On an internal connection
+each call carries a proof (prover).
 """
 
 from __future__ import annotations
@@ -12,24 +13,38 @@ from typing import Any
 
 import grpc
 
+from quorumlog.errors import ApiError
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.nursery import Nursery, OnCrash
-from quorumlog.rpc.caller import Metadata
+from quorumlog.proof.server_sessions import StaleProof
+from quorumlog.rpc import prove_method
+from quorumlog.rpc.caller import to_metadata
 from quorumlog.rpc.calls import BY_REQUEST, Call, expects_answer
 from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.dispatch import failure
 from quorumlog.rpc.grpc_channel import READY, connected, target_of
 from quorumlog.rpc.grpc_options import GrpcOptions
-from quorumlog.rpc.grpc_stream import GrpcStream, Rpc
+from quorumlog.rpc.grpc_stream import GrpcStream, Opened, Rpc
+from quorumlog.rpc.prover import Ask, Prover
 from quorumlog.rpc.transport import Address, NotDelivered, OutcomeUnknown, RpcError
 
 
 class GrpcConnection:
     """`transport.Connection`. It belongs to the event loop of its first call."""
 
-    def __init__(self, address: Address, metadata: Metadata, options: GrpcOptions, on_crash: OnCrash) -> None:
+    def __init__(
+        self,
+        address: Address,
+        client_id: str,
+        options: GrpcOptions,
+        on_crash: OnCrash,
+        make_prover: Callable[[Ask, Nursery], Prover] | None,
+    ) -> None:
+        """make_prover: for an internal connection."""
         self.address = address
-        self._metadata, self._options = metadata, options
+        self._client_id, self._options = client_id, options
         self._nursery = Nursery(on_crash)
+        self._prover = make_prover(self._ask, self._nursery) if make_prover is not None else None
         self._channel: grpc.aio.Channel | None = None
         self._streams: dict[str, GrpcStream] = {}  # by path
         self._closing = Closing()
@@ -54,6 +69,8 @@ class GrpcConnection:
         self._closed = True
         for stream in list(self._streams.values()):
             stream.end("the connection was closed")
+        if self._prover is not None:
+            self._prover.close()
         channel, self._channel = self._channel, None
         if channel is not None:
             await channel.close()
@@ -65,12 +82,24 @@ class GrpcConnection:
         channel = self._opened()
         if channel.get_state() is not READY:
             await self._connect(channel, call, timeout_ms)
-        remaining_s = deadline - loop.time()
-        if remaining_s <= 0:
-            raise NotDelivered(f"{call.method.name} to {self.address}: not connected within {timeout_ms} ms")
-        start: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(call.method.path)
-        rpc = start(data, timeout=remaining_s, metadata=self._metadata)
-        return _decoded(call, await self._outcome(call, rpc))
+        if self._prover is None:
+            return _decoded(call, await self._send(call, data, deadline, None))
+
+        async def send(proof: bytes) -> bytes:
+            return await self._send(call, data, deadline, proof)
+
+        try:
+            return _decoded(call, await self._prover.call(call.method.path, data, deadline, send))
+        except ApiError as refusal:
+            return failure(call.method, refusal)
+
+    async def _send(self, call: Call, data: bytes, deadline: float, proof: bytes | None) -> bytes:
+        remaining_s = deadline - asyncio.get_running_loop().time()
+        if remaining_s <= 0 or self._closed:
+            raise NotDelivered(f"{call.method.name} to {self.address}: not connected in time")
+        start: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._opened().unary_unary(call.method.path)
+        rpc = start(data, timeout=remaining_s, metadata=to_metadata(self._client_id, proof))
+        return await self._outcome(call, rpc)
 
     async def _connect(self, channel: grpc.aio.Channel, call: Call, timeout_ms: int) -> None:
         try:
@@ -88,21 +117,44 @@ class GrpcConnection:
             data: bytes = await rpc
             return data
         except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNAUTHENTICATED and self._prover is not None:
+                raise StaleProof(error.details()) from None
             raise OutcomeUnknown(f"{name}: {error.code().name}: {error.details()}") from None
         except asyncio.CancelledError:
             if _wanted():
                 raise
             raise OutcomeUnknown(f"{name}: the connection was closed") from None
 
+    async def _ask(self, message: bytes, timeout_ms: int) -> bytes:
+        """Send a message of the proof. Whatever goes wrong, no call was sent: raises NotDelivered only."""
+        if self._closed:
+            raise NotDelivered(f"the connection to {self.address} is closed")
+        start: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._opened().unary_unary(prove_method.PATH)
+        try:
+            return await start(message, timeout=timeout_ms / 1000)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                reason = "it asks nodes for no proof; this is not the address of an internal listener"
+            else:
+                reason = f"no answer to this node's proof: {error.code().name}: {error.details()}"
+            raise NotDelivered(f"{self.address}: {reason}") from None
+        except asyncio.CancelledError:
+            if _wanted():
+                raise
+            raise NotDelivered(f"{self.address}: the connection was closed") from None
+
     def _stream(self, call: Call) -> GrpcStream:
         path = call.method.path
         if path not in self._streams:
 
-            async def open_rpc() -> Rpc | None:
+            async def open_rpc() -> Opened | None:
                 channel = self._opened()
                 if not await connected(channel, self._options.connect_timeout_ms):
                     return None
-                return channel.stream_stream(path)(metadata=self._metadata)
+                opening, proof = None, None
+                if self._prover is not None:  # a session that is forgotten would break the stream
+                    opening, proof = (await self._prover.session(fresh=True)).open_stream(path)
+                return Opened(channel.stream_stream(path)(metadata=to_metadata(self._client_id, opening)), proof)
 
             self._streams[path] = GrpcStream(call, open_rpc, self._nursery, self._on_stream_end)
         return self._streams[path]

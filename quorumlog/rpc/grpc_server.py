@@ -2,10 +2,15 @@
 
 gRPC knows calls but not connections, so connections are told apart by the peer's address. One `PeerContext` per
 connection and caller lives while a call or a stream holds it. It is closed when one of its ordered streams ends.
+
+A call whose session is not known here is refused with UNAUTHENTICATED before it is read. A call that came before is
+refused with PERMISSION_DENIED: nobody but an attacker repeats it.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,14 +19,20 @@ from typing import Any
 import grpc
 
 from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.proof.call_proof import StreamProof
+from quorumlog.proof.server_sessions import Replayed, StaleProof
+from quorumlog.rpc import prove_method
 from quorumlog.rpc.bind import why_not_bound
 from quorumlog.rpc.caller import Caller, read_metadata
 from quorumlog.rpc.calls import BY_PATH, Call
 from quorumlog.rpc.dispatch import Dispatch, PeerContext
+from quorumlog.rpc.gate import Gate
 from quorumlog.rpc.grpc_options import GrpcOptions
 from quorumlog.rpc.grpc_standard import SERVICES, HealthSource, add_health, add_reflection
 from quorumlog.rpc.ordered_answers import OrderedAnswers
 from quorumlog.rpc.transport import Address, Listener
+
+_log = logging.getLogger(__name__)
 
 ServicerContext = Any  # grpc.aio.ServicerContext of bytes
 
@@ -37,12 +48,18 @@ class GrpcServer:
         await self._server.stop(grace=None)
 
 
-async def serve(dispatch: Dispatch, options: GrpcOptions, on_crash: OnCrash, health_source: HealthSource) -> GrpcServer:
+async def serve(
+    dispatch: Dispatch, gate: Gate, options: GrpcOptions, on_crash: OnCrash, health_source: HealthSource
+) -> GrpcServer:
     """Listen at the address of `dispatch.listener`. Raises AddressInUse, or OSError for any other reason."""
     server = grpc.aio.server(options=options.server_arguments())
-    service = GrpcService(dispatch, on_crash)
+    service = GrpcService(dispatch, gate, on_crash)
     for name in SERVICES:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, service.handlers(name)),))
+    if dispatch.listener.internal:
+        handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(service.prove)
+        proving = {prove_method.NAME: handler}
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(prove_method.SERVICE, proving),))
     if options.health:
         add_health(server, health_source)
     if options.reflection:
@@ -66,8 +83,8 @@ def _bind(server: grpc.aio.Server, listener: Listener) -> Listener:
 class GrpcService:
     """The handlers of a gRPC server. Unary handlers run in gRPC's own tasks, those of a stream in a nursery."""
 
-    def __init__(self, dispatch: Dispatch, on_crash: OnCrash) -> None:
-        self._dispatch, self._on_crash = dispatch, on_crash
+    def __init__(self, dispatch: Dispatch, gate: Gate, on_crash: OnCrash) -> None:
+        self._dispatch, self._gate, self._on_crash = dispatch, gate, on_crash
         self._contexts: weakref.WeakValueDictionary[tuple[str, Caller], PeerContext] = weakref.WeakValueDictionary()
 
     def handlers(self, service: str) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
@@ -80,7 +97,8 @@ class GrpcService:
 
     def _unary(self, call: Call) -> Callable[[bytes, ServicerContext], Any]:
         async def handle(data: bytes, servicer_context: ServicerContext) -> bytes:
-            answer = await self._dispatch.answer(self._context(servicer_context), call, data)
+            context, _ = await self._enter(call, data, servicer_context)
+            answer = await self._dispatch.answer(context, call, data)
             assert answer.data is not None, "only ordered calls may have no answer"
             return answer.data
 
@@ -88,11 +106,11 @@ class GrpcService:
 
     def _ordered(self, call: Call) -> Callable[[Any, ServicerContext], Any]:
         async def handle(_: Any, servicer_context: ServicerContext) -> None:
-            context = self._context(servicer_context)
+            context, proof = await self._enter(call, b"", servicer_context)
             nursery = Nursery(self._on_crash)
             answers = OrderedAnswers(self._dispatch, context, call, nursery)
             try:
-                nursery.start(_read(servicer_context, answers), f"{call.method.name} reader")
+                nursery.start(_read(servicer_context, proof, answers), f"{call.method.name} reader")
                 await _write(servicer_context, answers)
             finally:
                 self._forget(context)
@@ -101,12 +119,28 @@ class GrpcService:
 
         return handle
 
-    def _context(self, servicer_context: ServicerContext) -> PeerContext:
-        caller = read_metadata(servicer_context.invocation_metadata())
-        key = (servicer_context.peer(), caller)
-        context = self._contexts.get(key)
+    async def prove(self, message: bytes, servicer_context: ServicerContext) -> bytes:
+        """One message of a caller's proof."""
+        return self._gate.prove(message, servicer_context.peer(), asyncio.get_running_loop().time())
+
+    async def _enter(
+        self, call: Call, data: bytes, servicer_context: ServicerContext
+    ) -> tuple[PeerContext, StreamProof | None]:
+        """Who calls; data: empty for a stream. Ends the call if its proof is stale or was used before."""
+        shown = read_metadata(servicer_context.invocation_metadata())
+        where, now_s = servicer_context.peer(), asyncio.get_running_loop().time()
+        try:
+            entry = self._gate.enter(shown, call.method.path, data, where, now_s)
+        except StaleProof as error:
+            await servicer_context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+        except Replayed as error:
+            await servicer_context.abort(grpc.StatusCode.PERMISSION_DENIED, error.message)
+        return self._context(where, entry.caller), entry.stream
+
+    def _context(self, where: str, caller: Caller) -> PeerContext:
+        context = self._contexts.get((where, caller))
         if context is None:
-            context = self._contexts[key] = self._dispatch.context(caller)
+            context = self._contexts[where, caller] = self._dispatch.context(caller)
         return context
 
     def _forget(self, context: PeerContext) -> None:
@@ -116,14 +150,21 @@ class GrpcService:
                 del self._contexts[key]
 
 
-async def _read(servicer_context: ServicerContext, answers: OrderedAnswers) -> None:
+async def _read(servicer_context: ServicerContext, proof: StreamProof | None, answers: OrderedAnswers) -> None:
+    """proof: of the stream's messages; the first that is not the next one is the last that is read."""
     try:
         while True:
             await answers.room()
             data = await servicer_context.read()
             if data is grpc.aio.EOF:
                 break
-            answers.accept(data)
+            message = data if proof is None else proof.open(data)
+            if message is None:
+                _log.warning(
+                    "a stream of %s ends: a message is not the one that its node sent", servicer_context.peer()
+                )
+                break
+            answers.accept(message)
     except (grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError):
         pass  # the peer is gone; gRPC cancels the stream's handler
     answers.end()

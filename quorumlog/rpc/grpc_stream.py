@@ -8,17 +8,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 
+from quorumlog.errors import ApiError
 from quorumlog.nursery import Nursery
+from quorumlog.proof.call_proof import StreamProof
 from quorumlog.rpc.calls import Call
 from quorumlog.rpc.ordered_calls import OrderedCall, OrderedCalls
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
 Rpc = Any  # grpc.aio.StreamStreamCall of bytes
-OpenRpc = Callable[[], Awaitable[Rpc | None]]  # None: there is no connection
+
+
+class Opened(NamedTuple):
+    """proof: None: the messages carry none."""
+
+    rpc: Rpc
+    proof: StreamProof | None
+
+
+# None: there is no connection. Raises ApiError if the peer refuses this node, or NotDelivered.
+OpenRpc = Callable[[], Awaitable[Opened | None]]
 OnEnd = Callable[["GrpcStream", bool], None]  # bool: True if the stream had been open
 
 _BROKEN = (grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError, asyncio.InvalidStateError)
@@ -38,26 +50,32 @@ class GrpcStream:
     async def _run(self) -> None:
         reason = "it was cut off"  # gRPC raises CancelledError in that case
         try:
-            self._rpc = await self._open_rpc()
-            if self._rpc is None:
+            opened = await self._open_rpc()
+            if opened is None:
                 reason = "there is no connection"
                 return
-            self._nursery.start(self._write(self._rpc), f"{self.name} writer")
-            reason = await self._read(self._rpc)
+            self._rpc = opened.rpc
+            self._nursery.start(self._write(opened), f"{self.name} writer")
+            reason = await self._read(opened.rpc)
+        except ApiError as refusal:
+            reason = "the peer refuses this node"
+            self.calls.refuse(refusal)
+        except NotDelivered as error:
+            reason = str(error)
         finally:
             self.end(reason)
 
-    async def _write(self, rpc: Rpc) -> None:
+    async def _write(self, opened: Opened) -> None:
         try:
             while not self._ended:
-                await self._write_one(rpc, await self.calls.next_to_send())
+                await self._write_one(opened, await self.calls.next_to_send())
         except _BROKEN:
             pass  # the reader gets the error too
 
-    async def _write_one(self, rpc: Rpc, call: OrderedCall) -> None:
+    async def _write_one(self, opened: Opened, call: OrderedCall) -> None:
         """Ends a call without an answer here; a call with an answer ends with its answer or with the stream."""
         try:
-            await rpc.write(call.data)
+            await opened.rpc.write(call.data if opened.proof is None else opened.proof.seal(call.data))
             if not call.answered:
                 call.succeed(None)
         finally:

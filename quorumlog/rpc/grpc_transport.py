@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+from collections.abc import Callable
 
-from quorumlog.nursery import OnCrash
-from quorumlog.rpc.caller import to_metadata
+from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.dispatch import Dispatch
+from quorumlog.rpc.gate import Gate
 from quorumlog.rpc.grpc_client import GrpcConnection
 from quorumlog.rpc.grpc_options import GrpcOptions
 from quorumlog.rpc.grpc_server import GrpcServer, serve
 from quorumlog.rpc.grpc_standard import HealthSource, always_serving
 from quorumlog.rpc.probe_call import ask_who
+from quorumlog.rpc.proof_log import ProofLog
+from quorumlog.rpc.prover import Ask, Prover
 from quorumlog.rpc.refusal import try_connect
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
 
@@ -27,6 +31,7 @@ class GrpcTransport:
     """identity: this node's, for internal connections and listeners; a client has none.
     on_crash: called with an unexpected exception of a handler or of a connection's task.
     health: the source of grpc.health.v1, at each listener.
+    random_bytes: a source of nonces that cannot be guessed.
     """
 
     def __init__(
@@ -36,18 +41,26 @@ class GrpcTransport:
         on_crash: OnCrash = log_crash,
         options: GrpcOptions | None = None,
         health: HealthSource = always_serving,
+        random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self.identity = identity
+        self._random_bytes, self._proof_log = random_bytes, ProofLog()
         self._on_crash, self._options, self._health = on_crash, options or GrpcOptions(), health
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> GrpcConnection:
         assert not internal or self.identity is not None, "an internal connection needs an identity"
-        metadata = to_metadata(self.identity if internal else None, client_id)
-        return GrpcConnection(address, metadata, self._options, self._on_crash)
+        identity = self.identity
+
+        def make_prover(ask: Ask, nursery: Nursery) -> Prover:
+            assert identity is not None
+            return Prover(identity, address, ask, nursery=nursery, random_bytes=self._random_bytes, log=self._proof_log)
+
+        return GrpcConnection(address, client_id, self._options, self._on_crash, make_prover if internal else None)
 
     async def listen(self, listener: Listener, handler: Handler) -> GrpcServer:
         dispatch = Dispatch(listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash)
-        return await serve(dispatch, self._options, self._on_crash, self._health)
+        gate = Gate(dispatch, self._random_bytes, self._proof_log)
+        return await serve(dispatch, gate, self._options, self._on_crash, self._health)
 
     async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000

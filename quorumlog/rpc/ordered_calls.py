@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
+from quorumlog.errors import ApiError
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.rpc.calls import Call
+from quorumlog.rpc.dispatch import failure
 from quorumlog.rpc.timed_call import TimedCall
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown, RpcError
 
@@ -84,9 +86,21 @@ class OrderedCalls:
 
     def fail(self, error: RpcError) -> None:
         """The stream has ended: fail every pending call with `error`."""
+        for call in self._give_up():
+            call.fail(error)
+
+    def refuse(self, refusal: ApiError) -> None:
+        """The peer does not serve this caller: answer every pending call with the refusal. None of them was sent."""
+        assert not self._waiting, "a call was sent to a peer that had refused this node"
+        for call in self._give_up():
+            if call.answered:
+                call.succeed(failure(self._call.method, refusal))
+            else:
+                call.fail(NotDelivered(f"{self._call.method.name}: {refusal}"))
+
+    def _give_up(self) -> list[OrderedCall]:
         calls = [*self._waiting, *self._unsent]
         self._waiting.clear()
         self._unsent.clear()
         self._unsent_bytes = 0
-        for call in calls:
-            call.fail(error)
+        return calls

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog.messages.produce import ProduceRequest
+from quorumlog.proof.peer import Peer
 
 ORDERED: frozenset[type] = frozenset({ProduceRequest, BrokerHeartbeatRequest})
 
@@ -53,12 +54,17 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """A node's identity, shown with every call to an internal listener (DESIGN 4)."""
+    """This node's identity, and the secret with which it proves it to internal listeners (DESIGN 4)."""
 
     cluster_id: str
     node_id: NodeId
     incarnation_id: Uuid
-    secret: bytes  # created by format, the same on all nodes of a cluster; never logged
+    secret: bytes  # created by format, the same on all nodes of a cluster; never logged and never sent
+
+    @property
+    def peer(self) -> Peer:
+        """This node as others know it."""
+        return Peer(cluster_id=self.cluster_id, node_id=self.node_id, incarnation_id=self.incarnation_id)
 
     def __repr__(self) -> str:
         return f"Identity(cluster_id={self.cluster_id!r}, node_id={self.node_id})"
@@ -70,7 +76,7 @@ class Listener:
 
     name: str
     address: Address
-    internal: bool  # serves only nodes that show the cluster's identity
+    internal: bool  # serves only nodes that prove that they know the cluster's secret
     lane: bool = False  # True: Kafka's own protocol; False: gRPC
 
 
@@ -79,7 +85,7 @@ class Context(Protocol):
 
     listener: Listener
     client_id: str
-    peer: Identity | None  # on an internal listener; already verified
+    peer: Peer | None  # the node that calls an internal listener; it has proven itself
 
     def on_closed(self, callback: Callable[[], None]) -> None:
         """Call back once when the connection is gone; at once if it is gone already."""
@@ -133,7 +139,9 @@ ProbeResult = Refused | Answered | NoProof
 
 class Transport(Protocol):
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> Connection:
-        """internal: show this node's identity, which the transport was given; an internal listener requires it."""
+        """internal: to an internal listener: both sides prove that they know the secret of the identity that the
+        transport was given. No call is sent to a peer that does not. A peer that refuses this node is asked again by
+        the next call, and the call is answered with the refusal."""
 
     async def listen(self, listener: Listener, handler: Handler) -> Server:
         """Raises AddressInUse, which names the port and the remedy."""

@@ -29,7 +29,7 @@ from quorumlog.testing.layout import (
 )
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.ports import PortPicker, taken_ports
-from quorumlog.testing.probe import Readiness, ask_ready, ask_recovery
+from quorumlog.testing.probe import Readiness, ask_findings, ask_ready
 from quorumlog.testing.processes import ProcessId, read_pid_file, start, write_pid_file
 from quorumlog.testing.waiting import TimedOut, wait_until
 
@@ -134,8 +134,19 @@ class LocalNodes:
 
     def recovery(self, node_id: NodeId) -> list[str]:
         """What the node found when it opened its logs, a text for each that was not whole."""
+        return self._findings(node_id, "recovery")
+
+    def offline(self, node_id: NodeId) -> list[str]:
+        """What of the node's disks is offline, a text for each directory and replica."""
+        return self._findings(node_id, "offline")
+
+    def _findings(self, node_id: NodeId, kind: str) -> list[str]:
         process = self.process(node_id)
-        return [] if process is None else ask_recovery(self.layout.node(node_id).ports.admin, process.pid)
+        return [] if process is None else ask_findings(self.layout.node(node_id).ports.admin, process.pid, kind)
+
+    def problems(self, node_id: NodeId) -> list[str]:
+        """What else the operator has to do something about at the node now, a text for each."""
+        return self._findings(node_id, "problems")
 
     def start(self, node_ids: Iterable[NodeId] | None = None) -> list[NodeId]:
         """Start those of these nodes (default: all) that do not run, and return them. Does not wait.

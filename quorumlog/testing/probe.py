@@ -44,13 +44,16 @@ def ask_ready(admin_port: int, pid: int) -> Readiness:
     return Readiness(True, text, node.get("leader_id", NO_NODE), node.get("leader_epoch", NO_EPOCH))
 
 
-def ask_recovery(admin_port: int, pid: int) -> list[str]:
-    """What this process found when it opened its logs, a text for each; empty where it does not answer."""
+def ask_findings(admin_port: int, pid: int, kind: str) -> list[str]:
+    """What this process tells of its disks, a text for each finding; empty where it does not answer.
+
+    kind: "recovery", "offline" or "problems", see `cli.server.health.who`.
+    """
     try:
         node = _parse(_get(admin_port, "/node")[1])
     except (OSError, http.client.HTTPException):
         return []
-    found = node.get("recovery")
+    found = node.get(kind)
     return [str(text) for text in found] if node.get("pid") == pid and isinstance(found, list) else []
 
 

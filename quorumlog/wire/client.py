@@ -14,6 +14,7 @@ from typing import Any
 
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import ORDERED, Address, Identity, NotDelivered, RpcError
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.limits import WireLimits
@@ -49,9 +50,11 @@ class WireConnection:
         limits: WireLimits,
         scratch: memoryview,
         on_crash: OnCrash,
+        random_bytes: Callable[[int], bytes],
+        proof_log: ProofLog,
     ) -> None:
         self.address = address
-        self._caller = Caller(address, identity, client_id)
+        self._caller = Caller(address, identity, client_id, random_bytes, proof_log)
         self._limits, self._scratch = limits, scratch
         self._nursery = Nursery(on_crash)
         self._ordered: SocketCalls | None = None
@@ -91,7 +94,7 @@ class WireConnection:
         """Ask the peer what it speaks. The socket stays open for later calls; ordered: for the ordered ones."""
         socket = self.ordered_socket() if ordered else self._free_socket()
         await socket.introduced.wait()
-        return Negotiated(socket.reached, socket.ready, socket.grpc_address, socket.end_reason)
+        return Negotiated(socket.reached, socket.is_lane, socket.grpc_address, socket.end_reason)
 
     async def _alone(self, socket: SocketCalls, call: PendingCall) -> Any:
         try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from quorumlog.rpc.transport import CONNECT_TIMEOUT_MS_DEFAULT, MAX_MESSAGE_BYTES_DEFAULT
 
 GRANTED_PART = 4  # one fetch is granted at most one in so many of the free bytes
+UNFINISHED_PART = 2  # frames that their peers have not sent whole hold at most one in so many of all bytes, together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +22,12 @@ class WireLimits:
     max_internal_bytes: queued.max.internal.request.bytes: the same for connections to internal listeners. Produce
     requests hold the clients' bytes until followers have fetched their records, so a follower's fetch must not wait for
     those bytes.
-    max_unproven_frame_bytes: of a frame to an internal listener from a peer that has not proven its identity.
+    max_unproven_frame_bytes: of a frame to an internal listener from a peer that has not proven itself.
+    max_unproven_ms: a connection to an internal listener is closed when its peer has not proven itself by then.
     min_grant_bytes: what a fetch is granted in any case, so that it makes progress; its first batch may be larger.
     max_unsent_bytes: of one connection's answers; above that none of its requests begins.
     max_stalled_ms: a peer is cut off that takes no answers, or sends nothing of a frame that it has begun, for so long.
+    max_stalled_while_others_wait_ms: the same for a frame while other peers wait to send theirs.
     max_unsent_calls: of a calling connection.
     """
 
@@ -36,9 +39,11 @@ class WireLimits:
     max_node_bytes: int = 512 * 1024 * 1024
     max_internal_bytes: int = 128 * 1024 * 1024
     max_unproven_frame_bytes: int = 8 * 1024
+    max_unproven_ms: int = 10_000
     min_grant_bytes: int = 256 * 1024
     max_unsent_bytes: int = 1024 * 1024
     max_stalled_ms: int = 30_000
+    max_stalled_while_others_wait_ms: int = 2_000
     max_unsent_calls: int = 10_000
     connect_timeout_ms: int = CONNECT_TIMEOUT_MS_DEFAULT
 
@@ -49,6 +54,9 @@ class NodeBytes:
     A frame, once there is any room, is charged whole, even if it exceeds the room. So a frame that was charged never
     waits for others. A connection that finds no room waits, and is called back in turn.
 
+    Frames that are not whole hold a part of the bytes at most, so that peers which begin large frames and stop cannot
+    take the rest: small requests, which arrive in one read, go on.
+
     A thousand fetches may wait for long and then all answer at once, each with as much as it was granted. So each is
     granted a part of the bytes that are neither used nor granted to others, and no more than it asks for.
     """
@@ -57,8 +65,31 @@ class NodeBytes:
         self._limit_bytes, self._min_grant_bytes = limit_bytes, min_grant_bytes
         self.used_bytes = 0
         self.granted_bytes = 0  # to fetches that have not answered
+        self.unfinished_bytes = 0  # of those that are used
         self._waiting: dict[Callable[[], None], None] = {}
+        self._waiting_to_receive: dict[Callable[[], None], None] = {}
         self._is_resuming = False
+
+    @property
+    def may_receive(self) -> bool:
+        """Another frame may be charged before it is whole."""
+        return self.has_room and self.unfinished_bytes < self._limit_bytes // UNFINISHED_PART
+
+    @property
+    def others_wait(self) -> bool:
+        """Peers wait to send their frames."""
+        return bool(self._waiting_to_receive)
+
+    def receive(self, count: int) -> None:
+        """Charge a frame that is not whole."""
+        self.used_bytes += count
+        self.unfinished_bytes += count
+
+    def received(self, count: int) -> None:
+        """The frame is whole, or was dropped; it stays charged until `give_back`."""
+        self.unfinished_bytes -= count
+        assert self.unfinished_bytes >= 0
+        self._resume_all()
 
     @property
     def has_room(self) -> bool:
@@ -70,6 +101,9 @@ class NodeBytes:
     def give_back(self, count: int) -> None:
         self.used_bytes -= count
         assert self.used_bytes >= 0
+        self._resume_all()
+
+    def _resume_all(self) -> None:
         if not self._is_resuming:  # else a resumed connection gives back at once; the next must not run on its stack
             self._is_resuming = True
             try:
@@ -81,6 +115,10 @@ class NodeBytes:
         while self._waiting and self.has_room:
             resume = next(iter(self._waiting))
             del self._waiting[resume]
+            resume()
+        while self._waiting_to_receive and self.may_receive:
+            resume = next(iter(self._waiting_to_receive))
+            del self._waiting_to_receive[resume]
             resume()
 
     def grant(self, asked_bytes: int) -> int:
@@ -98,5 +136,10 @@ class NodeBytes:
         """Call `resume` once, when there is room."""
         self._waiting[resume] = None
 
+    def wait_to_receive(self, resume: Callable[[], None]) -> None:
+        """Call `resume` once, when another frame may be received."""
+        self._waiting_to_receive[resume] = None
+
     def forget(self, resume: Callable[[], None]) -> None:
         self._waiting.pop(resume, None)
+        self._waiting_to_receive.pop(resume, None)

@@ -9,6 +9,7 @@ internal connections only replica fetches do this: all other requests use gRPC, 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
@@ -53,7 +54,8 @@ MAX_UNDECIDED_CALLS = 10_000
 class RoutingTransport:
     """grpc: replaces the default gRPC transport, with the same identity; the simulation passes a wire of its own.
     by_lane: request types that calls to client listeners send by the lane if possible; empty: none.
-    advertised: the addresses that callers are told, by listener name; port 0: the port that is bound."""
+    advertised: the addresses that callers are told, by listener name; port 0: the port that is bound.
+    random_bytes: a source of nonces that cannot be guessed, for the lane and the default gRPC transport."""
 
     def __init__(
         self,
@@ -65,13 +67,19 @@ class RoutingTransport:
         serves: Collection[type] | None = None,
         advertised: Mapping[str, Address] | None = None,
         by_lane: frozenset[type] = BY_LANE,
+        random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self._on_crash, self._by_lane = on_crash, by_lane
         self._advertised = advertised or {}
         self._grpc_addresses: dict[bool, Address] = {}  # of this node; True: of its internal listener
-        self._grpc = grpc or GrpcTransport(identity, on_crash=on_crash)
+        self._grpc = grpc or GrpcTransport(identity, on_crash=on_crash, random_bytes=random_bytes)
         self._lane = WireTransport(
-            identity, on_crash=on_crash, limits=limits, serves=serves, grpc_address=self._grpc_addresses.get
+            identity,
+            on_crash=on_crash,
+            limits=limits,
+            serves=serves,
+            grpc_address=self._grpc_addresses.get,
+            random_bytes=random_bytes,
         )
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:

@@ -1,8 +1,7 @@
-"""How a node proves its identity on internal listeners of the lane: Kafka's SASL exchange, with one mechanism.
+"""The frames by which a node proves itself on internal listeners of the lane: Kafka's SASL exchange.
 
-The bytes are those of PLAIN (RFC 4616): authorisation id (empty), name, secret, separated by NUL; the name is
-`cluster id/node id/incarnation`. The claim is checked where both wires check it (rpc/access). A caller that is refused
-reads the reason in the response to its next request.
+SaslHandshake names the mechanism, SCRAM-SHA-256, and begins an exchange. Two SaslAuthenticate requests carry SCRAM's
+messages (`quorumlog.proof`). A caller that is refused reads the reason in the answer, and the connection ends.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import format_uuid, parse_uuid
-from quorumlog.rpc.transport import Identity
 from quorumlog.wire.codec import Frame, decode_response_values, encode_request_values, encode_values, read_whole
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.entities import request_shape, response_shape
@@ -20,9 +17,10 @@ from quorumlog.wire.schema import Values
 
 HANDSHAKE_KEY, AUTHENTICATE_KEY = 17, 36
 SASL_VERSIONS = {HANDSHAKE_KEY: (0, 1), AUTHENTICATE_KEY: (0, 2)}
-MECHANISM = "PLAIN"
+MECHANISM = "SCRAM-SHA-256"
 _SCHEMAS = {HANDSHAKE_KEY: "sasl_handshake", AUTHENTICATE_KEY: "sasl_authenticate"}
 _OUR_VERSION = 1  # of both APIs, in our own requests
+_CODES = frozenset(map(int, ErrorCode))
 
 
 def read_request(cursor: Cursor, fixed: RequestHeader) -> Values:
@@ -41,45 +39,33 @@ def answer_handshake(fixed: RequestHeader, mechanism: str, internal: bool) -> Fr
     return _answer(fixed, {"error_code": code, "mechanisms": [MECHANISM] if internal else []})
 
 
-def answer_authenticate(fixed: RequestHeader, refusal: ApiError | None) -> Frame:
-    if refusal is None:
-        return _answer(fixed, {})
-    return _answer(fixed, {"error_code": ErrorCode.SASL_AUTHENTICATION_FAILED, "error_message": refusal.message})
+def answer_authenticate(fixed: RequestHeader, message: bytes) -> Frame:
+    return _answer(fixed, {"auth_bytes": message})
+
+
+def refuse(fixed: RequestHeader, refusal: ApiError) -> Frame:
+    """The answer to SaslAuthenticate."""
+    return _answer(fixed, {"error_code": refusal.code, "error_message": refusal.message})
 
 
 def ask_handshake(correlation_id: int) -> Frame:
     return _ask(HANDSHAKE_KEY, correlation_id, {"mechanism": MECHANISM})
 
 
-def ask_authenticate(correlation_id: int, identity: Identity) -> Frame:
-    return _ask(AUTHENTICATE_KEY, correlation_id, {"auth_bytes": to_bytes(identity)})
+def ask_authenticate(correlation_id: int, message: bytes) -> Frame:
+    return _ask(AUTHENTICATE_KEY, correlation_id, {"auth_bytes": message})
 
 
 def read_answer(key: int, frame: memoryview) -> Values:
-    """Raises Malformed."""
-    return decode_response_values(
+    """Raises Malformed, or ApiError with the peer's refusal."""
+    values = decode_response_values(
         RequestHeader(key, _OUR_VERSION, 0), response_shape(_SCHEMAS[key], _OUR_VERSION), frame
     )
-
-
-def to_bytes(identity: Identity) -> bytes:
-    name = f"{identity.cluster_id}/{identity.node_id}/{format_uuid(identity.incarnation_id)}"
-    return b"\0".join((b"", name.encode("utf-8"), identity.secret))
-
-
-def from_bytes(shown: bytes) -> Identity | None:
-    """The identity that a caller claims; None: the bytes are not an identity."""
-    parts = shown.split(b"\0", 2)
-    if len(parts) != 3:
-        return None
-    try:
-        cluster_id, node_id, incarnation = parts[1].decode("utf-8").rsplit("/", 2)
-        if not (node_id.isascii() and node_id.isdigit() and len(node_id) <= 10):
-            return None
-        incarnation_id = parse_uuid(incarnation)
-    except ValueError:
-        return None
-    return Identity(cluster_id=cluster_id, node_id=int(node_id), incarnation_id=incarnation_id, secret=parts[2])
+    code = values["error_code"]
+    if code != ErrorCode.NONE:
+        known = code if code in _CODES else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        raise ApiError(ErrorCode(known), values.get("error_message") or "")
+    return values
 
 
 def _ask(key: int, correlation_id: int, values: dict[str, Any]) -> Frame:

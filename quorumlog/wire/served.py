@@ -7,7 +7,8 @@ no other connection notices.
 
 A frame is charged to the node when it is begun. One that did not arrive in one read is charged before more of it is
 read, with its whole length, as Kafka's memory pool does (KIP-72): a frame that has its charge can always be received
-and begun, so unfinished frames never wait for each other.
+and begun, so unfinished frames never wait for each other. All unfinished frames together hold a part of the bytes; a
+peer that sends nothing of its frame is cut off soon while others wait to send theirs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from quorumlog.errors import ApiError
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProduceRequest
 from quorumlog.rpc.caller import Caller
@@ -26,6 +28,7 @@ from quorumlog.wire import local_apis, sasl, versions
 from quorumlog.wire.answering import Answering, Slot
 from quorumlog.wire.apis import BY_KEY
 from quorumlog.wire.codec import Frame, WireRequest, decode_request, encode_response
+from quorumlog.wire.connection_proof import ConnectionProof
 from quorumlog.wire.connection_state import ConnectionState, Happened, Phase, Sending
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.framing import FrameReader
@@ -50,13 +53,16 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._state = ConnectionState()
         self._reader = FrameReader(_first_max_frame_bytes(serving), serving.scratch, self._on_frame, self._on_begun)
         self._answering = Answering(serving.limits)
-        self._context = serving.dispatch.context(Caller("", None))
+        self._context = serving.dispatch.context(Caller(""))
+        identity = serving.dispatch.identity if serving.dispatch.listener.internal else None
+        self._proof = ConnectionProof(identity, serving.random_bytes)
         self._waiting: deque[memoryview] = deque()  # whole frames that may not be begun yet
         self._transport: asyncio.Transport | None = None
         self._unsent_bytes = 0  # of answers, as charged to the node
         self._reserved_bytes = 0  # charged for the unfinished frame, or for the last whole frame while it waits
+        self._unfinished_bytes = 0  # of those, for a frame that is not whole
         self._wanted_bytes = 0  # the length of an unfinished frame that waits to be charged; nothing more is read
-        self.active_s = serving.loop.time()
+        self.active_s = self.accepted_s = serving.loop.time()
 
     # --- called by the loop
 
@@ -98,6 +104,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         held_bytes = self._unsent_bytes + self._reserved_bytes + self._answering.handled_bytes
         for slot in self._answering.cancel():
             self._return_grant(slot)
+        self._frame_ended()
         self._unsent_bytes = self._reserved_bytes = self._wanted_bytes = 0
         self._serving.left(self)
         self._serving.dispatch.close(self._context)
@@ -118,6 +125,11 @@ class ServedConnection(asyncio.BufferedProtocol):
         return not self._answering and not self._waiting and not self._wanted_bytes
 
     @property
+    def is_unproven(self) -> bool:
+        """The caller must prove that it is a node, and has not done so."""
+        return self._proof.is_needed
+
+    @property
     def is_receiving(self) -> bool:
         """A frame is charged to the node, and waits for its peer to send the rest."""
         return self._reserved_bytes > 0 and self._reader.in_frame and self._state.phase is Phase.READING
@@ -135,6 +147,7 @@ class ServedConnection(asyncio.BufferedProtocol):
     # --- requests
 
     def _on_frame(self, frame: memoryview) -> None:
+        self._frame_ended()
         self._waiting.append(frame)
         self._pump()
 
@@ -180,13 +193,21 @@ class ServedConnection(asyncio.BufferedProtocol):
         """Charge the unfinished frame, if there is room."""
         if not self._reader.in_frame:  # the transport read on in spite of the pause; the frame was charged like others
             self._wanted_bytes = 0
-        elif not self._serving.node_bytes.has_room:
-            self._serving.node_bytes.wait(self._pump)
+        elif not self._serving.node_bytes.may_receive:
+            self._serving.node_bytes.wait_to_receive(self._pump)
         else:
-            self._serving.node_bytes.take(self._wanted_bytes)
+            self._serving.node_bytes.receive(self._wanted_bytes)
+            self._unfinished_bytes = self._wanted_bytes
             self._reserved_bytes, self._wanted_bytes = self._reserved_bytes + self._wanted_bytes, 0
 
+    def _frame_ended(self) -> None:
+        """The unfinished frame is whole now, or was dropped."""
+        unfinished_bytes, self._unfinished_bytes = self._unfinished_bytes, 0
+        if unfinished_bytes:
+            self._serving.node_bytes.received(unfinished_bytes)
+
     def _drop_unfinished(self) -> None:
+        self._frame_ended()
         reserved_bytes, self._reserved_bytes, self._wanted_bytes = self._reserved_bytes, 0, 0
         self._serving.node_bytes.give_back(reserved_bytes)
 
@@ -205,7 +226,12 @@ class ServedConnection(asyncio.BufferedProtocol):
         cursor = Cursor(frame)
         fixed = read_fixed(cursor)
         if fixed.api_key in LOCAL_APIS:
-            self._begin_slot(frame, ordered=False).answer = self._answer_locally(cursor, fixed)
+            local_apis.check_version(fixed)
+            slot = self._begin_slot(frame, ordered=False)
+            if fixed.api_key == sasl.AUTHENTICATE_KEY:
+                self._authenticate(slot, cursor, fixed)
+            else:
+                slot.answer = self._answer_locally(cursor, fixed)
             return
         if not versions.serves(self._serving.versions, fixed):
             raise Unsupported(f"api {fixed.api_key} version {fixed.version} is not served")
@@ -242,20 +268,26 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._serving.node_bytes.ungrant(granted_bytes)
 
     def _answer_locally(self, cursor: Cursor, fixed: RequestHeader) -> Frame:
-        """Raises Malformed, Unsupported."""
-        local_apis.check_version(fixed)
+        """Raises Malformed."""
         serving = self._serving
         internal = serving.dispatch.listener.internal
-        if fixed.api_key != sasl.AUTHENTICATE_KEY:
-            return local_apis.answer(cursor, fixed, serving.versions, serving.grpc_address, internal)
+        return local_apis.answer(cursor, fixed, serving.versions, serving.grpc_address, internal)
+
+    def _authenticate(self, slot: Slot, cursor: Cursor, fixed: RequestHeader) -> None:
+        """One message of the caller's proof. Raises Malformed."""
+        serving = self._serving
         values = sasl.read_request(cursor, fixed)
-        if internal:
-            claimed = sasl.from_bytes(values["auth_bytes"])
+        try:
+            slot.answer = sasl.answer_authenticate(fixed, self._proof.take(values["auth_bytes"]))
+        except ApiError as refusal:
+            listener = serving.dispatch.listener
+            serving.proof_log.refused(listener, self.peer, self._proof.claimed, refusal, serving.loop.time())
+            slot.answer, slot.last = sasl.refuse(fixed, refusal), True
+            return
+        if self._proof.peer is not None:
             serving.dispatch.close(self._context)
-            self._context = serving.dispatch.context(Caller(self._context.client_id, claimed))
-            if self._context.refusal is None:
-                self._reader.max_frame_bytes = serving.limits.max_frame_bytes
-        return sasl.answer_authenticate(fixed, self._context.refusal)
+            self._context = serving.dispatch.context(Caller(self._context.client_id, self._proof.peer))
+            self._reader.max_frame_bytes = serving.limits.max_frame_bytes
 
     # --- answers
 

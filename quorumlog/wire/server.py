@@ -12,6 +12,7 @@ from dataclasses import replace
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.bind import why_not_bound
 from quorumlog.rpc.dispatch import Dispatch
+from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, AddressInUse, Listener
 from quorumlog.wire.limits import NodeBytes, WireLimits
 from quorumlog.wire.served import ServedConnection
@@ -27,6 +28,7 @@ class Serving:
     """What the connections of one listener share.
 
     serves: types of requests that have a handler; None: all. grpc_address: where this node serves the other APIs.
+    random_bytes: a source of nonces that cannot be guessed.
     """
 
     def __init__(
@@ -39,7 +41,10 @@ class Serving:
         serves: Collection[type] | None,
         grpc_address: Callable[[], Address | None],
         on_crash: OnCrash,
+        random_bytes: Callable[[int], bytes],
+        proof_log: ProofLog,
     ) -> None:
+        self.random_bytes, self.proof_log = random_bytes, proof_log
         self.dispatch, self.limits, self.node_bytes, self.scratch = dispatch, limits, node_bytes, scratch
         self.grpc_address, self.on_crash = grpc_address, on_crash
         self.versions = served_versions(serves, dispatch.listener.internal)
@@ -65,20 +70,34 @@ class Serving:
             connection.cut()
 
     async def sweep(self) -> None:
-        """Close connections that were idle for too long, and those whose peers take no answers or end no frame."""
-        shortest_ms = min(self.limits.max_idle_ms, self.limits.max_stalled_ms)
+        """Close connections that were idle for too long, and those whose peers take no answers, end no frame, or do not
+        prove themselves."""
+        limits = self.limits
+        shortest_ms = min(limits.max_idle_ms, limits.max_stalled_ms)
+        if self.dispatch.listener.internal:
+            shortest_ms = min(shortest_ms, limits.max_unproven_ms)
+        sweep_s = min(_SWEEP_MAX_S, shortest_ms / 1000 / _SWEEPS_PER_LIMIT)
+        glance_s = min(sweep_s, limits.max_stalled_while_others_wait_ms / 1000 / _SWEEPS_PER_LIMIT)
+        swept_s = self.loop.time()
         while True:
-            await asyncio.sleep(min(_SWEEP_MAX_S, shortest_ms / 1000 / _SWEEPS_PER_LIMIT))
+            await asyncio.sleep(glance_s)
             now_s = self.loop.time()
-            for connection in list(self._connections):
-                self._judge(connection, now_s)
+            if self.node_bytes.others_wait or now_s - swept_s >= sweep_s:
+                swept_s = now_s
+                for connection in list(self._connections):
+                    self._judge(connection, now_s)
 
     def _judge(self, connection: ServedConnection, now_s: float) -> None:
         stalled_s = connection.stalled_since_s
+        max_receiving_ms = self.limits.max_stalled_ms
+        if self.node_bytes.others_wait:
+            max_receiving_ms = min(max_receiving_ms, self.limits.max_stalled_while_others_wait_ms)
         if stalled_s is not None and (now_s - stalled_s) * 1000 >= self.limits.max_stalled_ms:
             connection.close(f"it has taken no answers for {self.limits.max_stalled_ms} ms")
-        elif connection.is_receiving and (now_s - connection.active_s) * 1000 >= self.limits.max_stalled_ms:
-            connection.close(f"it has sent nothing of a frame that it began for {self.limits.max_stalled_ms} ms")
+        elif connection.is_unproven and (now_s - connection.accepted_s) * 1000 >= self.limits.max_unproven_ms:
+            connection.close(f"it has not proven itself within {self.limits.max_unproven_ms} ms")
+        elif connection.is_receiving and (now_s - connection.active_s) * 1000 >= max_receiving_ms:
+            connection.close(f"it has sent nothing of a frame that it began for {max_receiving_ms} ms")
         elif connection.idle and (now_s - connection.active_s) * 1000 >= self.limits.max_idle_ms:
             _log.debug("closed an idle connection of %s", connection.peer)
             connection.cut()

@@ -1,8 +1,9 @@
-"""One socket of the calling side: it is opened, introduces itself (versions, identity), then sends requests and
-receives their responses in order.
+"""One socket of the calling side: it is opened, introduces itself (versions, proof), then sends requests and receives
+their responses in order.
 
 Shell. Calls wait until the introduction is over; after that a call is written before it first suspends. When the socket
-breaks, calls that were sent have an unknown outcome, and all others were not delivered.
+breaks, calls that were sent have an unknown outcome, and all others were not delivered. A peer that refuses this node's
+proof answers all calls of the socket by that; none was sent.
 """
 
 from __future__ import annotations
@@ -13,6 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+from quorumlog.errors import ApiError
+from quorumlog.proof.keys import keys_of
+from quorumlog.proof.scram_client import NotProven, ScramClient
+from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
+from quorumlog.rpc.dispatch import failure
+from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, Identity, NotDelivered, OutcomeUnknown
 from quorumlog.wire import sasl, versions
 from quorumlog.wire.apis import BY_REQUEST
@@ -31,17 +38,20 @@ _MAX_ID = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """identity: shown on internal connections."""
+    """identity: proven on internal connections; the peer must prove itself, too. None: nobody proves anything."""
 
     address: Address
     identity: Identity | None
     client_id: str
+    random_bytes: Callable[[int], bytes]
+    log: ProofLog
 
 
 class SocketCalls(asyncio.BufferedProtocol):
     """The owner starts `run` once. on_end: called once, with whether the socket was ready for calls.
 
-    reached: a peer accepted the connection, and then answered or closed it. introduced: set when `ready` or `ended`.
+    reached: a peer accepted the connection, and then answered or closed it. is_lane: it speaks Kafka's protocol.
+    introduced: set when `ready` or `ended`.
     """
 
     def __init__(
@@ -56,7 +66,7 @@ class SocketCalls(asyncio.BufferedProtocol):
         self._next_id = _INTRODUCTION_ID
         self._full = False  # the transport takes no more now
         self.ready = self.ended = False
-        self.reached = False
+        self.reached = self.is_lane = False
         self.end_reason = ""
         self.introduced = asyncio.Event()
         self.versions: versions.Versions = {}
@@ -87,6 +97,12 @@ class SocketCalls(asyncio.BufferedProtocol):
         except Malformed as error:
             self.reached = True
             self.end(f"{address} does not speak Kafka's protocol: {error}")
+        except ApiError as refusal:
+            self._caller.log.refuses_us(address, refusal, loop.time())
+            self._refuse(refusal)
+        except NotProven as error:
+            self._caller.log.is_not_proven(address, str(error), loop.time())
+            self.end(f"{address} has not proven itself: {error}")
         except TimeoutError:
             self.end(f"no connection to {address} within {self._limits.connect_timeout_ms} ms")
         except OSError as error:
@@ -149,15 +165,41 @@ class SocketCalls(asyncio.BufferedProtocol):
         self.versions, self.grpc_address = versions.read_answer(
             await self._exchange(versions.ask(_INTRODUCTION_ID, self._caller.client_id))
         )
-        identity = self._caller.identity
-        if identity is not None and sasl.HANDSHAKE_KEY in self.versions:
-            sasl.read_answer(sasl.HANDSHAKE_KEY, await self._exchange(sasl.ask_handshake(_INTRODUCTION_ID)))
-            shown = await self._exchange(sasl.ask_authenticate(_INTRODUCTION_ID, identity))
-            sasl.read_answer(sasl.AUTHENTICATE_KEY, shown)  # a refusal comes with the next response
+        self.is_lane = True
+        if self._caller.identity is not None:
+            await self._prove(self._caller.identity)
         if not self.ended:
             self.ready = self.reached = True
             self.introduced.set()
             self._send()
+
+    async def _prove(self, own: Identity) -> None:
+        """Both sides prove themselves. Raises ApiError if the peer refuses, NotProven, Malformed."""
+        if sasl.HANDSHAKE_KEY not in self.versions:
+            self.end("it asks nodes for no proof; this is not the address of an internal listener")
+            return
+        scram = ScramClient(
+            keys_of(own.secret, own.cluster_id), own.peer, new_nonce(self._caller.random_bytes(NONCE_BYTES))
+        )
+        sasl.read_answer(sasl.HANDSHAKE_KEY, await self._exchange(sasl.ask_handshake(_INTRODUCTION_ID)))
+        answer = await self._authenticate(scram.first())
+        scram.verify(await self._authenticate(scram.final(answer)))
+
+    async def _authenticate(self, message: bytes) -> bytes:
+        frame = await self._exchange(sasl.ask_authenticate(_INTRODUCTION_ID, message))
+        return bytes(sasl.read_answer(sasl.AUTHENTICATE_KEY, frame)["auth_bytes"])
+
+    def _refuse(self, refusal: ApiError) -> None:
+        """The peer serves nothing to this node: answer the calls that wait, and end."""
+        self.reached = True
+        assert not self._waiting, "a call was sent before the proof"
+        while self._unsent:
+            call = self._unsent.popleft()
+            if call.answered:
+                call.succeed(failure(BY_REQUEST[type(call.request)].method, refusal))
+            else:
+                call.fail(NotDelivered(f"{call.name}: {refusal}"))
+        self.end(str(refusal))
 
     async def _exchange(self, frame: Frame) -> memoryview:
         assert self._transport is not None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Collection
 
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.dispatch import Dispatch
+from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.refusal import try_connect
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
 from quorumlog.wire.client import WireConnection
@@ -26,7 +28,8 @@ class WireTransport:
     """Used on one loop. identity: this node's; a client has none.
 
     serves: types of requests that have a handler; None: all. grpc_address: where this node serves gRPC to internal
-    (True) or to client callers; announced to quorumlog's own callers.
+    (True) or to client callers; announced to quorumlog's own callers. random_bytes: a source of nonces that cannot be
+    guessed.
     """
 
     def __init__(
@@ -37,7 +40,9 @@ class WireTransport:
         limits: WireLimits | None = None,
         serves: Collection[type] | None = None,
         grpc_address: Callable[[bool], Address | None] = lambda _internal: None,
+        random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
+        self._random_bytes, self._proof_log = random_bytes, ProofLog()
         self.identity = identity
         self._on_crash, self._serves, self._grpc_address = on_crash, serves, grpc_address
         self._limits = limits or WireLimits()
@@ -54,6 +59,8 @@ class WireTransport:
             limits=self._limits,
             scratch=self._scratch,
             on_crash=self._on_crash,
+            random_bytes=self._random_bytes,
+            proof_log=self._proof_log,
         )
 
     async def listen(self, listener: Listener, handler: Handler) -> WireServer:
@@ -66,6 +73,8 @@ class WireTransport:
             serves=self._serves,
             grpc_address=lambda: self._grpc_address(listener.internal),
             on_crash=self._on_crash,
+            random_bytes=self._random_bytes,
+            proof_log=self._proof_log,
         )
         return await serve(serving)
 

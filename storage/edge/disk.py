@@ -14,7 +14,9 @@ import stat
 import sys
 from collections.abc import Callable, Sequence
 
+from storage.bounded import LogResources
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, Lock
+from storage.edge.descriptors import with_a_descriptor
 from storage.edge.uncached import UNCACHED_FROM_BYTES, UncachedWrites
 from storage.edge.writeback import begin_writeback
 
@@ -150,14 +152,20 @@ class RealLock:
 class RealDisk:
     """`storage.disk.Disk` on the machine's file systems."""
 
+    def __init__(self, resources: LogResources | None = None) -> None:
+        self.resources = resources or LogResources()
+
     def open(self, path: str, create: bool = False) -> RealFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        with _AsDiskError(path, "open"):
-            return RealFile(path, os.open(path, flags, 0o644))
+        with _AsDiskError(path, "create" if create else "open"):
+            return RealFile(path, self._descriptor(path, flags))
+
+    def _descriptor(self, path: str, flags: int, mode: int = 0o644) -> int:
+        return with_a_descriptor(lambda: os.open(path, flags, mode), self.resources)
 
     def list(self, path: str) -> list[str]:
         with _AsDiskError(path, "list"):
-            return sorted(os.listdir(path))
+            return sorted(with_a_descriptor(lambda: os.listdir(path), self.resources))
 
     def exists(self, path: str) -> bool:
         with _AsDiskError(path, "look-up"):
@@ -198,14 +206,14 @@ class RealDisk:
 
     def sync_directory(self, path: str) -> None:
         with _AsDiskError(path, "sync directory"):
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+            fd = self._descriptor(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
             try:
                 os.fsync(fd) if _F_FULLFSYNC is None else fcntl.fcntl(fd, _F_FULLFSYNC)
             finally:
                 os.close(fd)
 
     def read_bytes(self, path: str) -> bytes:
-        with _AsDiskError(path, "read"), open(path, "rb", buffering=0) as file:
+        with _AsDiskError(path, "read"), open(path, "rb", buffering=0, opener=self._descriptor) as file:
             return file.readall()
 
     def free_bytes(self, path: str) -> int:

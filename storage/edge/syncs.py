@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import get_ident
 
 from storage.writer import ended
 
@@ -20,10 +21,15 @@ Ended = list[Exception | None]
 
 
 class SyncPool:
-    """`storage.writer.RunSyncs` on threads, for one log directory."""
+    """`storage.writer.RunSyncs` on threads, for one log directory. threads: the helpers that were started."""
 
     def __init__(self, path: str) -> None:
-        self._helpers = ThreadPoolExecutor(SYNC_THREADS - 1, thread_name_prefix=f"sync {path}")
+        self.threads: list[int] = []
+        self._helpers = ThreadPoolExecutor(
+            SYNC_THREADS - 1,
+            thread_name_prefix=f"sync {path}",
+            initializer=lambda: self.threads.append(get_ident()),
+        )
 
     def run(self, syncs: Sequence[Callable[[], None]]) -> Ended:
         """The error of each sync, in order. The caller's thread performs the first share."""
@@ -37,8 +43,9 @@ class SyncPool:
             ends[share::shares] = other.result()
         return ends
 
-    def close(self) -> None:
-        self._helpers.shutdown(wait=True)
+    def close(self, *, wait: bool = True) -> None:
+        """wait: until the helpers have ended, which a disk that hangs would prevent."""
+        self._helpers.shutdown(wait=wait)
 
 
 def _one_by_one(syncs: Sequence[Callable[[], None]]) -> Ended:

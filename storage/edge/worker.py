@@ -8,12 +8,14 @@ threads and nothing else (DESIGN §5).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from storage.edge.syncs import SyncPool
+from storage.edge.watched_disk import open_calls
+from storage.stall_watch import OpenCall
 from storage.worker import (
     Answer,
     Answers,
@@ -69,13 +71,21 @@ class ThreadWorker:
             self._reads += 1
         self._readers.submit(self._read, fn, callback)
 
+    def open_calls(self) -> Sequence[OpenCall]:
+        ident = self._thread.ident
+        assert ident is not None, "started by the constructor"
+        return open_calls((ident, *self._syncs.threads))
+
     def close(self) -> None:
+        """Threads that hang in the disk are left behind; the process must be ended without waiting for them."""
         with self._wake:
             self._closed = True
             self._wake.notify()
-        self._thread.join()
-        self._readers.shutdown(wait=True)
-        self._syncs.close()
+        hangs = self._writer.generation.is_stalled
+        if not hangs:
+            self._thread.join()
+        self._readers.shutdown(wait=not hangs, cancel_futures=hangs)
+        self._syncs.close(wait=not hangs)
 
     def _read(self, fn: Callable[[], Any], callback: Answer) -> None:
         outcome = run_read(fn)

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-VERBS = ["setup", "demo", "test", "check", "proto", "sim", "swarm", "bench", "mutants", "crash-sweep", "fuzz"]
+VERBS = ["setup", "demo", "test", "check", "proto", "sim", "swarm", "bench", "mutants", "crash-sweep", "live", "fuzz"]
 
 
 def dev(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from broker.logdirs.free_space import FreeSpace
 from cli.server.health import is_serving, who
+from storage.directory_life import DirectoryLife, LifeEvent
+from storage.stall_watch import DirectoryStalled, OpenCall
 
 BROKER, CONTROLLER = "quorumlog.Broker", "quorumlog.Controller"
 
@@ -52,9 +55,32 @@ def test_is_serving(
 @pytest.mark.parametrize(("leader", "want"), [(SimpleNamespace(node_id=2, epoch=5), (2, 5)), (None, (-1, -1))])
 def test_a_node_reports_the_leader(leader: Any, want: tuple[int, int]) -> None:
     loader = SimpleNamespace(active_controller=leader)
-    node: Any = SimpleNamespace(config=SimpleNamespace(node_id=3), loader=loader, broker=None, driver=None)
+    node: Any = SimpleNamespace(config=SimpleNamespace(node_id=3), loader=loader, broker=None, driver=None, lives=())
     said = who(node)
     assert (said["node_id"], said["leader_id"], said["leader_epoch"]) == (3, *want)
+
+
+def data_plane_of(findings: Any, unreadable: Any, queues: dict[bytes, Any] | None = None) -> Any:
+    return SimpleNamespace(findings=findings, unreadable=unreadable, store=SimpleNamespace(queues=queues or {}))
+
+
+def test_a_node_reports_directories_that_are_short_of_space_and_damaged_notes() -> None:
+    space = FreeSpace()
+    space.measured(9, 10)
+    partitions = SimpleNamespace(findings=["/d/log-start-offset-checkpoint line 2: damaged"])
+    queue = SimpleNamespace(space=space, directory=SimpleNamespace(path="/d", partitions=partitions))
+    data_plane = data_plane_of(SimpleNamespace(all=[]), SimpleNamespace(by_name={}), {b"1": queue})
+    node: Any = SimpleNamespace(
+        config=SimpleNamespace(node_id=3),
+        loader=SimpleNamespace(active_controller=None),
+        broker=SimpleNamespace(data_plane=data_plane),
+        lives=(),
+        driver=None,
+    )
+    short, damaged = who(node)["problems"]
+    assert short.startswith("log directory /d has 9 bytes of free space") and damaged == partitions.findings[0]
+    space.measured(13, 10)
+    assert who(node)["problems"] == partitions.findings
 
 
 def test_a_node_reports_what_its_logs_had_lost_the_metadata_first() -> None:
@@ -62,9 +88,29 @@ def test_a_node_reports_what_its_logs_had_lost_the_metadata_first() -> None:
     node: Any = SimpleNamespace(
         config=SimpleNamespace(node_id=3),
         loader=SimpleNamespace(active_controller=None),
-        broker=SimpleNamespace(data_plane=SimpleNamespace(findings=findings)),
+        broker=SimpleNamespace(data_plane=data_plane_of(findings, SimpleNamespace(by_name={}))),
+        lives=(),
         driver=SimpleNamespace(opened=SimpleNamespace(finding="metadata: ends at 9")),
     )
     assert who(node)["recovery"] == ["metadata: ends at 9", *findings.all]
     node.driver.opened.finding = ""
     assert who(node)["recovery"] == findings.all
+
+
+def test_a_node_reports_what_is_offline_why_and_what_to_do() -> None:
+    sound, hangs = DirectoryLife("/data/a"), DirectoryLife("/data/b")
+    for life in (sound, hangs):
+        life.step(LifeEvent.OPENED, life.generation)
+    hangs.fail(DirectoryStalled(OpenCall("sync", "/data/b/t-0/0.log"), 3_010, 3_000), hangs.generation)
+    unreadable = SimpleNamespace(by_name={"t-1": "/data/a/t-1 cannot be read: EIO"})
+    node: Any = SimpleNamespace(
+        config=SimpleNamespace(node_id=3),
+        loader=SimpleNamespace(active_controller=None),
+        broker=SimpleNamespace(data_plane=data_plane_of(SimpleNamespace(all=[]), unreadable)),
+        driver=None,
+        lives=(sound, hangs),
+    )
+    directory, replica = who(node)["offline"]
+    assert directory.startswith("log directory /data/b is offline: sync of /data/b/t-0/0.log has not returned for 3010")
+    assert "kernel's log" in directory and "restart the node" in directory
+    assert replica.startswith("replica t-1 is offline: /data/a/t-1 cannot be read") and "restart the node" in replica

@@ -22,6 +22,7 @@ from quorumlog.messages.controller import (
     ProbeRequest,
     ProbeResponse,
 )
+from quorumlog.messages.fetch import FetchRequest, FetchResponse
 from quorumlog.messages.quorum import VoteRequest, VoteResponse
 from quorumlog.rpc.transport import (
     Address,
@@ -63,7 +64,8 @@ def vote(epoch: int = 1) -> VoteRequest:
 class Cluster:
     """Process `a` calls and process `b` serves; each has its own loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, internal: bool = True) -> None:
+        self.internal = internal
         self.scheduler = Scheduler(seed=4711)
         self.network = Network(self.scheduler)
         self.a, self.b = SimLoop(self.scheduler, "a"), SimLoop(self.scheduler, "b")
@@ -76,7 +78,7 @@ class Cluster:
         return SimTransport(self.network, host, loop, identity(host), on_crash=_crash)
 
     def start_server(self) -> None:
-        listener = Listener(name="I", address=SERVER, internal=True)
+        listener = Listener(name="I", address=SERVER, internal=self.internal)
         self.b.run_until_complete(self._transport("b", self.b).listen(listener, self.handle))
 
     def restart_server(self) -> None:
@@ -92,16 +94,23 @@ class Cluster:
                 return BrokerHeartbeatResponse()
             case ProbeRequest():
                 return ProbeResponse(node_id=98, incarnation_id=bytes([98]) * 16)
+            case FetchRequest():
+                return FetchResponse(session_id=request.max_wait_ms)
             case VoteRequest():
                 return VoteResponse(vote_granted=True, leader_epoch=request.epoch)
             case _:
                 raise AssertionError(request)
 
     def connect(self) -> Connection:
-        return self.transport.connect(SERVER, internal=True)
+        return self.transport.connect(SERVER, internal=self.internal)
 
     async def ask(self, request: Any) -> Any:
         return await self.connect().call(request, 1_000)
+
+    def end(self) -> None:
+        self.a.kill()
+        self.b.kill()
+        killed_coroutines.empty()
 
     def run(self, scenario: Coroutine[Any, Any, Any]) -> Any:
         return self.a.run_until_complete(scenario)
@@ -115,9 +124,7 @@ def _crash(name: str, error: BaseException) -> None:
 def cluster() -> Iterator[Cluster]:
     made = Cluster()
     yield made
-    made.a.kill()
-    made.b.kill()
-    killed_coroutines.empty()
+    made.end()
 
 
 def test_no_object_is_shared(cluster: Cluster) -> None:
@@ -229,31 +236,81 @@ def test_a_lost_ordered_message_breaks_the_session(cluster: Cluster) -> None:
 
 
 def test_a_lost_unary_message_is_silence(cluster: Cluster) -> None:
+    async def scenario() -> None:
+        connection = cluster.connect()
+        await connection.call(vote(1), 1_000)
+        cluster.network.set_profile(LinkProfile(loss=1.0))
+        with pytest.raises(OutcomeUnknown, match="no answer"):
+            await connection.call(vote(2), 1_000)
+
+    cluster.run(scenario())
+
+
+def test_a_lost_proof_means_that_no_call_was_sent(cluster: Cluster) -> None:
     cluster.network.set_profile(LinkProfile(loss=1.0))
-    with pytest.raises(OutcomeUnknown, match="no answer"):
+    with pytest.raises(NotDelivered, match="not answered"):
         cluster.run(cluster.ask(vote()))
 
 
-def test_a_duplicated_request_is_executed_twice_and_answered_once(cluster: Cluster) -> None:
+@pytest.mark.parametrize(("internal", "times"), [(True, 1), (False, 2)], ids=["internal", "client"])
+def test_a_duplicated_request_is_executed_once_between_nodes_and_answered_once(internal: bool, times: int) -> None:
+    """The counter of its proof was used. At a client listener there is none, and the request is executed twice."""
+    cluster = Cluster(internal=internal)
     cluster.network.set_profile(LinkProfile(duplicate=1.0))
 
     async def scenario() -> None:
         connection = cluster.connect()
-        for epoch in range(10):
-            assert (await connection.call(vote(epoch), 1_000)).leader_epoch == epoch
-        await connection.call(heartbeat(1), 1_000)
+        for number in range(10):
+            answer = await connection.call(FetchRequest(max_wait_ms=number, min_bytes=0, max_bytes=1), 1_000)
+            assert answer.session_id == number
         await asyncio.sleep(1)
 
     cluster.run(scenario())
-    assert sorted(request.epoch for request in cluster.requests if isinstance(request, VoteRequest)) == sorted(
-        [*range(10), *range(10)]
-    )
-    assert sum(isinstance(request, BrokerHeartbeatRequest) for request in cluster.requests) == 1
+    cluster.end()
+    waits = sorted(request.max_wait_ms for request in cluster.requests)
+    assert waits == sorted(list(range(10)) * times)
+
+
+def test_an_ordered_message_is_never_duplicated(cluster: Cluster) -> None:
+    cluster.network.set_profile(LinkProfile(duplicate=1.0))
+    cluster.run(cluster.ask(heartbeat(1)))
+    cluster.scheduler.run_for(NS_PER_S)
+    assert len(cluster.requests) == 1
+
+
+def test_a_restarted_server_knows_no_session_and_the_call_is_repeated_in_a_new_one(cluster: Cluster) -> None:
+    connection = cluster.connect()
+    cluster.run(connection.call(vote(1), 1_000))
+    cluster.restart_server()
+    cluster.scheduler.run_for(NS_PER_S)
+    assert cluster.run(connection.call(vote(2), 1_000)).leader_epoch == 2
+    assert [request.epoch for request in cluster.requests] == [1, 2]
+
+
+def test_an_idle_connection_sends_one_message_for_a_call(cluster: Cluster) -> None:
+    """Proofs cost round trips after a connect, and never later."""
+    sent: list[str] = []
+
+    def note(message: Message) -> Verdict:
+        sent.append(message.name)
+        return Verdict.PASS
+
+    async def scenario() -> None:
+        connection = cluster.connect()
+        cluster.network.intercept = note
+        await connection.call(vote(1), 1_000)
+        assert sent == ["request Prove", "response Prove"] * 2 + ["request Vote", "response Vote"]
+        del sent[:]
+        for epoch in (2, 3):
+            await connection.call(vote(epoch), 1_000)
+        assert sent == ["request Vote", "response Vote"] * 2
+
+    cluster.run(scenario())
 
 
 def test_the_interceptor_holds_one_request_until_it_is_released(cluster: Cluster) -> None:
     def hold_the_first(message: Message) -> Verdict:
-        first = message.phase is Phase.REQUEST and cluster.requests == []
+        first = message.phase is Phase.REQUEST and message.name == "request Vote" and cluster.requests == []
         return Verdict.HOLD if first else Verdict.PASS
 
     async def scenario() -> None:

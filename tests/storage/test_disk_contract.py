@@ -13,6 +13,7 @@ from storage.atomic import remove_durably, write_atomically
 from storage.disk import DirectoryLocked, Disk, DiskError, FileMissing, name_of, parent_of, write_fully
 from storage.edge.disk import RealDisk
 from storage.edge.uncached import UNCACHED_FROM_BYTES
+from storage.edge.watched_disk import WatchedDisk
 
 
 def _sim(tmp_path: Path) -> tuple[Disk, str]:
@@ -25,10 +26,14 @@ def _real(tmp_path: Path) -> tuple[Disk, str]:
     return RealDisk(), str(tmp_path)
 
 
-MAKERS: list[Callable[[Path], tuple[Disk, str]]] = [_real, _sim]
+def _watched(tmp_path: Path) -> tuple[Disk, str]:
+    return WatchedDisk(RealDisk()), str(tmp_path)
 
 
-@pytest.fixture(params=MAKERS, ids=["real", "sim"])
+MAKERS: list[Callable[[Path], tuple[Disk, str]]] = [_real, _sim, _watched]
+
+
+@pytest.fixture(params=MAKERS, ids=["real", "sim", "watched"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Disk, str]:
     make: Callable[[Path], tuple[Disk, str]] = request.param
     return make(tmp_path)

@@ -9,15 +9,14 @@ import pytest
 from storage_samples import PATH, SMALL, append, batch, disk_with_data, open_log, read_all, reappend
 
 from jepsen.sim.disk import SimDisk
-from jepsen.sim.disk_faults import Fail, ShortWrite
+from jepsen.sim.disk_faults import Fail, Operation, ShortWrite
 from quorumlog.records import headers
 from storage.disk import Disk, DiskError
 from storage.edge.disk import RealDisk
 from storage.epochs import CHECKPOINT_NAME
 from storage.log import Log
 from storage.log_config import LogConfig
-from storage.log_errors import LogClosed, UnexpectedAppend
-from storage.log_file import CorruptBatch
+from storage.log_errors import LogClosed, LogUnreadable, UnexpectedAppend
 from storage.log_view import OffsetOutOfRange
 from storage.names import index_name, log_name
 
@@ -333,20 +332,81 @@ def test_going_on_elsewhere_and_forgetting_the_start() -> None:
 def test_a_closed_log_takes_no_changes_and_a_batch_cut_under_a_reader_is_named() -> None:
     disk, log = filled()
     disk.open(f"{PATH}/{log_name(0)}").truncate(10)
-    with pytest.raises(CorruptBatch, match="byte 0"):
+    with pytest.raises(LogUnreadable, match="byte 0") as raised:
         log.read(0, 100, upper_bound=60)
+    assert raised.value.log is log and log.failure is raised.value.cause
     log.close()
     log.close()
     with pytest.raises(LogClosed, match="is closed"):
         append(log, [b"x"])
 
 
+def test_a_read_error_fails_the_log_for_readers_and_the_writer_goes_on() -> None:
+    """The loop takes the replica offline; what is queued until then is written as before."""
+    disk, log = filled()
+    disk.faults = lambda operation: Fail(errno.EIO) if operation.kind == "pread" else None
+    with pytest.raises(LogUnreadable, match="cannot be read: read of"):
+        log.read(0, 100, upper_bound=60)
+    disk.faults = lambda _: None
+    assert isinstance(log.failure, DiskError) and log.change_failure is None
+    append(log, [b"x"])
+    log.sync()
+    assert log.synced_end == log.end_offset
+    changes = changes_of(disk)
+    log.close()
+    assert not [name for name in changes if "pwritev" in name], "caches are made by reading"
+
+
+def test_too_many_open_files_are_no_failure_of_the_log() -> None:
+    disk, log = filled()
+    disk.faults = lambda operation: Fail(errno.EMFILE) if operation.kind == "pread" else None
+    with pytest.raises(DiskError):
+        log.read(0, 100, upper_bound=60)
+    assert log.failure is None
+
+
+def test_a_reader_that_meets_a_truncation_does_not_fail_the_log() -> None:
+    """Its view is older than the cut: it learns what the log holds now, and nothing is wrong with the disk."""
+    disk, log = filled()
+    cut_to, view = log.end_offset - 3, log.view
+
+    def cut(operation: Operation) -> None:
+        if operation.kind == "pread":
+            disk.faults = lambda _: None
+            log.truncate_to(cut_to)
+
+    disk.faults = cut
+    with pytest.raises(OffsetOutOfRange):
+        log.read(view.end_offset - 1, 100, upper_bound=view.end_offset)
+    assert log.failure is None and log.end_offset <= cut_to
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES])
+def test_a_log_that_cannot_be_read_at_its_opening_is_unreadable_and_unchanged(number: int) -> None:
+    disk, _ = filled()
+    before = disk.used_bytes()
+    disk.faults = lambda operation: Fail(number) if operation.kind == "pread" else None
+    with pytest.raises(LogUnreadable):
+        Log.open(disk, PATH, SMALL)
+    disk.faults = lambda _: None
+    assert disk.used_bytes() == before
+    assert Log.open(disk, PATH, SMALL).end_offset == 60
+
+
+def test_a_truncation_that_cannot_read_changes_nothing() -> None:
+    disk, log = filled()
+    disk.faults = lambda operation: Fail(errno.EIO) if operation.kind == "pread" else None
+    with pytest.raises(LogUnreadable):
+        log.truncate_to(31)
+    disk.faults = lambda _: None
+    assert log.change_failure is None and log.end_offset == 60
+    assert log.truncate_to(31) <= 31
 def test_a_batch_whose_end_is_gone_is_not_served_in_part() -> None:
     """Its header is there, so it is found; the read then comes short."""
     disk, log = filled()
     last = headers(log.read(0, 1 << 20, upper_bound=60))[-1]
     disk.open(f"{PATH}/{log_name(0)}").truncate(last.end - 1)
-    with pytest.raises(CorruptBatch, match="were written"):
+    with pytest.raises(LogUnreadable, match="were written"):
         log.read(last.base_offset, 1, upper_bound=60)
 
 

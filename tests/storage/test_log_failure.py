@@ -12,8 +12,7 @@ from jepsen.sim.disk import SimDisk, SimFile
 from storage.directory_life import DirectoryOffline
 from storage.disk import Buffer
 from storage.log import Log
-from storage.log_errors import LogClosed, UnexpectedAppend
-from storage.log_file import CorruptBatch
+from storage.log_errors import LogClosed, LogUnreadable, UnexpectedAppend
 from storage.offset_index import OffsetIndexFile
 from storage.segment import Segment
 from storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
@@ -93,9 +92,9 @@ def test_what_is_refused_before_anything_is_written_is_no_failure() -> None:
     with pytest.raises(UnexpectedAppend):
         log.append([batch(7, [b"x"])])
     disk.open(log.view.segments[-1].log.path).truncate(1)
-    with pytest.raises(CorruptBatch):
+    with pytest.raises(LogUnreadable):
         log.truncate_to(log.segment_bases[-1] + 1)
-    assert log.failure is None
+    assert log.change_failure is None
     append(log, [b"goes on"])
 
 

@@ -67,6 +67,7 @@ class LogAgainstList(RuleBasedStateMachine):
     def reopen(self, *, clean: bool = False) -> None:
         self.directories = PartitionDirectories(self.disk, "/data", clean)
         self.held = PartitionLog.open(self.directories, PARTITION, TOPIC_ID, self.config)
+        assert not self.held.lost_before, "no synced record was ever lost"
 
     # --- operations ---
 
@@ -98,6 +99,12 @@ class LogAgainstList(RuleBasedStateMachine):
     @rule(sizes=sizes_of_batches, producer=st.sampled_from([-1, 1, 2]))
     def append(self, sizes: list[int], producer: int) -> None:
         self._append(self.new_batches(sizes, producer))
+
+    @rule(count=st.integers(6, 10))
+    def append_many(self, count: int) -> None:
+        """Several segments of them."""
+        for _ in range(count):
+            self._append(self.new_batches([2], 2))
 
     @rule(gap=st.sampled_from(GAPS), size=st.integers(1, 3))
     def append_after_a_gap(self, gap: int, size: int) -> None:
@@ -199,7 +206,8 @@ class LogAgainstList(RuleBasedStateMachine):
 
     def _started_at(self, offset: Offset) -> None:
         self.model.start = offset
-        self.model.synced = max(self.model.synced, offset)
+        if offset > self.model.synced:  # a synced end below the start would make a recovery point wrong
+            self.model.synced = self.model.end
 
     # --- the end of a process ---
 
@@ -345,7 +353,7 @@ class LogAgainstList(RuleBasedStateMachine):
         log, model = self.log, self.model
         assert (log.start_offset, log.end_offset) == (model.start, model.end)
         assert log.synced_end == model.synced
-        assert read_all(log) == model.entries
+        assert read_all(log, max_bytes=1500) == model.entries
 
     @invariant()
     def epochs_are_those_of_the_records(self) -> None:
@@ -395,4 +403,4 @@ class LogAgainstList(RuleBasedStateMachine):
 
 
 TestLogAgainstList = LogAgainstList.TestCase
-TestLogAgainstList.settings = settings(max_examples=120, stateful_step_count=25, deadline=None)
+TestLogAgainstList.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from storage_samples import disk_with_data
 
 from jepsen.sim.disk import SimDisk
-from jepsen.sim.disk_faults import Fail
+from jepsen.sim.disk_faults import Fail, PowerCut, PowerLost
 from storage.disk import DiskError
 from storage.offset_files import (
     HIGH_WATERMARKS,
     LOG_STARTS,
+    LOST_OFFSETS,
     RECOVERY_POINTS,
     OffsetFile,
     TopicPartition,
@@ -110,6 +111,39 @@ def test_a_damaged_file_counts_as_empty_and_the_log_says_what_follows(
     assert OffsetFile(disk, path).offsets == {("foo", 0): 1}
     (record,) = caplog.records
     assert path in record.getMessage() and consequence in record.getMessage()
+    (copy,) = [name for name in disk.list("/data") if name.endswith(".corrupt")]
+    assert disk.read_bytes(f"/data/{copy}") == b"0\nmany\nfoo" and copy in file.finding
+
+
+def test_a_damaged_file_is_kept_before_it_is_replaced() -> None:
+    """At each call of the disk the damaged bytes are still there, under one name or the other."""
+    damaged, path = b"0\nmany\nfoo", f"/data/{LOG_STARTS}"
+    for at in range(20):
+        disk = disk_with_data()
+        disk.open(path, create=True).pwritev([damaged], 0)
+        disk.open(path).sync()
+        disk.sync_directory("/data")
+        first = disk.operations
+        disk.faults = lambda call, first=first, at=at: PowerCut() if call.index == first + at else None
+        try:
+            OffsetFile(disk, path).raise_to(("foo", 0), 1)
+            done = True
+        except PowerLost:
+            done = False
+        disk.faults = lambda _: None
+        disk.crash(random.Random(at))
+        assert damaged in [disk.read_bytes(f"/data/{name}") for name in disk.list("/data") if name != ".lock"]
+        if done:
+            return
+    raise AssertionError("the change never ended")
+
+
+def test_damaged_lost_offsets_never_count_as_empty() -> None:
+    disk, path = disk_with_data(), f"/data/{LOST_OFFSETS}"
+    disk.open(path, create=True).pwritev([b"0\nmany\nfoo"], 0)
+    with pytest.raises(CorruptCheckpoint, match="restore the file"):
+        OffsetFile(disk, path).get(("foo", 0))
+    assert disk.read_bytes(path) == b"0\nmany\nfoo"
 
 
 def test_a_file_that_is_not_there_is_empty_and_no_error(caplog: pytest.LogCaptureFixture) -> None:

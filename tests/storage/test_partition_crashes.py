@@ -18,6 +18,7 @@ from storage_samples import batch
 from jepsen.sim.disk_faults import Fail, Fault, Operation, PowerCut, PowerLost
 from quorumlog.ids import Offset, Uuid
 from storage.disk import DiskError
+from storage.log_errors import LogUnreadable
 from storage.offset_files import RECOVERY_POINTS
 from storage.partition_log import checkpoint_logs
 
@@ -249,7 +250,7 @@ def stopped_at(world: World, change: Callable[[World], object], at: int, stop: S
     done = True
     try:
         change(world)
-    except (PowerLost, DiskError):
+    except (PowerLost, DiskError, LogUnreadable):
         done = False
     assert done == (world.disk.operations <= end), "an error that was swallowed"
     world.disk.faults = lambda _: None

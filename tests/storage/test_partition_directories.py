@@ -27,10 +27,13 @@ def test_partitions_are_found_by_their_topic_ids() -> None:
         disk.make_directory(f"/data/{other}")
     disk.make_directory("/data/bad-1")
     disk.open("/data/bad-1/partition.metadata", create=True).pwritev([b"version: 0\ntopic_id: ?"], 0)
+    disk.make_directory("/data/full-2")
+    disk.open(f"/data/full-2/{log_name(0)}", create=True).pwritev([b"records"], 0)
     disk.open("/data/file-0", create=True)
     found = directories.find()
     assert found.partitions == {(TOPIC_ID, 7): "orders"}
     assert found.nameless == (("bad", 1), ("half", 0))
+    assert found.unreadable == (("full", 2),)
     assert found.leftovers == (NAME,)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from random import Random
 
 import pytest
 from storage_samples import batch, disk_with_data
@@ -12,6 +13,7 @@ from jepsen.sim.disk_faults import Fail, Fault, Operation
 from storage.directory_life import DirectoryOffline, Generation
 from storage.disk import DiskError
 from storage.log_config import LogConfig
+from storage.log_errors import LogUnreadable
 from storage.names import log_name
 from storage.partition_directories import PartitionDirectories
 from storage.partition_log import PartitionLog, WrongTopicId, checkpoint_high_watermarks, checkpoint_logs
@@ -84,7 +86,7 @@ def test_a_loss_is_remembered_wherever_the_process_ends(at: int) -> None:
     disk.kill()
     end = disk.operations + at
     disk.faults = lambda operation: Fail() if operation.index >= end else None
-    with suppress(DiskError):
+    with suppress(DiskError, LogUnreadable):
         PartitionLog.open(PartitionDirectories(disk, "/data"), T, ID, CONFIG)
     disk.faults = lambda _: None
     disk.kill()
@@ -120,7 +122,7 @@ def test_an_attempt_that_failed_is_finished_by_the_next_one(at: int) -> None:
     directories = PartitionDirectories(disk, "/data")
     end = disk.operations + at
     disk.faults = lambda operation: Fail() if operation.index == end else None
-    with pytest.raises(DiskError):
+    with pytest.raises((DiskError, LogUnreadable)):
         PartitionLog.open_or_create(directories, T, ID, CONFIG)
     disk.faults = lambda _: None
     seen: list[str] = []
@@ -199,3 +201,19 @@ def test_a_cut_that_breaks_off_fails_the_directory_at_once(monkeypatch: pytest.M
     (outcome,) = writer.write_phase([CallJob(lambda: held.truncate_to(2))])
     assert isinstance(outcome.error, DirectoryOffline) and isinstance(outcome.error.cause, MemoryError)
     assert held.log.end_offset < 5
+
+
+def test_a_start_above_the_synced_end_makes_no_recovery_point_that_is_wrong() -> None:
+    """Found by the state machine: after a power cut such a log was told to the controller as damaged."""
+    disk = disk_with_data()
+    directories = PartitionDirectories(disk, "/data")
+    held = PartitionLog.create(directories, T, ID, LogConfig(durable=False))
+    for _ in range(5):
+        held.log.append([batch(held.log.end_offset, [b"v"])])
+    assert held.log.synced_end == 0
+    held.raise_start(3)
+    assert held.log.synced_end == 5
+    checkpoint_logs(directories, [held])
+    disk.crash(Random(1))
+    again = PartitionLog.open(PartitionDirectories(disk, "/data"), T, ID, LogConfig(durable=False))
+    assert (again.log.start_offset, again.log.end_offset, again.lost_before) == (3, 5, 0)

@@ -16,6 +16,7 @@ from storage.disk import Disk, DiskError, FileMissing
 from storage.edge.disk import RealDisk
 from storage.file_handle import FileHandle
 from storage.log import Log
+from storage.log_errors import LogUnreadable
 from storage.log_view import OffsetOutOfRange, view_of
 from storage.names import index_name, log_name
 from storage.offset_index import OffsetIndexFile
@@ -140,7 +141,7 @@ def test_a_handle_opens_late_under_the_name_that_the_file_has_then(place: tuple[
     handle.rename(f"{path}/b")
     disk.open(f"{path}/a", create=True).pwritev([b"other"], 0)
     assert handle.file.pread(0, 9) == b"first"
-    handle.release()
+    handle.leave()
     assert handle.path == f"{path}/b" and handle.file.pread(0, 9) == b"first"
 
 
@@ -208,14 +209,15 @@ def test_a_reader_whose_segment_goes_meanwhile_learns_the_range(monkeypatch: pyt
         log.read(1, 100, upper_bound=60)
 
 
-def test_a_file_that_is_missing_without_a_change_is_an_error_of_the_disk() -> None:
+def test_a_file_that_is_missing_without_a_change_makes_the_log_unreadable() -> None:
     disk, log = log_of_segments()
     log.close()
     disk.kill()
     log = open_log(disk, clean=True)
     disk.unlink(f"{PATH}/{log_name(0)}")
-    with pytest.raises(FileMissing):
+    with pytest.raises(LogUnreadable) as raised:
         log.read(1, 100, upper_bound=60)
+    assert isinstance(raised.value.cause, FileMissing)
 
 
 class CountingCache:

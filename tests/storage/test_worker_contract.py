@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import queue
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,8 +18,10 @@ from jepsen.sim.worker import SimWorker
 from storage.directory_life import Generation
 from storage.disk import Disk
 from storage.edge.disk import RealDisk
+from storage.edge.watched_disk import WatchedDisk
 from storage.edge.worker import ThreadWorker
 from storage.log import Log
+from storage.stall_watch import DirectoryStalled, OpenCall
 from storage.worker import JobQueue, Submitted, Worker, WorkerClosed, WorkerFull, WorkerLimits
 from storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
 
@@ -44,7 +47,7 @@ class World(Protocol):
 
 class ThreadWorld:
     def __init__(self, root: str) -> None:
-        self.disk, self.root = RealDisk(), root
+        self.disk, self.root = WatchedDisk(RealDisk()), root
         self._answers: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.generation = Generation(root)
         self.worker: Worker = ThreadWorker(DirectoryWriter(root, self.generation), self._answers.put, LIMITS)
@@ -52,6 +55,19 @@ class ThreadWorld:
     def run_until(self, done: Callable[[], bool]) -> None:
         while not done():
             self._answers.get(timeout=10)()
+
+
+class _HangingDisk(RealDisk):
+    """Syncs of directories hang until the test lets them go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hangs, self.goes_on = threading.Event(), threading.Event()
+
+    def sync_directory(self, path: str) -> None:
+        self.hangs.set()
+        self.goes_on.wait(10)
+        super().sync_directory(path)
 
 
 class SimWorld:
@@ -230,3 +246,50 @@ def test_time_passes_as_the_disk_says() -> None:
     assert world.now_ns == 2
     world.run_until(lambda: len(recorder.log) == 4)
     assert world.now_ns >= 102
+
+
+def test_a_call_that_hangs_is_seen_and_its_late_answer_is_a_failure(tmp_path: Path) -> None:
+    disk, answers = _HangingDisk(), queue.SimpleQueue[Callable[[], None]]()
+    generation, told = Generation(str(tmp_path)), list[Outcome]()
+    worker = ThreadWorker(DirectoryWriter(str(tmp_path), generation), answers.put)
+    watched = WatchedDisk(disk)
+    try:
+        assert worker.open_calls() == []
+        worker.submit(CallJob(lambda: watched.sync_directory(str(tmp_path))), None, told.append)
+        worker.submit(CallJob(lambda: told.append(Outcome(value="never begun"))), None, told.append)
+        assert disk.hangs.wait(10)
+        (call,) = worker.open_calls()
+        assert call == OpenCall("sync directory", str(tmp_path)) and worker.open_calls()[0] is call
+        failure = generation.fail(DirectoryStalled(call, 3_000, 3_000))
+        assert generation.is_stalled
+        worker.close()  # does not wait for the thread
+    finally:
+        disk.goes_on.set()
+    while len(told) < 2:
+        answers.get(timeout=10)()
+    assert [outcome.error for outcome in told] == [failure, failure]
+
+
+def test_the_calls_of_helping_threads_are_seen_too(tmp_path: Path) -> None:
+    """Many syncs of one turn are shared among threads."""
+    started, go_on = threading.Semaphore(0), threading.Event()
+
+    class Slow(RealDisk):
+        def sync_directory(self, path: str) -> None:
+            started.release()
+            go_on.wait(10)
+
+    worker = ThreadWorker(DirectoryWriter(str(tmp_path)), lambda call: call())
+    disk = WatchedDisk(Slow())
+    syncs = [partial(disk.sync_directory, f"/{number}") for number in range(6)]
+    caller = threading.Thread(target=worker._syncs.run, args=(syncs,))
+    caller.start()
+    try:
+        for _ in range(3):
+            assert started.acquire(timeout=10)
+        seen = sorted(call.path for call in worker.open_calls())
+    finally:
+        go_on.set()
+        caller.join()
+        worker.close()
+    assert seen == ["/1", "/2"], "the first share is the caller's own"

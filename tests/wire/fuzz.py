@@ -17,7 +17,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
+from quorumlog.proof.keys import keys_of
+from quorumlog.proof.scram_client import ScramClient
+from quorumlog.proof.scram_server import ScramServer
+from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc.dispatch import Dispatch
+from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener
 from quorumlog.wire import sasl
 from quorumlog.wire.answering import Slot
@@ -36,6 +41,18 @@ MIN_ALLOWANCE = 2_000_000
 MAX_INPUT_S = 2.0  # of this thread's processor time; it includes loading the schema of an API's newest version
 PATIENT_PART = 0.6
 INTERNAL_PART = 0.1  # of the inputs: to the internal listener
+
+
+def _proof() -> bytes:
+    """The frames of a node's whole proof. The listener's nonces are no secret here, so they can be sent in one go."""
+    keys, nonce = keys_of(IDENTITY.secret, IDENTITY.cluster_id), new_nonce(bytes(NONCE_BYTES))
+    client, server = ScramClient(keys, IDENTITY.peer, nonce), ScramServer(keys, IDENTITY.cluster_id, nonce)
+    first = client.first()
+    final = client.final(server.first(first))
+    return b"".join([*sasl.ask_handshake(1), *sasl.ask_authenticate(2, first), *sasl.ask_authenticate(3, final)])
+
+
+PROOF = _proof()
 
 
 class DeadTransport(asyncio.Transport):
@@ -122,6 +139,8 @@ class Fuzz:
                 serves=None,
                 grpc_address=lambda: None,
                 on_crash=self.on_crash,
+                random_bytes=bytes,
+                proof_log=ProofLog(),
             )
             for listener in listeners
         ]
@@ -136,7 +155,7 @@ class Fuzz:
         frames = [a_frame(rng, self._bodies, number) for number in range(rng.randrange(1, 5))]
         data = b"".join(frame.data for frame in frames)
         if serving.dispatch.listener.internal and rng.random() < 0.5:
-            data = b"".join(sasl.ask_authenticate(1, IDENTITY)) + data
+            data = PROOF + data
         kinds = [frame.kind for frame in frames]
         self.tally.made.update(kinds)
         connection, transport = Watched(serving, self.tally, kinds), DeadTransport()

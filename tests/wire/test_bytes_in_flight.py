@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from lane import IDENTITY, Served, Wire, echo, request_bytes
+from proving import prove
 
 from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.rpc.transport import Address, Handler, Listener
-from quorumlog.wire import sasl
 from quorumlog.wire.framing import SCRATCH_BYTES
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.transport import WireTransport
@@ -53,10 +53,7 @@ async def two_listeners(handler: Handler, limits: WireLimits) -> AsyncIterator[t
 async def proven(served: Served) -> Wire:
     """A connection of a node of the cluster."""
     wire = await served.socket()
-    wire.send(b"".join(sasl.ask_handshake(1)))
-    await wire.frame()
-    wire.send(b"".join(sasl.ask_authenticate(2, IDENTITY)))
-    assert sasl.read_answer(sasl.AUTHENTICATE_KEY, memoryview(await wire.frame()))["error_code"] == 0
+    await prove(wire, IDENTITY)
     return wire
 
 
@@ -144,16 +141,55 @@ def test_frames_that_are_not_finished_are_held_within_the_limit_and_all_finish()
             wires = [await clients.socket() for _ in range(8)]
             for wire in wires:
                 wire.send(request[:-1])
-            await until(lambda: len(node_bytes._waiting) == 6)
-            await until(lambda: held_by_frames(clients) >= 8 * MIB)
-            assert node_bytes.used_bytes == 2 * (len(request) - 4)
-            assert held_by_frames(clients) <= 2 * len(request) + 6 * 64 * 1024
+            await until(lambda: len(node_bytes._waiting_to_receive) == 7)
+            await until(lambda: held_by_frames(clients) >= 4 * MIB)
+            assert node_bytes.used_bytes == node_bytes.unfinished_bytes == len(request) - 4
+            assert held_by_frames(clients) <= len(request) + 7 * 64 * 1024
             for wire in wires:
                 wire.send(request[-1:])
             await asyncio.gather(*(wire.frame() for wire in wires))
-            assert node_bytes.used_bytes == 0
+            assert node_bytes.used_bytes == node_bytes.unfinished_bytes == 0
             for wire in wires:
                 wire.close()
+
+    asyncio.run(scenario())
+
+
+def test_small_requests_go_on_while_peers_hold_back_the_ends_of_large_frames() -> None:
+    """They took all bytes of the clients until they were cut off, thirty seconds later."""
+    limits = WireLimits(max_node_bytes=8 * MIB)
+
+    async def scenario() -> None:
+        async with two_listeners(echo, limits) as (clients, _):
+            node_bytes = clients.transport._client_bytes
+            silent = [await clients.socket() for _ in range(12)]
+            for wire in silent:
+                wire.send(struct.pack(">i", 2 * MIB) + b"\0\3" + bytes(SCRATCH_BYTES))
+            await until(lambda: len(node_bytes._waiting_to_receive) == 10)
+            assert node_bytes.used_bytes == 4 * MIB
+            other = await clients.socket()
+            for _ in range(3):
+                other.send(request_bytes(produce(40_000)))
+                await other.frame()
+            for wire in (*silent, other):
+                wire.close()
+            await until(lambda: not node_bytes.used_bytes and not node_bytes.unfinished_bytes)
+
+    asyncio.run(scenario())
+
+
+def test_a_peer_that_stops_in_a_frame_is_cut_off_sooner_where_others_wait() -> None:
+    limits = WireLimits(max_node_bytes=4 * MIB, max_stalled_while_others_wait_ms=200)
+
+    async def scenario() -> None:
+        async with two_listeners(echo, limits) as (clients, _):
+            silent, other = await clients.socket(), await clients.socket()
+            silent.send(struct.pack(">i", 2 * MIB) + b"\0\3" + bytes(SCRATCH_BYTES))
+            await until(lambda: clients.transport._client_bytes.unfinished_bytes)
+            other.send(request_bytes(produce(MIB)))
+            assert await silent.ended() == b""
+            await other.frame()
+            other.close()
 
     asyncio.run(scenario())
 

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -136,6 +137,21 @@ def test_replicas_fetch_by_the_internal_lane_and_all_else_is_grpc() -> None:
             assert (await connection.call(HEARTBEAT, LONG_MS)).error_code == 0
             await connection.close()
             assert served.came == [("l", "Fetch"), ("g", "Fetch"), ("g", "BrokerHeartbeat")]
+
+    asyncio.run(scenario())
+
+
+def test_a_lane_that_refuses_a_node_answers_its_calls_and_is_asked_again() -> None:
+    """A refusal does not mean that the listener speaks gRPC."""
+
+    async def scenario() -> None:
+        async with node("g", "l") as served:
+            stranger = RoutingTransport(replace(identity(2), secret=b"another"))
+            connection = stranger.connect(served.address("l"), internal=True)
+            for _ in range(3):
+                assert (await connection.call(FETCH, LONG_MS)).error_code == 31
+            await connection.close()
+            assert served.came == []
 
     asyncio.run(scenario())
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from lane import IDENTITY, echo, request_bytes, serving
+from proving import prove
 
 from quorumlog.messages.cluster import DescribeClusterRequest, MetadataRequest
 from quorumlog.messages.fetch import FetchRequest, ReplicaState
@@ -261,17 +262,7 @@ def test_a_forged_replica_fetch_on_a_client_listener_reaches_no_handler() -> Non
     asyncio.run(scenario())
 
 
-async def introduce(wire: Any, shown: bytes) -> int:
-    wire.send(b"".join(sasl.ask_handshake(1)))
-    await wire.frame()
-    wire.send(b"".join(sasl.ask_authenticate(2, IDENTITY)).replace(sasl.to_bytes(IDENTITY), shown))
-    return int(sasl.read_answer(sasl.AUTHENTICATE_KEY, memoryview(await wire.frame()))["error_code"])
-
-
-@pytest.mark.parametrize(
-    ("shown", "code"), [(sasl.to_bytes(IDENTITY), 0), (b"x" * len(sasl.to_bytes(IDENTITY)), 58)], ids=["own", "other"]
-)
-def test_an_internal_listener_asks_for_the_identity(shown: bytes, code: int) -> None:
+def test_an_internal_listener_serves_a_node_that_has_proven_itself() -> None:
     async def scenario() -> None:
         async with serving(echo, internal=True) as served:
             stranger = await served.socket()
@@ -279,17 +270,11 @@ def test_an_internal_listener_asks_for_the_identity(shown: bytes, code: int) -> 
             assert decoded(fetch(10), await stranger.frame(), 18).error_code == 31
             assert await stranger.ended() == b""
             wire = await served.socket()
-            assert await introduce(wire, shown) == code
+            await prove(wire, IDENTITY)
             wire.send(request_bytes(fetch(10)))
-            assert decoded(fetch(10), await wire.frame(), 18).error_code == (31 if code else 0)
+            assert decoded(fetch(10), await wire.frame(), 18).error_code == 0
 
     asyncio.run(scenario())
-
-
-def test_an_identity_survives_its_bytes_and_other_bytes_are_none() -> None:
-    assert sasl.from_bytes(sasl.to_bytes(IDENTITY)) == IDENTITY
-    for broken in (b"", b"\0\0", b"\0c/1\0s", b"\0c/x/y\0s", b"\0\xff/1/y\0s", b"a\0b"):
-        assert sasl.from_bytes(broken) is None
 
 
 # ---- memory

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Callable, Mapping, Sequence
 
+from jepsen.sim.cluster import SimCluster
 from jepsen.sim.failing_disk import failing_disk
 from jepsen.sim.inside_calls import dies_inside_a_call, runs_out_of_memory
+from jepsen.sim.machine import Machine
 from jepsen.sim.scheduler import NS_PER_MS
+from jepsen.sim.sick_disks import hanging_disk, unreadable_disk
 from jepsen.sim.stage import Stage, Strike, Undo, nothing
 
 
 def disk_strikes(stage: Stage) -> Mapping[str, Strike]:
     return {
         "slow-disk": lambda: _slow_disk(stage),
-        "failing-disk": lambda: _failing_disk(stage),
+        "failing-disk": lambda: _sick(stage, failing_disk, stage.all),
+        "hanging-disk": lambda: _sick(stage, hanging_disk, stage.all),
+        "unreadable-disk": lambda: _sick(stage, unreadable_disk, stage.cluster.brokers),
         "dies-inside-a-call": lambda: dies_inside_a_call(stage, stage.one(stage.all)),
         "out-of-memory": lambda: runs_out_of_memory(stage, stage.one(stage.all)),
         "wall-clock": lambda: _wall_clock(stage),
@@ -30,10 +36,13 @@ def _slow_disk(stage: Stage) -> Undo:
     return undo
 
 
-def _failing_disk(stage: Stage) -> Undo:
+def _sick(
+    stage: Stage, strike: Callable[[SimCluster, Machine, random.Random], Undo], machines: Sequence[Machine]
+) -> Undo:
+    """One disk has one of these faults at a time."""
     expected = stage.cluster.invariants.crashes_expected
-    sound = [machine for machine in stage.all if machine.host not in expected]
-    return failing_disk(stage.cluster, stage.one(sound), stage.rng) if sound else nothing
+    sound = [machine for machine in machines if machine.host not in expected]
+    return strike(stage.cluster, stage.one(sound), stage.rng) if sound else nothing
 
 
 def _wall_clock(stage: Stage) -> Undo:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from jepsen.sim.cluster import CLIENT_HOST
+from jepsen.sim.cluster import CLIENT_HOST, READER_HOST
 from jepsen.sim.link import LinkProfile
 from jepsen.sim.scheduler import NS_PER_MS
 from jepsen.sim.stage import Stage, Strike, Undo
@@ -66,7 +66,7 @@ def _isolate(stage: Stage) -> Undo:
     one = stage.one(stage.all).host
     others = [host for host in stage.cluster.machines if host != one]
     if stage.rng.random() < 0.5:
-        others.append(CLIENT_HOST)
+        others += [CLIENT_HOST, READER_HOST]
     return _cut(stage, [pair for other in others for pair in _both_ways(one, other)])
 
 
@@ -93,7 +93,8 @@ def _lagging_follower(stage: Stage) -> Undo:
 
 
 def _cut_clients(stage: Stage) -> Undo:
-    return _cut(stage, _both_ways(CLIENT_HOST, stage.one(stage.cluster.brokers).host))
+    broker = stage.one(stage.cluster.brokers).host
+    return _cut(stage, [*_both_ways(CLIENT_HOST, broker), *_both_ways(READER_HOST, broker)])
 
 
 def _flap(stage: Stage) -> Undo:

@@ -18,6 +18,7 @@ def process_strikes(stage: Stage) -> Mapping[str, Strike]:
         "power-all": lambda: _power(stage.all),
         "pause": lambda: _pause(stage.one(stage.all)),
         "restart-clean": lambda: _restart(stage.one(stage.all)),
+        "stopped-clients": lambda: _stop_clients(stage),
         "restart-storm": lambda: _storm(stage, stage.one(stage.all)),
     }
 
@@ -41,6 +42,13 @@ def _power(machines: list[Machine]) -> Undo:
 def _pause(machine: Machine) -> Undo:
     machine.pause()
     return machine.resume
+
+
+def _stop_clients(stage: Stage) -> Undo:
+    """Producers or readers stand still (SIGSTOP) and take no answers, so that the brokers' buffers fill."""
+    loop = stage.cluster.clients[stage.rng.choice(sorted(stage.cluster.clients))]
+    loop.pause()
+    return loop.resume
 
 
 def _restart(machine: Machine) -> Undo:

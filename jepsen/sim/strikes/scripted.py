@@ -9,8 +9,12 @@ from functools import partial
 from jepsen.sim.aimed import Script, fenced_joiner, run_script, stale_proposal
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.message import Message, Phase, Verdict
+from jepsen.sim.older_disk import older_disk
+from jepsen.sim.plan import OLDER_DISK
+from jepsen.sim.restarted_voter import restarted_voter
 from jepsen.sim.rivals import rival_candidates
 from jepsen.sim.stage import Stage, Strike, Undo
+from jepsen.sim.whole_isr import whole_isr
 from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.rpc.calls import BY_REQUEST
 
@@ -19,6 +23,9 @@ _SCRIPTS = {
     "fenced-joiner": fenced_joiner,
     "stale-proposal": stale_proposal,
     "rival-candidates": rival_candidates,
+    "restarted-voter": restarted_voter,
+    "whole-isr": whole_isr,
+    OLDER_DISK: older_disk,
 }
 
 

@@ -347,6 +347,7 @@ def fill_DirectoryAssignment(m: DirectoryAssignment, p: pb.DirectoryAssignment) 
     p.topic_id = m.topic_id
     p.index = m.index
     p.directory_id = m.directory_id
+    p.keeps_log = m.keeps_log
 
 
 def read_DirectoryAssignment(p: pb.DirectoryAssignment) -> DirectoryAssignment:
@@ -354,6 +355,7 @@ def read_DirectoryAssignment(p: pb.DirectoryAssignment) -> DirectoryAssignment:
         topic_id=p.topic_id,
         index=p.index,
         directory_id=p.directory_id,
+        keeps_log=p.keeps_log,
     )
 
 

@@ -404,19 +404,26 @@ class DirectoryAssignment(_message.Message):
     TOPIC_ID_FIELD_NUMBER: _builtins.int
     INDEX_FIELD_NUMBER: _builtins.int
     DIRECTORY_ID_FIELD_NUMBER: _builtins.int
+    KEEPS_LOG_FIELD_NUMBER: _builtins.int
     topic_id: _builtins.bytes
     index: _builtins.int
     directory_id: _builtins.bytes
+    """The reserved id LOST: the replica is offline, although its directory may serve others."""
+    keeps_log: _builtins.bool
+    """The log was there when this process started; false: it was made since, and is empty.
+    default: False
+    """
     def __init__(
         self,
         *,
         topic_id: _builtins.bytes = ...,
         index: _builtins.int = ...,
         directory_id: _builtins.bytes = ...,
+        keeps_log: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory_id", b"directory_id", "index", b"index", "topic_id", b"topic_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory_id", b"directory_id", "index", b"index", "keeps_log", b"keeps_log", "topic_id", b"topic_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import errno
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from broker.logdirs.busy import Busy
 from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from jepsen.sim.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
 from storage.directory_life import DirectoryLife, DirectoryOffline, DirectoryState, LifeEvent
+from storage.disk import DiskError
 from storage.log import Log
 from storage.log_config import LogConfig
-from storage.log_errors import LogClosed
+from storage.log_errors import LogClosed, LogUnreadable
 from storage.partition_directories import PartitionDirectories
 from storage.partition_log import PartitionLog
+from storage.stall_watch import OpenCall
 from storage.worker import Answer
 from storage.writer import Job, Outcome
 
@@ -38,6 +43,9 @@ class Worker:
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:
         raise NotImplementedError
 
+    def open_calls(self) -> Sequence[OpenCall]:
+        raise NotImplementedError
+
     def close(self) -> None:
         raise NotImplementedError
 
@@ -53,6 +61,7 @@ class World:
         self.life = DirectoryLife(PATH)
         self.life.step(LifeEvent.OPENED, self.life.generation)
         self.failures: list[tuple[DirectoryQueue, Exception]] = []
+        self.unreadable: list[tuple[DirectoryQueue, LogUnreadable]] = []
         self.results: list[object] = []
 
     def queue(self) -> tuple[DirectoryQueue, Worker]:
@@ -65,7 +74,12 @@ class World:
             partitions=PartitionDirectories(_disk(), PATH),
             worker=worker,
         )
-        return DirectoryQueue(directory, lambda queue, error: self.failures.append((queue, error))), worker
+        queue = DirectoryQueue(
+            directory,
+            lambda queue, error: self.failures.append((queue, error)),
+            lambda queue, error: self.unreadable.append((queue, error)),
+        )
+        return queue, worker
 
     def call(self, queue: DirectoryQueue) -> None:
         queue.call(lambda: None, done=self.results.append, failed=self.results.append)
@@ -128,6 +142,8 @@ def test_a_late_failure_of_a_generation_that_is_over_fails_nobody_else() -> None
     world.call(old)
     first = world.life.generation
     world.life.fail(OSError("EIO"), first)
+    told, world.failures = world.failures, []
+    assert told == [(old, first.failure)]
     world.life.step(LifeEvent.VERIFICATION_BEGAN, first)
     new, new_worker = world.queue()
     world.life.step(LifeEvent.VERIFIED, world.life.generation)
@@ -139,6 +155,70 @@ def test_a_late_failure_of_a_generation_that_is_over_fails_nobody_else() -> None
     assert world.results[-1] == "fine"
     with pytest.raises(ApiError):
         world.call(old)
+
+
+def test_a_failure_that_is_found_from_outside_is_told_at_once_and_the_late_answer_counts_for_nothing() -> None:
+    """A call that hangs gives no answer, perhaps for ever."""
+    world = World()
+    queue, worker = world.queue()
+    world.call(queue)
+    log = Log.open(SimDisk(), "/t-0", LogConfig())
+    queue.append(log, (), written=world.results.append, synced=world.results.append)
+    world.life.fail(OSError("hangs"), world.life.generation)
+    failure = world.life.failure
+    assert world.failures == [(queue, failure)] and world.results == [failure, failure]
+    call, written, _synced = worker.answers
+    call(Outcome(value="done at last"))
+    assert world.results == [failure, failure]
+    written(Outcome(value=0))
+    assert world.results == [failure] * 3, "nobody may read what a directory that is offline has written"
+
+
+def test_a_reader_does_not_wait_for_a_disk_that_hangs() -> None:
+    async def scenario() -> None:
+        world = World()
+        queue, worker = world.queue()
+        worker.read = lambda _fn, _callback: None  # type: ignore[method-assign]
+        reading = asyncio.ensure_future(queue.read(lambda: b"records"))
+        await asyncio.sleep(0)
+        world.life.fail(OSError("hangs"), world.life.generation)
+        with pytest.raises(ApiError) as refused:
+            await reading
+        assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+
+    asyncio.run(scenario())
+
+
+def test_a_job_that_could_not_read_a_log_is_told_and_the_directory_goes_on() -> None:
+    world = World()
+    queue, worker = world.queue()
+    world.call(queue)
+    error = LogUnreadable("/d/t-0", DiskError("/d/t-0/0.log", "read", errno.EIO))
+    worker.answers.pop()(Outcome(error=error))
+    assert world.unreadable == [(queue, error)] and world.results == [error]
+    assert queue.is_usable and not world.failures
+
+
+READS: list[tuple[str, Exception, bool, bool]] = [
+    ("of one log", LogUnreadable("/d/t-0", DiskError("/d/t-0/0.log", "read", errno.EIO)), True, False),
+    ("a read-only file system", DiskError("/d/t-0/0.log", "open", errno.EROFS), False, True),
+    ("too many open files", DiskError("/d/t-0/0.log", "open", errno.EMFILE), False, False),
+]
+
+
+@pytest.mark.parametrize(("error", "of_log", "of_directory"), [r[1:] for r in READS], ids=[r[0] for r in READS])
+def test_a_read_that_fails(error: Exception, of_log: bool, of_directory: bool) -> None:
+    async def scenario() -> None:
+        world = World()
+        queue, worker = world.queue()
+        worker.read = lambda _fn, callback: callback(Outcome(error=error))  # type: ignore[method-assign]
+        is_busy = isinstance(error, DiskError) and error.errno == errno.EMFILE
+        with pytest.raises(Busy if is_busy else type(error)):
+            await queue.read(lambda: b"records")
+        assert bool(world.unreadable) is of_log
+        assert bool(world.failures) is of_directory and queue.is_usable is not of_directory
+
+    asyncio.run(scenario())
 
 
 def test_a_log_whose_change_broke_off_fails_its_generation() -> None:

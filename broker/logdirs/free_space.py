@@ -1,0 +1,51 @@
+"""The free-space reserve of a log directory: below it producers are refused, everything else goes on.
+
+A full disk takes its directory offline, and the metadata log may lie beside the records. So producers stop first, while
+there is room for what followers copy, for metadata, and for the deletion of records that frees space again
+(DESIGN §12, decision 0019).
+
+The reserve is `log.dir.free.space.reserve.bytes`; not set, 1 GiB or 5 % of the file system, whichever is less.
+Producers may go on once there is a quarter more than that, so that they do not come and go with each segment.
+"""
+
+from __future__ import annotations
+
+RESERVE_MAX_BYTES = 1 << 30
+RESERVE_PERCENT = 5
+RESUME_PART = 4  # a quarter of the reserve more than the reserve
+
+
+def reserve_bytes(total_bytes: int, setting: int | None) -> int:
+    """total_bytes: of the file system. setting: None for the rule; 0: no reserve."""
+    return min(RESERVE_MAX_BYTES, total_bytes * RESERVE_PERCENT // 100) if setting is None else setting
+
+
+class FreeSpace:
+    """Of one log directory. Pure.
+
+    is_short: producers are refused. left_bytes, reserve_bytes: free space and reserve, as they were measured last.
+    """
+
+    def __init__(self) -> None:
+        self.is_short = False
+        self.left_bytes = self.reserve_bytes = 0
+
+    def measured(self, free_bytes: int, reserve: int) -> bool:
+        """True if that changes whether producers are refused."""
+        self.left_bytes, self.reserve_bytes = free_bytes, reserve
+        was_short = self.is_short
+        self.is_short = free_bytes < self.resume_bytes if was_short else free_bytes < reserve
+        return self.is_short != was_short
+
+    @property
+    def resume_bytes(self) -> int:
+        """With so much free space producers may go on."""
+        return self.reserve_bytes + self.reserve_bytes // RESUME_PART
+
+    def describe(self, path: str) -> str:
+        """What is wrong and what to do next, while `is_short`. path: of the directory."""
+        return (
+            f"log directory {path} has {self.left_bytes:,} bytes of free space, less than its reserve of "
+            f"{self.reserve_bytes:,}; producers are refused until there are {self.resume_bytes:,}: delete topics or "
+            "records, shorten their retention, or enlarge the file system"
+        )

@@ -1,0 +1,74 @@
+"""A scripted fault: a voter is restarted between two requests of one epoch.
+
+Two candidates ask for votes in one epoch (rivals.py). The third voter gets the first request alone. When it has
+voted, or when it follows the winner, it is killed or loses its power, and comes back. Then the second request arrives.
+What the voter promised before its restart must hold: it votes for nobody else in that epoch (vote-granted-twice,
+vote-once).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from jepsen.sim.aimed import Script, bring_back, pause
+from jepsen.sim.cluster import SimCluster
+from jepsen.sim.machine import Machine
+from jepsen.sim.message import Message
+from jepsen.sim.promises import durable_state
+from jepsen.sim.quorum_invariants import raft_of
+from jepsen.sim.rivals import VoteHolder
+from quorum.raft import RaftRole
+from quorumlog.ids import Epoch
+
+ASKED_AGAIN = "voters asked again after a restart"
+_RIVALS_MS, _PROMISE_MS, _START_MS = 4_000, 900, 2_000
+
+
+def restarted_voter(cluster: SimCluster, rng: random.Random) -> Script:
+    leader = cluster.active_controller()
+    if leader is None or leader.paused:
+        return
+    holder, voter = VoteHolder(cluster), None
+    try:
+        leader.kill()
+        yield from pause(cluster, rng.randint(20, 400))
+        bring_back(leader)
+        yield holder.rivals, _RIVALS_MS
+        epoch = max(holder.asked)
+        first, second = rng.sample(list(holder.asked[epoch]), 2)
+        voter = next((machine for machine in cluster.controllers if machine.host not in holder.asked[epoch]), None)
+        if voter is None or not voter.alive:
+            return
+        cluster.network.release_held(_between(first, voter))
+        yield _promised(voter, epoch, follows=rng.random() < 0.3), _PROMISE_MS
+        rng.choice((voter.kill, voter.power_cut))()
+        yield from pause(cluster, rng.randint(0, 30))
+        bring_back(voter)
+        yield lambda: raft_of(voter) is not None, _START_MS
+        raft = raft_of(voter)
+        if raft is not None and raft.epoch == epoch:
+            cluster.count(ASKED_AGAIN)
+        cluster.network.release_held(_between(second, voter))
+        yield from pause(cluster, 200)
+    finally:
+        bring_back(leader)
+        if voter is not None:
+            bring_back(voter)
+        holder.release()
+
+
+def _between(candidate: str, voter: Machine) -> Callable[[Message], bool]:
+    return lambda message: (message.source, message.destination) == (candidate, voter.host)
+
+
+def _promised(voter: Machine, epoch: Epoch, *, follows: bool) -> Callable[[], bool]:
+    """The voter has voted in this epoch or, if `follows`, it follows the epoch's leader."""
+
+    def holds() -> bool:
+        raft = raft_of(voter)
+        if raft is None or raft.epoch != epoch:
+            return False
+        return raft.role is RaftRole.FOLLOWER if follows else durable_state(voter).voted is not None
+
+    return holds

@@ -1,0 +1,99 @@
+"""One node's process with both roles, watched from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+
+from cli.server.config import load
+from cli.server.format import format_node
+from cli.server.random_uuid import random_uuid
+from cli.server.secret import new_secret
+from quorumlog.testing.ports import PortPicker
+from storage.edge.disk import RealDisk
+
+WAIT_S = 30
+
+
+def formatted_config(folder: Path, more: str) -> Path:
+    """A configuration with one log directory, `folder`/a, which is formatted. more: further lines."""
+    picker = PortPicker()
+    (ports,) = picker.pick(1)
+    path = folder / "server.properties"
+    path.write_text(
+        f"node.id=1\nlog.dirs={folder}/a\nmetrics.port=0\n"
+        f"listeners=CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:{ports.internal}\n"
+        f"controller.quorum.voters=1@127.0.0.1:{ports.internal}\n{more}"
+    )
+    picker.close()
+    format_node(
+        load(str(path), path.read_text(), {}),
+        cluster_id="c",
+        secret=new_secret(bytes(range(32))),
+        disk=RealDisk(),
+        new_uuid=random_uuid,
+        protect=lambda name: Path(name).chmod(0o600),
+    )
+    return path
+
+
+class OneProcess:
+    """`with` starts it and waits until it serves. before: of the command. instead: of `python -m cli.server`."""
+
+    def __init__(self, config: Path, *, before: list[str] | None = None, instead: list[str] | None = None) -> None:
+        self._config = config
+        self._command = [*(before or []), *(instead or [sys.executable, "-P", "-m", "cli.server"]), "-c", str(config)]
+        self._log = config.parent / "node.log"
+
+    def __enter__(self) -> OneProcess:
+        with self._log.open("a") as log:
+            self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=log, text=True)
+        listeners = self._next("LISTENING")["listeners"]
+        assert isinstance(listeners, dict)
+        self.address, self._admin = listeners["CLIENT"], listeners["metrics"]
+        self._next("READY")
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self._process.pid}/fd"))
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def problems(self) -> list[str]:
+        found: list[str] = json.loads(self._get("/node"))["problems"]
+        return found
+
+    def metrics(self) -> str:
+        return self._get("/metrics")
+
+    def connect(self, count: int) -> list[socket.socket]:
+        """Connections of strangers, who say nothing."""
+        host, _, port = self.address.rpartition(":")
+        return [socket.create_connection((host, int(port)), timeout=WAIT_S) for _ in range(count)]
+
+    def _get(self, path: str) -> str:
+        with urllib.request.urlopen(f"http://{self._admin}{path}", timeout=WAIT_S) as answer:
+            text: str = answer.read().decode()
+            return text
+
+    def _next(self, word: str) -> dict[str, object]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line.startswith(f"{word} "), f"instead of {word}: {line!r}; {self.log()[-2_000:]}"
+        told: dict[str, object] = json.loads(line.removeprefix(word))
+        return told
