@@ -134,6 +134,15 @@ class Log(LogParts):
             open_files.make_room()
         return open_files.is_over
 
+    def let_indexes_go(self) -> None:
+        """Where the loaded indexes take too much memory, write those that only memory holds, so that they may leave.
+
+        Raises DiskError; then nothing has changed but caches.
+        """
+        indexes = self._disk.resources.indexes
+        for segment in self.view.segments if indexes.is_over else ():
+            segment.flush_held_caches()
+
     def request_sync(self) -> None:
         """The current turn ends with a sync, whatever the config says."""
         self._sync_requested = True
