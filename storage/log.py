@@ -218,7 +218,13 @@ class Log(LogParts):
         log_truncate.truncate_fully(self, start_offset)
 
     def advance_start(self, offset: Offset) -> None:
-        """Records before `offset` are not needed any more; segments that hold nothing else are removed."""
+        """Records before `offset` are not needed any more; segments that hold nothing else are removed.
+
+        offset: at most the log's end. Records after the synced end are synced first: the synced end is never below the
+        start, and a recovery point that is noted there must be true.
+        """
+        if offset > self.synced_end:
+            self.sync()
         log_truncate.advance_start(self, offset)
 
     def expire_producers(self, now_ms: int, max_silence_ms: int) -> None:

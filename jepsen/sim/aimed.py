@@ -13,6 +13,7 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message, Phase, Verdict
 from jepsen.sim.scheduler import NS_PER_MS
+from quorum.metadata.registration import PartitionRegistration
 from quorumlog.ids import NO_NODE
 from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.rpc.calls import BY_REQUEST
@@ -68,16 +69,20 @@ class Target:
         self.leader, self.follower = leader, follower
 
     def in_isr(self) -> bool:
-        image = self.cluster.image.topic(self.topic)
-        return image is not None and self.follower.node_id in image.partitions[self.index].isr
+        partition = self._partition()
+        return partition is not None and self.follower.node_id in partition.isr
 
     def may_lead(self) -> bool:
-        """Whether the follower is in the ISR or eligible besides (ELR)."""
-        image = self.cluster.image.topic(self.topic)
-        if image is None:
-            return True  # deleted meanwhile
-        partition = image.partitions[self.index]
+        """Whether the follower is in the ISR or eligible besides (ELR), or the partition is gone."""
+        partition = self._partition()
+        if partition is None:
+            return True
         return self.follower.node_id in (*partition.isr, *partition.eligible_leader_replicas)
+
+    def _partition(self) -> PartitionRegistration | None:
+        """None if its topic was deleted, or made anew with fewer partitions."""
+        topic = self.cluster.image.topic(self.topic)
+        return None if topic is None else topic.partitions.get(self.index)
 
     def fenced(self) -> bool:
         return self.cluster.image.brokers[self.follower.node_id].fenced

@@ -8,12 +8,19 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from fake_cluster import FakeCluster, TestClock
+from fake_cluster import TOPIC_ID, FakeCluster, TestClock
 
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import RequestFailed
 from quorumlog.errors import ErrorCode
-from quorumlog.messages.cluster import CreateTopicResult, CreateTopicsRequest, CreateTopicsResponse, DeleteTopicsRequest
+from quorumlog.messages.cluster import (
+    CreateTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
 Ask = Callable[[AsyncAdmin], Awaitable[Any]]
@@ -51,6 +58,27 @@ def test_a_topic_deleted_by_a_lost_first_try_counts_as_deleted(lost: Any) -> Non
     cluster.fault_after(DeleteTopicsRequest, lambda _: lost)
     asked(cluster, lambda admin: admin.delete_topic("t"))
     assert cluster.topics == {}
+
+
+@pytest.mark.parametrize("lost", [None, OutcomeUnknown("broke")], ids=["at once", "no answer"])
+def test_a_topic_is_deleted_by_its_id(lost: Any) -> None:
+    """A late copy of the request finds no topic of that id, even where the name is in use again."""
+    cluster = FakeCluster()
+
+    def delete(request: DeleteTopicsRequest) -> Any:
+        (query,) = request.topics
+        known = query.topic_id == TOPIC_ID and not query.name and cluster.topics.pop("t", None) is not None
+        code = ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_ID
+        return DeleteTopicsResponse(topics=(DeleteTopicResult(name="", topic_id=query.topic_id, error_code=code),))
+
+    def first(request: DeleteTopicsRequest) -> Any:
+        answer = delete(request)
+        return lost or answer
+
+    cluster.fault(DeleteTopicsRequest, first, delete, delete)
+    for expected in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID):
+        (result,) = asked(cluster, lambda admin: admin.delete_topics_by_id([TOPIC_ID]))
+        assert result.error_code == expected and cluster.topics == {}
 
 
 NO_DOUBT: list[tuple[str, Any]] = [

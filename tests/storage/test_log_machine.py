@@ -206,7 +206,8 @@ class LogAgainstList(RuleBasedStateMachine):
 
     def _started_at(self, offset: Offset) -> None:
         self.model.start = offset
-        self.model.synced = max(self.model.synced, offset)
+        if offset > self.model.synced:  # a synced end below the start would make a recovery point wrong
+            self.model.synced = self.model.end
 
     # --- the end of a process ---
 
@@ -402,4 +403,4 @@ class LogAgainstList(RuleBasedStateMachine):
 
 
 TestLogAgainstList = LogAgainstList.TestCase
-TestLogAgainstList.settings = settings(max_examples=80, stateful_step_count=25, deadline=None)
+TestLogAgainstList.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)

@@ -167,7 +167,7 @@ def test_a_failure_that_is_found_from_outside_is_told_at_once_and_the_late_answe
     world.life.fail(OSError("hangs"), world.life.generation)
     failure = world.life.failure
     assert world.failures == [(queue, failure)] and world.results == [failure, failure]
-    call, written = worker.answers
+    call, written, _synced = worker.answers
     call(Outcome(value="done at last"))
     assert world.results == [failure, failure]
     written(Outcome(value=0))
