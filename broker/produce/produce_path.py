@@ -164,12 +164,9 @@ class ProducePath:
         append = _Append(
             self, replica, replica.core.leader_epoch, batches, batches[-1].next_offset, acks, pending, replica.series
         )
-        before = replica.sequences.queue(log, batches[0])
-        try:
-            replica.queue.append(log, batches, written=append.written, synced=append.synced)
-        except ApiError:
-            replica.sequences.unqueue(batches[0], before)
-            raise
+        entry = replica.sequences.upcoming(log, batches[0])  # before the writer has the batch
+        replica.queue.append(log, batches, written=append.written, synced=append.synced)
+        replica.sequences.queued(batches[0], entry)
         replica.next_offset = append.next_offset
         append.wait(timeout_ms)
 
