@@ -19,8 +19,9 @@ from pathlib import Path
 from jepsen.crash.faults import Fault
 from jepsen.crash.runs import BY_NAME
 from jepsen.crash.sweep import Chosen, sweep
+from jepsen.functions.reached import tell_unreached
 from jepsen.live import command as live_command
-from jepsen.mutate import run_mutants
+from jepsen.mutation.trial import run_mutants
 from jepsen.sim.plan import PROFILES
 from jepsen.sim.run import Result, Verdict, run
 from jepsen.swarm import swarm
@@ -35,6 +36,8 @@ def main(argv: list[str] | None = None) -> int:
     if options.verb == "sim":
         return _sim(options)
     if options.verb == "swarm":
+        if options.functions:
+            return tell_unreached(options.first, options.seeds or 7, options.profile, options.seconds)
         limit_s = options.minutes * 60 if options.minutes else None
         seeds = options.seeds or (10**9 if limit_s else 50)
         return swarm(options.first, seeds, options.profile, options.seconds, options.processes, limit_s)
@@ -42,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
         return sweep(_chosen(options))
     if options.verb == "live":
         return live_command.live(options)
-    return run_mutants(options.names, options.seeds, options.processes)
+    return run_mutants(options.names, options.seeds, options.processes, options.report)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     many.add_argument("--first", type=int, default=1, help="the first seed")
     many.add_argument("--seeds", type=int, help="number of seeds (default 50)")
     many.add_argument("--minutes", type=float, help="stop after this many minutes")
+    many.add_argument("--functions", action="store_true", help="report which functions never ran (default 7 seeds)")
     sim.add_argument("--profile", choices=profiles, default="swarm", help="kinds of faults (default swarm)")
     many.add_argument("--profile", choices=profiles, help="kinds of faults (default: all profiles by turns)")
     for verb in (sim, many):
@@ -65,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     mutants = verbs.add_parser("mutants", help="prove that known mistakes are caught")
     mutants.add_argument("names", nargs="*", help="default: all of jepsen/mutants")
     mutants.add_argument("--seeds", type=int, default=200, help="most seeds per mutant (default 200)")
+    mutants.add_argument("--report", type=Path, help="write what killed each, e.g. to docs/mutants.md (or FILE.json)")
     crash = verbs.add_parser("crash-sweep", help="the storage engine, stopped at every call of a disk")
     crash.add_argument("--first", type=int, default=1, help="the first seed")
     crash.add_argument("--seeds", type=int, help="number of seeds (default 1)")

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ def command(job: Job) -> list[str]:
 
 def results(
     jobs: Iterator[Job], processes: int, environment: Mapping[str, str]
-) -> Iterator[tuple[Job, dict[str, Any]]]:
+) -> Generator[tuple[Job, dict[str, Any]], None, None]:
     """Each job with its result, in the order of the jobs. Closing the iterator kills running jobs."""
     running: list[tuple[Job, subprocess.Popen[str]]] = []
     try:

@@ -134,6 +134,15 @@ class Log(LogParts):
             open_files.make_room()
         return open_files.is_over
 
+    def let_indexes_go(self) -> None:
+        """Where the loaded indexes take too much memory, write those that only memory holds, so that they may leave.
+
+        Raises DiskError; then nothing has changed but caches.
+        """
+        indexes = self._disk.resources.indexes
+        for segment in self.view.segments if indexes.is_over else ():
+            segment.flush_held_caches()
+
     def request_sync(self) -> None:
         """The current turn ends with a sync, whatever the config says."""
         self._sync_requested = True
@@ -209,7 +218,13 @@ class Log(LogParts):
         log_truncate.truncate_fully(self, start_offset)
 
     def advance_start(self, offset: Offset) -> None:
-        """Records before `offset` are not needed any more; segments that hold nothing else are removed."""
+        """Records before `offset` are not needed any more; segments that hold nothing else are removed.
+
+        offset: at most the log's end. Records after the synced end are synced first: the synced end is never below the
+        start, and a recovery point that is noted there must be true.
+        """
+        if offset > self.synced_end:
+            self.sync()
         log_truncate.advance_start(self, offset)
 
     def expire_producers(self, now_ms: int, max_silence_ms: int) -> None:

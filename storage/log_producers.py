@@ -80,9 +80,15 @@ class LogProducers:
         for offset in list(self._snapshots):
             self._remove(offset)
 
-    def start_at(self, base_offset: Offset) -> None:
-        """Segments before `base_offset` are gone: remove their snapshots, too. The newest snapshot always stays."""
-        for offset in [offset for offset in self._snapshots[:-1] if offset < base_offset]:
+    def start_at(self, base_offset: Offset, end_offset: Offset) -> None:
+        """Segments before `base_offset` are about to go, and their snapshots with them. The log ends at `end_offset`.
+
+        What only those segments say is kept in a snapshot, which is durable before they go (rule 4).
+        """
+        if not any(offset >= base_offset for offset in self._snapshots):
+            self.save(end_offset)
+            self.sync()
+        for offset in [offset for offset in self._snapshots if offset < base_offset]:
             self._remove(offset)
 
     def expire(self, now_ms: int, max_silence_ms: int) -> None:
@@ -92,16 +98,16 @@ class LogProducers:
     # --- details ---
 
     def _rebuild(self, segments: Sequence[Segment], end_offset: Offset) -> None:
-        start, states = self._newest(end_offset)
+        start, states = self._newest(segments[0].base_offset, end_offset)
         for number, segment in enumerate(segments):
             is_last = number == len(segments) - 1
             if (end_offset if is_last else segments[number + 1].base_offset) > start:
                 _replay(segment, start, states)
         self.states = states
 
-    def _newest(self, end_offset: Offset) -> tuple[Offset, ProducerStates]:
-        """The newest readable snapshot up to `end_offset`; an empty state at offset 0 if there is none."""
-        for offset in reversed([offset for offset in self._snapshots if offset <= end_offset]):
+    def _newest(self, base_offset: Offset, end_offset: Offset) -> tuple[Offset, ProducerStates]:
+        """The newest readable snapshot between these, inclusive; an empty state at offset 0 if there is none."""
+        for offset in reversed([offset for offset in self._snapshots if base_offset <= offset <= end_offset]):
             path = self._file_path(offset)
             try:
                 return offset, ProducerStates(decode_snapshot(path, self._disk.read_bytes(path)), offset)

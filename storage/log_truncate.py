@@ -58,18 +58,18 @@ def advance_start(log: LogParts, offset: Offset) -> None:
     assert offset <= view.end_offset, f"start {offset} after the end {view.end_offset}"
     if offset <= view.start_offset:
         return
+    assert offset <= log.synced_end, f"start {offset} after the synced end {log.synced_end}"
     with log.guard:
         number = view.number_for(offset)
         kept = view.segments[number:]
         log.view = view._replace(segments=kept, bases=view.bases[number:], start_offset=offset)
-        log.synced_end = max(log.synced_end, offset)
         log.unsynced.keep_only(kept)
         log.unsynced.epochs_changed(log.epochs.truncate_from_start(offset))
+        if number and log.producers is not None:
+            log.producers.start_at(kept[0].base_offset, view.end_offset)
         for segment in view.segments[:number]:
             segment.remove()
             log.unsynced.names_changed()
-        if log.producers is not None:
-            log.producers.start_at(kept[0].base_offset)
 
 
 def _shorten(log: LogParts, kept: tuple[Segment, ...], position: int, end_offset: Offset) -> None:

@@ -302,9 +302,13 @@ def checkpoint_high_watermarks(directories: PartitionDirectories, marks: Mapping
 def checkpoint_logs(directories: PartitionDirectories, held: Iterable[PartitionLog]) -> None:
     """Note the recovery points of these logs, and remove log starts that are not needed any more. Durable.
 
-    The lines of other logs stay as they are. Raises DiskError.
+    The lines of other logs stay as they are. Indexes of logs that were not written to for long leave the memory where
+    there are too many. Raises DiskError.
     """
     here = [partition_log for partition_log in held if partition_log.is_here]
+    for one in here:
+        if not one.log.guard.is_closed:
+            one.log.let_indexes_go()
     note_recovery_points(directories.recovery_points, [one.checkpointed for one in here])
     directories.log_starts.update({one.partition: None for one in here if _starts_with_its_first_segment(one.log)})
 

@@ -16,11 +16,13 @@ in the log alone, up to what was forgotten (rules 5 and 6):
    first noticed. Kafka goes by the timestamps of the records instead; then history that is loaded today would be
    forgotten at once, and its next retry doubled.
 
-Pure. Entries are immutable: any thread may look one up while the log's writer changes others.
+Pure. Entries are immutable: any thread may look one up while the log's writer changes them. A producer that is known
+stays known throughout a change: a leader would take its next repetition for the first batch of an unknown producer.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import NamedTuple, Protocol
 
 from quorumlog.errors import ApiError, ErrorCode
@@ -125,7 +127,7 @@ class ProducerStates:
     """
 
     def __init__(self, entries: dict[int, ProducerEntry] | None = None, end_offset: Offset = 0) -> None:
-        self.entries: dict[int, ProducerEntry] = entries or {}
+        self.entries: OrderedDict[int, ProducerEntry] = OrderedDict(entries or {})
         self.end_offset = end_offset
         self._silent_since_ms: dict[int, int] = {}  # of producers that wrote nothing since the last `expire`
 
@@ -134,7 +136,8 @@ class ProducerStates:
         producer_id = batch.producer_id
         if producer_id == NO_PRODUCER:
             return
-        self.entries[producer_id] = after(self.entries.pop(producer_id, None), batch)
+        self.entries[producer_id] = after(self.entries.get(producer_id), batch)  # known throughout
+        self.entries.move_to_end(producer_id)
         self.end_offset = batch.last_offset + 1
         self._silent_since_ms.pop(producer_id, None)
         if len(self.entries) > MAX_PRODUCERS:

@@ -99,6 +99,12 @@ class Segment:
         for cache in self.caches:
             cache.flush()
 
+    def flush_held_caches(self) -> None:
+        """`flush_caches` for those that have changed since."""
+        for cache in self.caches:
+            if cache.is_held:
+                cache.flush()
+
     # --- for readers; limit: exclusive end of the published bytes ---
 
     def find(self, offset: Offset, limit: int) -> int:

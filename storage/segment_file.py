@@ -68,6 +68,11 @@ class SegmentFile(Protocol):
 class SegmentCache(SegmentFile, Protocol):
     """A file that can be built again from the log. Loaded, or else built, at its first use."""
 
+    @property
+    def is_held(self) -> bool:
+        """The memory holds what the file lacks."""
+        ...
+
     def note(self, batches: Sequence[IndexedBatch], position: int) -> None:
         """`batches` are in the log now, one after the other from `position` on."""
         ...

@@ -37,7 +37,7 @@ OTHERS = (
     Suite(name="sim", budget_s=15 * 60, folders=("sim",)),
     Suite(name="crash", budget_s=5 * 60, folders=("crash",)),
     Suite(name="live", budget_s=6 * 60, folders=("live",)),
-    Suite(name="faults", budget_s=5 * 60, folders=("faults",)),
+    Suite(name="faults", budget_s=6 * 60, folders=("faults",)),
     Suite(name="clients", budget_s=6 * 60, folders=("clients", "spark")),
 )
 CLAIMED = tuple(folder for suite in OTHERS for folder in suite.folders)

@@ -35,14 +35,14 @@ class TailBudget:
 
     def __init__(self, limit_bytes: int) -> None:
         assert limit_bytes >= 0
-        self._limit_bytes = limit_bytes
+        self.limit_bytes = limit_bytes
         self._oldest_first: deque[_Chunk] = deque()
         self.charged_bytes = 0
 
     def charge(self, chunk: _Chunk) -> None:
         self._oldest_first.append(chunk)
         self.charged_bytes += chunk.charged_bytes
-        while self.charged_bytes > self._limit_bytes:
+        while self.charged_bytes > self.limit_bytes:
             self._oldest_first[0].owner.drop_oldest(self._oldest_first[0])  # it calls `refund`
 
     def refund(self, chunk: _Chunk) -> None:

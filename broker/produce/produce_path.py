@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from broker.delayed.operations import DelayedOperations
@@ -203,10 +203,16 @@ class ProducePath:
             log_start_offset=log.start_offset,
             log_append_time_ms=append_time_ms,
         )
-        append = _Append(self, replica, replica.core.leader_epoch, batches, batches[-1].next_offset, acks, pending)
-        replica.queue.append(log, batches, written=append.written, synced=append.synced)
+        append = _Append(
+            self, replica, replica.core.leader_epoch, batches, batches[-1].next_offset, acks, pending, replica.series
+        )
+        before = replica.sequences.queue(log, batches[0])
+        try:
+            replica.queue.append(log, batches, written=append.written, synced=append.synced)
+        except ApiError:
+            replica.sequences.unqueue(batches[0], before)
+            raise
         replica.next_offset = append.next_offset
-        replica.sequences.queued(log, batches)
         append.wait(timeout_ms)
 
     def _answer_again(
@@ -220,7 +226,9 @@ class ProducePath:
             log_start_offset=log.start_offset,
             log_append_time_ms=repeated.timestamp if _uses_append_time(replica.config) else -1,
         )
-        append = _Append(self, replica, replica.core.leader_epoch, (), repeated.last_offset + 1, acks, pending)
+        append = _Append(
+            self, replica, replica.core.leader_epoch, (), repeated.last_offset + 1, acks, pending, replica.series
+        )
         if acks == ACKS_ALL and replica.core.high_watermark >= append.next_offset:
             append.woken(Reason.OFFSET)
         elif acks != ACKS_ALL:
@@ -287,11 +295,8 @@ class _Append:
     next_offset: Offset  # exclusive end of what is acknowledged
     acks: int
     pending: PendingAppend
+    series: int  # `Replica.series`
     waiter: Waiter[PartitionKey] | None = None
-    series: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.series = self.replica.series
 
     def wait(self, timeout_ms: int) -> None:
         if not self.pending.is_settled:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 
+from broker.logdirs.busy import Busy
 from broker.logdirs.log_directory import DirectoryQueue
 from broker.partition.events import SettingsChanged
 from broker.replicas.registry import Registry
@@ -11,6 +13,8 @@ from broker.replicas.replica import Replica, Step, log_config
 from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorumlog.ids import NodeId
 from quorumlog.topic_config import TopicConfig
+
+RETRY_MS = 1_000
 
 
 class TopicSettings:
@@ -63,4 +67,17 @@ class TopicSettings:
         settings = SettingsChanged(
             min_isr=config.min_insync_replicas, durable=config.synced, flush_messages=config.flush_messages
         )
-        queue.run_in_background(change, done=lambda _: changed(), failed=lambda _: None)
+        queue.run_in_background(
+            change,
+            done=lambda _: changed(),
+            failed=lambda error: self._tell_later(replica, queue, config) if isinstance(error, Busy) else None,
+        )
+
+    def _tell_later(self, replica: Replica, queue: DirectoryQueue, config: TopicConfig) -> None:
+        """The log could not be synced because too many files are open. Newer settings tell the log themselves."""
+
+        def again() -> None:
+            if self._registry.replicas.get(replica.key) is replica and replica.config is config:
+                self._tell_log(replica, queue, config)
+
+        asyncio.get_running_loop().call_later(RETRY_MS / 1000, again)

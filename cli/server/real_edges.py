@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import random
 import time
@@ -28,6 +29,7 @@ from storage.worker import Worker
 from storage.writer import DirectoryWriter
 
 _OWNER_ONLY = 0o600
+_log = logging.getLogger("quorumlog.node")
 
 
 class SystemClock:
@@ -48,11 +50,17 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     loop = asyncio.get_running_loop()
     limit = descriptor_limit()
     open_files = config.log_open_files_max or open_files_of(limit)
+    connections = min(config.max_connections, connections_of(limit, open_files))
+    if connections < config.max_connections:
+        _log.info(
+            "%d descriptors (ulimit -n): at most %d connections to each listener, and %d open segment files",
+            limit, connections, open_files,
+        )  # fmt: skip
     disk = WatchedDisk(RealDisk(LogResources(open_files, config.log_index_bytes_max)))
     options = GrpcOptions(max_message_bytes=config.socket_request_max_bytes, reflection=config.rpc_reflection)
     limits = WireLimits(
         max_frame_bytes=config.socket_request_max_bytes,
-        max_connections=min(config.max_connections, connections_of(limit, open_files)),
+        max_connections=connections,
         max_idle_ms=config.connections_max_idle_ms,
         max_node_bytes=config.queued_max_request_bytes,
         max_internal_bytes=config.queued_max_internal_request_bytes,

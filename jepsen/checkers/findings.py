@@ -27,13 +27,13 @@ class Findings:
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
         self.found: list[Finding] = []
-        self._now_ns = now_ns
+        self.now_ns = now_ns
 
     def __bool__(self) -> bool:
         return bool(self.found)
 
     def broken(self, name: str, text: str) -> None:
-        self.found.append(Finding(name, text, self._now_ns()))
+        self.found.append(Finding(name, text, self.now_ns()))
 
     def check(self, holds: bool, name: str, text: str) -> None:
         """text: a finished sentence. If building it is expensive, call `broken` instead."""

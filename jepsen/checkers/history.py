@@ -78,6 +78,19 @@ class Deletion:
     acked_ns: int = -1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllowedLoss:
+    """Records at and after `end` that were committed at that time were lost, as the promise of the topic allows it.
+
+    Only topics that leave durability to the page cache have such losses (jepsen/sim/durability.py).
+    """
+
+    key: Key
+    life: int
+    end: Offset
+    at_ns: int
+
+
 @dataclass(slots=True)
 class History:
     """final: what new readers read after healing, from the start to `final_ends` (exclusive).
@@ -90,6 +103,7 @@ class History:
     sends: list[Send] = field(default_factory=list)
     polls: list[Poll] = field(default_factory=list)
     deletions: list[Deletion] = field(default_factory=list)
+    losses: list[AllowedLoss] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     lives: dict[str, int] = field(default_factory=dict)

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator
 from jepsen.checkers.deleted_history import DELETED_CHECKERS
 from jepsen.checkers.findings import Finding
 from jepsen.checkers.history import History, Key, Poll, Send, Status
+from jepsen.checkers.page_cache_history import as_promised
 from quorumlog.ids import Offset
 
 ALL = -1  # acks
 
 
 def check_history(history: History) -> list[Finding]:
+    history = as_promised(history)
     return [finding for checker in (*CHECKERS, *DELETED_CHECKERS) for finding in checker(history)]
 
 

@@ -28,7 +28,7 @@ from storage.partition_log import PartitionLog
 from storage.writer import CallJob, DirectoryWriter, Job, Outcome
 
 DATA = "/data"
-SEGMENT_BYTES = 460  # three batches
+SEGMENT_BYTES = 580  # three batches
 CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES, index_interval_bytes=100, remembers_producers=True)
 METADATA_CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES, index_interval_bytes=100)
 FREE_STEP_BYTES = 300

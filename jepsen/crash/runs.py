@@ -19,6 +19,7 @@ from storage.directory_life import DirectoryOffline
 from storage.disk import DiskError
 from storage.log_errors import LogClosed, LogUnreadable
 
+UNEXPECTED = "unexpected exception"  # what is broken where no promise is named
 HANG_LIMIT_S = 30.0  # of real time, for a change to end or to hang
 DONE = (0.0, 0.3, 0.5, 0.9, 1.0)  # how much of the struck call was done
 BY_NAME = {workload.name: workload for workload in WORKLOADS}
@@ -44,7 +45,8 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """images: hashes of what each start was given. sites: at which calls were made. broken: what does not hold."""
+    """images: hashes of what each start was given. broken: the name of the promise that
+    does not hold, or `UNEXPECTED`, and the evidence; "" if all hold."""
 
     case: Case
     images: tuple[bytes, ...]
@@ -75,7 +77,7 @@ def run(case: Case) -> Outcome:
         return Outcome(case, tuple(images), str(error))
     except (Exception, ProcessEnded) as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"{type(error).__name__}: {error} ({where.filename.rpartition('/')[2]}:{where.lineno})"
+        text = f"{UNEXPECTED}: {type(error).__name__}: {error} ({where.filename.rpartition('/')[2]}:{where.lineno})"
         return Outcome(case, tuple(images), text)
     return Outcome(case, tuple(images))
 

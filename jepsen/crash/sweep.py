@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from jepsen.crash.coverage import SAMPLE_IMAGES, SEED_IMAGES, Coverage, table
 from jepsen.crash.faults import Fault
-from jepsen.crash.runs import BY_NAME, Case, Outcome, cases_of, run
+from jepsen.crash.runs import BY_NAME, UNEXPECTED, Case, Outcome, cases_of, run
 from jepsen.crash.sites import production_sites
-from jepsen.crash.workloads import WORKLOADS
+from jepsen.crash.workloads import WORKLOADS, Workload
 
 SAMPLE_OF_A_PAIR = 6  # runs of each pair in a sample, where there are so many
 CHUNK = 20  # runs that a process takes at once
@@ -74,7 +74,8 @@ def reach(chosen: Chosen, say: Say) -> tuple[Coverage, bool]:
     coverage, started = Coverage(), time.monotonic()
     told, complete = started, True
     for seed in range(chosen.first, chosen.first + chosen.seeds):
-        cases = [case for case in in_order(seed, chosen.sample) if chosen.wants(case)]
+        workloads = [BY_NAME[chosen.workload]] if chosen.workload else WORKLOADS
+        cases = [case for case in in_order(seed, chosen.sample, workloads) if chosen.wants(case)]
         for number, outcome in enumerate(_outcomes(cases, chosen.processes), start=1):
             coverage.add(outcome)
             now = time.monotonic()
@@ -89,9 +90,9 @@ def reach(chosen: Chosen, say: Say) -> tuple[Coverage, bool]:
     return coverage, complete
 
 
-def in_order(seed: int, sample: bool) -> list[Case]:
+def in_order(seed: int, sample: bool, workloads: Sequence[Workload]) -> list[Case]:
     """All cases of a seed; a few of each pair of a site and a fault come first. sample: only those."""
-    cases = [case for workload in WORKLOADS for case in cases_of(workload, seed)]
+    cases = [case for workload in workloads for case in cases_of(workload, seed)]
     random.Random(seed).shuffle(cases)
     met: dict[tuple[str, Fault], int] = {}
     early: list[Case] = []
@@ -122,7 +123,9 @@ def _told_replay(coverage: Coverage, say: Say) -> int:
 
 
 def _tell_broken(coverage: Coverage, say: Say) -> None:
-    for outcome in coverage.broken[:MOST_TOLD]:
+    """Promises first: an exception often follows from what broke one."""
+    ordered = sorted(coverage.broken, key=lambda outcome: outcome.broken.startswith(UNEXPECTED))
+    for outcome in ordered[:MOST_TOLD]:
         say(f"BROKEN {outcome.broken}\n  replay: {outcome.case.replay}")
     if coverage.broken:
         say(f"{len(coverage.broken)} runs broke a promise")

@@ -42,10 +42,12 @@ def _nothing(_world: World, _rng: random.Random | None = None) -> None:
 
 
 def _more(world: World) -> None:
-    """What a later leadership acknowledges."""
+    """What a later leadership acknowledges, and what it writes last, without a sync."""
     world.append(dict.fromkeys(world.known, 2))
     world.lead()
     world.commit(1)
+    for topic in world.known:
+        world.append_unsynced(topic, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def _fill(world: World) -> None:
     world.open()
     world.append({U: 1})
     world.append({T: BATCHES}, batches_a_job=3)
+    assert world.log(T).segment_bases[1] == SEGMENT
     world.raise_start(U, 1)
     world.raise_start(T, START)
     world.checkpoint({T: END - 2, U: 2})
@@ -151,6 +154,7 @@ def checkpoint(world: World) -> None:
     world.checkpoint({T: END, U: 3})
     world.raise_start(T, SEGMENT)
     world.checkpoint({T: END + 1, U: 3})
+    world.append({U: 1})  # of another log: what the checkpoint left unsynced stays so
 
 
 # --- whole partitions ---

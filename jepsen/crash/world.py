@@ -116,26 +116,26 @@ class World:
     def begin_epoch(self, topic: str) -> None:
         self.epoch += 1
         log = self.log(topic)
-        self.process.call(lambda: log.begin_epoch(self.epoch), (log,))
+        self.process.call(lambda: log.begin_epoch(self.epoch))
 
     def truncate(self, topic: str, offset: Offset) -> None:
         expected, held = self.expected[topic], self.held(topic)
         cut = max(held.log.start_offset, offset // BATCH_RECORDS * BATCH_RECORDS)
         expected.cut_asked(cut)
-        end = self.process.call(lambda: held.truncate_to(offset), (held.log,))
+        end = self.process.call(lambda: held.truncate_to(offset))
         expected.cut_done(end)
 
     def raise_start(self, topic: str, offset: Offset) -> None:
         expected, held = self.expected[topic], self.held(topic)
         expected.start_asked(offset)
-        self.process.call(lambda: held.raise_start(offset), (held.log,))
+        self.process.call(lambda: held.raise_start(offset))
         expected.start_done(offset)
 
     def restart_at(self, topic: str, offset: Offset) -> None:
         expected, held = self.expected[topic], self.held(topic)
         expected.cut_asked(0)
         expected.start_asked(offset)
-        self.process.call(lambda: held.restart_at(offset), (held.log,))
+        self.process.call(lambda: held.restart_at(offset))
         expected.cut_done(0)
         expected.start_done(offset)
 
@@ -145,7 +145,7 @@ class World:
         start = held.log.start_offset
         base = start // BATCH_RECORDS * BATCH_RECORDS
         made = self.batches(topic, 2, base)
-        self.process.call(lambda: held.begin_inside(made), (held.log,))
+        self.process.call(lambda: held.begin_inside(made))
         self.expected[topic].acknowledged(start, base + 2 * BATCH_RECORDS - start, self.epoch)
 
     def checkpoint(self, marks: dict[str, Offset]) -> None:
@@ -177,10 +177,9 @@ class World:
         """A damaged log: the next copy begins at nothing, for the same topic id."""
         expected, held = self.expected[topic], self.held(topic)
         expected.cut_asked(0)
-        expected.start_at_least = 0
         self.process.call(lambda: held.set_aside(UNIQUE))
         expected.cut_done(0)
-        expected.start_at_most = 0
+        expected.start_at_least = expected.start_at_most = 0
         del self.process.logs[topic]
 
     def free(self, name: str, step_bytes: int) -> None:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from jepsen.live.nodes import LiveCluster
 from jepsen.live.plan import DISK_BLOWS, Blow
-from jepsen.live.ways import DiskFault
+from jepsen.live.ways import SPACE_BLOWS, DiskFault
 from quorumlog.ids import NodeId
 from quorumlog.testing.nodes import NodeState
 from storage.directory import CLEAN_SHUTDOWN
@@ -107,7 +107,7 @@ class Stopped:
 
 
 class DiskStruck:
-    """A volume of the node fails, hangs or is full."""
+    """A volume of the node fails, hangs, is full, or has less free space than the node's reserve."""
 
     def __init__(self, cluster: LiveCluster, node_id: NodeId, blow: Blow) -> None:
         self._cluster, self._nodes, self._node_id, self._blow = cluster, cluster.nodes, node_id, blow
@@ -141,19 +141,24 @@ class DiskStruck:
         self._judge(struck)
         if self._nodes.state(self._node_id) is NodeState.STOPPED:
             self._nodes.start([self._node_id])
-        elif self._cluster.offline_directories(self._node_id):
-            self._nodes.restart(self._node_id)
+        elif self._gave_way() or self._cluster.offline_directories(self._node_id):
+            self._nodes.restart(self._node_id)  # it may be about to end by itself
             self.evidence.note("restarted")
 
     def _judge(self, struck: int) -> None:
-        gave_way = any("offline" in note or "ended" in note for note in self.evidence.notes)
-        if self._blow is Blow.FILL:
+        gave_way = self._gave_way()
+        if self._blow in SPACE_BLOWS:
             told = self._told_full()
-            self.evidence.bit = struck > 0 and (gave_way or told > 0)
-            self.evidence.note(f"nothing free; lines about it in the node's log: {told}")
+            self.evidence.bit = struck > 0 and (told > 0 or (gave_way and self._blow is Blow.FILL))
+            free = "nothing" if self._blow is Blow.FILL else "less than the reserve"
+            self.evidence.note(f"{free} was free; lines about it in the node's log: {told}")
         else:
-            self.evidence.bit = struck > 0 and (gave_way or self._blow is Blow.HANG)
+            self.evidence.bit = struck > 0 and gave_way
             self.evidence.note(f"calls {'held up' if self._blow is Blow.HANG else 'failed with EIO'}: {struck}")
+
+    def _gave_way(self) -> bool:
+        """A directory was seen offline, or the node ended."""
+        return any("offline" in note or "ended" in note for note in self.evidence.notes)
 
     def _told_full(self) -> int:
         with self._files.log.open("rb") as log:

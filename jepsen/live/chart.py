@@ -21,6 +21,7 @@ COLOURS: Mapping[str, str] = {
     "stopped": "#6b7280",
     "disk hangs": "#7b3fa0",
     "disk full": "#1f6fb2",
+    "disk low": "#6bb3dd",
     "disk fails": "#c2185b",
 }
 Facts = Mapping[str, Any]

@@ -25,7 +25,7 @@ def most_pause_ms(strike: Strike) -> int:
             return FAILOVER_MS
         case Kind.RESTART:
             return CLIENT_MS + SLACK_MS
-        case Kind.PAUSE | Kind.FULL_DISK:  # a leader may refuse records until there is space again
+        case Kind.PAUSE | Kind.FULL_DISK | Kind.LOW_DISK:  # a leader refuses records until there is space again
             return strike.hold_ms + FAILOVER_MS
         case Kind.ALL:
             return strike.hold_ms + START_MS + FAILOVER_MS
@@ -33,6 +33,4 @@ def most_pause_ms(strike: Strike) -> int:
             starts = any(blow is Blow.KILL for blow, _ in strike.blows)
             return strike.hold_ms + (START_MS if starts else 0) + FAILOVER_MS
         case Kind.HUNG_DISK:
-            if STALL_MS is None:
-                return strike.hold_ms + FAILOVER_MS
             return STALL_MS + ELECTION_MS + CLIENT_MS + SLACK_MS  # nobody waits for the end of a session

@@ -24,6 +24,7 @@ class Kind(Enum):
     RESTART = "restart"  # clean
     HUNG_DISK = "hung-disk"
     FULL_DISK = "full-disk"
+    LOW_DISK = "low-disk"  # less than the reserve is free
     FAILING_DISK = "failing-disk"
 
 
@@ -35,10 +36,11 @@ class Blow(Enum):
     STOP = "stopped"
     HANG = "disk hangs"
     FILL = "disk full"
+    LOW = "disk low"
     FAIL = "disk fails"
 
 
-DISK_BLOWS = frozenset({Blow.HANG, Blow.FILL, Blow.FAIL})
+DISK_BLOWS = frozenset({Blow.HANG, Blow.FILL, Blow.LOW, Blow.FAIL})
 
 
 class Role(Enum):
@@ -69,9 +71,7 @@ class Strike:
     calm_ms: int
 
 
-# A directory whose call hangs goes offline after this time (log.dir.stall.ms). None: nodes do not do that yet, and a
-# pause lasts as long as the disk hangs. With a value, disks hang for longer than the pause that is then expected.
-STALL_MS: int | None = None
+STALL_MS = 3_000  # log.dir.stall.ms of the nodes: a directory whose call hangs for so long goes offline
 
 HOLD_MS: Mapping[Kind, tuple[int, int]] = {  # inclusive
     Kind.KILL: (500, 4_000),
@@ -79,8 +79,9 @@ HOLD_MS: Mapping[Kind, tuple[int, int]] = {  # inclusive
     Kind.TWO: (1_000, 4_000),
     Kind.ALL: (100, 1_500),
     Kind.RESTART: (0, 500),
-    Kind.HUNG_DISK: (4_000, 7_000) if STALL_MS is None else (STALL_MS + 9_000, STALL_MS + 11_000),
+    Kind.HUNG_DISK: (STALL_MS + 9_000, STALL_MS + 11_000),  # longer than the pause that is expected
     Kind.FULL_DISK: (4_000, 6_000),
+    Kind.LOW_DISK: (2_000, 4_000),
     Kind.FAILING_DISK: (2_000, 4_000),
 }
 CALM_MS = (500, 2_000)
@@ -90,6 +91,7 @@ _BLOW_OF = {
     Kind.RESTART: Blow.STOP,
     Kind.HUNG_DISK: Blow.HANG,
     Kind.FULL_DISK: Blow.FILL,
+    Kind.LOW_DISK: Blow.LOW,
     Kind.FAILING_DISK: Blow.FAIL,
 }
 _ROLES = (Role.LEADER, Role.LEADER, Role.CONTROLLER, Role.NODE)  # leaders twice as often: their faults pause most
@@ -126,7 +128,7 @@ def _blows(rng: random.Random, kind: Kind, nodes: int, partitions: int) -> Itera
         yield blow, Target(role, rng.randrange(partitions) if role is Role.LEADER else rng.randint(1, nodes))
 
 
-DISK_KINDS = frozenset({Kind.HUNG_DISK, Kind.FULL_DISK, Kind.FAILING_DISK})
+DISK_KINDS = frozenset({Kind.HUNG_DISK, Kind.FULL_DISK, Kind.LOW_DISK, Kind.FAILING_DISK})
 
 
 def most_at_once(kind: Kind, nodes: int) -> int:

@@ -57,7 +57,7 @@ def facts_of(outcome: Outcome) -> Facts:
         "renumbered": outcome.renumbered,
         "producers": _producers(outcome),
         "client_errors": {**outcome.ledger.errors, **{f"reader: {k}": n for k, n in outcome.reader_errors.items()}},
-        "ways": {blow.value: outcome.ways.name(blow) for blow in (Blow.FAIL, Blow.HANG, Blow.FILL)},
+        "ways": {blow.value: outcome.ways.name(blow) for blow in (Blow.FAIL, Blow.HANG, Blow.FILL, Blow.LOW)},
         "why_not": list(outcome.ways.why_not),
         "minimums": [
             {"what": one.what, "wanted": one.wanted, "reached": one.reached, "met": one.is_met}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from jepsen.checkers.findings import Finding
@@ -16,7 +16,6 @@ from quorumlog.testing.nodes import NodeState
 
 WHOLE_TIMEOUT_S = 60.0
 OBSERVE_S = 0.25
-NodeEnded = Callable[[NodeId, str], None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,7 +73,7 @@ class Striker:
                 blow.end()
                 told.bit, told.evidence = blow.evidence.bit, str(blow.evidence)
             record.ended_ms = self._now_ms()
-        if self.wait_whole():
+        if self.wait_whole([blow.node_id for blow in record.blows if blow.blow in DISK_BLOWS]):
             record.whole_ms = self._now_ms()
 
     def _aimed(self, strike: Strike, record: StrikeRecord) -> list[ActiveBlow]:
@@ -95,21 +94,25 @@ class Striker:
             for blow in active:
                 blow.observe()
 
-    def wait_whole(self) -> bool:
-        """Wait until every node serves and every replica is in sync. False, with a finding, if that takes too long."""
+    def wait_whole(self, may_end: Sequence[NodeId] = ()) -> bool:
+        """Wait until every node serves and every replica is in sync. False, with a finding, if that takes too long.
+
+        may_end: nodes whose disk was struck; one may end itself only now.
+        """
         deadline = time.monotonic() + WHOLE_TIMEOUT_S
         while missing := self._cluster.why_not_whole():
-            self._start_the_ended()
+            self._start_the_ended(may_end)
             if time.monotonic() > deadline:
                 self._find("not-recovered", f"{WHOLE_TIMEOUT_S:g} s after the last fault: {missing}")
                 return False
             time.sleep(OBSERVE_S)
         return True
 
-    def _start_the_ended(self) -> None:
+    def _start_the_ended(self, may_end: Sequence[NodeId]) -> None:
         """A node that ends although nothing strikes it is a finding; it is started again."""
         for node_id in self._cluster.nodes.in_state(NodeState.STOPPED):
-            self._find("node-ended", f"node {node_id} ended by itself: {self._cluster.nodes.log_tail(node_id)}")
+            if node_id not in may_end:
+                self._find("node-ended", f"node {node_id} ended by itself: {self._cluster.nodes.log_tail(node_id)}")
             self._cluster.nodes.start([node_id])
 
     def _find(self, name: str, text: str) -> None:

@@ -59,7 +59,7 @@ class Strikes:
         """Called before each call that changes the disk. Raises DiskError, hangs, or returns at once."""
         if not self._order.blow or not path.startswith(self._order.directory):
             return
-        if self._order.blow == Blow.FILL.name and not takes_space:
+        if self._order.blow == Blow.LOW.name or (self._order.blow == Blow.FILL.name and not takes_space):
             return
         self._struck += 1
         if self._order.blow == Blow.HANG.name:
@@ -69,8 +69,13 @@ class Strikes:
         number = errno.ENOSPC if self._order.blow == Blow.FILL.name else errno.EIO
         raise DiskError(path, op, number, f"injected: {os.strerror(number)}")
 
-    def is_full(self, path: str) -> bool:
-        return self._order.blow == Blow.FILL.name and path.startswith(self._order.directory)
+    def left_bytes(self, path: str) -> int | None:
+        """What the order leaves free; None if it says nothing about that."""
+        left = {Blow.FILL.name: 0, Blow.LOW.name: 1}.get(self._order.blow)
+        if left is None or not path.startswith(self._order.directory):
+            return None
+        self._struck += 1
+        return left
 
 
 class StruckFile:
@@ -120,7 +125,8 @@ class StruckDisk(RealDisk):
         super().sync_directory(path)
 
     def free_bytes(self, path: str) -> int:
-        return 0 if self.strikes.is_full(path) else super().free_bytes(path)
+        left = self.strikes.left_bytes(path)
+        return super().free_bytes(path) if left is None else left
 
 
 def run(arguments: list[str]) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 VOLUME_BYTES = 512 << 20  # holds some ten minutes of records at the default rate
+LOW_BYTES = 8 << 20  # less than the nodes' reserve, which is 5 % of the volume
 COMMAND_TIMEOUT_S = 10.0
 _BALLAST_PIECE = bytes(1 << 20)
 
@@ -59,16 +60,15 @@ class Volume:
         status = os.statvfs(self.root)
         return status.f_bavail * status.f_frsize
 
-    def fill(self) -> int:
-        """Write until nothing is free. Returns the ballast's bytes."""
+    def fill(self, leave_bytes: int = 0) -> None:
+        """Write until no more than this is free."""
         assert self.mounted, "this would fill the machine's own file system"
         with self.ballast.open("ab", buffering=0) as file:
             try:
-                while file.write(_BALLAST_PIECE):
-                    pass
+                while self.free_bytes() > leave_bytes:
+                    file.write(_BALLAST_PIECE)
             except OSError:
                 pass  # full, which is what it is for
-            return file.tell()
 
     def empty(self) -> None:
         """Remove the ballast. May be called twice."""

@@ -13,9 +13,10 @@ from typing import Protocol
 from jepsen.live.edge_control import EdgeFault
 from jepsen.live.plan import Blow
 from jepsen.live.strace import StraceFault, why_not_usable
-from jepsen.live.volume import Volume, why_not_mountable
+from jepsen.live.volume import LOW_BYTES, Volume, why_not_mountable
 from quorumlog.testing.layout import NodeFiles
 
+SPACE_BLOWS = (Blow.FILL, Blow.LOW)
 EDGE = "the test's own Disk edge inside the real process"
 STRACE = "strace, which injects into system calls"
 TMPFS = "a small tmpfs that is filled up"
@@ -25,7 +26,7 @@ class DiskFault(Protocol):
     """A blow at a disk that is under way."""
 
     def struck(self) -> int:
-        """Evidence: calls that were struck until now; for a volume, 1 once nothing is free."""
+        """Evidence: calls that were struck until now; for a volume, 1 while it is filled."""
         ...
 
     def end(self) -> None:
@@ -55,28 +56,28 @@ class Ways:
         return not (self.strace and self.tmpfs)
 
     def name(self, blow: Blow) -> str:
-        if blow is Blow.FILL:
+        if blow in SPACE_BLOWS:
             return TMPFS if self.tmpfs else EDGE
         return STRACE if self.strace else EDGE
 
     def strike(self, blow: Blow, node: NodeFiles, volume: Volume, pid: int) -> DiskFault:
         """Raises AttachFailed."""
-        if blow is Blow.FILL and self.tmpfs:
-            return FullVolume(volume)
-        if blow is not Blow.FILL and self.strace:
+        if blow in SPACE_BLOWS and self.tmpfs:
+            return FilledVolume(volume, 0 if blow is Blow.FILL else LOW_BYTES)
+        if blow not in SPACE_BLOWS and self.strace:
             return StraceFault(blow, pid, volume.root, node.folder / "strikes.strace")
         return EdgeFault(blow, node.folder, volume.root)
 
 
-class FullVolume:
-    """A volume without a free byte."""
+class FilledVolume:
+    """A volume on which no more than `leave_bytes` are free."""
 
-    def __init__(self, volume: Volume) -> None:
-        self._volume = volume
-        volume.fill()
+    def __init__(self, volume: Volume, leave_bytes: int) -> None:
+        self._volume, self._leave_bytes = volume, leave_bytes
+        volume.fill(leave_bytes)
 
     def struck(self) -> int:
-        return 1 if self._volume.free_bytes() == 0 else 0
+        return 1 if self._volume.free_bytes() <= self._leave_bytes else 0
 
     def end(self) -> None:
         self._volume.empty()

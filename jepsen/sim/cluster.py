@@ -31,12 +31,21 @@ class SimCluster:
     intercept: set by a nemesis to hold or drop single messages.
     """
 
-    def __init__(self, seed: int, trace: Trace | None = None, *, draw_sizes: bool = False) -> None:
-        """draw_sizes: the seed decides the sizes of logs and buffers; else they have their defaults."""
+    def __init__(
+        self, seed: int, trace: Trace | None = None, *, draw_sizes: bool = False, page_cache: bool = False
+    ) -> None:
+        """draw_sizes: the seed decides the sizes of logs and buffers; else they have their defaults.
+
+        page_cache: all topics leave durability to the page cache; else the seed decides that with the sizes.
+        """
         self.scheduler = Scheduler(seed, trace)
         self.network = Network(self.scheduler)
         self.lane = self.scheduler.rng("wire").random() < 0.5
         self.sizes = Sizes.drawn(self.scheduler.rng("sizes")) if draw_sizes else Sizes()
+        if page_cache:
+            self.sizes = self.sizes.with_durability(self.scheduler.rng("durability"), share=1.0)
+        elif draw_sizes:
+            self.sizes = self.sizes.with_durability(self.scheduler.rng("durability"))
         self.findings = Findings(lambda: self.scheduler.now_ns)
         self.invariants = Invariants(self.findings)
         self.intercept: Interceptor | None = None
@@ -53,6 +62,7 @@ class SimCluster:
                 on_touch=self.invariants.on_touch,
                 on_disk=self.invariants.on_disk,
                 on_death=self._on_death,
+                on_answer=self.invariants.on_answer,
             )
             for host in NODES
         }

@@ -1,4 +1,4 @@
-"""Faults inside one call of a disk: the process or the machine ends there, or memory runs out.
+"""Faults inside one call of a disk: the process or the machine ends there, or memory or descriptors run out.
 
 Between two events of the simulation a node is at rest. These strikes end it in the middle of a truncation, a roll, a
 removal or a checkpoint, where some calls have been made and the rest have not. Memory may run out before a call does
@@ -7,9 +7,10 @@ anything, or after its work was done, when the caller is not told that it was.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 
-from jepsen.sim.disk_faults import Fault, FaultPlan, Operation, OutOfMemory, PowerCut
+from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, OutOfMemory, PowerCut
 from jepsen.sim.machine import Machine
 from jepsen.sim.stage import Stage, Undo, bring_up, nothing
 
@@ -24,6 +25,7 @@ _PLACES: dict[str, tuple[tuple[str, ...], str]] = {  # kinds of calls, and what 
     "vote": (("pwritev", "sync", "rename"), "quorum-state"),
 }
 _MEMORY_KINDS = ("pwritev", "sync", "pread", "read_bytes", "open", "truncate", "rename", "list")
+_DESCRIPTOR_KINDS = ("open", "list", "read_bytes", "sync_directory")
 _RATES = (0.3, 0.05, 0.01)
 _CALLS_PASSED = 6  # at most, before the strike
 
@@ -53,19 +55,23 @@ def dies_inside_a_call(stage: Stage, machine: Machine) -> Undo:
 
 
 def runs_out_of_memory(stage: Stage, machine: Machine) -> Undo:
-    """Some calls raise MemoryError. A process may end itself; what it answers while it runs must be true."""
+    """Some calls raise MemoryError, or find no descriptor. A process may end itself; what it answers must be true."""
     expected = stage.cluster.invariants.crashes_expected
     if machine.host in expected:
         return nothing
     rng = stage.rng
-    kinds = tuple(rng.sample(_MEMORY_KINDS, rng.randint(1, len(_MEMORY_KINDS))))
+    lacks_descriptors = rng.random() < 0.5
+    possible = _DESCRIPTOR_KINDS if lacks_descriptors else _MEMORY_KINDS
+    kinds = tuple(rng.sample(possible, rng.randint(1, len(possible))))
     rate = rng.choice(_RATES)
     expected[machine.host] = None
 
     def plan(operation: Operation) -> Fault | None:
         if operation.kind not in kinds or rng.random() >= rate:
             return None
-        stage.cluster.count("memory errors")
+        stage.cluster.count("descriptor errors" if lacks_descriptors else "memory errors")
+        if lacks_descriptors:
+            return Fail(errno.EMFILE)
         return OutOfMemory(done=rng.random() < 0.5)
 
     def restart() -> None:

@@ -7,8 +7,8 @@ image without this life's registration belongs to another life.
 - leads-in-own-life: a replica leads only while the image that its broker applied last has this life's registration.
 - one-life-leads-an-epoch: no two lives lead the same partition in the same leader epoch.
 - registered-before-append: until then no log changes, neither by an append as leader or follower nor by a truncation.
-
-An append or an acknowledgement of a leader needs `is_leader` in the same step, so the first two cover both.
+  Each single append is looked at by append_invariants.py, each answer to a producer by answer_invariants.py.
+- fetches-in-own-life: a follower's fetch acknowledges records, so it leaves only in a registered life.
 """
 
 from __future__ import annotations
@@ -30,22 +30,30 @@ class LifeInvariants:
         self._leads: dict[_Life, dict[PartitionKey, Epoch]] = {}  # what was looked at
         self._ends: dict[_Life, dict[PartitionKey, Offset]] = {}  # of lives that are not registered; exclusive
 
-    def after(self, machine: Machine) -> None:
+    def after(self, machine: Machine, changed: list[Replica]) -> None:
         """Called after each step of this broker's process."""
         node = machine.node
         if node is None or node.broker is None:
             return
-        life, registered = (machine.host, machine.life), _is_registered(node)
+        life, registered = (machine.host, machine.life), is_registered(node)
         leads = self._leads.setdefault(life, {})
-        for key, replica in node.broker.data_plane.registry.replicas.items():
+        replicas = changed if registered else node.broker.data_plane.registry.replicas.values()
+        for replica in replicas:  # a log can change without a step of its core
             core = replica.core
-            if core.is_leader and (not registered or leads.get(key) != core.leader_epoch):
-                leads[key] = core.leader_epoch
+            if core.is_leader and (not registered or leads.get(replica.key) != core.leader_epoch):
+                leads[replica.key] = core.leader_epoch
                 self._on_leader(machine, replica, registered)
             if not registered:
                 self._on_log(machine, replica)
         if registered:
             self._ends.pop(life, None)
+
+    def on_fetch(self, machine: Machine) -> None:
+        """A follower's fetch is about to leave the machine."""
+        node = machine.node
+        if node is not None and node.broker is not None and not is_registered(node):
+            what = f"life {machine.life} of {machine.host} fetches as a replica"
+            self._findings.broken("fetches-in-own-life", f"{what}; the metadata it applied has no registration of it")
 
     def _on_leader(self, machine: Machine, replica: Replica, registered: bool) -> None:
         epoch = replica.core.leader_epoch
@@ -67,7 +75,7 @@ class LifeInvariants:
             ends[replica.key] = end
 
 
-def _is_registered(node: Node) -> bool:
+def is_registered(node: Node) -> bool:
     """Whether the image that the broker applied last has the registration of this process."""
     assert node.broker is not None
     own = node.broker.data_plane.registry.image.brokers.get(node.config.node_id)

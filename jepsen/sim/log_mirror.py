@@ -47,17 +47,20 @@ class LogMirror:
         disk: SimDisk,
         path: str,
         on_batch: Callable[[Batch], None] = lambda _: None,
+        on_written: Callable[[Batch], None] = lambda _: None,
         *,
         topic_id: Uuid | None = None,
         chain_before: Callable[[Offset], bytes] = lambda _: b"",
     ) -> None:
         """on_batch: called for every batch on the disk, and again after each restart or truncation.
 
+        on_written: called once for every batch, when it is appended. A batch that is appended after the files changed
+        in another way and before the next access may be left out.
         topic_id: None for a log that has none. chain_before: of the committed records before a log's first offset; not
         called for 0.
         """
         self.path = path
-        self._disk, self._on_batch = disk, on_batch
+        self._disk, self._on_batch, self._on_written = disk, on_batch, on_written
         self._topic_id, self._chain_before = topic_id, chain_before
         self._base, self._base_chain = 0, b""
         self._batches: list[Batch] = []
@@ -108,6 +111,12 @@ class LogMirror:
         place = bisect_right(self._ends, offset)
         return self._batches[place - 1] if place else None
 
+    def batch_at(self, offset: Offset) -> Batch | None:
+        """The batch that holds `offset`."""
+        self._refresh()
+        place = bisect_right(self._ends, offset)
+        return self._batches[place] if place < len(self._batches) else None
+
     def epoch_before(self, offset: Offset) -> Epoch:
         batch = self.batch_before(offset)
         return NO_EPOCH if batch is None else batch.epoch
@@ -119,13 +128,26 @@ class LogMirror:
 
     def contains(self, offset: Offset, value: bytes) -> bool:
         """Whether the batch that holds `offset` contains these bytes (batches here are not compressed)."""
+        batch = self.batch_at(offset)
+        return batch is not None and value in self._bytes_of(batch)
+
+    @property
+    def first_base(self) -> Offset:
+        """Where the first batch that is still there begins; 0 if there is none."""
         self._refresh()
-        place = bisect_right(self._ends, offset)
-        if place == len(self._batches):
-            return False
-        batch = self._batches[place]
-        node = self._node(batch.file)
-        return node is not None and value in node.current[batch.start : batch.stop]
+        return self._batches[0].base if self._batches else 0
+
+    def content(self, base: Offset, end: Offset) -> bytes | None:
+        """The bytes of the batches from the one that begins at `base` to the one that ends at `end`.
+
+        None unless there are such batches.
+        """
+        self._refresh()
+        first, last = bisect_right(self._ends, base), bisect_right(self._ends, end)
+        chosen = self._batches[first:last]
+        if not chosen or chosen[0].base != base or chosen[-1].end != end:
+            return None
+        return b"".join(self._bytes_of(batch) for batch in chosen)
 
     # --- keeping up ---
 
@@ -138,7 +160,10 @@ class LogMirror:
         if node is None or (self._batches and file < self._batches[-1].file) or parsed > len(node.current):
             self._stale = True
             return
+        known = len(self._batches)
         self._parse(file, node, checked=False)
+        for batch in self._batches[known:]:
+            self._on_written(batch)
 
     def forget(self) -> None:
         """Its files changed in another way: parse them again on the next access."""
@@ -201,6 +226,10 @@ class LogMirror:
         if not isinstance(node, FileNode) or len(node.durable) < batch.stop:
             return False
         return node.durable[batch.start : batch.stop] == node.current[batch.start : batch.stop]
+
+    def _bytes_of(self, batch: Batch) -> bytes:
+        node = self._node(batch.file)
+        return b"" if node is None else bytes(node.current[batch.start : batch.stop])
 
     def _node(self, file: str) -> FileNode | None:
         directory = _directory(self._disk.root, self.path, durable=False)

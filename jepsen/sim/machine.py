@@ -23,13 +23,15 @@ from jepsen.sim.scheduler import NS_PER_MS, Scheduler
 from jepsen.sim.settings import CLUSTER_ID, SECRET, config_of
 from jepsen.sim.sim_socket import SimSockets
 from jepsen.sim.transport import SimTransport
+from jepsen.sim.watched_transport import WatchedTransport
 from jepsen.sim.worker import SimWorker
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.wire.routing import RoutingTransport
-from storage.worker import Worker
+from storage.worker import Worker, WorkerLimits
 from storage.writer import DirectoryWriter
 
+SHORT_QUEUES = WorkerLimits(queued_jobs=3)  # so short that they are full now and then
 _RESERVED_UUIDS = 100
 _STOP_NS = 30_000 * NS_PER_MS
 _READING_NS, _WRITING_NS = 5_000, 20_000
@@ -38,6 +40,7 @@ _SYNC_MIN_NS, _SYNC_EXTRA_NS = 100_000, 400_000
 OnTouch = Callable[[], None]
 OnDisk = Callable[["Machine", str, str], None]  # machine, kind of operation, path
 OnDeath = Callable[["Machine", str], None]  # machine, reason
+OnAnswer = Callable[["Machine", Any, Any], None]  # machine, request, response (None for acks=0)
 
 
 class WatchedLoop(SimLoop):
@@ -64,10 +67,12 @@ class Machine:
         on_touch: Callable[[Machine], None],
         on_disk: OnDisk,
         on_death: OnDeath,
+        on_answer: OnAnswer = lambda _machine, _request, _response: None,
     ) -> None:
         """settings: of the node, beside those of all nodes.
 
         on_touch: called after each step of the process. on_death: called when it ends itself.
+        on_answer: called when the process has answered a produce or fetch request without an ApiError.
         """
         self.host, self.config = host, config_of(host, lane, settings)
         self.clock = SimClock(scheduler)
@@ -82,6 +87,7 @@ class Machine:
         self._scheduler, self._network = scheduler, network
         self._lane = lane
         self._on_touch, self._tell_disk, self._on_death = on_touch, on_disk, on_death
+        self._on_answer = on_answer
         self._latency_rng = scheduler.rng(f"latency/{host}")
         self._crash_rng = scheduler.rng(f"crash/{host}")
         self._uuid_rng = scheduler.rng(f"uuid/{host}")
@@ -210,6 +216,9 @@ class Machine:
         life = self.life
 
         def transport(identity: Identity) -> Transport:
+            return WatchedTransport(wires(identity), on_answer)
+
+        def wires(identity: Identity) -> Transport:
             grpc = SimTransport(self._network, self.host, loop, identity, on_crash=on_crash)
             if not self._lane:
                 return grpc
@@ -223,11 +232,15 @@ class Machine:
                 random_bytes=self._network.new_random_bytes(self.host),
             )
 
+        def on_answer(request: Any, response: Any) -> None:
+            if loop.alive:
+                self._on_answer(self, request, response)
+
         def on_crash(name: str, error: BaseException) -> None:
             self._ends(loop, f"{name}: {error!r}")
 
         def worker(writer: DirectoryWriter) -> Worker:
-            return SimWorker(self.disk, writer, call_later)
+            return SimWorker(self.disk, writer, call_later, SHORT_QUEUES)
 
         def call_later(delay_ns: int, event: Callable[[], None]) -> None:
             self._scheduler.call_later(delay_ns, lambda: loop.deliver(event))

@@ -6,11 +6,12 @@ name has other logs. The metadata log has no topic id and is named METADATA.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
-from jepsen.sim.log_mirror import SEGMENT_SUFFIX, LogMirror, topic_id_of
+from jepsen.sim.log_mirror import SEGMENT_SUFFIX, Batch, LogMirror, topic_id_of
 from jepsen.sim.machine import Machine
 from jepsen.sim.settings import DATA, METADATA_LOG
 from jepsen.sim.truth import LogTruth
@@ -20,14 +21,20 @@ from storage.partition_metadata import PARTITION_METADATA
 METADATA = METADATA_LOG.rpartition("/")[2]
 
 
+OnWritten = Callable[[Machine, str, Batch], None]  # machine, log, batch
+
+
 def log_id(name: str, topic_id: Uuid) -> str:
     """name: of the directory, `topic-0`."""
     return f"{name}@{topic_id.hex()}"
 
 
 class Mirrors:
+    """on_written: called when a process has appended a batch to a log, with its log."""
+
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
+        self.on_written: OnWritten = lambda _machine, _log, _batch: None
         self._mirrors: dict[tuple[str, str], dict[str, LogMirror]] = {}  # by host and directory, then by log
         self._truths: dict[str, LogTruth] = {}  # by log
         self.cut: dict[str, None] = {}  # logs that may have become shorter on some disk; cleared by the reader
@@ -42,6 +49,7 @@ class Mirrors:
                 machine.disk,
                 f"{DATA}/{name}",
                 partial(truth.on_batch, where=machine.host),
+                lambda batch: self.on_written(machine, log, batch),
                 topic_id=bytes.fromhex(topic_id) if topic_id else None,
                 chain_before=truth.chain_before,
             )

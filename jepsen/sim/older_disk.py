@@ -82,7 +82,7 @@ def _is_led(cluster: SimCluster, others: list[Machine]) -> bool:
 
 def _holds_all(cluster: SimCluster, voter: Machine) -> bool:
     mirrors = cluster.invariants.mirrors
-    return mirrors.truth(METADATA).is_held_by(mirrors.of(voter, METADATA))
+    return mirrors.truth(METADATA).is_held_by(mirrors.of(voter, METADATA), mirrors.of(voter, METADATA).durable_end())
 
 
 def _lost_before(voter: Machine) -> int | None:

@@ -7,7 +7,10 @@
 - candidate-completeness: every member of the ISR and ELR in the committed metadata holds all of it too, synced.
 - acked-is-durable: a record acknowledged with acks=all is synced on min.insync.replicas disks.
 
-All topics here are `durability=synced`, without unclean elections. Nothing is promised about a topic that is deleted in
+Where a topic leaves durability to the page cache, "synced" means "written", and machines that lost power are left out
+(durability.py, which says what such a topic promises).
+
+No topic allows unclean elections. Nothing is promised about a topic that is deleted in
 the newest committed metadata: each broker stops with it when it hears of it.
 """
 
@@ -18,6 +21,7 @@ from dataclasses import dataclass
 
 from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
+from jepsen.sim.durability import Durability
 from jepsen.sim.machine import Machine
 from jepsen.sim.mirrors import Mirrors, log_id, log_of
 from quorum.metadata.image import Image
@@ -46,10 +50,10 @@ class _Suspicion:
 class PartitionInvariants:
     """leader_changes: how often a replica became leader."""
 
-    def __init__(self, brokers: list[Machine], mirrors: Mirrors, findings: Findings) -> None:
+    def __init__(self, brokers: list[Machine], mirrors: Mirrors, durability: Durability, findings: Findings) -> None:
         self._machines = brokers
         self._brokers = {machine.node_id: machine for machine in brokers}
-        self._mirrors, self._findings = mirrors, findings
+        self._mirrors, self._durability, self._findings = mirrors, durability, findings
         self._known: dict[tuple[str, int], dict[tuple[Uuid, int], _Known]] = {}  # by host and life
         self._registrations: dict[str, PartitionRegistration] = {}  # by log, as in the newest image
         self._suspicions: list[_Suspicion] = []
@@ -58,19 +62,18 @@ class PartitionInvariants:
         self.leader_changes = 0
         self.isr_changes = 0
 
-    def after(self, machine: Machine) -> None:
+    def after(self, machine: Machine, changed: list[Replica]) -> None:
         """Called after each step of this broker's process."""
-        node = machine.node
-        if node is None or node.broker is None:
+        if not changed:
             return
         known = self._known.setdefault((machine.host, machine.life), {})
-        for key, replica in node.broker.data_plane.registry.replicas.items():
+        for replica in changed:
             core = replica.core
             if replica.log is None:
                 continue
-            seen = known.get(key)
+            seen = known.get(replica.key)
             if seen is None:
-                seen = known[key] = _Known()
+                seen = known[replica.key] = _Known()
             if core.is_leader and seen.led != core.leader_epoch:
                 seen.led = core.leader_epoch
                 seen.high_watermark = min(seen.high_watermark, core.high_watermark)
@@ -111,6 +114,9 @@ class PartitionInvariants:
         has asked for the deletion of the last of these topics. Returns the number of the topic that holds it, from 1
         on; 0: none of them any more, for records and topics may be deleted before their acknowledgement arrives.
         """
+        enough -= self._durability.count_lost(logs[-1])
+        if self._durability.has_losses(logs[-1]):
+            return self.holder_of(logs, offset, value)
         for number in range(len(logs), 0, -1):
             holders = self._holders(logs[number - 1], offset, value)
             if holders:
@@ -118,7 +124,7 @@ class PartitionInvariants:
                     what = f"{value.decode()} was acknowledged at {offset} of {logs[-1]}"
                     self._findings.broken("acked-is-durable", f"{what} but is only on the disks of {holders}")
                 return number
-        if len(logs) == 1 and not deleted and offset >= self._mirrors.truth(logs[0]).deleted_before:
+        if len(logs) == 1 and enough > 0 and not deleted and offset >= self._mirrors.truth(logs[0]).deleted_before:
             what = f"{value.decode()} was acknowledged at {offset} of {logs[0]}"
             self._findings.broken("acked-is-durable", f"{what} but is on no disk")
         return 0
@@ -132,7 +138,8 @@ class PartitionInvariants:
 
     def _holders(self, log: str, offset: Offset, value: bytes) -> list[str]:
         mirrors = [(machine, self._mirrors.of(machine, log)) for machine in self._machines]
-        return [m.host for m, mirror in mirrors if mirror.contains(offset, value) and mirror.durable_end() > offset]
+        end_of = self._durability.end_of
+        return [m.host for m, mirror in mirrors if mirror.contains(offset, value) and end_of(log, mirror) > offset]
 
     # --- one replica ---
 
@@ -141,7 +148,8 @@ class PartitionInvariants:
         if log_of(replica) not in self._registrations:
             return  # its topic is deleted, and this broker does not know it yet
         truth, epoch = self._mirrors.truth(log_of(replica)), replica.core.leader_epoch
-        if not truth.is_seen_by(self._mirrors.of_replica(machine, replica), epoch):
+        mirror = self._mirrors.of_replica(machine, replica)
+        if not truth.is_seen_by(mirror, epoch) and not self._durability.may_lead(log_of(replica), mirror):
             what = f"{machine.host} leads {replica.name} in epoch {epoch}"
             lacks = f"without the records committed up to {truth.end_of(epoch)}"
             self._findings.broken("partition-leader-completeness", f"{what} {lacks}")
@@ -151,6 +159,8 @@ class PartitionInvariants:
             return  # its topic is deleted, and this broker does not know it yet
         core, truth = replica.core, self._mirrors.truth(log_of(replica))
         mirror = self._mirrors.of_replica(machine, replica)
+        if not core.is_leader and self._durability.has_losses(log_of(replica)):
+            return  # it may still have the records that were lost; its leader will have it cut them
         before = truth.end
         truth.on_committed(mirror, core.high_watermark, machine.host)
         if core.is_leader:
@@ -159,13 +169,16 @@ class PartitionInvariants:
             self.check_candidates(log_of(replica))
 
     def _check_isr(self, machine: Machine, replica: Replica) -> None:
-        core = replica.core
+        core, log = replica.core, log_of(replica)
         chain = self._mirrors.of_replica(machine, replica).chain_at(core.high_watermark)
         for member in sorted(core.isr_state.maximal):
             mirror = self._mirrors.of_replica(self._brokers[member], replica)
-            if mirror.durable_end() < core.high_watermark or not mirror.agrees_at(core.high_watermark, chain or b""):
+            end = self._durability.end_of(log, mirror)
+            if self._durability.has_lost(log, self._brokers[member]):
+                continue
+            if end < core.high_watermark or not mirror.agrees_at(core.high_watermark, chain or b""):
                 what = f"{machine.host} commits {replica.name} up to {core.high_watermark}"
-                held = f"{self._brokers[member].host}, in the ISR, has synced up to {mirror.durable_end()}"
+                held = f"{self._brokers[member].host}, in the ISR, may acknowledge up to {end}"
                 self._findings.broken("high-watermark-on-disk", f"{what}; {held}")
 
     # --- candidates ---
@@ -195,7 +208,7 @@ class PartitionInvariants:
         self._findings.broken("candidate-completeness", f"{what} but lacks records committed up to {end}")
 
     def _holds(self, node_id: NodeId, log: str) -> bool:
-        return self._mirrors.truth(log).is_held_by(self._mirrors.of(self._brokers[node_id], log))
+        return self._durability.holds(log, self._brokers[node_id])
 
 
 def _candidates(partition: PartitionRegistration) -> tuple[NodeId, ...]:

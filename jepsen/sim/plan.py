@@ -69,22 +69,30 @@ AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
     *DISKS,
 )
 
+PAGE_CACHE = "page-cache"  # the profile in which all topics are `durability=replicated`
 _WITH_CHORES, _WITH_BURSTS = ("topics",), ("full-buffers",)  # profiles
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "topics": ("kill-broker", "power-one", "restart-clean", "dies-inside-a-call", "isolate", "lagging-follower"),
     "calm": (),
-    "fenced-joiner": ("fenced-joiner",),
-    "stale-proposal": ("stale-proposal",),
     "full-buffers": ("stopped-clients", "pause", "slow-disk", "lagging-follower", "kill-broker"),
     "restarted-voter": ("restarted-voter",),
     "whole-isr": ("whole-isr",),
     OLDER_DISK: (OLDER_DISK,),
     "split-votes": ("rival-candidates", "kill-leader", "slow", "pause", "isolate"),
-    "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause"),
+    "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause", "fenced-joiner", "stale-proposal"),
     "elections": ("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader"),
     "truncation": ("power-one", "power-all", "kill-broker", "lagging-follower", "isolate"),
     "retries": ("lossy", "cut-clients", "kill-broker", "isolate", "restart-storm"),
+    PAGE_CACHE: (
+        "power-one",
+        "power-one",
+        "power-all",
+        "kill-broker",
+        "restart-clean",
+        "lagging-follower",
+        "slow-disk",
+    ),
     "disks": ("power-one", "power-all", "slow-disk"),
     "pairs": AIMED,
     "inside-calls": ("dies-inside-a-call", "dies-inside-a-call", "kill-broker", "kill-leader", "lagging-follower"),

@@ -3,12 +3,16 @@
 Checks the bytes on the wire, decoded by the production codec, against the disk of the sending host:
 - persist-before-vote: a power cut would not make the voter forget a vote that it grants.
 - vote-granted-twice: no voter grants its vote to two candidates of one epoch.
-- sync-before-quorum-fetch, sync-before-replica-fetch: a fetch acknowledges only synced records.
+- sync-before-quorum-fetch, sync-before-replica-fetch: a fetch acknowledges only synced records (written ones, where the
+  topic leaves durability to the page cache).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from jepsen.checkers.findings import Findings
+from jepsen.sim.durability import Durability
 from jepsen.sim.log_mirror import file_at
 from jepsen.sim.machine import Machine
 from jepsen.sim.message import Message, Phase
@@ -33,8 +37,18 @@ STATE_PATH = f"{METADATA_LOG}/{QUORUM_STATE_NAME}"
 
 
 class Promises:
-    def __init__(self, machines: dict[str, Machine], mirrors: Mirrors, findings: Findings) -> None:
+    def __init__(
+        self,
+        machines: dict[str, Machine],
+        mirrors: Mirrors,
+        durability: Durability,
+        findings: Findings,
+        on_replica_fetch: Callable[[Machine], None],
+    ) -> None:
+        """on_replica_fetch: called before a fetch leaves by which a broker acknowledges records."""
         self._machines, self._mirrors, self._findings = machines, mirrors, findings
+        self._durability = durability
+        self._on_replica_fetch = on_replica_fetch
         self._asked: dict[tuple[str, str, int], list[VoteRequest]] = {}  # by candidate, voter and call number
         self._granted: dict[tuple[str, Epoch], NodeId] = {}
         self.votes_granted = 0
@@ -96,13 +110,15 @@ class Promises:
         if request.replica is None:
             return
         machine = self._machines[message.source]
+        self._on_replica_fetch(machine)
         for topic in request.topics:
             name = _topic_name(machine, topic.topic_id)
             for partition in topic.partitions if name else ():
-                mirror = self._mirrors.of(machine, log_id(f"{name}-{partition.index}", topic.topic_id))
-                if mirror.durable_end() < partition.fetch_offset:
+                log = log_id(f"{name}-{partition.index}", topic.topic_id)
+                end = self._durability.end_of(log, self._mirrors.of(machine, log))
+                if end < partition.fetch_offset:
                     what = f"{message.source} acknowledges {partition.fetch_offset} of {name}-{partition.index}"
-                    held = f"it has synced up to {mirror.durable_end()}"
+                    held = f"it has synced up to {end}"
                     self._findings.broken("sync-before-replica-fetch", f"{what}; {held}")
 
 

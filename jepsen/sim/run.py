@@ -19,7 +19,7 @@ from jepsen.checkers.log_history import check_history
 from jepsen.sim import killed_coroutines
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.nemesis import Nemesis
-from jepsen.sim.plan import Plan
+from jepsen.sim.plan import PAGE_CACHE, Plan
 from jepsen.sim.scheduler import NS_PER_MS, NS_PER_S
 from jepsen.sim.trace import Trace
 from jepsen.sim.workload import Workload
@@ -70,7 +70,7 @@ class _Simulation:
     def __init__(self, seed: int, profile: str, seconds: int, trace: TextIO | None) -> None:
         self.seed, self.seconds = seed, seconds
         self.trace = Trace(trace)
-        self.cluster = SimCluster(seed, self.trace, draw_sizes=True)
+        self.cluster = SimCluster(seed, self.trace, draw_sizes=True, page_cache=profile == PAGE_CACHE)
         self.scheduler = self.cluster.scheduler
         self.plan = Plan.of(profile, self.scheduler.rng("plan"))
         self.workload = Workload(self.cluster, self.plan)
@@ -136,6 +136,7 @@ class _Simulation:
         self._for(2)
         if not self.cluster.findings:
             self.cluster.invariants.at_the_end()
+            self.workload.note_losses(self.cluster.invariants.durability.losses)
             self.history_findings = check_history(self.workload.history)
 
     # --- steps ---
@@ -166,6 +167,8 @@ class _Simulation:
             return Verdict.INVALID
         if self.workload.acked < self.seconds * _ACKED_PER_S_MIN or self._struck_nothing():
             return Verdict.VACUOUS
+        if not self.cluster.invariants.tails.proves_enough(self.seconds):
+            return Verdict.VACUOUS
         return Verdict.VALID
 
     def _struck_nothing(self) -> bool:
@@ -185,6 +188,13 @@ class _Simulation:
             "votes": invariants.promises.votes_granted,
             "partition leaders": invariants.partitions.leader_changes,
             "partition changes": invariants.partitions.isr_changes,
+            "promises broken by power": invariants.durability.broken,
+            "ends of logs lost": len(invariants.durability.losses),
+            "tails compared": invariants.tails.compared,
+            "fetched batches compared": invariants.fetches.batches,
+            "index entries checked": invariants.log_parts.index_entries,
+            "appends checked": invariants.appends.appended,
+            "acks=1 checked": invariants.answers.acked_by_leaders,
             "metadata": invariants.quorum.committed_end,
             "ms to heal": self.healing_ms,
             "full buffers": self.cluster.network.full_buffers,

@@ -16,6 +16,7 @@ CLIENT_PORT, INTERNAL_PORT, GRPC_PORT, REPLICATION_PORT = 9092, 9093, 9094, 9095
 DATA = "/data/d0"
 METADATA_LOG = f"{DATA}/__cluster_metadata-0"
 BOOTSTRAP = ",".join(f"{host}:{CLIENT_PORT}" for host in BROKERS)
+MIN_ISR = 2  # min.insync.replicas of topics that do not set it
 
 _COMMON = {
     "controller.quorum.voters": ",".join(f"{node_id}@{host}:{INTERNAL_PORT}" for host, node_id in CONTROLLERS.items()),
@@ -23,7 +24,7 @@ _COMMON = {
     "broker.session.timeout.ms": "3000",
     "replica.lag.time.max.ms": "3000",
     "controlled.shutdown.timeout.ms": "3000",
-    "min.insync.replicas": "2",
+    "min.insync.replicas": str(MIN_ISR),
     "default.replication.factor": "3",
     "auto.create.topics.enable": "false",
     "controller.max.slice.work": "30",  # one or two partitions: small clusters too see operations in slices

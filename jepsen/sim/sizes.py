@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 _SMALL_SHARE = 0.75  # of the seeds
+_PAGE_CACHE_SHARE = 0.2  # of the seeds, unless the profile decides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,13 @@ class Sizes:
     @classmethod
     def drawn(cls, rng: random.Random) -> Sizes:
         return _small(rng) if rng.random() < _SMALL_SHARE else cls()
+
+    def with_durability(self, rng: random.Random, share: float = _PAGE_CACHE_SHARE) -> Sizes:
+        """With this probability, all topics leave durability to the page cache (durability.py)."""
+        if rng.random() >= share:
+            return self
+        flush = rng.choice(({}, {"flush.messages": "4"}, {"flush.ms": "300"}))
+        return replace(self, topic={**self.topic, "durability": "replicated", **flush})
 
 
 def _small(rng: random.Random) -> Sizes:

@@ -45,7 +45,7 @@ class LogTruth:
         """The node `where` claims that everything below is committed."""
         batch = mirror.batch_before(high_watermark)
         if batch is None:
-            if high_watermark > mirror.base:
+            if high_watermark > max(mirror.base, self.deleted_before):  # else it may lie inside the log's first batch
                 self._findings.broken("committed-is-held", f"{where} has none of {self.name} up to {high_watermark}")
             return
         if batch.end <= self.end:
@@ -61,9 +61,16 @@ class LogTruth:
             self._ends[new.epoch] = new.end
         self.end = batch.end
 
-    def is_held_by(self, mirror: LogMirror) -> bool:
-        """True if all committed records are on this disk, synced."""
-        return mirror.durable_end() >= self.end and mirror.agrees_at(self.end, self.chain)
+    def cut_to_prefix_of(self, mirror: LogMirror) -> None:
+        """Forget the committed records after the last one that this log has. Only what a promise does not cover."""
+        while self._chains and not mirror.agrees_at(self.end, self.chain):
+            del self._chains[self.end]
+            self.end = max(self._chains)
+        self._ends = {epoch: min(end, self.end) for epoch, end in self._ends.items()}
+
+    def is_held_by(self, mirror: LogMirror, end: Offset) -> bool:
+        """True if all committed records are in this log. end: exclusive, of what its replica may acknowledge."""
+        return end >= self.end and mirror.agrees_at(self.end, self.chain)
 
     def is_seen_by(self, mirror: LogMirror, epoch: Epoch) -> bool:
         """True if all committed records of this epoch and older ones are in the log, perhaps not synced."""

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from jepsen.checkers.history import History, Key, Poll, Send
+from jepsen.checkers.history import AllowedLoss, History, Key, Poll, Send
 from jepsen.sim.chores import Chores
 from jepsen.sim.clock import SimClock
 from jepsen.sim.cluster import CLIENT_HOST, READER_HOST, SimCluster
+from jepsen.sim.durability import Loss
 from jepsen.sim.loop import SimLoop
 from jepsen.sim.plan import Plan
 from jepsen.sim.scheduler import NS_PER_S
@@ -279,6 +281,16 @@ class Workload:
                     assert record.value is not None
                     log[record.offset] = record.value.decode()
             history.final_ends[key] = consumer.position(*key)
+
+    def note_losses(self, losses: Sequence[Loss]) -> None:
+        """For the checkers: what was lost as the promise of its topic allows it."""
+        for log, end, at_ns in losses:
+            for topic in self._chores.topics.values():
+                for index in range(topic.partitions):
+                    if log in topic.logs(index):
+                        life = topic.logs(index).index(log) + 1
+                        lost = AllowedLoss(key=(topic.name, index), life=life, end=end, at_ns=at_ns)
+                        self.history.losses.append(lost)
 
     # --- clients ---
 

@@ -68,6 +68,14 @@ def test_the_edge_tells_a_full_disk_as_full(tmp_path: Path, disk: StruckDisk) ->
     assert disk.free_bytes(f"{tmp_path}/other") > 0
 
 
+def test_the_edge_tells_a_low_disk_and_lets_it_be_written(tmp_path: Path, disk: StruckDisk) -> None:
+    file = disk.open(f"{tmp_path}/volume/file", create=True)
+    fault = strike(tmp_path, disk, Blow.LOW)
+    assert disk.free_bytes(f"{tmp_path}/volume") == 1
+    assert file.pwritev([b"x"], 0) == 1
+    wait_until(lambda: fault.struck() == 1, WAIT_S, "the count")
+
+
 def test_the_edge_holds_calls_up_until_it_ends(tmp_path: Path, disk: StruckDisk) -> None:
     file = disk.open(f"{tmp_path}/volume/file", create=True)
     fault = strike(tmp_path, disk, Blow.HANG)
@@ -128,6 +136,8 @@ def test_a_volume_is_filled_and_emptied(tmp_path: Path) -> None:
     volume.mount(4 << 20)
     try:
         (volume.root / "kept").write_text("here")
+        volume.fill(leave_bytes=2 << 20)
+        assert 0 < volume.free_bytes() <= 2 << 20
         volume.fill()
         assert volume.free_bytes() == 0
         volume.empty()

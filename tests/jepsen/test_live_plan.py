@@ -95,3 +95,5 @@ def test_a_role_that_is_taken_or_unknown_goes_to_the_next_free_node() -> None:
 def test_every_strike_has_a_pause_that_is_expected(seed: int, nodes: int) -> None:
     for strike in drawn(seed, list(Kind), nodes):
         assert 0 < most_pause_ms(strike) < 30_000
+        if strike.kind is Kind.HUNG_DISK:
+            assert most_pause_ms(strike) < strike.hold_ms  # waiting for the disk would be too long

@@ -43,7 +43,9 @@ def outcome(findings: tuple[Finding, ...] = (), met: bool = True) -> Outcome:
     for at_ms in range(0, LENGTH_MS, 100):
         sent = ledger.sent[0][at_ms // 100 % 2]
         sent.acknowledge(sent.send(), len(sent) - 1, at_ms)
-    kinds = (Kind.KILL, Kind.PAUSE, Kind.RESTART, Kind.HUNG_DISK, Kind.FULL_DISK, Kind.FAILING_DISK)
+    kinds = (
+        Kind.KILL, Kind.PAUSE, Kind.RESTART, Kind.HUNG_DISK, Kind.FULL_DISK, Kind.LOW_DISK, Kind.FAILING_DISK,
+    )  # fmt: skip
     records = [
         strike_record(number, kind, blow, number * 20_000, "<b>&amp; said the node")
         for number, (kind, blow) in enumerate(zip(kinds, Blow, strict=True), 1)
@@ -104,10 +106,10 @@ def test_the_page_is_well_formed_and_needs_nothing_from_outside(tmp_path: Path) 
 
 def test_the_page_tells_every_strike_and_escapes_what_nodes_said(tmp_path: Path) -> None:
     found = parsed(tmp_path, outcome())
-    assert found.text.count("<b>&amp; said the node") == 6
+    assert found.text.count("<b>&amp; said the node") == 7
     assert "mounting <is> refused" in found.text and "record <9> twice" in found.text
     assert "VALID" in found.text and "What was broken" not in found.text
-    for kind in ("kill", "pause", "restart", "hung-disk", "full-disk", "failing-disk"):
+    for kind in ("kill", "pause", "restart", "hung-disk", "full-disk", "low-disk", "failing-disk"):
         assert kind in found.text
 
 
@@ -123,7 +125,7 @@ def test_each_band_is_an_svg_with_the_faults_of_its_time() -> None:
     svgs = [ElementTree.fromstring(band) for band in bands(facts)]
     assert len(svgs) == 2
     bars = [[bar for bar in svg.iter(f"{{{NAMESPACE}}}rect") if bar.get("fill") in COLOURS.values()] for svg in svgs]
-    assert sum(map(len, bars)) == 6 and bars[1]
+    assert sum(map(len, bars)) == 7 and bars[1]
     for svg in svgs:
         right = float(svg.get("viewBox", "").split()[2])
         for bar in svg.iter(f"{{{NAMESPACE}}}rect"):
@@ -141,7 +143,7 @@ def test_the_facts_are_json_with_every_number_of_the_page(tmp_path: Path) -> Non
     write_report(outcome(), tmp_path)
     facts = json.loads((tmp_path / FACTS).read_text())
     assert (facts["verdict"], facts["seed"], facts["acknowledged"]) == ("VALID", 7, 1_600)
-    assert [strike["number"] for strike in facts["strikes"]] == [1, 2, 3, 4, 5, 6]
+    assert [strike["number"] for strike in facts["strikes"]] == [1, 2, 3, 4, 5, 6, 7]
     assert sum(map(sum, facts["timeline"]["by_partition"])) == 1_600
     assert facts["repeat"] == "./dev live --minutes 2 --seed 7 --nodes 3 --rate 400"
 

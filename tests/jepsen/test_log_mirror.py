@@ -159,7 +159,7 @@ def test_the_chain_goes_on_where_segments_were_removed() -> None:
     world.log.advance_start(7)
     world.mirror.forget()
     assert 0 < world.mirror.base <= 7 and world.mirror.chain_at(12) == chain
-    assert world.truth.is_held_by(world.mirror) and not world.found
+    assert world.truth.is_held_by(world.mirror, world.mirror.durable_end()) and not world.found
     world.log.truncate_fully(12)
     world.mirror.forget()
     assert (world.mirror.base, world.mirror.end) == (12, 12)
@@ -173,4 +173,4 @@ def test_a_log_that_begins_beyond_all_deletions_is_found() -> None:
     world.mirror.forget()
     assert world.mirror.end == 6
     assert [finding.name for finding in world.found.found] == ["start-follows-deletions"]
-    assert not world.truth.is_held_by(world.mirror)
+    assert not world.truth.is_held_by(world.mirror, world.mirror.durable_end())

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from broker.logdirs.free_space import FreeSpace
 from cli.server.health import is_serving, who
 from storage.directory_life import DirectoryLife, LifeEvent
 from storage.stall_watch import DirectoryStalled, OpenCall
@@ -59,12 +60,35 @@ def test_a_node_reports_the_leader(leader: Any, want: tuple[int, int]) -> None:
     assert (said["node_id"], said["leader_id"], said["leader_epoch"]) == (3, *want)
 
 
+def data_plane_of(findings: Any, unreadable: Any, queues: dict[bytes, Any] | None = None) -> Any:
+    return SimpleNamespace(findings=findings, unreadable=unreadable, store=SimpleNamespace(queues=queues or {}))
+
+
+def test_a_node_reports_directories_that_are_short_of_space_and_damaged_notes() -> None:
+    space = FreeSpace()
+    space.measured(9, 10)
+    partitions = SimpleNamespace(findings=["/d/log-start-offset-checkpoint line 2: damaged"])
+    queue = SimpleNamespace(space=space, directory=SimpleNamespace(path="/d", partitions=partitions))
+    data_plane = data_plane_of(SimpleNamespace(all=[]), SimpleNamespace(by_name={}), {b"1": queue})
+    node: Any = SimpleNamespace(
+        config=SimpleNamespace(node_id=3),
+        loader=SimpleNamespace(active_controller=None),
+        broker=SimpleNamespace(data_plane=data_plane),
+        lives=(),
+        driver=None,
+    )
+    short, damaged = who(node)["problems"]
+    assert short.startswith("log directory /d has 9 bytes of free space") and damaged == partitions.findings[0]
+    space.measured(13, 10)
+    assert who(node)["problems"] == partitions.findings
+
+
 def test_a_node_reports_what_its_logs_had_lost_the_metadata_first() -> None:
     findings = SimpleNamespace(all=["t-0: ends at 5", "t-1: ends at 7"])
     node: Any = SimpleNamespace(
         config=SimpleNamespace(node_id=3),
         loader=SimpleNamespace(active_controller=None),
-        broker=SimpleNamespace(data_plane=SimpleNamespace(findings=findings, unreadable=SimpleNamespace(by_name={}))),
+        broker=SimpleNamespace(data_plane=data_plane_of(findings, SimpleNamespace(by_name={}))),
         lives=(),
         driver=SimpleNamespace(opened=SimpleNamespace(finding="metadata: ends at 9")),
     )
@@ -82,7 +106,7 @@ def test_a_node_reports_what_is_offline_why_and_what_to_do() -> None:
     node: Any = SimpleNamespace(
         config=SimpleNamespace(node_id=3),
         loader=SimpleNamespace(active_controller=None),
-        broker=SimpleNamespace(data_plane=SimpleNamespace(findings=SimpleNamespace(all=[]), unreadable=unreadable)),
+        broker=SimpleNamespace(data_plane=data_plane_of(SimpleNamespace(all=[]), unreadable)),
         driver=None,
         lives=(sound, hangs),
     )

@@ -12,6 +12,7 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.disk_faults import Fail
 from jepsen.sim.loop import SimLoop
 from jepsen.sim.machine import Machine
+from jepsen.sim.plan import Plan
 from jepsen.sim.scheduler import NS_PER_MS
 from jepsen.sim.settings import DATA
 from jepsen.sim.workload import Workload
@@ -36,7 +37,7 @@ def cluster() -> Iterator[SimCluster]:
 
 def start_clients(cluster: SimCluster) -> SimLoop:
     """Producers and consumers that work until the end of the test."""
-    workload = Workload(cluster)
+    workload = Workload(cluster, Plan(name="calm", faults=()))
     workload.start()
     assert until(cluster, lambda: cluster.is_healthy() and workload.acked > 50)
     return workload.loop
@@ -141,8 +142,8 @@ def test_a_partition_whose_leader_cannot_read_is_led_by_another_and_comes_back_a
     )
     led = led_by(cluster, victim)
     path = f"{DATA}/{topic.name}-{index}/"
-    victim.disk.faults = lambda operation: (
-        Fail(errno.EIO) if operation.kind == "pread" and operation.path.startswith(path) else None
+    repair = victim.fault_plans.add(
+        lambda operation: Fail(errno.EIO) if operation.kind == "pread" and operation.path.startswith(path) else None
     )
     assert victim.node is not None and victim.node.broker is not None and victim.loop is not None
     queries = victim.node.broker.data_plane.offset_queries
@@ -158,7 +159,7 @@ def test_a_partition_whose_leader_cannot_read_is_led_by_another_and_comes_back_a
     until(cluster, lambda: False, 2_000)
     assert victim.node_id not in partition().isr
     victim.kill()
-    victim.disk.faults = lambda _: None
+    repair()
     victim.start()
     assert until(cluster, cluster.is_healthy)
     assert partition().directory(victim.node_id) != LOST

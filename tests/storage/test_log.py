@@ -13,6 +13,7 @@ from jepsen.sim.disk_faults import Fail, Operation, ShortWrite
 from quorumlog.records import headers
 from storage.disk import Disk, DiskError
 from storage.edge.disk import RealDisk
+from storage.epochs import CHECKPOINT_NAME
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.log_errors import LogClosed, LogUnreadable, UnexpectedAppend
@@ -400,6 +401,24 @@ def test_a_truncation_that_cannot_read_changes_nothing() -> None:
     disk.faults = lambda _: None
     assert log.change_failure is None and log.end_offset == 60
     assert log.truncate_to(31) <= 31
+def test_a_batch_whose_end_is_gone_is_not_served_in_part() -> None:
+    """Its header is there, so it is found; the read then comes short."""
+    disk, log = filled()
+    last = headers(log.read(0, 1 << 20, upper_bound=60))[-1]
+    disk.open(f"{PATH}/{log_name(0)}").truncate(last.end - 1)
+    with pytest.raises(LogUnreadable, match="were written"):
+        log.read(last.base_offset, 1, upper_bound=60)
+
+
+def test_an_epoch_is_on_disk_before_its_leader_writes_anything() -> None:
+    """Also where the topic leaves its records to the page cache, and no sync follows."""
+    disk = disk_with_data()
+    log = open_log(disk, LogConfig(durable=False))
+    append(log, [b"a"])
+    log.sync()
+    assert log.begin_epoch(4) == 1
+    disk.crash(random.Random(1))
+    assert disk.read_bytes(f"{PATH}/{CHECKPOINT_NAME}").splitlines()[2:] == [b"1 0", b"4 1"]
 
 
 def test_the_same_on_a_real_disk(tmp_path: object) -> None:

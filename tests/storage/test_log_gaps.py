@@ -14,6 +14,7 @@ from quorumlog.ids import Offset
 from quorumlog.records import headers
 from storage.batch import StoredBatch, received_batches
 from storage.log import Log
+from storage.log_config import LogConfig
 from storage.log_errors import UnexpectedAppend
 from storage.names import index_name, log_name
 from storage.offset_index import MAX_RELATIVE_OFFSET
@@ -105,8 +106,9 @@ def test_a_copy_with_gaps_is_cut_and_reopened_like_any_log(whats: list[tuple[int
     assert offsets_of(again) == [offset for first, last in kept for offset in range(first, last + 1)]
 
 
-def test_a_gap_is_shorter_than_a_segment_may_be() -> None:
-    log = open_log(disk_with_data())
+@pytest.mark.parametrize("interval", [100, 4096], ids=["indexed", "not indexed"])
+def test_a_gap_is_shorter_than_a_segment_may_be(interval: int) -> None:
+    log = open_log(disk_with_data(), LogConfig(index_interval_bytes=interval))
     append(log, [b"a"])
     with pytest.raises(UnexpectedAppend, match="no segment holds both"):
         log.append(with_gaps(1, 2 + MAX_RELATIVE_OFFSET + 1), gaps=True)

@@ -164,6 +164,36 @@ def test_snapshots_of_old_segments_are_removed_but_no_producer_is_forgotten() ->
     assert remembered(open_log(disk, clean=True)) == before
 
 
+def test_no_producer_is_forgotten_where_the_newest_snapshot_was_lost() -> None:
+    """Found by the state machine: the state of an older snapshot refused the next batch of a producer."""
+    disk, log, _ = filled()
+    before = remembered(log)
+    for name in snapshots(disk)[1:]:
+        disk.unlink(f"{PATH}/{name}")
+    log.sync()
+    disk.kill()
+    log = open_log(disk)
+    assert remembered(log) == before
+    log.advance_start(log.end_offset)
+    assert snapshots(disk) == [snapshot_name(log.end_offset)]
+    disk.crash(random.Random(1))
+    assert remembered(open_log(disk)) == before
+
+
+def test_a_snapshot_from_before_the_first_segment_is_not_used() -> None:
+    disk, log, written = filled()
+    first = snapshots(disk)[0]
+    old = disk.read_bytes(f"{PATH}/{first}")
+    log.advance_start(log.end_offset)
+    log.close()
+    for name in snapshots(disk):
+        disk.unlink(f"{PATH}/{name}")
+    file = disk.open(f"{PATH}/{first}", create=True)
+    file.pwritev([old], 0)
+    left = [batch for batch in written if batch.base_offset >= log.segment_bases[0]]
+    assert remembered(open_log(disk, clean=True)) == replayed(left)
+
+
 def test_a_follower_remembers_what_its_leader_does() -> None:
     _, log, _ = filled()
     follower = open_log(disk_with_data())

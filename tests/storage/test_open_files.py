@@ -20,7 +20,7 @@ from storage.log_config import LogConfig
 from storage.log_view import OffsetOutOfRange
 from storage.offset_index import ENTRY_BYTES
 from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog
+from storage.partition_log import PartitionLog, checkpoint_logs
 from storage.segment import Segment
 from storage.writer import AppendJob, DirectoryWriter
 from tests.storage.storage_samples import SMALL, append, batch, disk_with_data, open_log, read_all
@@ -102,6 +102,23 @@ def test_3000_partitions_in_one_directory_hold_few_descriptors(fast_path: str, d
     assert all(log.end_offset == 2 for log in logs)
     assert not durable or all(log.synced_end == 2 for log in logs)
     assert descriptors() - before <= 100 + SLACK
+
+
+def test_indexes_of_segments_that_are_written_to_leave_at_a_checkpoint() -> None:
+    disk = disk_with_data()
+    disk.resources = LogResources(index_bytes_max=3_000)
+    directories = PartitionDirectories(disk, "/data")
+    held = [PartitionLog.create(directories, ("t", number), b"1" * 16, SMALL) for number in range(20)]
+    for one in held:
+        append(one.log, [b"x" * 150])
+        append(one.log, [b"y" * 30])
+        one.log.sync()
+    assert disk.resources.indexes.is_over
+    checkpoint_logs(directories, held)
+    assert disk.resources.indexes.weight <= 3_000
+    for one in held:
+        append(one.log, [b"z" * 40])
+        assert len(read_all(one.log)) == 3
 
 
 # --- what may be closed ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from random import Random
 
 import pytest
 from storage_samples import batch, disk_with_data
@@ -200,3 +201,19 @@ def test_a_cut_that_breaks_off_fails_the_directory_at_once(monkeypatch: pytest.M
     (outcome,) = writer.write_phase([CallJob(lambda: held.truncate_to(2))])
     assert isinstance(outcome.error, DirectoryOffline) and isinstance(outcome.error.cause, MemoryError)
     assert held.log.end_offset < 5
+
+
+def test_a_start_above_the_synced_end_makes_no_recovery_point_that_is_wrong() -> None:
+    """Found by the state machine: after a power cut such a log was told to the controller as damaged."""
+    disk = disk_with_data()
+    directories = PartitionDirectories(disk, "/data")
+    held = PartitionLog.create(directories, T, ID, LogConfig(durable=False))
+    for _ in range(5):
+        held.log.append([batch(held.log.end_offset, [b"v"])])
+    assert held.log.synced_end == 0
+    held.raise_start(3)
+    assert held.log.synced_end == 5
+    checkpoint_logs(directories, [held])
+    disk.crash(Random(1))
+    again = PartitionLog.open(PartitionDirectories(disk, "/data"), T, ID, LogConfig(durable=False))
+    assert (again.log.start_offset, again.log.end_offset, again.lost_before) == (3, 5, 0)

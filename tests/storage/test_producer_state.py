@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -57,6 +58,35 @@ def verdict(entry: ProducerEntry | None, batch: Batch) -> ErrorCode | Offset | N
 
 
 FIVE = [Batch(10 * n, 10, base_offset=100 + 20 * n) for n in range(5)]  # other producers wrote in between
+
+
+class LookingBatch(Batch):
+    """Looks its producer up whenever it is asked for something, as another thread may."""
+
+    states: ProducerStates
+    seen: list[ProducerEntry | None]
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("producer_epoch", "last_offset", "max_timestamp"):
+            LookingBatch.seen.append(LookingBatch.states.entries.get(7))
+        return super().__getattribute__(name)
+
+
+def test_a_known_producer_stays_known_while_its_next_batch_is_noted() -> None:
+    states = LookingBatch.states = ProducerStates()
+    states.note(Batch(0))
+    LookingBatch.seen = []
+    states.note(LookingBatch(1))
+    assert LookingBatch.seen and None not in LookingBatch.seen
+    assert states.entries[7].last_sequence == 1
+
+
+def test_the_producer_that_wrote_last_comes_last() -> None:
+    states = ProducerStates()
+    for batch in (Batch(0), Batch(0, producer_id=8), Batch(1)):
+        states.note(batch)
+    assert list(states.entries) == [8, 7]
+
 
 CASES = [
     ("an unknown producer", [], Batch(0), None),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -37,8 +38,7 @@ class Worker:
         self.answers: list[Answer] = []
 
     def submit(self, job: Job, on_written: Answer | None, on_synced: Answer | None) -> None:
-        assert on_written is not None
-        self.answers.append(on_written)
+        self.answers += [answer for answer in (on_written, on_synced) if answer is not None]
 
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:
         raise NotImplementedError
@@ -122,6 +122,20 @@ def test_a_late_success_of_a_generation_that_is_over_is_told_as_a_failure() -> N
     assert [type(result) for result in world.results] == [DirectoryOffline]
 
 
+def test_a_late_append_of_a_generation_that_is_over_is_told_as_a_failure() -> None:
+    """The next generation may have read the disk before these records reached it."""
+    world = World()
+    queue, worker = world.queue()
+    log = cast(Log, SimpleNamespace(config=LogConfig()))
+    queue.append(log, (), written=world.results.append, synced=world.results.append)
+    first = world.life.generation
+    world.life.fail(OSError("hung"), first)
+    world.life.step(LifeEvent.VERIFICATION_BEGAN, first)
+    for answer in worker.answers:
+        answer(Outcome(value=1))
+    assert [type(result) for result in world.results] == [DirectoryOffline, DirectoryOffline]
+
+
 def test_a_late_failure_of_a_generation_that_is_over_fails_nobody_else() -> None:
     world = World()
     old, old_worker = world.queue()
@@ -153,7 +167,7 @@ def test_a_failure_that_is_found_from_outside_is_told_at_once_and_the_late_answe
     world.life.fail(OSError("hangs"), world.life.generation)
     failure = world.life.failure
     assert world.failures == [(queue, failure)] and world.results == [failure, failure]
-    call, written = worker.answers
+    call, written, _synced = worker.answers
     call(Outcome(value="done at last"))
     assert world.results == [failure, failure]
     written(Outcome(value=0))

@@ -13,6 +13,7 @@ from broker.produce.produce_path import AppendResult
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, encode_batch
+from quorumlog.records.batch import headers
 from storage.producer_state import ProducerEntry
 
 PRODUCER = 42
@@ -103,6 +104,44 @@ def test_pipelined_batches_are_judged_in_their_order_before_any_is_written(acks:
     assert answers == [0, 1, 2, 3, 4, 0, 4, OUT_OF_ORDER, 5, OUT_OF_ORDER, 1]
     assert cluster.nodes[1].log_values() == [str(n) for n in range(6)]
     assert queued(cluster.nodes[1]) == 0
+
+
+def test_a_writer_that_is_faster_than_the_loop_makes_it_forget_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The writer's thread may note a batch before the call that queued it returns."""
+    cluster = led_cluster()
+    for number in range(4):
+        cluster.produce_batch(1, numbered(number, str(number)))
+    node = cluster.nodes[1]
+    replica = node.replicas[TOPIC_ID, 0]
+    assert replica.queue is not None and replica.log is not None
+    queue_append = replica.queue.append
+
+    def append(log: Any, batches: Any, **answers: Any) -> None:
+        log.producers.states.note(batches[0])
+        queue_append(log, batches, **answers)
+
+    monkeypatch.setattr(replica.queue, "append", append)
+    node.produce_path.append(TOPIC_ID, 0, numbered(4, "4"), acks=1, timeout_ms=5_000)
+    repeated = replica.sequences.check(replica.log, headers(numbered(0, "0")))
+    assert repeated is not None and repeated.base_offset == 0
+
+
+def test_a_batch_that_the_queue_refused_is_new_when_it_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = led_cluster()
+    cluster.produce_batch(1, numbered(0, "a"))
+    node = cluster.nodes[1]
+    replica = node.replicas[TOPIC_ID, 0]
+    assert replica.queue is not None
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(replica.queue, "append", refuse)
+        assert refused(cluster, 1, numbered(1, "b")) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert queued(node) == 0
+    assert cluster.produce_batch(1, numbered(1, "b")) == 1
+    assert node.log_values() == ["a", "b"]
 
 
 def test_a_repetition_waits_for_the_commit_of_the_first() -> None:

@@ -120,6 +120,15 @@ CASES = [
         then=(3, (3,), (), (), True, True),
     ),
     Case(
+        name="the last known leader may lack records, and others are eligible, but away",
+        isr=(),
+        leader=-1,
+        elr=(2,),
+        known=(1,),
+        alive=(1, 3),
+        then=(-1, (), (2,), (1,), False, False),
+    ),
+    Case(
         name="the last known leader is away",
         isr=(),
         leader=-1,

@@ -1,0 +1,140 @@
+"""What a topic with `durability=replicated` promises, and which machines have lost what they acknowledged.
+
+There, a record is acknowledged when the ISR has it in its page caches. The promise, which is weaker than that of
+`durability=synced`:
+
+**An acknowledged record survives as long as fewer than `min.insync.replicas` machines lose power at once.** "At once":
+a machine that lost power counts until its next process has joined the ISR, for nobody else knows what its disk kept. A
+kill of processes loses nothing, however many there are. Where more machines lose power, the unsynced end of a log may
+be lost, and nothing else: what is left is a prefix of what was committed, all replicas agree on it, and no offset is
+given twice in one leader epoch.
+
+So, for these logs:
+
+- the invariants of partitions look at what is written, not at what is synced, and leave out machines that lost power;
+- where the promise does not hold, a leader may be elected without the end of the committed records. Then the truth is
+  cut to the prefix that this leader has (a `Loss`), and everything is measured by that from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from jepsen.sim.log_mirror import LogMirror
+from jepsen.sim.machine import Machine
+from jepsen.sim.mirrors import Mirrors, log_id
+from jepsen.sim.settings import MIN_ISR
+from quorum.metadata.image import Image
+from quorum.metadata.registration import PartitionRegistration
+from quorumlog.ids import NodeId, Offset
+from quorumlog.topic_config import TopicConfig
+
+
+class Loss(NamedTuple):
+    """Committed records at and after `end` were lost, as the promise allows it."""
+
+    log: str
+    end: Offset
+    at_ns: int
+
+
+class _Setting(NamedTuple):
+    settings: dict[str, str]
+    synced: bool
+    min_isr: int
+
+
+class Durability:
+    """losses: in their order. broken: how often more machines lost power than the promise covers."""
+
+    def __init__(self, brokers: Sequence[Machine], mirrors: Mirrors, now_ns: Callable[[], int]) -> None:
+        self._brokers = {machine.node_id: machine for machine in brokers}
+        self._mirrors, self._now_ns = mirrors, now_ns
+        self._settings: dict[str, _Setting] = {}  # by topic name
+        self._min_isr: dict[str, int] = {}  # of logs that are left to the page cache: the smallest that was ever set
+        self._lost: dict[str, dict[NodeId, int]] = {}  # by log and machine that lost power: its last life before that
+        self._broken: dict[str, None] = {}  # logs whose promise does not hold at present
+        self._with_losses: dict[str, None] = {}
+        self.losses: list[Loss] = []
+        self.broken = 0
+
+    # --- what happens ---
+
+    def on_image(self, image: Image) -> None:
+        for topic in image.sorted_topics():
+            settings = image.topic_config(topic.name)
+            known = self._settings.get(topic.name)
+            if known is None or known.settings != settings:
+                synced = TopicConfig.from_map(settings).synced
+                min_isr = int(settings.get("min.insync.replicas", MIN_ISR))
+                known = self._settings[topic.name] = _Setting(settings, synced, min_isr)
+            if not known.synced:
+                for index in topic.partitions:
+                    log = log_id(f"{topic.name}-{index}", topic.id)
+                    self._min_isr[log] = min(known.min_isr, self._min_isr.get(log, known.min_isr))
+                    self._let_return(log, topic.partitions[index], image)
+
+    def on_power_cut(self, machine: Machine) -> None:
+        """Called after the disk has lost its cache, and before the mirrors of the machine are told."""
+        for log in self._min_isr:
+            mirror, truth = self._mirrors.of(machine, log), self._mirrors.truth(log)
+            if mirror.agrees_at(truth.end, truth.chain):  # as it was read before the cut
+                lost = self._lost.setdefault(log, {})
+                lost[machine.node_id] = machine.life
+                if len(lost) >= self._min_isr[log] and log not in self._broken:
+                    self._broken[log] = None
+                    self.broken += 1
+
+    def may_lead(self, log: str, mirror: LogMirror) -> bool:
+        """Whether a replica may be elected that lacks committed records. If so, they are lost from now on."""
+        if log not in self._broken:
+            return False
+        truth = self._mirrors.truth(log)
+        truth.cut_to_prefix_of(mirror)
+        self.losses.append(Loss(log, truth.end, self._now_ns()))
+        self._with_losses[log] = None
+        return True
+
+    # --- what holds ---
+
+    def is_synced(self, log: str) -> bool:
+        return log not in self._min_isr
+
+    def has_losses(self, log: str) -> bool:
+        return log in self._with_losses
+
+    def has_lost(self, log: str, machine: Machine) -> bool:
+        """Whether the machine has lost power, and has not joined the ISR since."""
+        return machine.node_id in self._lost.get(log, ())
+
+    def end_of(self, log: str, mirror: LogMirror) -> Offset:
+        """Exclusive end of what this replica may acknowledge: synced, or written where the topic asks for no more."""
+        return mirror.durable_end() if self.is_synced(log) else mirror.end
+
+    def holds(self, log: str, machine: Machine) -> bool:
+        """Whether the machine has all committed records, as durably as the topic asks for, or lost them with power."""
+        return self._is_whole(log, machine) or self.has_lost(log, machine)
+
+    def _is_whole(self, log: str, machine: Machine) -> bool:
+        mirror = self._mirrors.of(machine, log)
+        return self._mirrors.truth(log).is_held_by(mirror, self.end_of(log, mirror))
+
+    def count_lost(self, log: str) -> int:
+        """How many machines have lost power, and have not joined the ISR since."""
+        return len(self._lost.get(log, ()))
+
+    def _let_return(self, log: str, partition: PartitionRegistration, image: Image) -> None:
+        lost = self._lost.get(log)
+        if not lost:
+            return
+        for node_id, life in list(lost.items()):
+            machine, broker = self._brokers[node_id], image.brokers.get(node_id)
+            if machine.life == life or machine.node is None or broker is None:
+                continue
+            if broker.incarnation_id == machine.node.incarnation_id and node_id in partition.isr:
+                if partition.leader == node_id and not self._is_whole(log, machine):
+                    self.may_lead(log, self._mirrors.of(machine, log))
+                del lost[node_id]
+        if len(lost) < self._min_isr[log]:
+            self._broken.pop(log, None)

@@ -1,0 +1,87 @@
+"""When the promise of `durability=replicated` holds, and what is left of the truth when it does not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from jepsen.sim.cluster import SimCluster
+from jepsen.sim.durability import Durability
+from jepsen.sim.machine import Machine
+from jepsen.sim.mirrors import log_id
+from jepsen.sim.plan import Plan
+from jepsen.sim.scheduler import NS_PER_S
+from jepsen.sim.workload import Workload
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsLenAndGetItem
+
+T = TypeVar("T")
+
+SEED = 1  # flushes nothing
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SimCluster]:
+    """With unsynced records in every partition."""
+    cluster = SimCluster(seed=SEED, page_cache=True)
+    workload = Workload(cluster, Plan.of("calm", cluster.scheduler.rng("plan")))
+    cluster.start()
+    workload.start()
+    cluster.scheduler.run_until(8 * NS_PER_S)
+    workload.stop()
+    cluster.scheduler.run_until(10 * NS_PER_S)
+    assert not cluster.findings and workload.acked > 20
+    yield cluster
+    for machine in cluster.machines.values():
+        if machine.loop is not None:
+            machine.loop.kill()
+    workload.loop.kill()
+
+
+class _LosesAll(random.Random):
+    """Of the ways in which a power cut may go, always the first: nothing that is unsynced survives."""
+
+    def choice(self, seq: SupportsLenAndGetItem[T]) -> T:
+        return seq[0]
+
+
+def a_log(cluster: SimCluster) -> str:
+    """The log with most committed records."""
+    logs = [
+        log_id(f"{topic.name}-{index}", topic.id)
+        for topic in cluster.image.sorted_topics()
+        for index, _ in topic.sorted_partitions()
+    ]
+    return max(logs, key=lambda log: cluster.invariants.mirrors.truth(log).end)
+
+
+def test_the_promise_and_its_end(cluster: SimCluster) -> None:
+    invariants, log = cluster.invariants, a_log(cluster)
+    durability: Durability = invariants.durability
+    one, other, third = cluster.brokers
+    truth = invariants.mirrors.truth(log)
+    assert not durability.is_synced(log) and truth.end > 3
+
+    def cut(machine: Machine) -> None:
+        durability.on_power_cut(machine)
+
+    assert all(durability.holds(log, machine) for machine in cluster.brokers)
+    cut(one)
+    assert durability.has_lost(log, one) and durability.count_lost(log) == 1
+    assert not durability.may_lead(log, invariants.mirrors.of(one, log)), "one machine of three loses nothing"
+    cut(other)
+    assert durability.broken and not durability.has_lost(log, third)
+    one.disk.crash(_LosesAll())
+    left = invariants.mirrors.of(one, log)
+    left.forget()
+    assert left.end < truth.end, "nothing was unsynced"
+    assert durability.may_lead(log, left)
+    assert truth.end == left.end and durability.has_losses(log)
+    assert durability.losses[-1].log == log and durability.losses[-1].end == left.end
+    assert truth.is_held_by(left, left.end)
+    durability.on_image(cluster.image)
+    assert durability.has_lost(log, one), "its next process has not joined the ISR"

@@ -1,0 +1,344 @@
+"""The invariants of simulated brokers bite: each is shown a broker on which it holds, then one mistake made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+
+from broker.partition.partition import Role
+from broker.replicas.replica import Replica
+from jepsen.checkers.findings import Findings
+from jepsen.sim.answer_invariants import AnswerInvariants
+from jepsen.sim.append_invariants import AppendInvariants
+from jepsen.sim.cluster import SimCluster
+from jepsen.sim.durability import Durability
+from jepsen.sim.fetch_invariants import FetchInvariants
+from jepsen.sim.leaderships import Leaderships
+from jepsen.sim.life_invariants import LifeInvariants
+from jepsen.sim.log_mirror import Batch
+from jepsen.sim.log_parts_invariants import LogPartsInvariants
+from jepsen.sim.machine import Machine
+from jepsen.sim.mirrors import Mirrors, log_of
+from jepsen.sim.offset_invariants import OffsetInvariants
+from jepsen.sim.plan import Plan
+from jepsen.sim.replica_watch import data_plane_of
+from jepsen.sim.scheduler import NS_PER_S
+from jepsen.sim.tail_invariants import TailInvariants
+from jepsen.sim.workload import Workload
+from quorumlog.ids import Offset
+from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
+from quorumlog.messages.produce import (
+    ProducePartition,
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+    ProduceTopic,
+    ProduceTopicResponse,
+)
+from quorumlog.records import Record, encode_batch
+from storage.epochs import EpochStart
+
+SEED = 1  # of small segments, so that they have index entries, and of tails with room
+
+
+@dataclass
+class Scene:
+    """A leader that has stored records, and fresh findings. lead: the leader's machine; led: its replica."""
+
+    cluster: SimCluster
+    lead: Machine
+    led: Replica
+    follow: Machine
+    followed: Replica
+
+    def __post_init__(self) -> None:
+        self.findings = Findings(lambda: 0)
+        self.mirrors: Mirrors = self.cluster.invariants.mirrors
+        self.tails = TailInvariants(self.mirrors, self.findings)
+        self.durability = Durability(self.cluster.brokers, self.mirrors, lambda: 0)
+        self.offsets = OffsetInvariants(self.durability, self.findings)
+        self.leaderships = Leaderships(self.mirrors)
+        self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
+        self.fetches = FetchInvariants(self.offsets, self.mirrors, self.findings)
+        self.appends = AppendInvariants(self.findings)
+        self.parts = LogPartsInvariants(self.mirrors, self.findings)
+        self.lives = LifeInvariants(self.findings)
+        for machine, replica in ((self.lead, self.led), (self.follow, self.followed)):
+            self.look(machine, replica)
+        self.leaderships.after(self.lead, [self.led])
+        assert not self.findings
+
+    def look(self, machine: Machine, replica: Replica) -> None:
+        self.tails.after(machine, [replica])
+        self.offsets.after(machine, [replica])
+        self.parts.after(machine, [replica])
+
+    @property
+    def end(self) -> Offset:
+        assert self.led.log is not None
+        return self.led.log.end_offset
+
+    def acked(self, base_offset: Offset, acks: int) -> None:
+        """The leader answers that one record lies at this offset."""
+        records = encode_batch([Record(0, 0, None, b"value", ())])
+        topic = ProduceTopic(
+            name=self.led.topic, partitions=(ProducePartition(index=self.led.key[1], records=records),)
+        )
+        answer = ProducePartitionResponse(index=self.led.key[1], base_offset=base_offset)
+        self.answers.on_produced(
+            self.lead,
+            ProduceRequest(acks=acks, timeout_ms=1, topics=(topic,)),
+            ProduceResponse(topics=(ProduceTopicResponse(name=self.led.topic, partitions=(answer,)),)),
+        )
+
+    def fetched(self, records: bytes, high_watermark: Offset) -> None:
+        """The leader answers a consumer with these."""
+        answer = FetchPartitionResponse(index=self.led.key[1], high_watermark=high_watermark, records=records)
+        topic = FetchTopicResponse(topic_id=self.led.key[0], partitions=(answer,))
+        request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1)
+        self.fetches.on_fetched(self.lead, request, FetchResponse(topics=(topic,)))
+
+    def all_records(self) -> bytes:
+        content = self.mirrors.of_replica(self.lead, self.led).content(0, self.end)
+        assert content is not None
+        return content
+
+    def found(self) -> set[str]:
+        return {finding.name for finding in self.findings.found}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SimCluster]:
+    cluster = SimCluster(seed=SEED, draw_sizes=True)
+    workload = Workload(cluster, Plan.of("calm", cluster.scheduler.rng("plan")))
+    cluster.start()
+    workload.start()
+    cluster.scheduler.run_until(12 * NS_PER_S)
+    workload.stop()
+    cluster.scheduler.run_until(14 * NS_PER_S)
+    assert not cluster.findings and workload.acked > 20
+    yield cluster
+    for machine in cluster.machines.values():
+        if machine.loop is not None:
+            machine.loop.kill()
+    workload.loop.kill()
+
+
+@pytest.fixture
+def scene(cluster: SimCluster) -> Scene:
+    for machine in cluster.brokers:
+        for replica in _replicas(machine):
+            if replica.core.is_leader and replica.tail.end_offset > 3:
+                other = next(one for one in cluster.brokers if one is not machine)
+                followed = next(one for one in _replicas(other) if one.key == replica.key)
+                return Scene(cluster, machine, replica, other, followed)
+    raise AssertionError("nobody leads a partition with records")
+
+
+def _replicas(machine: Machine) -> list[Replica]:
+    plane = data_plane_of(machine)
+    assert plane is not None
+    return list(plane.registry.replicas.values())
+
+
+# --- the tail ---
+
+
+def test_a_tail_with_other_bytes_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = list(scene.led.tail._batches)
+    changed = batches[-1]._replace(parts=(b"".join(batches[-1].parts)[:-1] + b"?",))
+    monkeypatch.setattr(scene.led.tail, "_batches", [*batches[:-1], changed])
+    scene.tails.on_cut(scene.lead, log_of(scene.led))
+    assert scene.found() == {"tail-equals-log"}
+
+
+def test_a_tail_that_outlives_its_log_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replica that kept its tail follows now, and has another log."""
+    monkeypatch.setattr(scene.led, "topic", "other")
+    scene.tails.on_cut(scene.lead, log_of(scene.led))
+    assert scene.found() == {"tail-equals-log"}
+
+
+# --- offsets ---
+
+
+def test_a_high_watermark_that_falls_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scene.led.core, "high_watermark", scene.led.core.high_watermark - 1)
+    scene.offsets.after(scene.lead, [scene.led])
+    assert scene.found() == {"high-watermark-falls"}
+
+
+def test_a_log_start_that_falls_is_found_unless_the_log_was_renamed(scene: Scene) -> None:
+    assert scene.led.log is not None
+    key = (scene.lead.host, scene.led.name)
+    scene.offsets._starts[key] = 1
+    scene.offsets.on_disk(scene.lead, "rename", f"/data/d0/{scene.led.name}")
+    scene.offsets.after(scene.lead, [scene.led])
+    assert not scene.findings
+    scene.offsets._starts[key] = 1
+    scene.offsets.after(scene.lead, [scene.led])
+    assert scene.found() == {"log-start-falls"}
+
+
+# --- epochs and indexes ---
+
+
+def _epochs_begin_later(scene: Scene) -> tuple[EpochStart, ...]:
+    assert scene.led.log is not None
+    last = scene.led.log.epochs.entries[-1]
+    return (EpochStart(last.epoch, last.start_offset + 1),)
+
+
+def _an_epoch_in_the_middle(scene: Scene) -> tuple[EpochStart, ...]:
+    assert scene.led.log is not None
+    entries = scene.led.log.epochs.entries
+    return (*entries, EpochStart(entries[-1].epoch + 1, scene.end - 1))
+
+
+def _an_epoch_past_the_end(scene: Scene) -> tuple[EpochStart, ...]:
+    assert scene.led.log is not None
+    entries = scene.led.log.epochs.entries
+    return (*entries, EpochStart(entries[-1].epoch + 1, scene.end + 1))
+
+
+@pytest.mark.parametrize("mistake", [_epochs_begin_later, _an_epoch_in_the_middle, _an_epoch_past_the_end])
+def test_wrong_epochs_are_found(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, mistake: Callable[[Scene], tuple[EpochStart, ...]]
+) -> None:
+    assert scene.led.log is not None
+    monkeypatch.setattr(scene.led.log.epochs, "entries", mistake(scene))
+    scene.parts.after(scene.lead, [scene.led])
+    assert scene.found() == {"epochs-equal-log"}
+
+
+@pytest.mark.parametrize(("column", "by"), [(0, 1), (1, 1)], ids=["wrong offset", "wrong position"])
+def test_a_wrong_index_entry_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch, column: int, by: int) -> None:
+    assert scene.led.log is not None
+    index = next(one for one in reversed(scene.led.log.view.segments) if len(one._index.index))._index.index
+    columns = (index._columns[0][:], index._columns[1][:])
+    columns[column][-1] += by
+    monkeypatch.setattr(index, "_columns", columns)
+    LogPartsInvariants(scene.mirrors, scene.findings).after(scene.lead, [scene.led])
+    assert scene.found() == {"index-equals-log"}
+
+
+# --- answers ---
+
+
+def test_acks_all_above_the_high_watermark_is_found(scene: Scene) -> None:
+    scene.acked(scene.led.core.high_watermark - 1, acks=-1)
+    assert not scene.findings
+    scene.acked(scene.led.core.high_watermark, acks=-1)
+    assert scene.found() == {"ack-below-high-watermark"}
+
+
+def test_an_acknowledgement_of_a_life_that_never_led_is_found(scene: Scene) -> None:
+    scene.lead, scene.led = scene.follow, scene.followed
+    scene.acked(0, acks=1)
+    assert scene.found() == {"acknowledged-without-leading"}
+
+
+def test_acks_1_beyond_the_disk_is_found(scene: Scene) -> None:
+    scene.acked(scene.end - 1, acks=1)
+    assert not scene.findings
+    scene.acked(scene.end, acks=1)
+    assert scene.found() == {"leader-ack-on-disk"}
+
+
+def test_acks_1_for_what_was_written_after_the_leadership_is_found(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scene.led.core, "role", Role.FOLLOWER)
+    scene.leaderships.after(scene.lead, [scene.led])
+    (over,) = scene.leaderships.of(scene.lead, scene.led.key)
+    assert over.is_over and over.on_disk == scene.end
+    over.on_disk = scene.end - 1  # the last record was not synced then
+    scene.acked(scene.end - 2, acks=1)
+    assert not scene.findings
+    scene.acked(scene.end - 1, acks=1)
+    assert scene.found() == {"leader-ack-on-disk"}
+
+
+def test_a_record_of_acks_1_that_its_leader_lost_is_found(scene: Scene) -> None:
+    scene.acked(scene.end - 1, acks=1)
+    scene.answers.at_the_end(scene.lead)
+    assert not scene.findings
+    leadership = scene.leaderships.current(scene.lead, scene.led.key)
+    assert leadership is not None
+    leadership.chain = b"another log"
+    scene.answers.on_cut(scene.lead, log_of(scene.led))
+    assert scene.found() == {"leader-ack-is-kept"}
+
+
+# --- fetches ---
+
+
+def test_a_right_fetch_answer_is_accepted(scene: Scene) -> None:
+    scene.fetched(scene.all_records(), scene.led.core.high_watermark)
+    assert not scene.findings and scene.fetches.batches > 3
+
+
+def test_a_consumer_that_reads_above_the_high_watermark_is_found(scene: Scene) -> None:
+    scene.fetched(scene.all_records(), scene.end - 1)
+    assert scene.found() == {"fetch-below-high-watermark"}
+
+
+def test_a_high_watermark_that_never_was_is_found(scene: Scene) -> None:
+    scene.fetched(b"", scene.led.core.high_watermark + 1)
+    assert scene.found() == {"told-high-watermark"}
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [lambda data: data[:-1], lambda data: data[:-1] + b"?", lambda data: data[10:]],
+    ids=["cut short", "other bytes", "not from the start of a batch"],
+)
+def test_a_fetch_answer_with_other_bytes_is_found(scene: Scene, mistake: Callable[[bytes], bytes]) -> None:
+    scene.fetched(mistake(scene.all_records()), scene.led.core.high_watermark)
+    assert scene.found() == {"fetch-equals-log"}
+
+
+# --- lives ---
+
+
+def _batch(scene: Scene, epoch: int) -> Batch:
+    last = scene.mirrors.of_replica(scene.lead, scene.led).batch_at(scene.end - 1)
+    assert last is not None
+    return last._replace(epoch=epoch)
+
+
+def test_appends_of_another_epoch_than_the_leaders_are_found(scene: Scene) -> None:
+    epoch = scene.led.core.leader_epoch
+    scene.appends.on_written(scene.lead, log_of(scene.led), _batch(scene, epoch))
+    assert not scene.findings
+    scene.appends.on_written(scene.lead, log_of(scene.led), _batch(scene, epoch - 1))
+    assert scene.found() == {"appends-in-own-epoch"}
+
+
+def test_a_followers_append_above_its_epoch_is_found(scene: Scene) -> None:
+    epoch = scene.followed.core.leader_epoch
+    scene.appends.on_written(scene.follow, log_of(scene.followed), _batch(scene, epoch))
+    assert not scene.findings
+    scene.appends.on_written(scene.follow, log_of(scene.followed), _batch(scene, epoch + 1))
+    assert scene.found() == {"append-above-epoch"}
+
+
+def test_an_append_before_the_log_is_ready_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scene.led.core, "ready", False)
+    scene.appends.on_written(scene.lead, log_of(scene.led), _batch(scene, scene.led.core.leader_epoch))
+    assert scene.found() == {"append-before-leading"}
+
+
+def test_appends_and_fetches_before_the_registration_are_found(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    plane = data_plane_of(scene.lead)
+    assert plane is not None and scene.lead.node is not None
+    image = plane.registry.image
+    own = image.brokers[scene.lead.node_id]
+    earlier = image.brokers.set(scene.lead.node_id, replace(own, incarnation_id=b"an earlier life."))
+    monkeypatch.setattr(plane.registry, "image", replace(image, brokers=earlier))
+    scene.appends.on_written(scene.lead, log_of(scene.led), _batch(scene, scene.led.core.leader_epoch))
+    assert scene.found() == {"registered-before-append"}
+    scene.lives.on_fetch(scene.lead)
+    assert scene.found() == {"registered-before-append", "fetches-in-own-life"}
