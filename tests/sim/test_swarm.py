@@ -19,7 +19,7 @@ from jepsen.sim.whole_isr import OUTSIDERS
 from jepsen.swarm import TURNS, Job, profile_of, results
 
 SEEDS = range(1, 51)
-SECONDS = 40
+SECONDS = 30
 CHUNK = 5  # seeds per test, so that no test reaches its time limit
 PROFILE_SEEDS, PROFILE_SECONDS = (1, 2, 3), 20  # of each aimed profile: about 130 s for all of them on two cores
 
