@@ -401,6 +401,8 @@ def test_a_truncation_that_cannot_read_changes_nothing() -> None:
     disk.faults = lambda _: None
     assert log.change_failure is None and log.end_offset == 60
     assert log.truncate_to(31) <= 31
+
+
 def test_a_batch_whose_end_is_gone_is_not_served_in_part() -> None:
     """Its header is there, so it is found; the read then comes short."""
     disk, log = filled()
