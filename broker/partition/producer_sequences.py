@@ -40,24 +40,20 @@ class ProducerSequences:
             raise ApiError(ErrorCode.INVALID_RECORD, text)
         return None
 
-    def queue(self, log: Log, batch: StoredBatch) -> ProducerEntry | None:
-        """`batch` is about to enter the directory's queue. Returns the producer's entry here before it, for `unqueue`.
+    def upcoming(self, log: Log, batch: StoredBatch) -> ProducerEntry | None:
+        """The entry of the batch's producer with `batch`; None if it has no number.
 
-        Called before the log's writer can have the batch: it would note it in the log's entry, too, and the batch would
+        Ask before the log's writer can have the batch: it would note it in the log's entry, too, and the batch would
         take two of the five remembered places.
         """
         if batch.producer_id == NO_PRODUCER:
             return None
-        before = self._queued.get(batch.producer_id)
-        self._queued[batch.producer_id] = after(self._entry(log, batch.producer_id), batch)
-        return before
+        return after(self._entry(log, batch.producer_id), batch)
 
-    def unqueue(self, batch: StoredBatch, before: ProducerEntry | None) -> None:
-        """The directory's queue refused the batch."""
-        if before is not None:
-            self._queued[batch.producer_id] = before
-        else:
-            self._queued.pop(batch.producer_id, None)
+    def queued(self, batch: StoredBatch, entry: ProducerEntry | None) -> None:
+        """The batch is in the directory's queue. entry: `upcoming`."""
+        if entry is not None:
+            self._queued[batch.producer_id] = entry
 
     def written(self, log: Log, batches: Sequence[StoredBatch]) -> None:
         """The batches are in the log. Its state replaces the entries here, unless later batches still wait."""

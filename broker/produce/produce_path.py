@@ -9,10 +9,8 @@ The records inside a batch are looked at once, here, before it gets offsets; fol
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 from broker.delayed.operations import DelayedOperations
 from broker.delayed.purgatory import Reason, Waiter
@@ -22,6 +20,7 @@ from broker.partition.events import LogAdvanced
 from broker.partition.key import PartitionKey
 from broker.partition.tail import frame_bytes
 from broker.produce.append_line import AppendLine
+from broker.produce.pending_append import AppendResult, PendingAppend
 from broker.produce.record_checks import RecordChecks, is_ended
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
@@ -40,47 +39,6 @@ from storage.producer_state import Remembered
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = ACKS = 0, 1, -1
 NO_TIMESTAMP = -1
-
-
-class AppendResult(NamedTuple):
-    """base_offset: of the first record. log_append_time_ms: -1 unless the topic uses LogAppendTime."""
-
-    base_offset: Offset
-    log_start_offset: Offset
-    log_append_time_ms: int = -1
-
-
-class PendingAppend:
-    """The result of an append. It can be awaited once, but need not be. The first call of `settle` counts.
-
-    A future is made only if it is awaited before it is settled: usually for one partition of a request. result: known
-    once the append is queued; before that it can only fail.
-    """
-
-    __slots__ = ("_error", "_waited_for", "is_settled", "result")
-
-    def __init__(self, result: AppendResult | None = None) -> None:
-        self.result = result
-        self._error: ApiError | None = None
-        self._waited_for: asyncio.Future[None] | None = None
-        self.is_settled = False
-
-    def __await__(self) -> Generator[Any, None, AppendResult]:
-        if not self.is_settled:
-            assert self._waited_for is None, "a pending append is awaited once"
-            self._waited_for = asyncio.get_running_loop().create_future()
-            yield from self._waited_for
-        if self._error is not None:
-            raise self._error
-        assert self.result is not None
-        return self.result
-
-    def settle(self, error: ApiError | None) -> None:
-        if self.is_settled:
-            return
-        self.is_settled, self._error = True, error
-        if self._waited_for is not None and not self._waited_for.done():
-            self._waited_for.set_result(None)
 
 
 class ProducePath:
@@ -206,12 +164,9 @@ class ProducePath:
         append = _Append(
             self, replica, replica.core.leader_epoch, batches, batches[-1].next_offset, acks, pending, replica.series
         )
-        before = replica.sequences.queue(log, batches[0])
-        try:
-            replica.queue.append(log, batches, written=append.written, synced=append.synced)
-        except ApiError:
-            replica.sequences.unqueue(batches[0], before)
-            raise
+        entry = replica.sequences.upcoming(log, batches[0])  # before the writer has the batch
+        replica.queue.append(log, batches, written=append.written, synced=append.synced)
+        replica.sequences.queued(batches[0], entry)
         replica.next_offset = append.next_offset
         append.wait(timeout_ms)
 

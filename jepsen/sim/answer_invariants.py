@@ -86,7 +86,7 @@ class AnswerInvariants:
         if current is None or not current.acked:
             return
         mirror = self._mirrors.of_replica(machine, replica)
-        if mirror.chain_at(current.acked) != current.chain:
+        if not mirror.agrees_at(current.acked, current.chain):
             what = f"{machine.host} leads {replica.name} in epoch {current.epoch} without interruption"
             lost = f"the log up to {current.acked}, acknowledged with acks=1, is not there any more"
             self._findings.broken("leader-ack-is-kept", f"{what}, but {lost}; it ends at {mirror.end}")

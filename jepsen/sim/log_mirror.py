@@ -131,12 +131,6 @@ class LogMirror:
         batch = self.batch_at(offset)
         return batch is not None and value in self._bytes_of(batch)
 
-    @property
-    def first_base(self) -> Offset:
-        """Where the first batch that is still there begins; 0 if there is none."""
-        self._refresh()
-        return self._batches[0].base if self._batches else 0
-
     def content(self, base: Offset, end: Offset) -> bytes | None:
         """The bytes of the batches from the one that begins at `base` to the one that ends at `end`.
 

@@ -17,7 +17,8 @@ from broker.fetch.offset_queries import OffsetQueries
 from broker.fetch.sessions import FetchSessions
 from broker.lifecycle.controller_channel import ControllerChannel
 from broker.produce.delete_records import DeletePath
-from broker.produce.produce_path import AppendResult, ProducePath
+from broker.produce.pending_append import AppendResult
+from broker.produce.produce_path import ProducePath
 from broker.replicas.directory_report import DirectoryReport
 from quorum.metadata.delta import Delta
 from quorum.metadata.frame import MetadataRecord

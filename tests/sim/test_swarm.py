@@ -14,7 +14,7 @@ from jepsen.sim.disk_events import CUT, METADATA_SEGMENTS, POINTS, REMOVED, SEGM
 from jepsen.sim.older_disk import OLDER_DISKS, OLDER_LOGS, SHORT_LOGS
 from jepsen.sim.pairs import PARTNERS, SAME
 from jepsen.sim.plan import ALL_FAULTS, CHORES, PROFILES
-from jepsen.sim.restarted_voter import ASKED_AGAIN
+from jepsen.sim.restarted_voter import RESTARTED
 from jepsen.sim.whole_isr import OUTSIDERS
 from jepsen.swarm import TURNS, Job, profile_of, results
 
@@ -31,7 +31,7 @@ EVENTS_OF_PROFILES = {
     "memory": ("memory errors",),
     "older-disk": (OLDER_LOGS, OLDER_DISKS, SHORT_LOGS),
     "pairs": (SAME, PARTNERS),
-    "restarted-voter": (ASKED_AGAIN,),
+    "restarted-voter": (RESTARTED,),
     "topics": (*CHORES, REMOVED),
     "whole-isr": (OUTSIDERS,),
 }

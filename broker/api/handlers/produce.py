@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Sequence
 from broker.api.endpoints import leader_endpoints
 from broker.api.handlers.limits import check_topic_count
 from broker.api.services import Services
-from broker.produce.produce_path import ACKS, AppendResult
+from broker.produce.pending_append import AppendResult
+from broker.produce.produce_path import ACKS
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import CurrentLeader
 from quorumlog.messages.produce import (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, fail_writes_of, values_of
 
-from broker.produce.produce_path import AppendResult
+from broker.produce.pending_append import AppendResult
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, encode_batch

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster, batch
 
-from broker.produce.produce_path import AppendResult, PendingAppend
+from broker.produce.pending_append import AppendResult, PendingAppend
 from quorumlog.errors import ApiError, ErrorCode
 
 RESULT = AppendResult(base_offset=7, log_start_offset=0)
