@@ -6,7 +6,7 @@ machine's file systems and sockets. The files in the data's way:
     plan.py                which faults strike, in which order: drawn from a seed
     expectations.py        how long acknowledgements may pause for each kind of fault
     nodes.py, guard.py     the processes and their directories; their end if the run itself is killed
-    strace.py, volume.py, edge_control.py, struck_node.py, ways.py     how a disk is made to fail, hang or fill up
+    strace.py, volume.py, edge_control.py, struck_disk.py, ways.py     how a disk is made to fail, hang or fill up
     blows.py, striker.py   one fault on one node; a whole strike, from the healthy cluster to the healthy cluster
     values.py, ledger.py   what is sent, and what each producer was told, in arrays
     clients.py, readers.py producers and consumers, all of them librdkafka

@@ -1,7 +1,7 @@
 """How a live run tells a node's faulting disk what to do, and how the disk tells what it did: two small files.
 
 The run writes `order.json` into the node's folder and reads `struck` there. Both are replaced as a whole, so a reader
-never sees a part of one. `struck_node.py` is the other side.
+never sees a part of one. `struck_disk.py` is the other side.
 """
 
 from __future__ import annotations

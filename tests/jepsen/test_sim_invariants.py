@@ -216,7 +216,9 @@ def test_wrong_epochs_are_found(
 @pytest.mark.parametrize(("column", "by"), [(0, 1), (1, 1)], ids=["wrong offset", "wrong position"])
 def test_a_wrong_index_entry_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch, column: int, by: int) -> None:
     assert scene.led.log is not None
-    index = next(one for one in reversed(scene.led.log.view.segments) if len(one._index.index))._index.index
+    held = next(one for one in reversed(scene.led.log.view.segments) if len(one._index.index))._index
+    index = held.index
+    monkeypatch.setattr(held, "_index", index)  # in memory; with few descriptors it left at once
     columns = (index._columns[0][:], index._columns[1][:])
     columns[column][-1] += by
     monkeypatch.setattr(index, "_columns", columns)
