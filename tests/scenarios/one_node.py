@@ -125,6 +125,7 @@ class SimNode:
             self._network,
             "b1",
             lane=True,
+            settings={},
             on_touch=lambda _: None,
             on_disk=lambda *_: None,
             on_death=lambda _, why: self.crashes.append(why),
