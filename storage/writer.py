@@ -209,11 +209,11 @@ class _Turn:
     def flush(self) -> None:
         for log, group in self._groups.items():
             outcome = self._writer.attempt(self._writer.append, log, group.batches)
-            reached = log.end_offset  # more than nothing also where the process ran out of descriptors in between
+            error, reached = outcome.error, -1
+            if error is not None and is_back_pressure(error):
+                reached = log.end_offset  # it may have run out of descriptors between two segments
             for number, end in zip(group.numbers, group.ends, strict=True):
-                self.outcomes[number] = Outcome(value=end) if outcome.error is None else outcome
-                if outcome.error is not None and end <= reached and is_back_pressure(outcome.error):
-                    self.outcomes[number] = Outcome(value=end)
+                self.outcomes[number] = Outcome(value=end) if error is None or end <= reached else outcome
         self._groups.clear()
 
 
