@@ -12,15 +12,16 @@ from collections.abc import Callable, Iterator
 from jepsen.checkers.deleted_history import DELETED_CHECKERS
 from jepsen.checkers.findings import Finding
 from jepsen.checkers.history import History, Key, Poll, Send, Status
-from jepsen.checkers.page_cache_history import as_promised
+from jepsen.checkers.page_cache_history import as_promised, as_read
 from quorumlog.ids import Offset
 
 ALL = -1  # acks
 
 
 def check_history(history: History) -> list[Finding]:
-    history = as_promised(history)
-    return [finding for checker in (*CHECKERS, *DELETED_CHECKERS) for finding in checker(history)]
+    promised = as_promised(history)
+    found = [finding for checker in (*CHECKERS, *DELETED_CHECKERS) for finding in checker(promised)]
+    return [*found, *gaps_in_polls(as_read(history))]
 
 
 def inconsistent_offsets(history: History) -> Iterator[Finding]:
@@ -157,7 +158,6 @@ CHECKERS: tuple[Callable[[History], Iterator[Finding]], ...] = (
     vanished_reads,
     duplicates,
     failed_and_phantom_reads,
-    gaps_in_polls,
     gaps_in_the_end,
     send_order,
     numbered_order,

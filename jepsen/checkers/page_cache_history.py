@@ -12,16 +12,28 @@ from jepsen.checkers.history import AllowedLoss, History, Key, Poll, Send, Statu
 
 
 def as_promised(history: History) -> History:
-    """Sends whose record was lost are open ones. Reads of it are left out.
+    """Sends whose record was lost are open ones. Reads of it are left out; `as_read` is for the order of reads."""
+    if not history.losses:
+        return history
+    lost = _Losses(history)
+    polls = [replace(poll, records=lost.kept(poll)) for poll in history.polls]
+    return replace(history, sends=[lost.opened(send) for send in history.sends], polls=polls)
+
+
+def as_read(history: History) -> History:
+    """With all that was read, in the order of reading.
 
     A reader may stand behind the end of what is left, and go on there once the log has grown. So after a loss, only the
-    order within one answer is compared.
+    order within one answer counts.
     """
     if not history.losses:
         return history
     lost = _Losses(history)
-    polls = [lost.without_lost(poll, number) for number, poll in enumerate(history.polls, start=1)]
-    return replace(history, sends=[lost.opened(send) for send in history.sends], polls=polls)
+    polls = [
+        replace(poll, assignment=-number) if lost.is_after_one(poll) else poll
+        for number, poll in enumerate(history.polls, start=1)
+    ]
+    return replace(history, polls=polls)
 
 
 class _Losses:
@@ -37,14 +49,10 @@ class _Losses:
             return replace(send, status=Status.INFO, offset=-1)
         return send
 
-    def without_lost(self, poll: Poll, number: int) -> Poll:
-        losses = self._losses.get((poll.key, poll.life), ())
-        if not any(loss.at_ns <= poll.at_ns for loss in losses):
-            kept = poll.records if not losses else self._kept(poll)
-            return replace(poll, records=kept)
-        return replace(poll, records=self._kept(poll), assignment=-number)
+    def is_after_one(self, poll: Poll) -> bool:
+        return any(loss.at_ns <= poll.at_ns for loss in self._losses.get((poll.key, poll.life), ()))
 
-    def _kept(self, poll: Poll) -> tuple[tuple[int, str], ...]:
+    def kept(self, poll: Poll) -> tuple[tuple[int, str], ...]:
         return tuple(one for one in poll.records if not self._is_lost(poll.key, poll.life, *one))
 
     def _is_lost(self, key: Key, life: int, offset: int, value: str) -> bool:

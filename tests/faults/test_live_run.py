@@ -60,7 +60,7 @@ def test_disks_are_struck_where_neither_strace_nor_a_mount_is_allowed(tmp_path: 
     assert dict.fromkeys(facts["ways"].values()) == {EDGE: None}
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_an_interrupt_ends_the_faults_writes_the_report_and_leaves_no_process(tmp_path: Path) -> None:
     """A node is paused when the interrupt comes."""
     options = ("--minutes", "5", "--seed", "1", "--faults", "pause")

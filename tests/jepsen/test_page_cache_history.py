@@ -46,6 +46,17 @@ def test_an_allowed_loss_is_no_finding() -> None:
     assert names(a_loss()) == set()
 
 
+def test_an_answer_with_lost_records_in_its_middle_is_no_hole() -> None:
+    """Which records of a deleted life survived is not known: some of one answer may be left out."""
+    history = a_loss()
+    history.polls = [poll(30, (0, "a"), (1, "b"), (2, "d"))]
+    history.sends[3].offset = 2
+    history.final[KEY], history.final_ends[KEY] = {0: "a", 1: "x", 2: "d"}, 3
+    assert "poll-skip" not in names(history)
+    history.polls = [poll(30, (0, "a"), (2, "d"))]
+    assert "poll-skip" in names(history)
+
+
 def test_the_same_without_the_loss_is_found() -> None:
     history = a_loss()
     history.losses = []
