@@ -188,9 +188,9 @@ def test_a_client_listener_proves_nothing() -> None:
 def test_a_connection_that_does_not_prove_itself_in_time_is_closed(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         async with serving(echo, internal=True, limits=WireLimits(max_unproven_ms=200)) as served:
+            began_s = time.monotonic()
             silent, talker, node = await served.socket(), await served.socket(), await served.socket()
             await prove(node, NODE)
-            began_s = time.monotonic()
 
             async def talk() -> None:
                 while True:
