@@ -108,6 +108,17 @@ def _bytes(buffer: Any) -> Bytes:
     return _NO_BYTES if buffer is None or buffer.size == 0 else readonly_bytes(buffer)
 
 
+def present_rows(column: Column | Lists, first: int, end: int) -> NDArray[np.bool_]:
+    """Which of the rows from `first` to `end` (exclusive) are not null."""
+    if not len(column.offsets):
+        return np.zeros(end - first, bool)
+    if not len(column.validity):
+        return np.ones(end - first, bool)
+    bits = np.arange(first, end) + column.first_bit
+    present: NDArray[np.bool_] = (column.validity[bits >> 3] >> (bits & 7).astype(np.uint8)) & 1 == 1
+    return present
+
+
 def _offsets(buffer: Any, array: Any, width: type[np.int32] | type[np.int64]) -> Numbers:
     if len(array) == 0:
         return _NO_NUMBERS

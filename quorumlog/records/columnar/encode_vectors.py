@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quorumlog.records.columnar.arrow import MAX_BATCH_BYTES, as_buffer
+from quorumlog.records.columnar.arrow import MAX_BATCH_BYTES, as_buffer, present_rows
 from quorumlog.records.columnar.vector_varints import put_varints, varint_bytes
 from quorumlog.records.varint import write_varint
 
@@ -91,23 +91,12 @@ def fill(
     return len(written)
 
 
-def _present(column: Column | Lists, first: int, end: int) -> NDArray[np.bool_]:
-    """Which rows are not null."""
-    if not len(column.offsets):
-        return np.zeros(end - first, bool)
-    if not len(column.validity):
-        return np.ones(end - first, bool)
-    bits = np.arange(first, end) + column.first_bit
-    present: NDArray[np.bool_] = (column.validity[bits >> 3] >> (bits & 7).astype(np.uint8)) & 1 == 1
-    return present
-
-
 def _lengths(column: Column, first: int, end: int) -> Numbers:
     """Bytes of each row; -1 for null."""
     if not len(column.offsets):
         return np.full(end - first, -1, np.int64)
     lengths = np.diff(column.offsets[first : end + 1])
-    return np.where(_present(column, first, end), lengths, -1) if len(column.validity) else lengths
+    return np.where(present_rows(column, first, end), lengths, -1) if len(column.validity) else lengths
 
 
 def _field_bytes(column: Column, rows: int) -> Numbers:
@@ -121,7 +110,7 @@ def _bounds(lists: Lists, first: int, end: int) -> tuple[Numbers, Numbers]:
     if not len(lists.offsets):
         none = np.zeros(end - first, np.int64)
         return none, none
-    present = _present(lists, first, end)
+    present = present_rows(lists, first, end)
     return lists.offsets[first:end] * present, lists.offsets[first + 1 : end + 1] * present
 
 
@@ -158,7 +147,7 @@ def _strings(column: Column, first: int, end: int) -> Any | None:
     strings = _large(column.offsets[first : end + 1], column.data)
     if not len(column.validity):
         return strings
-    return pc.if_else(pa.array(_present(column, first, end)), strings, _NOTHING)
+    return pc.if_else(pa.array(present_rows(column, first, end)), strings, _NOTHING)
 
 
 def _large(offsets: Numbers, data: Bytes) -> Any:
@@ -186,7 +175,7 @@ def _values(column: Column, first: int, end: int) -> list[bytes | None]:
     if not len(column.offsets):
         return [None] * (end - first)
     strings = _large(column.offsets[first : end + 1], column.data).to_pylist()
-    present = _present(column, first, end).tolist()
+    present = present_rows(column, first, end).tolist()
     return [string if there else None for string, there in zip(strings, present, strict=True)]
 
 

@@ -32,13 +32,16 @@ class Form:
 
     def __call__(self, rows: int) -> Any:
         """The module to use for that many rows more."""
-        self.rows += rows
-        if self.compiled is None and self.rows >= ROWS_BEFORE_LOADING:
-            self.compiled = True if self._pays() else None
+        before, self.rows = self.rows, self.rows + rows
+        if self.compiled is None and self._pays_now(before):
+            self.compiled = True
         return importlib.import_module(f"{_PACKAGE}.{self.kernels if self.compiled else self.vectors}")
 
-    def _pays(self) -> bool:
-        return self.rows >= ROWS_BEFORE_COMPILING or self._is_cached()
+    def _pays_now(self, before: int) -> bool:
+        """before: rows before this call. The cache is looked for once: a folder is not read again at every call."""
+        if self.rows >= ROWS_BEFORE_COMPILING:
+            return True
+        return before < ROWS_BEFORE_LOADING <= self.rows and self._is_cached()
 
     def _is_cached(self) -> bool:
         """True if Numba's cache beside the source holds this module. A cache at another place is found by loading."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quorumlog.records.columnar.arrow import NO_KEY
+from quorumlog.records.columnar.arrow import NO_KEY, present_rows
 from quorumlog.records.partitioner import partition_for_key
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ def partition_rows(keys: Column, partitions: int, out: NDArray[np.int32]) -> Non
     for row in np.flatnonzero(lengths > LONG_KEY_BYTES).tolist():
         out[row] = partition_for_key(bytes(keys.data[starts[row] : starts[row] + lengths[row]]), partitions)
     if len(keys.validity):
-        bits = keys.first_bit + np.arange(len(out))
-        out[(keys.validity[bits >> 3] >> (bits & 7).astype(np.uint8)) & 1 == 0] = NO_KEY
+        out[~present_rows(keys, 0, len(out))] = NO_KEY
 
 
 def _hashes(keys: Column, starts: Numbers, lengths: Numbers) -> NDArray[np.uint32]:
