@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
+from calm_cluster import calm_cluster
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.durability import Durability
 from jepsen.sim.machine import Machine
 from jepsen.sim.mirrors import log_id
-from jepsen.sim.plan import Plan
-from jepsen.sim.scheduler import NS_PER_S
-from jepsen.sim.workload import Workload
 
 if TYPE_CHECKING:
     from _typeshed import SupportsLenAndGetItem
@@ -27,19 +25,8 @@ SEED = 2  # flushes nothing
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[SimCluster]:
     """With unsynced records in every partition."""
-    cluster = SimCluster(seed=SEED, page_cache=True)
-    workload = Workload(cluster, Plan.of("calm", cluster.scheduler.rng("plan")))
-    cluster.start()
-    workload.start()
-    cluster.scheduler.run_until(8 * NS_PER_S)
-    workload.stop()
-    cluster.scheduler.run_until(10 * NS_PER_S)
-    assert not cluster.findings and workload.acked > 20
-    yield cluster
-    for machine in cluster.machines.values():
-        if machine.loop is not None:
-            machine.loop.kill()
-    workload.loop.kill()
+    with calm_cluster(8, seed=SEED, page_cache=True) as cluster:
+        yield cluster
 
 
 class _LosesAll(random.Random):

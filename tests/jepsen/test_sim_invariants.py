@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import pytest
+from calm_cluster import calm_cluster
 
 from broker.partition.partition import Role
 from broker.replicas.replica import Replica
@@ -22,11 +23,8 @@ from jepsen.sim.log_parts_invariants import LogPartsInvariants
 from jepsen.sim.machine import Machine
 from jepsen.sim.mirrors import Mirrors, log_of
 from jepsen.sim.offset_invariants import OffsetInvariants
-from jepsen.sim.plan import Plan
 from jepsen.sim.replica_watch import data_plane_of
-from jepsen.sim.scheduler import NS_PER_S
 from jepsen.sim.tail_invariants import TailInvariants
-from jepsen.sim.workload import Workload
 from quorumlog.ids import Offset
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
 from quorumlog.messages.produce import (
@@ -111,19 +109,8 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[SimCluster]:
-    cluster = SimCluster(seed=SEED, draw_sizes=True)
-    workload = Workload(cluster, Plan.of("calm", cluster.scheduler.rng("plan")))
-    cluster.start()
-    workload.start()
-    cluster.scheduler.run_until(12 * NS_PER_S)
-    workload.stop()
-    cluster.scheduler.run_until(14 * NS_PER_S)
-    assert not cluster.findings and workload.acked > 20
-    yield cluster
-    for machine in cluster.machines.values():
-        if machine.loop is not None:
-            machine.loop.kill()
-    workload.loop.kill()
+    with calm_cluster(12, seed=SEED, draw_sizes=True) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -32,15 +32,20 @@ def formatted_config(folder: Path, more: str) -> Path:
         f"controller.quorum.voters=1@127.0.0.1:{ports.internal}\n{more}"
     )
     picker.close()
+    format_alone(path)
+    return path
+
+
+def format_alone(config: Path) -> None:
+    """Format what this configuration file of the only node of a cluster names."""
     format_node(
-        load(str(path), path.read_text(), {}),
+        load(str(config), config.read_text(), {}),
         cluster_id="c",
         secret=new_secret(bytes(range(32))),
         disk=RealDisk(),
         new_uuid=random_uuid,
         protect=lambda name: Path(name).chmod(0o600),
     )
-    return path
 
 
 class OneProcess:

@@ -13,10 +13,6 @@ from pathlib import Path
 import pytest
 
 from cli.offline.metadata_log import read_image
-from cli.server.config import load
-from cli.server.format import format_node
-from cli.server.real_edges import random_uuid
-from cli.server.secret import new_secret
 from quorum.metadata.frame import encode_record
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, QuorumState, write_quorum_state
 from quorumlog.messages.metadata_records import ConfigRecord, FeatureLevelRecord
@@ -24,6 +20,7 @@ from quorumlog.records import Record, encode_batch
 from quorumlog.records.control import LeaderChange, control_batch
 from quorumlog.testing.ports import NodePorts, PortPicker
 from storage.edge.disk import RealDisk
+from tests.live.one_process import format_alone
 
 WAIT_S = 60
 NODE_ID = 7
@@ -46,14 +43,7 @@ def formatted(root: Path, ports: NodePorts) -> Path:
         f"listeners=CLIENT://127.0.0.1:{ports.client},INTERNAL://127.0.0.1:{ports.internal}\n"
         f"controller.quorum.voters={NODE_ID}@127.0.0.1:{ports.internal}\n"
     )
-    format_node(
-        load(str(path), path.read_text(), {}),
-        cluster_id="c",
-        secret=new_secret(bytes(range(32))),
-        disk=RealDisk(),
-        new_uuid=random_uuid,
-        protect=lambda name: Path(name).chmod(0o600),
-    )
+    format_alone(path)
     return path
 
 
