@@ -54,6 +54,7 @@ from quorumlog.clock import Clock
 from quorumlog.ids import BrokerEpoch, NodeId, Uuid
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
+from quorumlog.turn import Turn
 
 
 class DataPlane:
@@ -81,13 +82,14 @@ class DataPlane:
         on_opened: Callable[[], None] = lambda: None,
         on_damage: Callable[[], None] = lambda: None,
         on_leader_lost: Callable[[NodeId], None] = lambda _id: None,
+        turn: Turn | None = None,
     ) -> None:
         """incarnation_id: of this process, as in its registration.
         broker_epoch: the epoch of this broker's registration as it is now; -1 before it is registered.
 
         on_opened: every log that the first image assigns to this broker is open, or its directory has failed.
         on_damage: see `RecoveryFindings`.
-        on_leader_lost: see `RemoteLeaderEndPoint`.
+        on_leader_lost: see `RemoteLeaderEndPoint`. turn: of the node; None: one of its own.
         """
         self._clock = clock
         self._config = config
@@ -104,11 +106,12 @@ class DataPlane:
         self.fetch_sessions = fetch_sessions
         self.unreadable = UnreadableLogs(clock, self.registry, step, on_assignments_changed)
         self.store = PartitionStore(directories, self._directory_failed, self.unreadable.found, rng)
+        turn = turn or Turn()
         self.produce_path = ProducePath(
-            clock, self.registry, self.delayed, step, looks_inside=config.looks_inside_batches
+            clock, self.registry, self.delayed, step, turn, looks_inside=config.looks_inside_batches
         )
         self.delete_path = DeletePath(self.registry, self.delayed, step)
-        self.fetch_path = FetchPath(clock, self.registry, self.delayed, step)
+        self.fetch_path = FetchPath(clock, self.registry, self.delayed, step, turn)
         self.offset_queries = OffsetQueries(self.registry)
         self.directory_report = DirectoryReport(directories, self.store, self.registry)
         self.leadership_listeners = LeadershipListeners()
@@ -131,6 +134,7 @@ class DataPlane:
             config=config,
             broker_epoch=broker_epoch,
             on_leader_lost=on_leader_lost,
+            turn=turn,
         )
         self._leaderships = Leaderships(
             self.registry,

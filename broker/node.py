@@ -38,6 +38,7 @@ from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import DamagedPartition, RegisterBrokerRequest
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Context, Transport
+from quorumlog.turn import Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +79,10 @@ class Broker:
         nursery: Nursery,
         on_fatal: Callable[[str], None],
         on_state: Callable[[LifecycleState], None] = lambda _state: None,
+        turn: Turn | None = None,
     ) -> None:
         """rng: gives the source of randomness of each concern, by name. on_fatal: called with the reason why the
-        process has to end."""
+        process has to end. turn: of the node; None: one of its own."""
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._incarnation_id = incarnation_id
@@ -145,6 +147,7 @@ class Broker:
             on_opened=self._on_readiness_changed,
             on_damage=self._on_damage_changed,
             on_leader_lost=prober.on_lost,
+            turn=turn,
         )
         self._assigner = DirectoryAssigner(
             node_id=node_id,

@@ -6,7 +6,6 @@ alone and is answered at once. How far a reader may read: `isolation.py`.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -29,6 +28,7 @@ from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
+from quorumlog.turn import Signal, Turn
 from storage.isolation import Isolation
 
 
@@ -43,11 +43,12 @@ class FetchParams(NamedTuple):
 
 
 class FetchPath:
-    def __init__(self, clock: Clock, registry: Registry, delayed: DelayedOperations, step: Step) -> None:
+    def __init__(self, clock: Clock, registry: Registry, delayed: DelayedOperations, step: Step, turn: Turn) -> None:
         self._clock = clock
         self._registry = registry
         self._delayed = delayed
         self._step = step
+        self._turn = turn
 
     async def fetch(
         self, context: FetchContext, params: FetchParams
@@ -148,11 +149,10 @@ class FetchPath:
         self, scope: FetchScope, reads: Sequence[PartitionRead], isolation: Isolation, left_ms: int
     ) -> None:
         """Wait until something in the scope has changed, or `left_ms` have passed."""
-        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        woken = Signal()
 
         def wake(_reason: Reason = Reason.STATE) -> None:
-            if not woken.done():
-                woken.set_result(None)
+            woken.fire(self._turn)
 
         watched = scope.watch(reads, wake)
         if watched is None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Generator
 from typing import Any, NamedTuple
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import Offset
+from quorumlog.turn import Signal, Turn
 
 
 class AppendResult(NamedTuple):
@@ -21,22 +21,24 @@ class AppendResult(NamedTuple):
 class PendingAppend:
     """The result of an append. It can be awaited once, but need not be. The first call of `settle` counts.
 
-    A future is made only if it is awaited before it is settled: usually for one partition of a request. result: known
-    once the append is queued; before that it can only fail.
+    A signal is made only if it is awaited before it is settled: usually for one partition of a request. It then goes
+    on at the end of the turn, when others of its appends may be settled, too. result: known once the append is queued;
+    before that it can only fail.
     """
 
-    __slots__ = ("_error", "_waited_for", "is_settled", "result")
+    __slots__ = ("_error", "_turn", "_waited_for", "is_settled", "result")
 
-    def __init__(self, result: AppendResult | None = None) -> None:
+    def __init__(self, turn: Turn, result: AppendResult | None = None) -> None:
+        self._turn = turn
         self.result = result
         self._error: ApiError | None = None
-        self._waited_for: asyncio.Future[None] | None = None
+        self._waited_for: Signal | None = None
         self.is_settled = False
 
     def __await__(self) -> Generator[Any, None, AppendResult]:
         if not self.is_settled:
             assert self._waited_for is None, "a pending append is awaited once"
-            self._waited_for = asyncio.get_running_loop().create_future()
+            self._waited_for = Signal()
             yield from self._waited_for
         if self._error is not None:
             raise self._error
@@ -47,5 +49,5 @@ class PendingAppend:
         if self.is_settled:
             return
         self.is_settled, self._error = True, error
-        if self._waited_for is not None and not self._waited_for.done():
-            self._waited_for.set_result(None)
+        if self._waited_for is not None:
+            self._waited_for.fire(self._turn)

@@ -32,6 +32,7 @@ from quorumlog.records.batch import BatchHeader, headers, with_append_time
 from quorumlog.records.produced import validate_produced
 from quorumlog.records.record_check import check_records, passes_at_once
 from quorumlog.topic_config import TopicConfig
+from quorumlog.turn import Turn
 from storage.batch import StoredBatch, stamped_batches
 from storage.log import Log
 from storage.log_errors import UnexpectedAppend
@@ -43,13 +44,21 @@ NO_TIMESTAMP = -1
 
 class ProducePath:
     def __init__(
-        self, clock: Clock, registry: Registry, delayed: DelayedOperations, step: Step, *, looks_inside: bool = True
+        self,
+        clock: Clock,
+        registry: Registry,
+        delayed: DelayedOperations,
+        step: Step,
+        turn: Turn,
+        *,
+        looks_inside: bool = True,
     ) -> None:
         """looks_inside: check the records of every batch, not only its header (`record.validation`)."""
         self._clock = clock
         self._registry = registry
         self._delayed = delayed
         self._step = step
+        self._turn = turn
         self._looks_inside = looks_inside
         self._checks = RecordChecks()
         self._lines: dict[DirectoryQueue, AppendLine] = {}  # of directories whose queue was full once
@@ -78,7 +87,7 @@ class ProducePath:
         log = _leading(replica, acks)
         found = validate_produced(records, replica.config.max_message_bytes)
         _check_form(found)
-        pending = PendingAppend()
+        pending = PendingAppend(self._turn)
         steps = self._look_inside(replica, records, found[0])
         if steps is None:
             self._enqueue_or_wait(replica, log, records, found, acks, timeout_ms, pending)

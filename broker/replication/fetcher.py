@@ -17,7 +17,7 @@ This module decides what a request says; `follower.py` does what the response re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from broker.partition.key import PartitionKey
@@ -36,8 +36,8 @@ from quorumlog.messages.fetch import (
     ForgottenTopic,
     ReplicaState,
 )
-from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
+from quorumlog.turn import Turn
 
 SESSION_ERRORS = frozenset(
     {
@@ -54,8 +54,10 @@ GATHER_FOR_MS = 500  # for so long after the last one was added
 class LeaderEndPoint(Protocol):
     """The broker that is fetched from."""
 
-    async def fetch(self, request: FetchRequest, timeout_ms: int) -> FetchResponse:
-        """Raises RpcError, also if no address is known."""
+    def fetch(
+        self, request: FetchRequest, timeout_ms: int, ended: Callable[[FetchResponse | None, Exception | None], None]
+    ) -> Callable[[], object]:
+        """Returns what gives the fetch up. ended: gets the response or the error, perhaps before this returns."""
 
 
 class Sink(Protocol):
@@ -68,7 +70,12 @@ class Sink(Protocol):
 
 
 class Fetcher:
-    """`add` and `remove` from the loop at any time; `run` is one task."""
+    """Everything runs on the loop: `add` and `remove` at any time, `stop` once.
+
+    A round has two parts, of which at most one is under way: the fetch, and the appends of its response. What happens
+    to a fetcher is noted at once and looked at when the callback of the loop ends (`_go`), so that a round begins after
+    all that one turn of the writer has made durable.
+    """
 
     def __init__(
         self,
@@ -77,24 +84,26 @@ class Fetcher:
         leader: LeaderEndPoint,
         sink: Sink,
         clock: Clock,
-        nursery: Nursery,
+        turn: Turn,
         config: ReplicationConfig,
         broker_epoch: Callable[[], BrokerEpoch],
-        name: str,
     ) -> None:
         self._node_id = node_id
         self._leader = leader
         self._sink = sink
         self._clock = clock
-        self._nursery = nursery
+        self._turn = turn
         self._config = config
         self._broker_epoch = broker_epoch
-        self._name = name
         self._positions: dict[PartitionKey, FetchPosition] = {}
         self._session = LeaderSession()
-        self._changed = asyncio.Event()  # something may be ready, or has been added
-        self._added = False
+        self._taken: list[FetchPosition] = []  # of the last response
+        self._added = False  # since the last request was made
         self._gathers_until_ms = 0
+        self._gathers = False  # partitions were being added when the fetch under way was made
+        self._is_fetching = self._is_due = self._stopped = False
+        self._cancel: Callable[[], object] | None = None  # of the fetch under way
+        self._timer: asyncio.TimerHandle | None = None  # of the next end of a backoff
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -104,74 +113,83 @@ class Fetcher:
         self._session.touch(position.key)
         self._added = True
         self._gathers_until_ms = self._clock.now_ms() + GATHER_FOR_MS
-        self._changed.set()
+        self._go_soon()
 
     def remove(self, key: PartitionKey) -> None:
         """A response that is on its way, or being written, does not move the position any more."""
         self._positions.pop(key, None)
         self._session.touch(key)
-        self._changed.set()
+        self._go_soon()
 
-    async def run(self) -> None:
-        while True:
-            self._changed.clear()
-            self._added = False
-            request = self._session.next_request(self._positions, self._clock.now_ms(), self._broker_epoch())
-            if request is None:
-                await self._wait_for_change()
-                continue
-            response = await self._call(request)
-            if response is not None:
-                await self._written(self._take(response))
+    def stop(self) -> None:
+        """Give up the fetch under way, and begin no other."""
+        self._stopped = True
+        self._give_up()
+        self._cancel_timer()
+
+    # --- the rounds ---
+
+    def _go_soon(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            self._turn.later(self._go)
+
+    def _go(self) -> None:
+        """Begin the next round, unless one is under way."""
+        self._is_due = False
+        if self._stopped:
+            return
+        if self._is_fetching:
+            if self._gathers or not self._added:
+                return
+            self._give_up()
+            self._session.restart()
+        elif self._is_writing:
+            return
+        self._begin_round()
+
+    def _begin_round(self) -> None:
+        self._added = False
+        self._taken.clear()
+        self._cancel_timer()
+        now_ms = self._clock.now_ms()
+        request = self._session.next_request(self._positions, now_ms, self._broker_epoch())
+        if request is None:
+            self._go_after_backoff(now_ms)
+            return
+        self._gathers = now_ms < self._gathers_until_ms
+        message = self._message(request, now_ms)
+        self._is_fetching = True
+        cancel = self._leader.fetch(message, message.max_wait_ms + self._config.rpc_timeout_ms, self._ended)
+        if self._is_fetching:
+            self._cancel = cancel
+
+    @property
+    def _is_writing(self) -> bool:
+        """Something of this round is being written; positions that were removed meanwhile do not count."""
+        return any(one.busy and self._positions.get(one.key) is one for one in self._taken)
+
+    def _give_up(self) -> None:
+        cancel, self._cancel, self._is_fetching = self._cancel, None, False
+        if cancel is not None:
+            cancel()
+
+    def _go_after_backoff(self, now_ms: int) -> None:
+        waits_ms = [position.not_before_ms for position in self._positions.values() if not position.busy]
+        if waits_ms:
+            delay_s = max(0, min(waits_ms) - now_ms) / 1000
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._go_soon)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     # --- the request ---
 
-    async def _wait_for_change(self) -> None:
-        waits_ms = [position.not_before_ms for position in self._positions.values() if not position.busy]
-        timeout_s = None if not waits_ms else max(0, min(waits_ms) - self._clock.now_ms()) / 1000
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._changed.wait()
-        except TimeoutError:
-            pass
-
-    async def _call(self, request: SessionRequest) -> FetchResponse | None:
-        """None if there is no response: the call failed, or partitions were added."""
-        gathers = self._clock.now_ms() < self._gathers_until_ms
-        call = self._nursery.start(self._fetch(self._message(request, gathers)), f"{self._name}:call")
-        try:
-            while not call.done() and (gathers or not self._added):
-                await self._changed.wait()
-                self._changed.clear()
-        finally:
-            if not call.done():
-                call.cancel()
-        if not call.done() or call.cancelled() or call.exception() is not None:
-            self._session.restart()
-            return None  # an unexpected exception stops the node by way of the nursery
-        return self._accepted(call.result())
-
-    def _accepted(self, response: FetchResponse | None) -> FetchResponse | None:
-        if response is not None and response.error_code == ErrorCode.NONE:
-            self._session.answered(response.session_id)
-            return response
-        self._session.restart()
-        if response is None or response.error_code not in SESSION_ERRORS:
-            self._back_off_all()
-        return None
-
-    async def _fetch(self, request: FetchRequest) -> FetchResponse | None:
-        try:
-            return await self._leader.fetch(request, request.max_wait_ms + self._config.rpc_timeout_ms)
-        except RpcError:
-            return None
-        finally:
-            self._changed.set()  # `_call` goes on in the turn of the loop after this task has ended
-
-    def _message(self, request: SessionRequest, gathers: bool) -> FetchRequest:
-        """gathers: partitions are being added, and more are expected."""
+    def _message(self, request: SessionRequest, now_ms: int) -> FetchRequest:
         return FetchRequest(
-            max_wait_ms=self._longest_wait_ms(gathers) if request.may_wait else 0,
+            max_wait_ms=self._longest_wait_ms(now_ms) if request.may_wait else 0,
             min_bytes=self._config.fetch_min_bytes,
             max_bytes=self._config.fetch_response_max_bytes,
             topics=self._topics(request.named),
@@ -196,12 +214,11 @@ class Fetcher:
             )
         return tuple(FetchTopic(topic_id=topic, partitions=tuple(parts)) for topic, parts in topics.items())
 
-    def _longest_wait_ms(self, gathers: bool) -> int:
-        """At most until the next position that backs off may be fetched again."""
-        now_ms = self._clock.now_ms()
+    def _longest_wait_ms(self, now_ms: int) -> int:
+        """At most until the next position that backs off may be fetched; less while partitions are being added."""
         touched = [self._positions[key] for key in self._session.touched if key in self._positions]
         waits_ms = [one.not_before_ms - now_ms for one in touched if one.not_before_ms > now_ms]
-        return min([self._config.fetch_wait_max_ms, *([GATHER_MS] if gathers else []), *waits_ms])
+        return min([self._config.fetch_wait_max_ms, *([GATHER_MS] if self._gathers else []), *waits_ms])
 
     def _back_off_all(self) -> None:
         now_ms = self._clock.now_ms()
@@ -210,6 +227,25 @@ class Fetcher:
                 position.back_off(now_ms, self._config.fetch_backoff_ms)
 
     # --- the response ---
+
+    def _ended(self, response: FetchResponse | None, error: Exception | None) -> None:
+        self._is_fetching, self._cancel = False, None
+        if error is not None and not isinstance(error, RpcError):
+            raise error  # a mistake of ours: the loop's handler stops the node
+        if self._is_accepted(response):
+            assert response is not None
+            self._taken = self._take(response)
+        if not self._is_writing:
+            self._go_soon()
+
+    def _is_accepted(self, response: FetchResponse | None) -> bool:
+        if response is not None and response.error_code == ErrorCode.NONE:
+            self._session.answered(response.session_id)
+            return True
+        self._session.restart()
+        if response is None or response.error_code not in SESSION_ERRORS:
+            self._back_off_all()
+        return False
 
     def _take(self, response: FetchResponse) -> list[FetchPosition]:
         """Hand the partitions of the response to the sink. Returns their positions."""
@@ -233,13 +269,7 @@ class Fetcher:
         self._positions[position.key] = position
 
     def _done(self, _position: FetchPosition) -> None:
-        self._changed.set()
-
-    async def _written(self, taken: Iterable[FetchPosition]) -> None:
-        """Wait until nothing of this round is being written; positions that were removed meanwhile do not count."""
-        while any(one.busy and self._positions.get(one.key) is one for one in taken):
-            self._changed.clear()
-            await self._changed.wait()
+        self._go_soon()
 
 
 def _forgotten_topics(keys: Sequence[PartitionKey]) -> tuple[ForgottenTopic, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from broker.partition.key import PartitionKey
@@ -16,6 +15,7 @@ from quorumlog.clock import Clock
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Uuid
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
+from quorumlog.turn import Turn
 
 
 class FetcherPool:
@@ -31,6 +31,7 @@ class FetcherPool:
         config: ReplicationConfig,
         broker_epoch: Callable[[], BrokerEpoch],
         on_leader_lost: Callable[[NodeId], None],
+        turn: Turn,
     ) -> None:
         """on_leader_lost: see `RemoteLeaderEndPoint`."""
         self._node_id = node_id
@@ -39,13 +40,12 @@ class FetcherPool:
         self._transport = transport
         self._sink = sink
         self._clock = clock
-        self._nursery = nursery
+        self._nursery, self._turn = nursery, turn
         self._config = config
         self._broker_epoch = broker_epoch
         self._fetchers: dict[tuple[NodeId, Uuid], Fetcher] = {}
         self._following: dict[PartitionKey, Fetcher] = {}
         self._end_points: list[RemoteLeaderEndPoint] = []
-        self._tasks: list[asyncio.Task[None]] = []
 
     def follow(self, replica: Replica) -> None:
         """Fetch from the end of the replica's log, in its leader epoch; stop fetching for an older epoch."""
@@ -71,37 +71,30 @@ class FetcherPool:
             fetcher.remove(key)
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        for task in self._tasks:
-            try:
-                await task
-            except asyncio.CancelledError:
-                current = asyncio.current_task()
-                if current is not None and current.cancelling():
-                    raise
+        for fetcher in self._fetchers.values():
+            fetcher.stop()
         for end_point in self._end_points:
             await end_point.close()
 
     def _fetcher(self, leader: NodeId, directory_id: Uuid) -> Fetcher:
         fetcher = self._fetchers.get((leader, directory_id))
         if fetcher is None:
-            fetcher = self._start(leader, f"fetcher:{leader}:{directory_id.hex()[:8]}")
+            fetcher = self._make(leader)
             self._fetchers[leader, directory_id] = fetcher
         return fetcher
 
-    def _start(self, leader: NodeId, name: str) -> Fetcher:
-        end_point = RemoteLeaderEndPoint(leader, self._registry, self._transport, self._config, self._on_leader_lost)
+    def _make(self, leader: NodeId) -> Fetcher:
+        end_point = RemoteLeaderEndPoint(
+            leader, self._registry, self._transport, self._config, self._on_leader_lost, self._nursery
+        )
         fetcher = Fetcher(
             node_id=self._node_id,
             leader=end_point,
             sink=self._sink,
             clock=self._clock,
-            nursery=self._nursery,
+            turn=self._turn,
             config=self._config,
             broker_epoch=self._broker_epoch,
-            name=name,
         )
         self._end_points.append(end_point)
-        self._tasks.append(self._nursery.start(fetcher.run(), name))
         return fetcher

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.registry import Registry
 from quorumlog.ids import NodeId
 from quorumlog.messages.fetch import FetchRequest, FetchResponse
-from quorumlog.rpc.transport import Address, Connection, NotDelivered, RpcError, Transport
+from quorumlog.nursery import Nursery
+from quorumlog.rpc.transport import Address, Cancel, Connection, NotDelivered, RpcError, Transport
+
+if TYPE_CHECKING:
+    from quorum.metadata.image import Image
+
+OnFetched = Callable[[FetchResponse | None, Exception | None], None]  # the response, or the error
 
 
 class RemoteLeaderEndPoint:
@@ -21,42 +28,76 @@ class RemoteLeaderEndPoint:
         transport: Transport,
         config: ReplicationConfig,
         on_lost: Callable[[NodeId], None],
+        nursery: Nursery,
     ) -> None:
         """on_lost: called with the broker's id once for each connection on which it had answered and which broke."""
         self._broker_id = broker_id
         self._on_lost = on_lost
         self._registry = registry
         self._transport = transport
+        self._nursery = nursery
         self._listener_names = (config.replication_listener_name, config.internal_listener_name)
         self._connection: Connection | None = None
         self._answered = False  # on this connection
+        self._found: tuple[Image, Address] | None = None
 
-    async def fetch(self, request: FetchRequest, timeout_ms: int) -> FetchResponse:
-        """Raises RpcError, also if the metadata has no address."""
-        address = self._address()
-        if self._connection is not None and self._connection.address != address:
-            await self.close()
-        if self._connection is None:
-            self._connection = self._transport.connect(address, internal=True, client_id="replica-fetcher")
+    def fetch(self, request: FetchRequest, timeout_ms: int, ended: OnFetched) -> Cancel:
+        """ended: called once unless the call was cancelled, perhaps before this returns. The error is an RpcError, also
+        if the metadata has no address; any other is a mistake of ours."""
         try:
-            response: FetchResponse = await self._connection.call(request, timeout_ms)
-        except RpcError:
-            if self._answered:
-                self._on_lost(self._broker_id)
-            await self.close()
-            raise
-        self._answered = True
-        return response
+            connection = self._connected(self._address())
+        except RpcError as error:
+            ended(None, error)
+            return _nothing
+
+        def over(response: FetchResponse | None, error: Exception | None) -> None:
+            if error is None:
+                self._answered = True
+            else:
+                self._broke(connection)
+            ended(response, error)
+
+        return connection.begin(request, timeout_ms, over)
 
     async def close(self) -> None:
-        connection, self._connection, self._answered = self._connection, None, False
+        connection = self._leave()
         if connection is not None:
             await connection.close()
 
+    def _connected(self, address: Address) -> Connection:
+        if self._connection is not None and self._connection.address != address:
+            self._close_soon()
+        if self._connection is None:
+            self._connection = self._transport.connect(address, internal=True, client_id="replica-fetcher")
+        return self._connection
+
+    def _broke(self, connection: Connection) -> None:
+        if self._connection is connection:
+            if self._answered:
+                self._on_lost(self._broker_id)
+            self._close_soon()
+
+    def _close_soon(self) -> None:
+        connection = self._leave()
+        if connection is not None:
+            self._nursery.start(connection.close(), f"close the connection to broker {self._broker_id}")
+
+    def _leave(self) -> Connection | None:
+        connection, self._connection, self._answered = self._connection, None, False
+        return connection
+
     def _address(self) -> Address:
-        broker = self._registry.image.brokers.get(self._broker_id)
+        image = self._registry.image
+        if self._found is not None and self._found[0] is image:
+            return self._found[1]
+        broker = image.brokers.get(self._broker_id)
         found = [] if broker is None else [broker.endpoint(name) for name in self._listener_names]
         endpoint = next((endpoint for endpoint in found if endpoint is not None), None)
         if endpoint is None:
             raise NotDelivered(f"broker {self._broker_id} has no listener {self._listener_names[-1]} in the metadata")
-        return Address(endpoint.host, endpoint.port)
+        self._found = (image, Address(endpoint.host, endpoint.port))
+        return self._found[1]
+
+
+def _nothing() -> None:
+    """The call has ended already."""

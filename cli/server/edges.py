@@ -10,6 +10,7 @@ from quorumlog.clock import Clock
 from quorumlog.ids import Uuid
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.transport import Identity, Transport
+from quorumlog.turn import Turn
 from storage.disk import Disk
 from storage.worker import Worker
 from storage.writer import DirectoryWriter
@@ -22,6 +23,7 @@ class Edges:
     rng: a source of randomness for each named purpose.
     new_uuid: 16 random bytes.
     protect: makes a file readable by its owner only.
+    turn: the end of a callback of the node's loop; workers and the transport run their callbacks by it.
     on_crash (name, error): ends the process at once, because an unhandled error must not leave a half-working node.
     """
 
@@ -32,4 +34,5 @@ class Edges:
     rng: Callable[[str], Random]
     new_uuid: Callable[[], Uuid]
     protect: Callable[[str], None]
+    turn: Turn
     on_crash: OnCrash

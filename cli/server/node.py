@@ -189,6 +189,7 @@ class Node:
             nursery=self._nursery,
             on_fatal=self._fail,
             on_state=self._on_broker_state,
+            turn=self.edges.turn,
         )
 
     async def _listen(self, transport: Transport) -> None:

@@ -18,6 +18,7 @@ from quorumlog.rpc.grpc_options import GrpcOptions
 from quorumlog.rpc.grpc_standard import HealthSource, always_serving
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Identity, Transport
+from quorumlog.turn import Turn
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.routing import RoutingTransport
 from storage.bounded import LogResources
@@ -47,7 +48,7 @@ class SystemClock:
 
 def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edges:
     """Call it on the node's event loop. health: the source of grpc.health.v1."""
-    loop = asyncio.get_running_loop()
+    loop, turn = asyncio.get_running_loop(), Turn()
     limit = descriptor_limit()
     open_files = config.log_open_files_max or open_files_of(limit)
     connections = min(config.max_connections, connections_of(limit, open_files))
@@ -74,10 +75,11 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             limits=limits,
             serves=tuple(HANDLERS),
             advertised=config.advertised,
+            turn=turn,
         )
 
     def post(call: Callable[[], None]) -> None:
-        loop.call_soon_threadsafe(call)
+        loop.call_soon_threadsafe(turn.run, call)
 
     def worker(writer: DirectoryWriter) -> Worker:
         return ThreadWorker(writer, post)
@@ -90,5 +92,6 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         rng=lambda _concern: random.Random(os.urandom(16)),
         new_uuid=random_uuid,
         protect=lambda path: os.chmod(path, _OWNER_ONLY),
+        turn=turn,
         on_crash=fail_stop,
     )

@@ -27,6 +27,7 @@ from jepsen.sim.watched_transport import WatchedTransport
 from jepsen.sim.worker import SimWorker
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.rpc.transport import Identity, Transport
+from quorumlog.turn import Turn
 from quorumlog.wire.routing import RoutingTransport
 from storage.worker import Worker, WorkerLimits
 from storage.writer import DirectoryWriter
@@ -213,7 +214,7 @@ class Machine:
             self.kill()
 
     def _edges(self, loop: SimLoop) -> Edges:
-        life = self.life
+        life, turn = self.life, Turn()
 
         def transport(identity: Identity) -> Transport:
             return WatchedTransport(wires(identity), on_answer)
@@ -230,6 +231,7 @@ class Machine:
                 serves=tuple(HANDLERS),
                 advertised=names,
                 random_bytes=self._network.new_random_bytes(self.host),
+                turn=turn,
             )
 
         def on_answer(request: Any, response: Any) -> None:
@@ -243,7 +245,7 @@ class Machine:
             return SimWorker(self.disk, writer, call_later, SHORT_QUEUES)
 
         def call_later(delay_ns: int, event: Callable[[], None]) -> None:
-            self._scheduler.call_later(delay_ns, lambda: loop.deliver(event))
+            self._scheduler.call_later(delay_ns, lambda: loop.deliver(turn.run, event))
 
         def rng(concern: str) -> random.Random:
             return self._scheduler.rng(f"{self.host}/{life}/{concern}")
@@ -256,6 +258,7 @@ class Machine:
             rng=rng,
             new_uuid=self._new_uuid,
             protect=lambda _: None,
+            turn=turn,
             on_crash=on_crash,
         )
 

@@ -19,6 +19,7 @@ from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.proof.call_proof import StreamProof
 from quorumlog.proof.server_sessions import StaleProof
 from quorumlog.rpc import prove_method
+from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.caller import to_metadata
 from quorumlog.rpc.calls import BY_REQUEST, Call, expects_answer
 from quorumlog.rpc.closing import Closing
@@ -29,7 +30,9 @@ from quorumlog.rpc.transport import (
     CONNECT_TIMEOUT_MS_DEFAULT,
     MAX_MESSAGE_BYTES_DEFAULT,
     Address,
+    Cancel,
     NotDelivered,
+    OnEnded,
     OutcomeUnknown,
     RpcError,
 )
@@ -87,6 +90,9 @@ class SimConnection:
         if call.ordered:
             return self._ordered(call, data, expects_answer(request), timeout_ms)
         return self._unary(call, data, timeout_ms)
+
+    def begin(self, request: Any, timeout_ms: int, ended: OnEnded) -> Cancel:
+        return begin_by_task(self.call(request, timeout_ms), ended, self._nursery, f"call to {self.address}")
 
     def on_closed(self, callback: Callable[[], None]) -> None:
         self._closing.on_closed(callback)

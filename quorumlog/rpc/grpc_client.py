@@ -18,6 +18,7 @@ from quorumlog.messages.decode_error import DecodeError
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.proof.server_sessions import StaleProof
 from quorumlog.rpc import prove_method
+from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.caller import to_metadata
 from quorumlog.rpc.calls import BY_REQUEST, Call, expects_answer
 from quorumlog.rpc.closing import Closing
@@ -26,7 +27,7 @@ from quorumlog.rpc.grpc_channel import READY, connected, target_of
 from quorumlog.rpc.grpc_options import GrpcOptions
 from quorumlog.rpc.grpc_stream import GrpcStream, Opened, Rpc
 from quorumlog.rpc.prover import Ask, Prover
-from quorumlog.rpc.transport import Address, NotDelivered, OutcomeUnknown, RpcError
+from quorumlog.rpc.transport import Address, Cancel, NotDelivered, OnEnded, OutcomeUnknown, RpcError
 
 
 class GrpcConnection:
@@ -61,6 +62,9 @@ class GrpcConnection:
         if call.ordered:
             return self._stream(call).calls.add(data, expects_answer(request), timeout_ms).wait()
         return self._unary(call, data, timeout_ms)
+
+    def begin(self, request: Any, timeout_ms: int, ended: OnEnded) -> Cancel:
+        return begin_by_task(self.call(request, timeout_ms), ended, self._nursery, f"call to {self.address}")
 
     def on_closed(self, callback: Callable[[], None]) -> None:
         self._closing.on_closed(callback)

@@ -57,7 +57,7 @@ class OrderedCalls:
         while self._unsent:
             call = self._unsent.popleft()
             self._unsent_bytes -= call.size_bytes
-            if call.result.done():  # it has timed out, or its caller was cancelled
+            if call.is_over:  # it has timed out, or its caller was cancelled
                 continue
             call.sent = True
             if call.answered:

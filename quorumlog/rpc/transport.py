@@ -91,6 +91,8 @@ class Context(Protocol):
         """Call back once when the connection is gone; at once if it is gone already."""
 
 
+OnEnded = Callable[[Any, Exception | None], None]  # the response, or the error: an RpcError, or a mistake of ours
+Cancel = Callable[[], object]  # gives a call up; nothing is told after that
 Handler = Callable[[Context, Any], Awaitable[Any]]  # (context, request) -> response | None; raises ApiError
 
 
@@ -101,6 +103,10 @@ class Connection(Protocol):
 
     def call(self, request: Any, timeout_ms: int) -> Awaitable[Any]:
         """Send `request` and return its response. Raises NotDelivered or OutcomeUnknown."""
+
+    def begin(self, request: Any, timeout_ms: int, ended: OnEnded) -> Cancel:
+        """`call` for a caller without a task. ended: called once, unless the call was cancelled before; perhaps before
+        this returns. It must not block or raise."""
 
     def on_closed(self, callback: Callable[[], None]) -> None:
         """Call back once when an ordered stream of this connection has broken; at once if one has already."""

@@ -15,7 +15,8 @@ from typing import Any
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.proof_log import ProofLog
-from quorumlog.rpc.transport import ORDERED, Address, Identity, NotDelivered, RpcError
+from quorumlog.rpc.transport import ORDERED, Address, Cancel, Identity, NotDelivered, OnEnded, RpcError
+from quorumlog.turn import Turn
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.pending import PendingCall
@@ -52,8 +53,9 @@ class WireConnection:
         on_crash: OnCrash,
         random_bytes: Callable[[int], bytes],
         proof_log: ProofLog,
+        turn: Turn,
     ) -> None:
-        self.address = address
+        self.address, self._turn = address, turn
         self._caller = Caller(address, identity, client_id, random_bytes, proof_log)
         self._limits, self._scratch = limits, scratch
         self._nursery = Nursery(on_crash)
@@ -74,6 +76,28 @@ class WireConnection:
         socket = self._free_socket()
         socket.add(call)
         return self._alone(socket, call)
+
+    def begin(self, request: Any, timeout_ms: int, ended: OnEnded) -> Cancel:
+        assert timeout_ms > 0, "every call has a deadline"
+        assert type(request) not in ORDERED, "ordered requests are awaited"
+
+        def over(response: Any, error: Exception | None) -> None:
+            if error is not None:
+                self._give_up(socket, call)
+            ended(response, error)
+
+        if self._closed:
+            name = BY_REQUEST[type(request)].method.name
+            ended(None, NotDelivered(f"{name}: the connection to {self.address} is closed"))
+            return _nothing
+        call, socket = PendingCall(request, timeout_ms, over), self._free_socket()
+        socket.add(call)
+
+        def cancel() -> None:
+            call.give_up()
+            self._give_up(socket, call)
+
+        return cancel
 
     def on_closed(self, callback: Callable[[], None]) -> None:
         self._closing.on_closed(callback)
@@ -98,7 +122,7 @@ class WireConnection:
 
     async def _alone(self, socket: SocketCalls, call: PendingCall) -> Any:
         try:
-            return await call.result
+            return await call.wait()
         except asyncio.CancelledError:
             self._give_up(socket, call)
             raise
@@ -121,7 +145,7 @@ class WireConnection:
         return self._pool[-1]
 
     def _open(self) -> SocketCalls:
-        socket = SocketCalls(self._caller, self._limits, self._scratch, self._on_end)
+        socket = SocketCalls(self._caller, self._limits, self._scratch, self._turn, self._on_end)
         self._nursery.start(socket.run(), f"lane to {self.address}")
         return socket
 
@@ -132,6 +156,10 @@ class WireConnection:
             self._ordered = None
             if was_ready:
                 self._closing.close()
+
+
+def _nothing() -> None:
+    """The call has ended already."""
 
 
 async def _failed(error: RpcError) -> Any:

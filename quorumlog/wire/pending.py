@@ -6,6 +6,7 @@ from typing import Any
 
 from quorumlog.rpc.calls import expects_answer
 from quorumlog.rpc.timed_call import TimedCall
+from quorumlog.rpc.transport import OnEnded
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.codec import WireRequest
 
@@ -15,8 +16,8 @@ class PendingCall(TimedCall):
 
     __slots__ = ("correlation_id", "request", "wire_request")
 
-    def __init__(self, request: Any, timeout_ms: int) -> None:
-        super().__init__(BY_REQUEST[type(request)].method.name, expects_answer(request), timeout_ms)
+    def __init__(self, request: Any, timeout_ms: int, ended: OnEnded | None = None) -> None:
+        super().__init__(BY_REQUEST[type(request)].method.name, expects_answer(request), timeout_ms, ended)
         self.request: Any = request
         self.wire_request: WireRequest | None = None
         self.correlation_id = -1

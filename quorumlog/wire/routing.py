@@ -18,20 +18,24 @@ from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.fetch import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
 from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import (
     Address,
+    Cancel,
     Connection,
     Handler,
     Identity,
     Listener,
     NotDelivered,
+    OnEnded,
     ProbeResult,
     RpcError,
     Server,
     Transport,
 )
+from quorumlog.turn import Turn
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.client import WireConnection
 from quorumlog.wire.limits import WireLimits
@@ -55,7 +59,8 @@ class RoutingTransport:
     """grpc: replaces the default gRPC transport, with the same identity; the simulation passes a wire of its own.
     by_lane: request types that calls to client listeners send by the lane if possible; empty: none.
     advertised: the addresses that callers are told, by listener name; port 0: the port that is bound.
-    random_bytes: a source of nonces that cannot be guessed, for the lane and the default gRPC transport."""
+    random_bytes: a source of nonces that cannot be guessed, for the lane and the default gRPC transport.
+    turn: of the node; None: the lane's own."""
 
     def __init__(
         self,
@@ -68,6 +73,7 @@ class RoutingTransport:
         advertised: Mapping[str, Address] | None = None,
         by_lane: frozenset[type] = BY_LANE,
         random_bytes: Callable[[int], bytes] = os.urandom,
+        turn: Turn | None = None,
     ) -> None:
         self._on_crash, self._by_lane = on_crash, by_lane
         self._advertised = advertised or {}
@@ -80,6 +86,7 @@ class RoutingTransport:
             serves=serves,
             grpc_address=self._grpc_addresses.get,
             random_bytes=random_bytes,
+            turn=turn,
         )
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:
@@ -148,6 +155,12 @@ class RoutingConnection:
         if self._has_lane is not None and not self._undecided:
             return self._route(request, timeout_ms)
         return self._later(request, timeout_ms)
+
+    def begin(self, request: Any, timeout_ms: int, ended: OnEnded) -> Cancel:
+        """See `transport.Connection.begin`. Without a task once it is known that the peer serves the request's lane."""
+        if self._has_lane and type(request) in self._by_lane and not self._undecided and not self._closed:
+            return self._lane.begin(request, timeout_ms, ended)
+        return begin_by_task(self.call(request, timeout_ms), ended, self._nursery, f"call to {self.address}")
 
     def on_closed(self, callback: Callable[[], None]) -> None:
         self._closing.on_closed(callback)

@@ -84,7 +84,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         if not self._state.is_open:
             return
         try:
-            self._reader.received(nbytes)
+            self._serving.turn.run(self._reader.received, nbytes)
         except Malformed as error:
             self.close(str(error))
 

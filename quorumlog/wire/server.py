@@ -14,6 +14,7 @@ from quorumlog.rpc.bind import why_not_bound
 from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, AddressInUse, Listener
+from quorumlog.turn import Turn
 from quorumlog.wire.limits import NodeBytes, WireLimits
 from quorumlog.wire.served import ServedConnection
 from quorumlog.wire.versions import served_versions
@@ -43,7 +44,9 @@ class Serving:
         on_crash: OnCrash,
         random_bytes: Callable[[int], bytes],
         proof_log: ProofLog,
+        turn: Turn,
     ) -> None:
+        self.turn = turn
         self.random_bytes, self.proof_log = random_bytes, proof_log
         self.dispatch, self.limits, self.node_bytes, self.scratch = dispatch, limits, node_bytes, scratch
         self.grpc_address, self.on_crash = grpc_address, on_crash

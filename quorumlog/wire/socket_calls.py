@@ -21,6 +21,7 @@ from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc.dispatch import failure
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, Identity, NotDelivered, OutcomeUnknown
+from quorumlog.turn import Turn
 from quorumlog.wire import sasl, versions
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.codec import Frame, WireRequest, decode_response, encode_request
@@ -55,9 +56,14 @@ class SocketCalls(asyncio.BufferedProtocol):
     """
 
     def __init__(
-        self, caller: Caller, limits: WireLimits, scratch: memoryview, on_end: Callable[[SocketCalls, bool], None]
+        self,
+        caller: Caller,
+        limits: WireLimits,
+        scratch: memoryview,
+        turn: Turn,
+        on_end: Callable[[SocketCalls, bool], None],
     ) -> None:
-        self._caller, self._limits, self._on_end = caller, limits, on_end
+        self._caller, self._limits, self._turn, self._on_end = caller, limits, turn, on_end
         self._reader = FrameReader(limits.max_frame_bytes, scratch, self._on_frame, trusted=True)
         self._transport: asyncio.Transport | None = None
         self._unsent: deque[PendingCall] = deque()
@@ -140,7 +146,7 @@ class SocketCalls(asyncio.BufferedProtocol):
         if self.ended:
             return
         try:
-            self._reader.received(nbytes)
+            self._turn.run(self._reader.received, nbytes)
         except Malformed as error:
             self._protocol_error(str(error))
 
@@ -217,7 +223,7 @@ class SocketCalls(asyncio.BufferedProtocol):
     def _send(self) -> None:
         while self._unsent and self.ready and not self._full and not self.ended:
             call = self._unsent.popleft()
-            if not call.result.done():  # else it has timed out, or was cancelled
+            if not call.is_over:  # else it has timed out, or was cancelled
                 self._send_one(call)
 
     def _send_one(self, call: PendingCall) -> None:
@@ -268,7 +274,7 @@ class SocketCalls(asyncio.BufferedProtocol):
             call.fail(OutcomeUnknown(f"the response is to call {correlation_id}, not {call.correlation_id}"))
             self._protocol_error("its responses are out of order")
             return
-        if call.result.done():
+        if call.is_over:
             return  # it has timed out, or was cancelled
         assert call.wire_request is not None
         try:

@@ -1,9 +1,9 @@
 """Running a handler without a task, for requests that come by the thousand.
 
 The first step runs at once, in the turn of the loop that received the request; each further step runs when the future
-that the handler awaits is done. A task would need one more turn of the loop to begin and one to end, and each turn
-polls the kernel and releases the interpreter's lock. The handler cannot use `asyncio.timeout` and `current_task`, which
-need a task.
+that the handler awaits is done, or, if that is a `Signal`, at the end of the callback that fired it. A task would need
+one more turn of the loop to begin and one to end, and each turn polls the kernel and releases the interpreter's lock.
+The handler cannot use `asyncio.timeout` and `current_task`, which need a task.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from quorumlog.nursery import OnCrash
+from quorumlog.turn import Signal
 
 
 class Steps:
@@ -53,5 +54,7 @@ class Steps:
             self._coroutine.close()  # it was cancelled by its own step
         elif awaited is None:  # a bare yield: asyncio.sleep(0)
             asyncio.get_running_loop().call_soon(self.go_on)
+        elif type(awaited) is Signal and not awaited.done():
+            awaited.resume = self.go_on
         else:
             awaited.add_done_callback(self.go_on)

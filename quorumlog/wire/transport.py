@@ -12,6 +12,7 @@ from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.refusal import try_connect
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
+from quorumlog.turn import Turn
 from quorumlog.wire.client import WireConnection
 from quorumlog.wire.framing import SCRATCH_BYTES
 from quorumlog.wire.limits import NodeBytes, WireLimits
@@ -41,7 +42,10 @@ class WireTransport:
         serves: Collection[type] | None = None,
         grpc_address: Callable[[bool], Address | None] = lambda _internal: None,
         random_bytes: Callable[[int], bytes] = os.urandom,
+        turn: Turn | None = None,
     ) -> None:
+        """turn: of the node; None: one of its own."""
+        self._turn = turn or Turn()
         self._random_bytes, self._proof_log = random_bytes, ProofLog()
         self.identity = identity
         self._on_crash, self._serves, self._grpc_address = on_crash, serves, grpc_address
@@ -61,6 +65,7 @@ class WireTransport:
             on_crash=self._on_crash,
             random_bytes=self._random_bytes,
             proof_log=self._proof_log,
+            turn=self._turn,
         )
 
     async def listen(self, listener: Listener, handler: Handler) -> WireServer:
@@ -75,6 +80,7 @@ class WireTransport:
             on_crash=self._on_crash,
             random_bytes=self._random_bytes,
             proof_log=self._proof_log,
+            turn=self._turn,
         )
         return await serve(serving)
 

@@ -381,6 +381,112 @@ def test_closing_the_connection_fails_pending_calls(world: World, request_: Any)
     world.run(scenario())
 
 
+# ---- calls whose outcome comes by a callback
+
+
+class Outcomes:
+    """What `begin` has told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, Exception | None]] = []
+        self._came = asyncio.Event()
+
+    def ended(self, response: Any, error: Exception | None) -> None:
+        self.told.append((response, error))
+        self._came.set()
+
+    async def only(self) -> tuple[Any, Exception | None]:
+        async with asyncio.timeout(LONG_MS / 1000):
+            await self._came.wait()
+        (outcome,) = self.told
+        return outcome
+
+
+def test_a_begun_call_tells_its_answer_once(world: World) -> None:
+    async def scenario() -> None:
+        async with served(world, Recorder()) as (_, connection):
+            for _ in range(3):
+                outcomes = Outcomes()
+                connection.begin(fetch(), LONG_MS, outcomes.ended)
+                response, error = await outcomes.only()
+                assert isinstance(response, FetchResponse) and error is None
+
+    world.run(scenario())
+
+
+def test_a_begun_call_tells_a_deadline_and_the_next_one_is_answered(world: World) -> None:
+    async def scenario() -> None:
+        answers = Recorder()
+
+        async def handler(context: Context, request: Any) -> Any:
+            return await (answers if request.max_wait_ms else never)(context, request)
+
+        async with served(world, handler) as (_, connection):
+            outcomes = Outcomes()
+            connection.begin(fetch(), SHORT_MS, outcomes.ended)
+            response, error = await outcomes.only()
+            assert response is None and isinstance(error, OutcomeUnknown)
+            outcomes = Outcomes()
+            connection.begin(replace(fetch(), max_wait_ms=1), LONG_MS, outcomes.ended)
+            assert (await outcomes.only())[1] is None
+
+    world.run(scenario())
+
+
+def test_a_begun_call_to_nobody_is_not_delivered(world: World) -> None:
+    async def scenario() -> None:
+        connection = world.client(None).connect(world.dead_address(), internal=False)
+        for _ in range(2):
+            outcomes = Outcomes()
+            connection.begin(fetch(), 2_000, outcomes.ended)
+            assert isinstance((await outcomes.only())[1], NotDelivered)
+        await connection.close()
+
+    world.run(scenario())
+
+
+def test_a_begun_call_that_is_given_up_tells_nothing(world: World) -> None:
+    async def scenario() -> None:
+        reached = asyncio.Event()
+
+        async def handler(context: Context, request: Any) -> Any:
+            if request.max_wait_ms:
+                return FetchResponse()
+            reached.set()
+            await asyncio.Event().wait()
+
+        async with served(world, handler) as (_, connection):
+            given_up, next_one = Outcomes(), Outcomes()
+            cancel = connection.begin(fetch(), SHORT_MS, given_up.ended)
+            await reached.wait()
+            cancel()
+            cancel()
+            connection.begin(replace(fetch(), max_wait_ms=1), LONG_MS, next_one.ended)
+            assert (await next_one.only())[1] is None
+            await asyncio.sleep(2 * SHORT_MS / 1000)
+            assert given_up.told == []
+
+    world.run(scenario())
+
+
+def test_closing_the_connection_fails_begun_calls(world: World) -> None:
+    async def scenario() -> None:
+        reached = asyncio.Event()
+
+        async def handler(context: Context, request: Any) -> Any:
+            reached.set()
+            await asyncio.Event().wait()
+
+        async with served(world, handler) as (_, connection):
+            outcomes = Outcomes()
+            connection.begin(fetch(), LONG_MS, outcomes.ended)
+            await reached.wait()
+            await connection.close()
+            assert isinstance((await outcomes.only())[1], OutcomeUnknown)
+
+    world.run(scenario())
+
+
 # ---- 4: records
 
 

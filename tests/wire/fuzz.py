@@ -24,6 +24,7 @@ from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener
+from quorumlog.turn import Turn
 from quorumlog.wire import sasl
 from quorumlog.wire.answering import Slot
 from quorumlog.wire.apis import BY_REQUEST
@@ -141,6 +142,7 @@ class Fuzz:
                 on_crash=self.on_crash,
                 random_bytes=bytes,
                 proof_log=ProofLog(),
+                turn=Turn(),
             )
             for listener in listeners
         ]

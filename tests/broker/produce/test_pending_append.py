@@ -12,6 +12,7 @@ from replica_cluster import TOPIC_ID, ReplicaCluster, batch
 
 from broker.produce.pending_append import AppendResult, PendingAppend
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.turn import Turn
 
 RESULT = AppendResult(base_offset=7, log_start_offset=0)
 
@@ -32,7 +33,7 @@ async def _answer(pending: PendingAppend) -> AppendResult:
 
 
 def test_awaiting_a_settled_append_does_not_suspend() -> None:
-    pending = PendingAppend(RESULT)
+    pending = PendingAppend(Turn(), RESULT)
     pending.settle(None)
     with pytest.raises(StopIteration) as stopped:
         _answer(pending).send(None)
@@ -41,7 +42,7 @@ def test_awaiting_a_settled_append_does_not_suspend() -> None:
 
 def test_only_the_first_result_counts() -> None:
     async def scene() -> None:
-        pending = PendingAppend(RESULT)
+        pending = PendingAppend(Turn(), RESULT)
         waiting = asyncio.ensure_future(_answer(pending))
         await asyncio.sleep(0)
         pending.settle(ApiError(ErrorCode.REQUEST_TIMED_OUT, "too late"))
@@ -54,7 +55,7 @@ def test_only_the_first_result_counts() -> None:
 
 def test_settling_an_append_whose_waiter_was_cancelled_does_nothing() -> None:
     async def scene() -> None:
-        pending = PendingAppend(RESULT)
+        pending = PendingAppend(Turn(), RESULT)
         waiting = asyncio.ensure_future(_answer(pending))
         await asyncio.sleep(0)
         waiting.cancel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from replica_cluster import TOPIC_ID, ReplicaCluster, batch
@@ -12,12 +11,13 @@ from broker.replicas.config import ReplicationConfig
 from broker.replication.fetch_position import FetchPosition
 from broker.replication.fetcher import Fetcher
 from broker.replication.follower import verified_batches
+from broker.replication.leader_end_point import OnFetched
 from jepsen.sim.clock import SimClock
 from jepsen.sim.loop import SimLoop
 from jepsen.sim.scheduler import NS_PER_MS, Scheduler
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
-from quorumlog.nursery import Nursery
 from quorumlog.records import headers
+from quorumlog.turn import Turn
 from storage.batch import stamped_batches
 
 KEY: PartitionKey = (TOPIC_ID, 0)
@@ -64,18 +64,19 @@ def test_an_answer_to_a_fetch_of_an_older_leadership_changes_nothing() -> None:
 class HeldLeader:
     """Answers the first fetch only when it is told to."""
 
-    def __init__(self, loop: SimLoop) -> None:
-        self.release: asyncio.Future[None] = loop.create_future()
+    def __init__(self) -> None:
         self.requests: list[FetchRequest] = []
+        self._ended: list[OnFetched] = []
 
-    async def fetch(self, request: FetchRequest, timeout_ms: int) -> FetchResponse:
+    def fetch(self, request: FetchRequest, timeout_ms: int, ended: OnFetched) -> Callable[[], None]:
         self.requests.append(request)
-        if len(self.requests) > 1:
-            await asyncio.sleep(3_600)
-        await self.release
+        self._ended.append(ended)
+        return lambda: None
+
+    def release(self) -> None:
         answer = FetchPartitionResponse(index=0, high_watermark=0, records=stored(0, 4, "a"))
         topics = (FetchTopicResponse(topic_id=TOPIC_ID, partitions=(answer,)),)
-        return FetchResponse(topics=topics, session_id=0)
+        self._ended[0](FetchResponse(topics=topics, session_id=0), None)
 
 
 class Taken:
@@ -94,27 +95,25 @@ def taken_after(replace_by: FetchPosition | None) -> tuple[list[FetchPosition], 
     """A partition is fetched and, before the answer comes, followed anew at `replace_by`."""
     scheduler = Scheduler(1)
     loop = SimLoop(scheduler, "follower")
-    leader, sink, first = HeldLeader(loop), Taken(), position(4)
+    leader, sink, first = HeldLeader(), Taken(), position(4)
     fetcher = Fetcher(
         node_id=2,
         leader=leader,
         sink=sink,
         clock=SimClock(scheduler),
-        nursery=Nursery(lambda _name, error: (_ for _ in ()).throw(error)),
+        turn=Turn(),
         config=ReplicationConfig(),
         broker_epoch=lambda: 1,
-        name="fetcher",
     )
-    fetcher.add(first)
-    running = loop.create_task(fetcher.run())
+    loop.deliver(fetcher.add, first)
     scheduler.run_until(scheduler.now_ns + NS_PER_MS)
     assert len(leader.requests) == 1
     if replace_by is not None:
-        fetcher.remove(KEY)
-        fetcher.add(replace_by)
-    leader.release.set_result(None)
+        loop.deliver(fetcher.remove, KEY)
+        loop.deliver(fetcher.add, replace_by)
+    loop.deliver(leader.release)
     scheduler.run_until(scheduler.now_ns + NS_PER_MS)
-    running.cancel()
+    fetcher.stop()
     loop.kill()
     return sink.positions, first
 
