@@ -34,13 +34,10 @@ _log = logging.getLogger("quorumlog.node")
 
 
 class SystemClock:
-    """The loop's monotonic time, so that timers and cores agree, and the machine's wall clock."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    """The monotonic time of asyncio's loops, so that timers and cores agree, and the machine's wall clock."""
 
     def now_ms(self) -> int:
-        return int(self._loop.time() * 1_000)
+        return time.monotonic_ns() // 1_000_000
 
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -85,7 +82,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         return ThreadWorker(writer, post)
 
     return Edges(
-        clock=SystemClock(loop),
+        clock=SystemClock(),
         disk=disk,
         transport=transport,
         worker=worker,
