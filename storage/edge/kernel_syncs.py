@@ -104,7 +104,8 @@ class KernelSyncs:
             assert error == errno.EINTR, f"io_getevents: {os.strerror(error)}"
             return
         self._under_way -= taken
-        for number, _, result, _ in _EVENT.iter_unpack(self._events[: taken * _EVENT.size]):
+        for at in range(0, taken * _EVENT.size, _EVENT.size):
+            number, _, result, _ = _EVENT.unpack_from(self._events, at)
             self._ended[number] = -result if result < 0 else 0
 
     def __del__(self) -> None:
