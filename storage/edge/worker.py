@@ -96,9 +96,12 @@ class ThreadWorker:
     def _run(self) -> None:
         while turn := self._next_turn():
             outcomes = self._writer.write_phase([submitted.job for submitted in turn])
-            self._answer(written_answers(turn, outcomes))
+            answers = written_answers(turn, outcomes)
+            if self._writer.has_to_sync:
+                self._answer(answers)
+                answers = []
             outcomes = self._writer.sync_phase(self._syncs.run)
-            self._answer(synced_answers(turn, outcomes))
+            self._answer(answers + synced_answers(turn, outcomes))
 
     def _answer(self, answers: Answers) -> None:
         if answers:

@@ -21,6 +21,7 @@ from storage.edge.disk import RealDisk
 from storage.edge.watched_disk import WatchedDisk
 from storage.edge.worker import ThreadWorker
 from storage.log import Log
+from storage.log_config import LogConfig
 from storage.stall_watch import DirectoryStalled, OpenCall
 from storage.worker import JobQueue, Submitted, Worker, WorkerClosed, WorkerFull, WorkerLimits
 from storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
@@ -173,6 +174,19 @@ def test_a_phase_without_callbacks_does_not_wake_the_loop(tmp_path: Path) -> Non
     worker.submit(AppendJob(log, [batch(1, [b"v"])]), None, lambda outcome: None)
     worker.close()
     assert len(posts) == 1
+
+
+@pytest.mark.parametrize(("durable", "posted"), [(True, 2), (False, 1)])
+def test_a_turn_that_syncs_nothing_wakes_the_loop_once(tmp_path: Path, durable: bool, posted: int) -> None:
+    disk, posts, recorder = RealDisk(), list[Callable[[], None]](), Recorder()
+    log = Log.open(disk, f"{tmp_path}/t-0", LogConfig(durable=durable))
+    worker = ThreadWorker(DirectoryWriter(str(tmp_path)), posts.append)
+    worker.submit(AppendJob(log, [batch(0, [b"v"])]), *recorder.answers(0))
+    worker.close()
+    assert len(posts) == posted
+    for post in posts:
+        post()
+    assert recorder.log == [("written", 0), ("synced", 0)]
 
 
 def test_reads_answer_with_value_or_error_and_leave_the_directory_online(world: World) -> None:
