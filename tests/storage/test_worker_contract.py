@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -187,6 +188,27 @@ def test_a_turn_that_syncs_nothing_wakes_the_loop_once(tmp_path: Path, durable: 
     for post in posts:
         post()
     assert recorder.log == [("written", 0), ("synced", 0)]
+
+
+@pytest.mark.parametrize("turn_ends", [True, False], ids=["the turn ends", "it is closed before"])
+def test_the_jobs_of_one_turn_of_the_loop_wake_an_idle_writer_together(tmp_path: Path, turn_ends: bool) -> None:
+    soon, recorder = list[Callable[[], None]](), Recorder()
+    answers: queue.Queue[Callable[[], None]] = queue.Queue()
+    worker = ThreadWorker(DirectoryWriter(str(tmp_path)), answers.put, soon=soon.append)
+    while not worker._idle:
+        time.sleep(0.001)
+    for number in range(3):
+        written, _ = recorder.answers(number)
+        worker.submit(CallJob(lambda: None), written, None)
+    assert len(soon) == 1
+    assert len(worker._queue) == 3, "taken before the turn had ended"
+    if turn_ends:
+        soon[0]()
+    else:
+        worker.close()
+    answers.get(timeout=10)()
+    assert recorder.log == [("written", 0), ("written", 1), ("written", 2)]
+    worker.close()
 
 
 def test_reads_answer_with_value_or_error_and_leave_the_directory_online(world: World) -> None:
