@@ -74,7 +74,7 @@ def _write(log: LogParts, active: Segment, run: Sequence[StoredBatch]) -> None:
     active.log.get_ready()
     log.guard.may_back_out = False
     log.unsynced.segment_written(active)
-    active.append(run, read_soon=log.has_readers or not log.config.durable)
+    active.append(run, read_soon=log.has_readers)
     producers, epochs = log.producers, log.epochs
     last_epoch = epochs.last_epoch
     for batch in run:

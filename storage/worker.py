@@ -5,7 +5,7 @@ simulated one (two events on virtual time). Contract, tested for both in tests/s
 
 - Jobs are performed in the order of their submission. For each, `on_written` and then `on_synced` are called once, on
   the loop, in the order of the jobs; an error goes to both. Either may be None. A phase without a callback does not
-  wake the loop.
+  wake the loop, and a turn that has nothing to sync wakes it once for both.
 - Once the directory has failed, every job is answered with DirectoryOffline.
 - After `on_written` the change may be shown to readers, after `on_synced` it may be acknowledged.
 - Queues are bounded, in jobs and in bytes. A full one refuses; it never blocks and never grows.

@@ -124,6 +124,11 @@ class DirectoryWriter:
         self._waiting = turn.outcomes
         return turn.outcomes
 
+    @property
+    def has_to_sync(self) -> bool:
+        """Between the phases of a turn: the second one may wait for the disk."""
+        return any(log.must_sync or log.has_too_many_files() for log in self._dirty)
+
     def sync_phase(self, run: RunSyncs = one_by_one) -> list[Outcome]:
         """Make the turn durable. Returns the outcomes of its jobs again, now failed if the directory is offline.
 

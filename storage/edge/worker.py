@@ -31,16 +31,23 @@ from storage.worker import (
 )
 from storage.writer import DirectoryWriter, Job
 
-Post = Callable[[Callable[[], None]], None]
+Post = Callable[[Callable[[], None]], object]
 
 
 class ThreadWorker:
     """`storage.worker.Worker` on threads. `post` must accept calls from any thread and keep their order."""
 
-    def __init__(self, writer: DirectoryWriter, post: Post, limits: WorkerLimits | None = None) -> None:
+    def __init__(
+        self, writer: DirectoryWriter, post: Post, limits: WorkerLimits | None = None, *, soon: Post | None = None
+    ) -> None:
+        """soon: makes a call once the loop's present turn has ended (`loop.call_soon`). An idle writer is woken then:
+        for all that the turn submits, and when the loop is about to give up the interpreter's lock, not while it holds
+        it. None: it is woken at once.
+        """
         self.path = writer.path
         self._writer = writer
         self._post = post
+        self._soon = soon
         self._limits = limits or WorkerLimits()
         self._queue = JobQueue(self.path, self._limits)
         self._wake = threading.Condition(threading.Lock())
@@ -58,9 +65,17 @@ class ThreadWorker:
             if self._closed:
                 raise WorkerClosed(self.path)
             self._queue.put(submitted)
-            if self._idle:
-                self._idle = False  # until the writer is awake, further jobs need not wake it again
-                self._wake.notify()
+            if not self._idle:
+                return
+            self._idle = False  # until the writer is awake, further jobs need not wake it again
+        if self._soon is None:
+            self._wake_writer()
+        else:
+            self._soon(self._wake_writer)
+
+    def _wake_writer(self) -> None:
+        with self._wake:
+            self._wake.notify()
 
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:
         with self._wake:
@@ -96,9 +111,12 @@ class ThreadWorker:
     def _run(self) -> None:
         while turn := self._next_turn():
             outcomes = self._writer.write_phase([submitted.job for submitted in turn])
-            self._answer(written_answers(turn, outcomes))
+            answers = written_answers(turn, outcomes)
+            if self._writer.has_to_sync:
+                self._answer(answers)
+                answers = []
             outcomes = self._writer.sync_phase(self._syncs.run)
-            self._answer(synced_answers(turn, outcomes))
+            self._answer(answers + synced_answers(turn, outcomes))
 
     def _answer(self, answers: Answers) -> None:
         if answers:

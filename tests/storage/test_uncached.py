@@ -93,12 +93,12 @@ def test_an_error_of_the_disk_is_no_refusal(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize(
     ("has_readers", "durability", "read_soon"),
-    [(True, "synced", True), (False, "synced", False), (False, "replicated", True)],
+    [(True, "synced", True), (False, "synced", False), (True, "replicated", True), (False, "replicated", False)],
 )
 def test_a_log_without_readers_says_so(
     monkeypatch: pytest.MonkeyPatch, has_readers: bool, durability: str, read_soon: bool
 ) -> None:
-    """Not in a log that is never synced: until the kernel writes them, its records are only in the page cache."""
+    """Also in a log that is never synced: the kernel begins to write such bytes at once, and then frees their pages."""
     disk = disk_with_data()
     log = open_log(disk, LogConfig(durable=durability == "synced"))
     log.has_readers = has_readers

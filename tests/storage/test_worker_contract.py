@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from storage.edge.disk import RealDisk
 from storage.edge.watched_disk import WatchedDisk
 from storage.edge.worker import ThreadWorker
 from storage.log import Log
+from storage.log_config import LogConfig
 from storage.stall_watch import DirectoryStalled, OpenCall
 from storage.worker import JobQueue, Submitted, Worker, WorkerClosed, WorkerFull, WorkerLimits
 from storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
@@ -175,6 +177,40 @@ def test_a_phase_without_callbacks_does_not_wake_the_loop(tmp_path: Path) -> Non
     assert len(posts) == 1
 
 
+@pytest.mark.parametrize(("durable", "posted"), [(True, 2), (False, 1)])
+def test_a_turn_that_syncs_nothing_wakes_the_loop_once(tmp_path: Path, durable: bool, posted: int) -> None:
+    disk, posts, recorder = RealDisk(), list[Callable[[], None]](), Recorder()
+    log = Log.open(disk, f"{tmp_path}/t-0", LogConfig(durable=durable))
+    worker = ThreadWorker(DirectoryWriter(str(tmp_path)), posts.append)
+    worker.submit(AppendJob(log, [batch(0, [b"v"])]), *recorder.answers(0))
+    worker.close()
+    assert len(posts) == posted
+    for post in posts:
+        post()
+    assert recorder.log == [("written", 0), ("synced", 0)]
+
+
+@pytest.mark.parametrize("turn_ends", [True, False], ids=["the turn ends", "it is closed before"])
+def test_the_jobs_of_one_turn_of_the_loop_wake_an_idle_writer_together(tmp_path: Path, turn_ends: bool) -> None:
+    soon, recorder = list[Callable[[], None]](), Recorder()
+    answers: queue.Queue[Callable[[], None]] = queue.Queue()
+    worker = ThreadWorker(DirectoryWriter(str(tmp_path)), answers.put, soon=soon.append)
+    while not worker._idle:
+        time.sleep(0.001)
+    for number in range(3):
+        written, _ = recorder.answers(number)
+        worker.submit(CallJob(lambda: None), written, None)
+    assert len(soon) == 1
+    assert len(worker._queue) == 3, "taken before the turn had ended"
+    if turn_ends:
+        soon[0]()
+    else:
+        worker.close()
+    answers.get(timeout=10)()
+    assert recorder.log == [("written", 0), ("written", 1), ("written", 2)]
+    worker.close()
+
+
 def test_reads_answer_with_value_or_error_and_leave_the_directory_online(world: World) -> None:
     answers: list[Outcome] = []
     world.worker.read(lambda: 42, answers.append)
@@ -270,8 +306,9 @@ def test_a_call_that_hangs_is_seen_and_its_late_answer_is_a_failure(tmp_path: Pa
     assert [outcome.error for outcome in told] == [failure, failure]
 
 
-def test_the_calls_of_helping_threads_are_seen_too(tmp_path: Path) -> None:
-    """Many syncs of one turn are shared among threads."""
+def test_the_calls_of_helping_threads_are_seen_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many syncs of one turn are shared among threads, where the kernel does not perform them in its own."""
+    monkeypatch.setattr("storage.edge.syncs.of_this_thread", lambda: None)
     started, go_on = threading.Semaphore(0), threading.Event()
 
     class Slow(RealDisk):
