@@ -79,7 +79,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         loop.call_soon_threadsafe(turn.run, call)
 
     def worker(writer: DirectoryWriter) -> Worker:
-        return ThreadWorker(writer, post, soon=loop.call_soon)
+        return ThreadWorker(writer, post, soon=turn.later)
 
     return Edges(
         clock=SystemClock(),

@@ -40,7 +40,7 @@ class ThreadWorker:
     def __init__(
         self, writer: DirectoryWriter, post: Post, limits: WorkerLimits | None = None, *, soon: Post | None = None
     ) -> None:
-        """soon: makes a call once the loop's present turn has ended (`loop.call_soon`). An idle writer is woken then:
+        """soon: makes a call at the end of the loop's present callback (`Turn.later`). An idle writer is woken then:
         for all that the turn submits, and when the loop is about to give up the interpreter's lock, not while it holds
         it. None: it is woken at once.
         """
