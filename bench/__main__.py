@@ -3,8 +3,8 @@
     ./dev bench kafka ...     beside Apache Kafka; see --help
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
-Parts (default: all): machine, start, throughput, memory, latency, failover, codec, validation, fencing. MB are
-10^6 bytes of values. Each figure is the min, median and max of interleaved rounds; a fencing is measured once. On a
+Parts (default: all): machine, start, throughput, memory, latency, failover, turns, codec, validation, fencing. MB
+are 10^6 bytes of values. Each figure is the min, median and max of interleaved rounds; a fencing is measured once. On a
 busy machine only the shares are meaningful.
 Missed goals are named. The exit code is 1 if a measurement failed, never because it was slow.
 """
@@ -19,13 +19,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench import codec, failover, fencing, latency, machine, memory, throughput, validation
+from bench import codec, failover, fencing, latency, longest_turns, machine, memory, throughput, validation
 from bench.compiled import compile_tree
 from bench.loads import make_load
 from bench.report import Report, Row, print_heading
 from bench.subject import Subject
 
-PARTS = ("machine", "start", "throughput", "memory", "latency", "failover", "codec", "validation", "fencing")
+PARTS = ("machine", "start", "throughput", "memory", "latency", "failover", "turns", "codec", "validation", "fencing")
 ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover")
 PARTITIONS = 6
 RECORD_BYTES = (1024, 100)
@@ -85,6 +85,9 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
         report.add(*machine.measure(folder, rounds))
     if any(part in parts for part in ON_A_CLUSTER):
         _measure_cluster(parts, report, folder, rounds, options)
+    if "turns" in parts:
+        print_heading("the longest turn of a leader's loop, processor time")
+        report.add(*longest_turns.measure(folder / "turns", rounds))
     if "codec" in parts:
         print_heading("the codec beside aiokafka's compiled one")
         report.add(*_codec_rows(rounds))

@@ -1,8 +1,8 @@
-"""A node's process that measures its turns: `python -m bench.measured_node TURNS_FILE -c FILE`.
+"""A node's process that measures its turns: `python -m bench.measured_node [--complete] TURNS_FILE -c FILE`.
 
-A node with the role of a broker is a *light* one: it registers, beats, follows the metadata and works out what each
-image changes for it, all with the production classes, but it opens no logs. So one machine can hold a cluster whose
-brokers have 100,000 replicas each.
+Without `--complete`, a node with the role of a broker is a *light* one: it registers, beats, follows the metadata and
+works out what each image changes for it, all with the production classes, but it opens no logs. So one machine can hold
+a cluster whose brokers have 100,000 replicas each.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
 from quorumlog.messages.common import Endpoint
 
+COMPLETE = "--complete"
+
 
 class LightBroker(Broker):
     """Has the replicas that the metadata gives it, and no log of any of them."""
@@ -52,13 +54,15 @@ class LightNode(Node):
 
 
 def main(arguments: Sequence[str]) -> int:
+    is_complete = arguments[0] == COMPLETE
+    turns_file, *rest = arguments[1:] if is_complete else arguments
     loops = MeasuredLoops()
     asyncio.set_event_loop_policy(loops)
     try:
-        return process.main(arguments[1:], LightNode)
+        return process.main(rest, Node if is_complete else LightNode)
     finally:
         for loop in loops.made:
-            write_turns(loop.turns, Path(arguments[0]))
+            write_turns(loop.turns, Path(turns_file))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from storage.log_config import LogConfig
 from storage.log_errors import LogUnreadable, reading
 from storage.log_file import CorruptBatch
 from storage.log_parts import LogParts
+from storage.log_view import LogPart
 from storage.recovery import LoadedLog, load
 
 MAX_VIEWS = 10  # that one read takes, each after another change of the log
@@ -87,10 +88,14 @@ class Log(LogParts):
         Raises OffsetOutOfRange; LogUnreadable, after which the replica is offline; FileMissing if the log was
         abandoned; CorruptBatch if it was cut again and again; DiskError if the error does not concern this log alone.
         """
+        return self.read_part(offset, max_bytes, upper_bound=upper_bound).data
+
+    def read_part(self, offset: Offset, max_bytes: int, *, upper_bound: Offset) -> LogPart:
+        """`read`, and whether there is more to read."""
         for tries_left in reversed(range(MAX_VIEWS)):
             view, cuts = self.view, self.cuts
             try:
-                data = view.read(offset, max_bytes, upper_bound)
+                part = view.read(offset, max_bytes, upper_bound)
             except FileMissing as error:
                 if self.is_abandoned:
                     raise
@@ -106,8 +111,8 @@ class Log(LogParts):
                     raise
                 raise self._unreadable(error) from error
             else:
-                if data or view is self.view or not tries_left:
-                    return data
+                if part.data or view is self.view or not tries_left:
+                    return part
         raise AssertionError("the last try returns or raises")
 
     def _unreadable(self, cause: Exception) -> LogUnreadable:

@@ -24,6 +24,16 @@ class OffsetOutOfRange(Exception):
         self.offset, self.start, self.end = offset, start, end
 
 
+class LogPart(NamedTuple):
+    """Whole batches. is_cut: more of them lie below the reader's bound, here or in the next segment."""
+
+    data: bytes
+    is_cut: bool
+
+
+NOTHING = LogPart(b"", is_cut=False)
+
+
 class LogView(NamedTuple):
     """Published state. At least one segment, in order of base offset; each ends where the next one begins.
 
@@ -45,22 +55,23 @@ class LogView(NamedTuple):
         """Which segment an offset belongs to."""
         return max(0, bisect_right(self.bases, offset) - 1)
 
-    def read(self, offset: Offset, max_bytes: int, upper_bound: Offset) -> bytes:
-        """See `Log.read`."""
+    def read(self, offset: Offset, max_bytes: int, upper_bound: Offset) -> LogPart:
+        """See `Log.read_part`."""
         if not self.start_offset <= offset <= self.end_offset:
             raise OffsetOutOfRange(self.path, offset, self.start_offset, self.end_offset)
         if offset >= upper_bound or offset >= self.end_offset:
-            return b""
+            return NOTHING
         number = self.number_for(offset)
         segment = self.segments[number]
         start = segment.find(offset, self.limit(number))
         limit = self._limit_below(number, upper_bound)
         if start >= limit:
-            return b""
+            return NOTHING
         end = segment.floor_boundary(start + max_bytes, limit)
         if end <= start:
             end = segment.batch_end(start, limit)
-        return segment.log.read(start, end - start)
+        in_next = number < len(self.segments) - 1 and upper_bound > self.bases[number + 1]
+        return LogPart(segment.log.read(start, end - start), end < limit or in_next)
 
     def _limit_below(self, number: int, upper_bound: Offset) -> int:
         """The end, in a segment's bytes, of the batches that hold nothing at or after `upper_bound`."""

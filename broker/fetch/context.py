@@ -46,8 +46,14 @@ class FetchContext(NamedTuple):
         """The session in which the reader has fetched until now, perhaps without naming its partitions."""
         return self.incremental if self.incremental is not None else self.ended_session
 
+    @property
+    def is_current(self) -> bool:
+        """The session, if there is one, has not gone on without this request."""
+        return self.session is None or self.session.epoch == self.epoch
+
     def check_current(self) -> None:
         """Raises ApiError(INVALID_FETCH_SESSION_EPOCH): the session goes on without this request."""
-        if self.session is not None and self.session.epoch != self.epoch:
+        if not self.is_current:
+            assert self.session is not None
             text = f"session {self.session.id} was ended, or used by a later request, before this one was answered"
             raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH, text)

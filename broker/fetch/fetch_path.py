@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from broker.delayed.operations import DelayedOperations
 from broker.delayed.purgatory import Reason
 from broker.fetch.cached_partition import NO_FETCH_MS
 from broker.fetch.context import FetchContext
+from broker.fetch.counted_partition import Enough, FetchCount
+from broker.fetch.counting_scope import CountedChanges, CountedNames
 from broker.fetch.isolation import READ_UNCOMMITTED, isolation_of
 from broker.fetch.partition_read import ByteBudget, PartitionRead, fault_response, position_fault, read_from_memory
 from broker.fetch.read_log import read_from_disk
@@ -41,6 +44,10 @@ class FetchParams(NamedTuple):
     max_bytes: int
     isolation_level: int = READ_UNCOMMITTED
 
+    @property
+    def enough(self) -> Enough:
+        return Enough(min(self.min_bytes, self.max_bytes))
+
 
 class FetchPath:
     def __init__(self, clock: Clock, registry: Registry, delayed: DelayedOperations, step: Step, turn: Turn) -> None:
@@ -62,13 +69,13 @@ class FetchPath:
         if replica is not None:
             self._acknowledge(context.targets, replica, context.previous_session)
         isolation = isolation_of(params.isolation_level, is_replica=replica is not None)
-        scope = scope_of(context, isolation)
+        scope = self._scope(context, isolation, params)
         while True:
             targets = scope.next_read()
             reads = await self._read_partitions(targets, replica, isolation, params.max_bytes)
             context.check_current()
             left_ms = deadline_ms - self._clock.now_ms()
-            if left_ms <= 0 or context.is_empty or _is_complete(reads, params):
+            if left_ms <= 0 or context.is_empty or _is_complete(reads, params.enough):
                 has_more = [read.has_more(target.partition) for read, target in zip(reads, targets, strict=True)]
                 return [read.response for read in reads], has_more
             await self._wait(scope, reads, isolation, left_ms)
@@ -131,7 +138,7 @@ class FetchPath:
         found = read.replica
         assert found is not None and found.log is not None
         try:
-            data = await read_from_disk(found, found.log, wanted.fetch_offset, read.disk_bytes, read.readable_end)
+            part = await read_from_disk(found, found.log, wanted.fetch_offset, read.disk_bytes, read.readable_end)
             found.leading(read.leader_epoch)  # records of a leadership that has ended must not be sent
         except Busy:
             raise
@@ -141,9 +148,20 @@ class FetchPath:
             )
             read.completes_fetch = True
         else:
-            read.response = replace(read.response, records=data)
+            read.response = replace(read.response, records=part.data)
+            read.is_cut, read.disk_bytes = part.is_cut, 0
 
     # --- waiting ---
+
+    def _scope(self, context: FetchContext, isolation: Isolation, params: FetchParams) -> FetchScope:
+        """Where any change is enough, there is nothing to count; a follower reads whatever comes."""
+        enough = params.enough
+        if isolation is Isolation.LOG_END or enough.needed_bytes <= 1:
+            return scope_of(context, isolation)
+        new_count = partial(FetchCount, self._registry, isolation, enough)
+        if context.incremental is not None:
+            return CountedChanges(context, context.incremental, new_count)
+        return CountedNames(context.named, isolation, new_count, self._delayed.commits, params.max_wait_ms)
 
     async def _wait(
         self, scope: FetchScope, reads: Sequence[PartitionRead], isolation: Isolation, left_ms: int
@@ -166,11 +184,10 @@ class FetchPath:
             scope.unwatch(wake)
 
 
-def _is_complete(reads: Sequence[PartitionRead], params: FetchParams) -> bool:
-    needed_bytes = min(params.min_bytes, params.max_bytes)
-    if sum(read.size_bytes for read in reads) >= needed_bytes or any(read.completes_fetch for read in reads):
+def _is_complete(reads: Sequence[PartitionRead], enough: Enough) -> bool:
+    if any(read.completes_fetch for read in reads):
         return True
-    return sum(read.filled_bytes for read in reads) >= needed_bytes
+    return enough.reached(sum([read.filled_bytes for read in reads]), sum([read.batches for read in reads]))
 
 
 def _expected_epoch(wanted: FetchPartition, replica: ReplicaState | None) -> Epoch | None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from broker.partition.tail import MAX_BATCHES_READ, TailRead
 from broker.replicas.replica import Replica
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
-from quorumlog.messages.buffer import Buffer, Pieces, whole
+from quorumlog.messages.buffer import Buffer, Pieces
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse
-from quorumlog.records import headers
 from storage.fetch_rule import Diverging, OutOfRange, fetch_answer
 from storage.isolation import Isolation, upper_bound
 from storage.log import Log
+
+NOTHING = TailRead([], 0, 0, is_cut=False)
 
 
 @dataclass(slots=True)
@@ -29,8 +31,10 @@ class PartitionRead:
     replica: Replica | None = None
     leader_epoch: Epoch = NO_EPOCH
     readable_end: Offset = 0
-    disk_bytes: int = 0  # > 0: at most so many bytes are to be read from the disk
+    disk_bytes: int = 0  # > 0: at most so many bytes have still to be read from the disk
     allowed_bytes: int = 0  # what the limits of the fetch and of the partition left for this read
+    batches: int = 0  # from memory; what comes from the disk is one buffer, however many batches it holds
+    is_cut: bool = False  # there is more to read, but not for this read
 
     @property
     def size_bytes(self) -> int:
@@ -40,11 +44,7 @@ class PartitionRead:
     def filled_bytes(self) -> int:
         """How much of its limits the read has used up. Batches are not divided, so a read can end below its limit
         though there is more to read; then it has used up all of it."""
-        records = self.response.records
-        if not 0 < len(records) < self.allowed_bytes:
-            return len(records)
-        end = headers(whole(records), partial_tail=True)[-1].next_offset
-        return self.allowed_bytes if end < self.readable_end else len(records)
+        return max(self.size_bytes, self.allowed_bytes) if self.is_cut else self.size_bytes
 
     def has_more(self, wanted: FetchPartition) -> bool:
         """There was more to read than the reader has, whether or not the response holds it."""
@@ -53,19 +53,24 @@ class PartitionRead:
 
 @dataclass(slots=True)
 class ByteBudget:
-    """What is left of a fetch's `max_bytes`. The first batch is given even if it is larger."""
+    """What is left of a fetch's `max_bytes`. The first batch is given even if it is larger.
+
+    left_batches: of those that a fetch may take from memory; each costs a turn of the loop its time.
+    """
 
     left_bytes: int
+    left_batches: int = MAX_BATCHES_READ
     given_any: bool = False
 
     def allowed_for(self, partition: FetchPartition) -> int:
         """Bytes that this partition may have; 0: none, not even one batch."""
-        if self.given_any and self.left_bytes <= 0:
+        if self.given_any and (self.left_bytes <= 0 or self.left_batches <= 0):
             return 0
         return max(1, min(self.left_bytes, partition.max_bytes))
 
-    def spend(self, size_bytes: int) -> None:
+    def spend(self, size_bytes: int, batches: int) -> None:
         self.left_bytes -= size_bytes
+        self.left_batches -= batches
         self.given_any = self.given_any or size_bytes > 0
 
 
@@ -105,13 +110,19 @@ def read_from_memory(
     end = upper_bound(isolation, found.core)
     allowed_bytes = budget.allowed_for(wanted)
     is_readable = wanted.fetch_offset < end and allowed_bytes > 0
-    parts = found.tail.read(wanted.fetch_offset, allowed_bytes, end) if is_readable else ()
-    response = _response(found, log, wanted.index, Pieces(parts) if parts else b"")
+    taken: TailRead | None = NOTHING
+    if is_readable:
+        taken = found.tail.read(wanted.fetch_offset, allowed_bytes, end, budget.left_batches)
+    response = _response(found, log, wanted.index, Pieces(taken.parts) if taken and taken.parts else b"")
     read = PartitionRead(response, replica=found, leader_epoch=found.core.leader_epoch, readable_end=end)
     if isolation is Isolation.LOG_END:  # a follower deletes what its leader has deleted, without waiting for records
         read.completes_fetch = 0 <= wanted.log_start_offset < log.start_offset
-    read.allowed_bytes, read.disk_bytes = allowed_bytes, allowed_bytes if parts is None else 0
-    budget.spend(read.disk_bytes or read.size_bytes)
+    read.allowed_bytes = allowed_bytes
+    if taken is None:
+        read.disk_bytes = allowed_bytes
+    else:
+        read.batches, read.is_cut = taken.batches, taken.is_cut
+    budget.spend(read.disk_bytes or read.size_bytes, read.batches)
     return read
 
 

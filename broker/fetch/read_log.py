@@ -11,7 +11,7 @@ from storage.isolation import Isolation, upper_bound
 from storage.log import Log
 from storage.log_errors import LogUnreadable
 from storage.log_file import CorruptBatch
-from storage.log_view import OffsetOutOfRange
+from storage.log_view import LogPart, OffsetOutOfRange
 
 
 async def read_local(replica: Replica, offset: Offset, max_bytes: int, isolation: Isolation) -> Buffer | Pieces:
@@ -24,20 +24,20 @@ async def read_local(replica: Replica, offset: Offset, max_bytes: int, isolation
         raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log of {replica.name} is not open on this broker")
     end = upper_bound(isolation, replica.core)
     if log.start_offset <= offset < end:
-        parts = replica.tail.read(offset, max_bytes, end)
-        if parts is not None:
-            return Pieces(parts)
-    return await read_from_disk(replica, log, offset, max_bytes, end)
+        found = replica.tail.read(offset, max_bytes, end)
+        if found is not None:
+            return Pieces(found.parts)
+    return (await read_from_disk(replica, log, offset, max_bytes, end)).data
 
 
-async def read_from_disk(replica: Replica, log: Log, offset: Offset, max_bytes: int, end: Offset) -> bytes:
+async def read_from_disk(replica: Replica, log: Log, offset: Offset, max_bytes: int, end: Offset) -> LogPart:
     """Whole batches below `end` (exclusive).
 
     Raises Busy; ApiError: KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER if the log has left.
     """
     assert replica.queue is not None
     try:
-        return await replica.queue.read(lambda: log.read(offset, max_bytes, upper_bound=end))
+        return await replica.queue.read(lambda: log.read_part(offset, max_bytes, upper_bound=end))
     except OffsetOutOfRange as error:
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
     except (LogUnreadable, DiskError, CorruptBatch) as error:

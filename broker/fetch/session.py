@@ -106,12 +106,14 @@ class FetchSession:
             cached.step(_FIRST_READ)
         self._in_request, self._to_read = self._to_read, {}
 
-    def read_changed(self) -> None:
-        """The request, which has waited, also reads what has changed since it arrived."""
-        for cached in self._to_read.values():
+    def read_changed(self) -> list[FetchTarget]:
+        """The request, which has waited, also reads what has changed since it arrived; what that is now."""
+        changed = list(self._to_read.values())
+        for cached in changed:
             cached.step(_NEXT_READ)
         self._in_request.update(self._to_read)
         self._to_read.clear()
+        return [cached.target for cached in changed]
 
     @property
     def has_changed(self) -> bool:

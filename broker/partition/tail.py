@@ -12,12 +12,31 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import NamedTuple
 
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
 from storage.batch import StoredBatch
 
 COPY_BELOW_SHARE = 4  # a chunk smaller than its frame divided by this is copied
+MAX_BATCHES_READ = 4_096  # by one fetch: each costs its time, whatever its size
+
+
+class TailRead(NamedTuple):
+    """Whole batches. is_cut: more batches lie below the reader's bound; a limit of the read kept them out."""
+
+    parts: list[Buffer]
+    size_bytes: int
+    batches: int
+    is_cut: bool
+
+
+class TailCount(NamedTuple):
+    """first_bytes: the size of the first batch; 0 if there is none."""
+
+    size_bytes: int
+    batches: int
+    first_bytes: int
 
 
 @dataclass(slots=True)
@@ -88,25 +107,45 @@ class Tail:
         self._batches.extend(batches)
         self._budget.charge(chunk)
 
-    def read(self, offset: Offset, max_bytes: int, upper_bound: Offset) -> list[Buffer] | None:
-        """Parts of whole batches, from the one that contains `offset`; None if the tail does not contain it.
+    def read(
+        self, offset: Offset, max_bytes: int, upper_bound: Offset, max_batches: int = MAX_BATCHES_READ
+    ) -> TailRead | None:
+        """Whole batches, from the one that contains `offset`; None if the tail does not contain it.
 
         upper_bound: exclusive; no record at or past it is returned. At least one batch is returned if one lies below
-        upper_bound, even if it is larger than max_bytes; then as many as fit.
+        upper_bound, even if it is larger than max_bytes; then as many as fit, and no more than max_batches (>= 1).
         """
-        if self._gone == len(self._batches) or not self.start_offset <= offset < self.end_offset:
+        first = self._index_of(offset)
+        if first is None:
             return None
-        index = bisect_right(self._batches, offset, lo=self._gone, key=attrgetter("base_offset")) - 1
         parts: list[Buffer] = []
-        taken_bytes = 0
+        taken_bytes, index, is_cut = 0, first, False
         while index < len(self._batches):
             batch = self._batches[index]
-            if batch.next_offset > upper_bound or (parts and taken_bytes + batch.size > max_bytes):
+            if batch.next_offset > upper_bound:
+                break
+            if parts and (taken_bytes + batch.size > max_bytes or index - first == max_batches):
+                is_cut = True
                 break
             parts.extend(batch.parts)
             taken_bytes += batch.size
             index += 1
-        return parts
+        return TailRead(parts, taken_bytes, index - first, is_cut)
+
+    def count(self, offset: Offset, upper_bound: Offset) -> TailCount | None:
+        """How much `read` would return without its limits, counted without the batches' parts."""
+        first = self._index_of(offset)
+        if first is None:
+            return None
+        end = bisect_right(self._batches, upper_bound, lo=first, key=attrgetter("next_offset"))
+        sizes = [batch.size for batch in self._batches[first:end]]
+        return TailCount(sum(sizes), len(sizes), sizes[0] if sizes else 0)
+
+    def _index_of(self, offset: Offset) -> int | None:
+        """Of the batch that contains `offset`; None if the tail does not contain it."""
+        if self._gone == len(self._batches) or not self.start_offset <= offset < self.end_offset:
+            return None
+        return bisect_right(self._batches, offset, lo=self._gone, key=attrgetter("base_offset")) - 1
 
     def clear(self) -> None:
         """Drop everything: the log was truncated, or this replica does not lead any more."""

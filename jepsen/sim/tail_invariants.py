@@ -74,9 +74,9 @@ class TailInvariants:
         start = max(start, mirror.base)
         if start >= end:
             return
-        parts = replica.tail.read(start, _EVERYTHING, end)
-        assert parts is not None, f"{start} is not in the tail"
+        found = replica.tail.read(start, _EVERYTHING, end, _EVERYTHING)
+        assert found is not None, f"{start} is not in the tail"
         self.compared += 1
-        if b"".join(parts) != mirror.content(start, end):
+        if b"".join(found.parts) != mirror.content(start, end):
             what = f"the tail of {replica.name} on {machine.host}, life {machine.life}"
             self._findings.broken("tail-equals-log", f"{what}, differs from the log between {start} and {end}")

@@ -16,6 +16,7 @@ from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.method import Method
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.access import refuse_caller, refuse_request
+from quorumlog.rpc.answer_size import bounded
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.calls import Call, expects_answer
 from quorumlog.rpc.closing import Closing
@@ -76,7 +77,7 @@ class Dispatch:
             request = call.codec.decode_request(data)  # type: ignore[arg-type]  # decoders take any buffer
         except DecodeError as error:
             return _failure(call, ApiError(ErrorCode.INVALID_REQUEST, str(error)), last=True)
-        reply = await self.reply(context, call.method, request)
+        reply = await self.reply(context, call.method, bounded(request))
         if reply.message is None:
             return Answer(None, reply.last)
         try:

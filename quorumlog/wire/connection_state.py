@@ -40,6 +40,7 @@ from collections.abc import Mapping
 from enum import IntEnum, auto
 
 MAX_AT_ONCE = 16  # requests answered without waiting, before other connections have a turn: one read may bring 1,000
+RESUMED_PART = 4  # a peer that had stalled takes answers again when one in so many of the allowed bytes is unsent
 
 
 class Phase(IntEnum):
@@ -116,6 +117,17 @@ class ConnectionState:
         return self.step(Happened.BACKLOG if backlog else Happened.NO_BACKLOG)
 
     # --- sending
+
+    def unsent(self, unsent_bytes: int, max_bytes: int, now_s: float) -> bool:
+        """So many bytes of answers are unsent now. True: the peer had stalled, and takes answers again."""
+        if self.stalled_since_s is None:
+            if unsent_bytes > max_bytes:
+                self.stalled_since_s = now_s
+            return False
+        if unsent_bytes > max_bytes // RESUMED_PART:
+            return False
+        self.stalled_since_s = None
+        return True
 
     def begin(self) -> None:
         if self.sending is not _SCHEDULED:

@@ -26,6 +26,7 @@ class WireLimits:
     max_unproven_ms: a connection to an internal listener is closed when its peer has not proven itself by then.
     min_grant_bytes: what a fetch is granted in any case, so that it makes progress; its first batch may be larger.
     max_unsent_bytes: of one connection's answers; above that none of its requests begins.
+    max_sent_bytes_per_turn: what all connections together write in one turn of the loop; small answers are not counted.
     max_stalled_ms: a peer is cut off that takes no answers, or sends nothing of a frame that it has begun, for so long.
     max_stalled_while_others_wait_ms: the same for a frame while other peers wait to send theirs.
     max_unsent_calls: of a calling connection.
@@ -42,6 +43,7 @@ class WireLimits:
     max_unproven_ms: int = 10_000
     min_grant_bytes: int = 256 * 1024
     max_unsent_bytes: int = 1024 * 1024
+    max_sent_bytes_per_turn: int = 2 * 1024 * 1024
     max_stalled_ms: int = 30_000
     max_stalled_while_others_wait_ms: int = 2_000
     max_unsent_calls: int = 10_000

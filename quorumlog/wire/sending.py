@@ -1,4 +1,4 @@
-"""Giving a frame to the socket: one system call and no copy, if the socket takes all of it.
+"""Giving a frame to the socket of a calling connection: one system call and no copy, if the socket takes all of it.
 
 Before Python 3.12 asyncio joins the buffers of `writelines`, which copies every answer with records. So if the
 transport holds nothing back, this module writes to the socket itself first; the transport gets what the socket did not

@@ -35,7 +35,7 @@ from quorumlog.wire.framing import FrameReader
 from quorumlog.wire.header import FIXED, RequestHeader, read_fixed
 from quorumlog.wire.local_apis import LOCAL_APIS
 from quorumlog.wire.malformed import Malformed, Unsupported
-from quorumlog.wire.sending import send
+from quorumlog.wire.outgoing import Outgoing, writer_of
 from quorumlog.wire.steps import Steps
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._proof = ConnectionProof(identity, serving.random_bytes)
         self._waiting: deque[memoryview] = deque()  # whole frames that may not be begun yet
         self._transport: asyncio.Transport | None = None
+        self._outgoing: Outgoing | None = None
         self._unsent_bytes = 0  # of answers, as charged to the node
         self._reserved_bytes = 0  # charged for the unfinished frame, or for the last whole frame while it waits
         self._unfinished_bytes = 0  # of those, for a frame that is not whole
@@ -68,7 +69,10 @@ class ServedConnection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=self._serving.limits.max_unsent_bytes)
+        self._transport.set_write_buffer_limits(high=0)
+        self._outgoing = Outgoing(
+            self._transport, writer_of(self._transport), self._serving.send_turns, self._on_progress
+        )
         if self._serving.closed:
             self.cut()
         elif self._serving.admit(self):
@@ -94,13 +98,17 @@ class ServedConnection(asyncio.BufferedProtocol):
             _log.debug("%s left in the middle of a frame", self.peer)
             self._drop_unfinished()
         self._state.step(Happened.PEER_ENDED)
-        return not self.idle
+        if self.idle:
+            self._finish()
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._state.step(Happened.SOCKET_LOST)
         node_bytes = self._serving.node_bytes
         node_bytes.forget(self._pump)
         self._waiting.clear()
+        if self._outgoing is not None:
+            self._outgoing.drop()
         held_bytes = self._unsent_bytes + self._reserved_bytes + self._answering.handled_bytes
         for slot in self._answering.cancel():
             self._return_grant(slot)
@@ -110,13 +118,14 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._serving.dispatch.close(self._context)
         node_bytes.give_back(held_bytes)
 
-    def pause_writing(self) -> None:
-        self._state.stalled_since_s = self._serving.loop.time()
-
     def resume_writing(self) -> None:
-        self._state.stalled_since_s = None
-        self._charge_unsent()
-        self._pump()
+        if self._outgoing is not None:
+            self._outgoing.resumed()
+
+    def _on_progress(self) -> None:
+        """The peer has taken answers."""
+        if self._charge_unsent():
+            self._pump()
 
     # --- for the sweep of the listener
 
@@ -317,32 +326,33 @@ class ServedConnection(asyncio.BufferedProtocol):
     def _send_answers(self) -> None:
         """Send what is ready, up to the first answer that is missing."""
         buffers, done_bytes, last = self._answering.take()
-        transport = self._transport
-        if transport is not None and not transport.is_closing():
-            send(transport, buffers)
+        transport, outgoing = self._transport, self._outgoing
+        if transport is not None and outgoing is not None and not transport.is_closing():
+            outgoing.send(buffers)
             self._charge_unsent()
             if last:
                 self._finish()
         if done_bytes:
             self._serving.node_bytes.give_back(done_bytes)
 
-    def _charge_unsent(self) -> None:
-        """Charge the node with the answers that the peer has not taken yet."""
-        transport = self._transport
-        now_bytes = 0 if transport is None or transport.is_closing() else transport.get_write_buffer_size()
+    def _charge_unsent(self) -> bool:
+        """Charge the node with the answers that the peer has not taken yet. True: it takes answers again."""
+        now_bytes = 0 if self._outgoing is None else self._outgoing.unsent_bytes
         before, self._unsent_bytes = self._unsent_bytes, now_bytes
+        takes_again = self._state.unsent(now_bytes, self._serving.limits.max_unsent_bytes, self._serving.loop.time())
         if now_bytes > before:
             self._serving.node_bytes.take(now_bytes - before)
         elif before > now_bytes:
             self._serving.node_bytes.give_back(before - now_bytes)
+        return takes_again
 
     # --- the end
 
     def _finish(self) -> None:
         """Close the socket once the peer has taken its answers."""
         self._state.step(Happened.CLOSED_BY_US)
-        if self._transport is not None:
-            self._transport.close()
+        if self._outgoing is not None:
+            self._outgoing.close()
 
     def close(self, reason: str) -> None:
         """Cut the peer off, with one log line."""

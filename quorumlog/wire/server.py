@@ -16,6 +16,7 @@ from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, AddressInUse, Listener
 from quorumlog.turn import Turn
 from quorumlog.wire.limits import NodeBytes, WireLimits
+from quorumlog.wire.outgoing import SendTurns
 from quorumlog.wire.served import ServedConnection
 from quorumlog.wire.versions import served_versions
 
@@ -39,6 +40,7 @@ class Serving:
         limits: WireLimits,
         node_bytes: NodeBytes,
         scratch: memoryview,
+        send_turns: SendTurns,
         serves: Collection[type] | None,
         grpc_address: Callable[[], Address | None],
         on_crash: OnCrash,
@@ -49,6 +51,7 @@ class Serving:
         self.turn = turn
         self.random_bytes, self.proof_log = random_bytes, proof_log
         self.dispatch, self.limits, self.node_bytes, self.scratch = dispatch, limits, node_bytes, scratch
+        self.send_turns = send_turns
         self.grpc_address, self.on_crash = grpc_address, on_crash
         self.versions = served_versions(serves, dispatch.listener.internal)
         self.loop = asyncio.get_running_loop()

@@ -16,6 +16,7 @@ from quorumlog.turn import Turn
 from quorumlog.wire.client import WireConnection
 from quorumlog.wire.framing import SCRATCH_BYTES
 from quorumlog.wire.limits import NodeBytes, WireLimits
+from quorumlog.wire.outgoing import SendTurns
 from quorumlog.wire.server import Serving, WireServer, serve
 
 _log = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ class WireTransport:
         self._client_bytes = NodeBytes(self._limits.max_node_bytes, self._limits.min_grant_bytes)
         self._internal_bytes = NodeBytes(self._limits.max_internal_bytes, self._limits.min_grant_bytes)
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
+        self._send_turns = SendTurns(self._limits.max_sent_bytes_per_turn)
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> WireConnection:
         assert not internal or self.identity is not None, "an internal connection needs an identity"
@@ -75,6 +77,7 @@ class WireTransport:
             limits=self._limits,
             node_bytes=self._internal_bytes if listener.internal else self._client_bytes,
             scratch=self._scratch,
+            send_turns=self._send_turns,
             serves=self._serves,
             grpc_address=lambda: self._grpc_address(listener.internal),
             on_crash=self._on_crash,

@@ -28,6 +28,7 @@ from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, Fetch
 from quorumlog.messages.fetch import ReplicaState as Replica
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic
 from quorumlog.messages.quorum import VoteRequest
+from quorumlog.rpc.answer_size import MAX_FETCHED_BYTES
 from quorumlog.rpc.transport import (
     Address,
     AddressInUse,
@@ -69,6 +70,24 @@ async def served(
     finally:
         await connection.close()
         await server.close()
+
+
+def test_a_fetch_by_grpc_asks_for_no_more_than_one_turn_can_copy(world: World) -> None:
+    """gRPC copies an answer several times in one turn of the loop; the lane sends it in pieces."""
+    by_lane = isinstance(world, LaneWorld | SimLaneWorld)
+    asked: list[int] = []
+
+    async def note(_context: Context, request: Any) -> Any:
+        asked.append(request.max_bytes)
+        return FetchResponse()
+
+    async def scenario() -> None:
+        async with served(world, note) as (_, connection):
+            for max_bytes in (1_000, MAX_FETCHED_BYTES, 25 * 1024 * 1024):
+                await connection.call(FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=max_bytes), LONG_MS)
+
+    world.run(scenario())
+    assert asked == [1_000, MAX_FETCHED_BYTES, 25 * 1024 * 1024 if by_lane else MAX_FETCHED_BYTES]
 
 
 def heartbeat(number: int) -> BrokerHeartbeatRequest:

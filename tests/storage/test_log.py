@@ -50,6 +50,18 @@ def test_max_bytes_cuts_at_batches_but_not_below_one() -> None:
     assert len(log.read(0, 2 * size, upper_bound=60)) == 2 * size
 
 
+def test_a_read_is_cut_if_another_batch_lies_below_its_bound_in_this_segment_or_the_next() -> None:
+    _, log = filled()
+    assert len(log.segment_bases) > 2
+    for offset in range(0, log.end_offset, 3):
+        for bound in range(offset, log.end_offset + 1, 3):
+            for max_bytes in (1, 200, 10_000):
+                part = log.read_part(offset, max_bytes, upper_bound=bound)
+                assert part.data == log.read(offset, max_bytes, upper_bound=bound)
+                end = headers(part.data)[-1].next_offset if part.data else offset
+                assert part.is_cut == (end < bound)
+
+
 def test_reads_outside_are_refused_with_the_range() -> None:
     _, log = filled()
     assert log.read(60, 100, upper_bound=60) == b""

@@ -128,7 +128,7 @@ def test_a_segment_is_replaced_in_the_view_while_readers_hold_the_old_one(place:
     fresh.rename("")
     replaced = view._replace(segments=(fresh,), last_size=fresh.size)
     assert view.read(0, 1000, 3) == want
-    assert [header.base_offset for header in headers(replaced.read(0, 1000, 3))] == [2]
+    assert [header.base_offset for header in headers(replaced.read(0, 1000, 3).data)] == [2]
     old.remove()
     assert view.read(0, 1000, 3) == want
     assert disk.list(path) == [log_name(0)]

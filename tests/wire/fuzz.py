@@ -31,6 +31,7 @@ from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.codec import WireRequest
 from quorumlog.wire.framing import SCRATCH_BYTES
 from quorumlog.wire.limits import NodeBytes, WireLimits
+from quorumlog.wire.outgoing import SendTurns
 from quorumlog.wire.served import ServedConnection
 from quorumlog.wire.server import Serving
 from tests.wire.frames import Bodies, a_frame, seeds
@@ -137,6 +138,7 @@ class Fuzz:
                 limits=limits,
                 node_bytes=self.node_bytes,
                 scratch=memoryview(bytearray(SCRATCH_BYTES)),
+                send_turns=SendTurns(1 << 20),
                 serves=None,
                 grpc_address=lambda: None,
                 on_crash=self.on_crash,

@@ -69,10 +69,10 @@ def test_a_connection_that_reads_no_more_is_not_paused(phase: Phase) -> None:
 
 def test_nothing_is_begun_for_a_peer_that_takes_no_answers() -> None:
     state = in_phase(Phase.READING)
-    state.stalled_since_s = 1.0
-    assert not state.may_begin
-    state.stalled_since_s = None
-    assert state.may_begin
+    assert not state.unsent(100, 100, 1.0) and state.may_begin
+    assert not state.unsent(101, 100, 2.0) and not state.may_begin
+    assert not state.unsent(26, 100, 3.0) and state.stalled_since_s == 2.0
+    assert state.unsent(25, 100, 4.0) and state.may_begin and state.stalled_since_s is None
 
 
 def test_other_connections_have_a_turn_after_some_requests_that_waited_for_nothing() -> None:

@@ -13,11 +13,10 @@ from lane import echo, request_bytes, serving
 from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
-from quorumlog.wire import served as served_module
 from quorumlog.wire.codec import Frame
 from quorumlog.wire.connection_state import MAX_AT_ONCE
 from quorumlog.wire.limits import WireLimits
-from quorumlog.wire.sending import send
+from quorumlog.wire.outgoing import Outgoing
 from quorumlog.wire.served import ServedConnection
 
 
@@ -33,11 +32,13 @@ def fetch(number: int) -> bytes:
 def test_answers_that_come_in_one_turn_are_sent_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Frame] = []
 
-    def noted(transport: asyncio.Transport, frame: Frame) -> None:
-        sent.append(frame)
-        send(transport, frame)
+    send = Outgoing.send
 
-    monkeypatch.setattr(served_module, "send", noted)
+    def noted(outgoing: Outgoing, frame: Frame) -> None:
+        sent.append(frame)
+        send(outgoing, frame)
+
+    monkeypatch.setattr(Outgoing, "send", noted)
 
     async def scenario() -> None:
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -14,11 +14,20 @@ from broker.fetch.context import FetchContext
 from broker.fetch.fetch_path import FetchParams
 from broker.fetch.read_log import read_from_disk
 from broker.fetch.targets import FetchTarget
-from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopic
+from quorumlog.messages.fetch import (
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ReplicaState,
+)
 from quorumlog.rpc.transport import Context
+from storage.log_view import LogPart
 
 LONGEST_MS = 20_000
 BOTH_BYTES = 130  # more than one batch of a short value, fewer than two
+READERS = [pytest.param(None, id="consumer"), pytest.param(ReplicaState(replica_id=2, broker_epoch=-1), id="follower")]
 COLD, GROWING = 1, 0  # the partition that is read from the disk, and the one that gets a record meanwhile
 
 
@@ -33,7 +42,7 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Node:
     leader = cluster.nodes[1]
     grown: list[str] = []
 
-    async def slowly(*arguments: Any) -> bytes:
+    async def slowly(*arguments: Any) -> LogPart:
         if not grown:
             grown.append("warm")
             await leader.produce_path.append(TOPIC_ID, GROWING, batch("warm"), acks=-1, timeout_ms=5_000)
@@ -44,16 +53,18 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Node:
 
 
 def at_the_start(index: int) -> FetchPartition:
-    return FetchPartition(index=index, fetch_offset=0, max_bytes=1 << 10)
+    return FetchPartition(index=index, fetch_offset=0, max_bytes=1 << 10, current_leader_epoch=0)
 
 
 def values(responses: Sequence[FetchPartitionResponse]) -> dict[int, list[str]]:
     return {one.index: values_of(bytes(one.records)) for one in responses}
 
 
-def test_a_fetch_of_named_partitions(node: Node) -> None:
+@pytest.mark.parametrize("replica", READERS)
+def test_a_fetch_of_named_partitions(node: Node, replica: ReplicaState | None) -> None:
     async def fetch() -> tuple[dict[int, list[str]], float]:
-        context = FetchContext(tuple(FetchTarget(TOPIC_ID, at_the_start(index)) for index in (GROWING, COLD)), None)
+        targets = tuple(FetchTarget(TOPIC_ID, at_the_start(index)) for index in (GROWING, COLD))
+        context = FetchContext(targets, replica)
         began_s = asyncio.get_running_loop().time()
         responses, _ = await node.fetch_path.fetch(context, FetchParams(LONGEST_MS, BOTH_BYTES, 1 << 20))
         return values(responses), asyncio.get_running_loop().time() - began_s
@@ -63,11 +74,14 @@ def test_a_fetch_of_named_partitions(node: Node) -> None:
     assert waited_s * 1000 < LONGEST_MS / 2
 
 
-def test_a_fetch_of_a_session(node: Node) -> None:
+@pytest.mark.parametrize("replica", READERS)
+def test_a_fetch_of_a_session(node: Node, replica: ReplicaState | None) -> None:
     """Its first request finds the growing partition empty, the second one names the cold partition only."""
 
     async def ask(**options: Any) -> FetchResponse:
-        request = FetchRequest(**{"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **options})
+        request = FetchRequest(
+            **{"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, "replica": replica, **options}
+        )
         return await node._handle(cast(Context, None), request)
 
     async def fetch() -> tuple[dict[int, list[str]], float]:
