@@ -3,10 +3,10 @@
     python -m bench.cpu_per_mb --tree A --tree B [--load defaults|large|small] [--rounds N] [--durability replicated]
 
 Each tree's cluster of three runs in the tree's own environment (.venv, of `./dev setup`). Both are up all the time and
-loaded alternately; a round that is not counted warms both. Processor time per MB is steadier than a rate on a machine
-with other work, and changes of a few percent show only in the ratio of the medians over many rounds. The ratio is the
-second tree's over the first's: below 1, the second tree needs less. One tree may be given twice, which shows the noise.
-Needs Java 17 or newer and mvn.
+loaded alternately by one warm client; the first WARM_UP rounds are not counted. Processor time per MB is steadier than
+a rate on a machine with other work, but other work changes it, too: compare over many rounds, and give one tree twice
+to see the noise. Ratios are the second tree's over the first's: below 1, the second tree needs less.
+Needs a JDK of 17 or newer and mvn.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from typing import TypeVar
 from bench import machine
 from bench.java_load import LOADS, Cost, JavaLoad, run_load
 from bench.kafka_clients import new_topic
-from bench.kafka_tools import Kafka, Unavailable, get_kafka
+from bench.kafka_tools import Unavailable, get_kafka
 from bench.processor_time import NOTHING, Spent, spent_by_threads
 from bench.tree_cluster import TreeCluster
+from bench.warm_producer import WarmProducer
 
 T = TypeVar("T")
 PARTITIONS = 6
-ROUNDS = 5
-MEASURED_MB, WARM_UP_MB = 80.0, 40.0  # of each run of the client
+WARM_UP, ROUNDS = 2, 5
+MEASURED_MB = 60.0
 THREADS = 6  # printed
-HEAD = f"{'round':>5} {'tree':>4} {'MB/s':>7} {'ms/MB':>7} {'user':>7} {'system':>7}"
+HEAD = f"{'round':>5} {'tree':>4} {'MB/s':>7} {'ms/MB':>7} {'user':>7} {'system':>7} {'client':>7}"
 
 
 def main(argv: list[str]) -> int:
@@ -55,7 +56,8 @@ def main(argv: list[str]) -> int:
             running.callback(cluster.close)
             clusters.append(cluster)
             print(f"tree {number}: {cluster.tree}")
-        _compare(kafka, clusters, LOADS[options.load], config, options.rounds, options.mb)
+        client = running.enter_context(WarmProducer(kafka))
+        _compare(client, clusters, LOADS[options.load], config, options.rounds, options.mb)
     shutil.rmtree(folder)
     return 0
 
@@ -65,7 +67,9 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--tree", type=Path, action="append", required=True, help="twice: the trees to compare")
     parser.add_argument("--load", choices=list(LOADS), default="defaults", help="; ".join(
         f"{key}: {load.name}" for key, load in LOADS.items()))  # fmt: skip
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"default {ROUNDS}, plus one that is not counted")
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help=f"default {ROUNDS}, plus {WARM_UP} that are not counted"
+    )
     parser.add_argument(
         "--mb", type=float, default=MEASURED_MB, help=f"measured in each round; default {MEASURED_MB:g}"
     )
@@ -78,26 +82,32 @@ def _parse(argv: list[str]) -> argparse.Namespace:
 
 
 def _compare(
-    kafka: Kafka, clusters: Sequence[TreeCluster], load: JavaLoad, config: Mapping[str, str], rounds: int, mb: float
+    client: WarmProducer,
+    clusters: Sequence[TreeCluster],
+    load: JavaLoad,
+    config: Mapping[str, str],
+    rounds: int,
+    mb: float,
 ) -> None:
     costs: list[list[Cost]] = [[] for _ in clusters]
     before: list[dict[str, Spent]] = [{} for _ in clusters]
     print(f"\n{load.name}, {dict(config) or 'default durability'}\n{HEAD}")
-    for turn in range(rounds + 1):
+    for turn in range(rounds + WARM_UP):
         for number, cluster in in_turn(clusters, turn):
             with new_topic(cluster.bootstrap_servers, PARTITIONS, config) as topic:
-                found = run_load(kafka, cluster.bootstrap_servers, topic, load, cluster.pids(), WARM_UP_MB, mb)
-            print(_line(str(turn) if turn else "warm", number + 1, found), flush=True)
-            if turn == 0:
-                before[number] = spent_by_threads(cluster.pids())
-            else:
+                found = run_load(client, cluster.bootstrap_servers, topic, load, cluster.pids(), mb)
+            counted = turn - WARM_UP + 1
+            print(_line(str(counted) if counted > 0 else "warm", number + 1, found), flush=True)
+            if counted > 0:
                 costs[number].append(found)
+            else:
+                before[number] = spent_by_threads(cluster.pids())
     print()
     for number, found_costs in enumerate(costs):
         print(_line("med", number + 1, medians(found_costs)))
     print(f"\nsecond tree / first, of the medians: {ratio_text(*costs)}\n")
     for number, cluster in enumerate(clusters):
-        print(f"tree {number + 1}, seconds by thread, its client's warm-up included: "
+        print(f"tree {number + 1}, seconds by thread, start and end of each run included: "
               f"{threads_text(before[number], spent_by_threads(cluster.pids()))}")  # fmt: skip
 
 
@@ -119,10 +129,12 @@ def ratio_text(first: Sequence[Cost], second: Sequence[Cost]) -> str:
         ours, theirs = ([float(getattr(cost, name)) for cost in costs] for costs in (second, first))
         return statistics.median(ours) / statistics.median(theirs)
 
-    of_rounds = sorted(two.ms_per_mb / one.ms_per_mb for one, two in zip(first, second, strict=True))
+    of_rounds = [two.ms_per_mb / one.ms_per_mb for one, two in zip(first, second, strict=True)]
+    least = min(cost.ms_per_mb for cost in second) / min(cost.ms_per_mb for cost in first)
     return (
-        f"ms/MB {ratio('ms_per_mb'):.3f} (rounds {of_rounds[0]:.3f} to {of_rounds[-1]:.3f}), "
-        f"user {ratio('user_ms_per_mb'):.3f}, system {ratio('system_ms_per_mb'):.3f}, MB/s {ratio('mb_per_s'):.3f}"
+        f"ms/MB {ratio('ms_per_mb'):.3f}, user {ratio('user_ms_per_mb'):.3f}, system {ratio('system_ms_per_mb'):.3f}, "
+        f"MB/s {ratio('mb_per_s'):.3f}; ms/MB within a round {min(of_rounds):.3f} / {statistics.median(of_rounds):.3f} / "
+        f"{max(of_rounds):.3f}, of the least disturbed rounds {least:.3f}"
     )
 
 
@@ -138,7 +150,7 @@ def threads_text(before: Mapping[str, Spent], after: Mapping[str, Spent]) -> str
 def _line(turn: str, tree: int, found: Cost) -> str:
     return (
         f"{turn:>5} {tree:>4} {found.mb_per_s:7.1f} {found.ms_per_mb:7.2f} {found.user_ms_per_mb:7.2f} "
-        f"{found.system_ms_per_mb:7.2f}"
+        f"{found.system_ms_per_mb:7.2f} {found.client_ms_per_mb:7.2f}"
     )
 
 

@@ -1,29 +1,31 @@
 """What a load of Kafka's own Java producer costs a cluster: its rate, and its nodes' processor time per MB.
 
-The tool (kafka-producer-perf-test) is a new virtual machine for each run, so that each run starts cold. It prints the
-records acknowledged in each interval; at each of these lines the nodes' processor time is read. What is measured lies
-between the line at which `warm_up` records are acknowledged and the last line. The tool's own figure after
---warmup-records is not used: it counts the time in which the client's buffer of earlier records drains, but not those
-records.
+The tool (kafka-producer-perf-test, in one warm virtual machine: warm_producer.py) prints the records acknowledged in
+each interval. At each of these lines the nodes' processor time is read. Measured is the time between two of them:
+
+- not the start, in which the client connects and fills its buffer;
+- not the end, in which the buffer drains and the client leaves the processors to the nodes.
+
+The tool's own figure after --warmup-records is not used: it counts the time in which the records buffered before
+drain, but not those records.
 """
 
 from __future__ import annotations
 
 import re
-import subprocess
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bench.kafka_clients import BATCHED, DEFAULTS, PERF_TIMEOUT_S
-from bench.kafka_tools import PRODUCER_PERF, Kafka, ToolFailed
+from bench.kafka_clients import BATCHED, DEFAULTS
 from bench.machine import MEGABYTE
 from bench.processor_time import Spent, spent_by
+from bench.warm_producer import WarmProducer
 
-INTERVAL_MS = 200
-LEAST_LINES = 3  # of a measurement, its first included
+INTERVAL_MS = 100
+LEAST_POINTS = 5  # of a measurement
+START_MB, BUFFER_MB = 20.0, 40.0  # before and after what is measured; the client's buffer holds 34 MB
 KIB, SMALL = 1024, 100  # bytes per record
 _WINDOW = re.compile(r"^(\d+) records sent, [^,]*, [^,]* ms avg latency, [^,]* ms max latency\.$")
 _TOTAL = re.compile(r"^(\d+) records sent, .* 50th")
@@ -49,19 +51,21 @@ LOADS = {
 
 
 class Point(NamedTuple):
-    """acknowledged: records since the run's start. spent: by the nodes since their start."""
+    """acknowledged: records since the run's start. nodes, client: processor time since their start."""
 
     at_s: float
     acknowledged: int
-    spent: Spent
+    nodes: Spent
+    client: Spent
 
 
 class Cost(NamedTuple):
-    """MB: 10^6 bytes of record values. ms: of processor time of all nodes together."""
+    """MB: 10^6 bytes of record values. ms: of processor time, of all nodes together or of the client."""
 
     mb_per_s: float
     user_ms_per_mb: float
     system_ms_per_mb: float
+    client_ms_per_mb: float
 
     @property
     def ms_per_mb(self) -> float:
@@ -69,24 +73,35 @@ class Cost(NamedTuple):
 
 
 def run_load(
-    kafka: Kafka, servers: str, topic: str, load: JavaLoad, pids: Sequence[int], warm_up_mb: float, measured_mb: float
+    client: WarmProducer, servers: str, topic: str, load: JavaLoad, pids: Sequence[int], measured_mb: float
 ) -> Cost:
     """One run of the tool. pids: the nodes'. Raises ToolFailed; AssertionError if records were lost, or the run was
     too short to be measured."""
-    warm_up = load.records(warm_up_mb)
-    points = _run(kafka, servers, topic, load, pids, warm_up + load.records(measured_mb))
-    return cost(points, warm_up, load.record_bytes)
+    first, last = load.records(START_MB), load.records(START_MB + measured_mb)
+    total = last + load.records(BUFFER_MB)
+    points = [Point(time.perf_counter(), 0, spent_by(pids), spent_by([client.pid]))]
+    said: list[str] = []
+    for line in client.run(_arguments(servers, topic, load, total)):
+        said.append(line)
+        if (found := window_records(line)) is not None:
+            acknowledged = points[-1].acknowledged + found
+            points.append(Point(time.perf_counter(), acknowledged, spent_by(pids), spent_by([client.pid])))
+    check_total(said, total)
+    return cost(points, first, last, load.record_bytes)
 
 
-def cost(points: Sequence[Point], warm_up: int, record_bytes: int) -> Cost:
-    """Between the first point that has `warm_up` records and the last one."""
-    measured = [point for point in points if point.acknowledged >= warm_up]
-    assert len(measured) >= LEAST_LINES, f"{len(measured)} lines of the tool after its warm-up; measure more MB"
-    first, last = measured[0], measured[-1]
-    megabytes = (last.acknowledged - first.acknowledged) * record_bytes / MEGABYTE
-    spent = last.spent.since(first.spent)
+def cost(points: Sequence[Point], first: int, last: int, record_bytes: int) -> Cost:
+    """From the first point that has `first` records to the last one that has at most `last`."""
+    measured = [point for point in points if first <= point.acknowledged <= last]
+    assert len(measured) >= LEAST_POINTS, f"only {len(measured)} lines of the tool to measure by; measure more MB"
+    start, end = measured[0], measured[-1]
+    megabytes = (end.acknowledged - start.acknowledged) * record_bytes / MEGABYTE
+    nodes, client = end.nodes.since(start.nodes), end.client.since(start.client)
     return Cost(
-        megabytes / (last.at_s - first.at_s), spent.user_s * 1_000 / megabytes, spent.system_s * 1_000 / megabytes
+        mb_per_s=megabytes / (end.at_s - start.at_s),
+        user_ms_per_mb=nodes.user_s * 1_000 / megabytes,
+        system_ms_per_mb=nodes.system_s * 1_000 / megabytes,
+        client_ms_per_mb=client.total_s * 1_000 / megabytes,
     )
 
 
@@ -96,44 +111,16 @@ def window_records(line: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _run(kafka: Kafka, servers: str, topic: str, load: JavaLoad, pids: Sequence[int], records: int) -> list[Point]:
-    properties = [
-        f"{key}={value}" for key, value in {"bootstrap.servers": servers, "acks": "all", **load.settings}.items()
-    ]
-    command = kafka.command(PRODUCER_PERF, [
-        "--topic", topic, "--num-records", str(records), "--record-size", str(load.record_bytes), "--throughput", "-1",
-        "--reporting-interval", str(INTERVAL_MS), "--command-property", *properties,
-    ])  # fmt: skip
-    points = [Point(time.perf_counter(), 0, spent_by(pids))]
-    said: list[str] = []
-    for line in _lines(command):
-        said.append(line)
-        if (found := window_records(line)) is not None:
-            points.append(Point(time.perf_counter(), points[-1].acknowledged + found, spent_by(pids)))
-    check_total(said, records)
-    return points
-
-
-def _lines(command: Sequence[str]) -> Iterator[str]:
-    """The tool's output as it comes. It is killed if it needs too long, or if the caller stops reading."""
-    said: list[str] = []
-    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as tool:
-        deadline = threading.Timer(PERF_TIMEOUT_S, tool.kill)
-        deadline.start()
-        try:
-            assert tool.stdout is not None
-            for line in tool.stdout:
-                said.append(line)
-                yield line
-            tool.wait()
-        finally:
-            deadline.cancel()
-            tool.kill()  # has no effect if it has ended
-    if tool.returncode != 0:
-        raise ToolFailed(PRODUCER_PERF, tool.returncode, "".join(said))
-
-
 def check_total(said: Sequence[str], records: int) -> None:
     """Raises AssertionError if the tool's output does not end with a total of `records` acknowledged records."""
     totals = [int(found[1]) for line in said if (found := _TOTAL.match(line))]
     assert totals == [records], f"{totals} of {records} records acknowledged: {''.join(said)[-1_000:]}"
+
+
+def _arguments(servers: str, topic: str, load: JavaLoad, records: int) -> list[str]:
+    settings = {"bootstrap.servers": servers, "acks": "all", **load.settings}
+    return [
+        "--topic", topic, "--num-records", str(records), "--record-size", str(load.record_bytes), "--throughput", "-1",
+        "--reporting-interval", str(INTERVAL_MS),
+        "--command-property", *(f"{key}={value}" for key, value in settings.items()),
+    ]  # fmt: skip

@@ -14,10 +14,13 @@ from bench.tree_cluster import TreeCluster, TreeError
 
 
 def test_the_ratio_is_of_the_medians_and_shows_the_rounds() -> None:
-    first = [Cost(10, 30, 10), Cost(10, 60, 20), Cost(10, 45, 15)]
-    second = [Cost(20, 15, 5), Cost(20, 30, 10), Cost(20, 45, 15)]
-    assert medians(first) == Cost(10, 45, 15)
-    assert ratio_text(first, second) == ("ms/MB 0.667 (rounds 0.500 to 1.000), user 0.667, system 0.667, MB/s 2.000")
+    first = [Cost(10, 30, 10, 1), Cost(10, 60, 20, 2), Cost(10, 45, 15, 3)]
+    second = [Cost(20, 15, 5, 1), Cost(20, 30, 10, 2), Cost(20, 45, 15, 3)]
+    assert medians(first) == Cost(10, 45, 15, 2)
+    assert ratio_text(first, second) == (
+        "ms/MB 0.667, user 0.667, system 0.667, MB/s 2.000; "
+        "ms/MB within a round 0.500 / 0.500 / 1.000, of the least disturbed rounds 0.500"
+    )
 
 
 def test_threads_are_named_by_what_they_used_since() -> None:

@@ -26,23 +26,29 @@ def test_only_the_lines_of_intervals_count(line: str, want: int | None) -> None:
     assert window_records(line) == want
 
 
-def test_the_cost_is_that_of_the_records_after_the_warm_up() -> None:
+def at(at_s: float, acknowledged: int, user_s: float, system_s: float, client_s: float = 0.0) -> Point:
+    return Point(at_s, acknowledged, Spent(user_s, system_s), Spent(client_s, 0.0))
+
+
+def test_the_cost_is_that_of_the_records_between_the_start_and_the_drain() -> None:
     points = [
-        Point(0.0, 0, Spent(50.0, 50.0)),
-        Point(5.0, 9_999, Spent(70.0, 60.0)),  # still warming up
-        Point(6.0, 10_000, Spent(71.0, 61.0)),
-        Point(6.5, 15_000, Spent(71.1, 61.0)),
-        Point(8.0, 30_000, Spent(71.4, 61.1)),
+        at(0.0, 0, 50.0, 50.0),
+        at(5.0, 9_999, 70.0, 60.0),  # still starting
+        at(6.0, 10_000, 71.0, 61.0, 3.0),
+        at(6.2, 12_000, 71.0, 61.0, 3.1),
+        at(6.5, 15_000, 71.1, 61.0, 3.2),
+        at(7.5, 20_000, 71.2, 61.0, 3.3),
+        at(8.0, 30_000, 71.4, 61.1, 3.6),
+        at(8.1, 30_001, 90.0, 90.0, 9.0),  # draining
     ]
-    found = cost(points, warm_up=10_000, record_bytes=1_000)  # 20 MB in 2 s
-    assert found == pytest.approx(Cost(mb_per_s=10.0, user_ms_per_mb=20.0, system_ms_per_mb=5.0))
+    found = cost(points, first=10_000, last=30_000, record_bytes=1_000)  # 20 MB in 2 s
+    assert found == pytest.approx(Cost(mb_per_s=10.0, user_ms_per_mb=20.0, system_ms_per_mb=5.0, client_ms_per_mb=30.0))
     assert found.ms_per_mb == pytest.approx(25.0)
 
 
 def test_a_run_that_is_too_short_is_not_measured() -> None:
-    points = [Point(0.0, 0, Spent(0, 0)), Point(1.0, 10, Spent(1, 1)), Point(2.0, 20, Spent(2, 2))]
-    with pytest.raises(AssertionError, match="2 lines of the tool after its warm-up; measure more MB"):
-        cost(points, warm_up=10, record_bytes=100)
+    with pytest.raises(AssertionError, match="only 4 lines of the tool to measure by; measure more MB"):
+        cost([at(turn, turn, turn, turn) for turn in range(6)], first=1, last=4, record_bytes=100)
 
 
 @pytest.mark.parametrize("said", [[WINDOW, TOTAL.replace("60000", "59991")], [WINDOW]], ids=["lost", "no total"])
