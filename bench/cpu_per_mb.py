@@ -20,20 +20,18 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TypeVar
 
 from bench import machine
 from bench.java_load import LOADS, Cost, JavaLoad, run_load
 from bench.kafka_clients import new_topic
 from bench.kafka_tools import Unavailable, get_kafka
 from bench.processor_time import NOTHING, Spent, spent_by_threads
+from bench.rounds import in_turn
 from bench.tree_cluster import TreeCluster
 from bench.warm_producer import WarmProducer
 
-T = TypeVar("T")
 PARTITIONS = 6
 WARM_UP, ROUNDS = 2, 5
-MEASURED_MB = 60.0
 THREADS = 6  # printed
 HEAD = f"{'round':>5} {'tree':>4} {'MB/s':>7} {'ms/MB':>7} {'user':>7} {'system':>7} {'client':>7}"
 
@@ -57,7 +55,8 @@ def main(argv: list[str]) -> int:
             clusters.append(cluster)
             print(f"tree {number}: {cluster.tree}")
         client = running.enter_context(WarmProducer(kafka))
-        _compare(client, clusters, LOADS[options.load], config, options.rounds, options.mb)
+        load = LOADS[options.load]
+        _compare(client, clusters, load, config, options.rounds, options.mb or load.measured_mb)
     shutil.rmtree(folder)
     return 0
 
@@ -71,7 +70,10 @@ def _parse(argv: list[str]) -> argparse.Namespace:
         "--rounds", type=int, default=ROUNDS, help=f"default {ROUNDS}, plus {WARM_UP} that are not counted"
     )
     parser.add_argument(
-        "--mb", type=float, default=MEASURED_MB, help=f"measured in each round; default {MEASURED_MB:g}"
+        "--mb",
+        type=float,
+        help="measured in each round; default: "
+        + ", ".join(f"{key} {load.measured_mb:g}" for key, load in LOADS.items()),
     )
     parser.add_argument("--durability", help="the topic's; default: the cluster's default")
     parser.add_argument("--folder", type=Path, help="folder of the logs, on the disk to be measured")
@@ -111,12 +113,6 @@ def _compare(
               f"{threads_text(before[number], spent_by_threads(cluster.pids()))}")  # fmt: skip
 
 
-def in_turn(all_of: Sequence[T], turn: int) -> list[tuple[int, T]]:
-    """Each with its number. Every other round goes backwards, so that a slow change of the machine favours neither."""
-    numbered = list(enumerate(all_of))
-    return numbered[::-1] if turn % 2 else numbered
-
-
 def medians(costs: Sequence[Cost]) -> Cost:
     """Of each field alone, so that user and system time need not add up to the median of their sum."""
     return Cost(*(statistics.median(values) for values in zip(*costs, strict=True)))
@@ -130,10 +126,13 @@ def ratio_text(first: Sequence[Cost], second: Sequence[Cost]) -> str:
         return statistics.median(ours) / statistics.median(theirs)
 
     of_rounds = [two.ms_per_mb / one.ms_per_mb for one, two in zip(first, second, strict=True)]
-    least = min(cost.ms_per_mb for cost in second) / min(cost.ms_per_mb for cost in first)
+    around, least = (
+        statistics.median(of_rounds),
+        min(cost.ms_per_mb for cost in second) / min(cost.ms_per_mb for cost in first),
+    )
     return (
         f"ms/MB {ratio('ms_per_mb'):.3f}, user {ratio('user_ms_per_mb'):.3f}, system {ratio('system_ms_per_mb'):.3f}, "
-        f"MB/s {ratio('mb_per_s'):.3f}; ms/MB within a round {min(of_rounds):.3f} / {statistics.median(of_rounds):.3f} / "
+        f"MB/s {ratio('mb_per_s'):.3f}; ms/MB within a round {min(of_rounds):.3f} / {around:.3f} / "
         f"{max(of_rounds):.3f}, of the least disturbed rounds {least:.3f}"
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.cpu_per_mb import in_turn, medians, ratio_text, threads_text
+from bench.cpu_per_mb import medians, ratio_text, threads_text
 from bench.java_load import Cost
 from bench.processor_time import Spent
 from bench.tree_cluster import TreeCluster, TreeError
@@ -29,11 +29,6 @@ def test_threads_are_named_by_what_they_used_since() -> None:
     assert threads_text(before, after) == (
         "main thread 5.0 user 0.5 system; a 0.0 user 1.0 system; new 0.2 user 0.0 system"
     )
-
-
-def test_every_other_round_goes_backwards() -> None:
-    assert in_turn(["a", "b"], 2) == [(0, "a"), (1, "b")]
-    assert in_turn(["a", "b"], 3) == [(1, "b"), (0, "a")]
 
 
 def test_a_tree_without_an_environment_is_refused(tmp_path: Path) -> None:
