@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import signal
 import statistics
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench import machine
+from bench.ending import exit_on_sigterm
 from bench.java_load import LOADS, Cost, JavaLoad, run_load
 from bench.kafka_clients import new_topic
 from bench.kafka_tools import Unavailable, get_kafka
@@ -46,7 +46,6 @@ def main(argv: list[str]) -> int:
     config = {"durability": options.durability} if options.durability else {}
     folder = Path(tempfile.mkdtemp(prefix="quorumlog-trees-", dir=options.folder))
     print(", ".join(f"{name} {value}" for name, value in machine.facts().items()))
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))  # the nodes would outlive it
     with ExitStack() as running:
         clusters = []
         for number, tree in enumerate(options.tree, 1):
@@ -154,4 +153,5 @@ def _line(turn: str, tree: int, found: Cost) -> str:
 
 
 if __name__ == "__main__":
+    exit_on_sigterm()
     sys.exit(main(sys.argv[1:]))

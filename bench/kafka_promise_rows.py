@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from bench.java_load import LOADS
 from bench.kafka_promises import CACHE, DISK, FLUSH, REPLICATED, VARIANTS, Variant
-from bench.kafka_samples import NotMeasured, Samples
-from bench.kafka_table import not_warm, or_why, ratios, without_goals
+from bench.kafka_samples import Samples
+from bench.kafka_table import not_warm, or_why, ratios, why_cold, without_goals
 from bench.report import Row
-from bench.rounds import not_settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +49,12 @@ def _load_rows(key: str, sides: Mapping[str, Samples]) -> list[Row]:
         *(row for variant in VARIANTS for row in _costs(variant, title, key, sides, goals)),
         *(row for variant in (CACHE, FLUSH) for row in _compiling(variant, title, key, sides)),
     ]
-    cold = [why for variant in VARIANTS if (why := _cold(variant, key, sides[variant.side]))]
+    cold = [
+        f"{variant.title}: {why}"
+        for variant in VARIANTS
+        if (why := why_cold(sides[variant.side], f"{key} {variant.name} warm-up"))
+    ]
     return [*not_warm(title, cold, "this load"), *without_goals(rows)] if cold else rows
-
-
-def _cold(variant: Variant, key: str, figures: Samples) -> str:
-    try:
-        why = not_settled(figures[f"{key} {variant.name} warm-up"])
-    except NotMeasured as error:
-        why = str(error)
-    return f"{variant.title}: {why}" if why else ""
 
 
 def _figure(variant: Variant, key: str, name: str, sides: Mapping[str, Samples]) -> Sequence[float]:
@@ -74,7 +69,8 @@ def _rate(variant: Variant, title: str, key: str, sides: Mapping[str, Samples]) 
 def _rate_beside(
     variant: Variant, other: Variant, of: str, title: str, key: str, sides: Mapping[str, Samples], goal: float
 ) -> list[Row]:
-    name = f"{variant.title}: {title}"
+    """A rate with its share of the other variant's, which `of` names."""
+    name = f"{variant.title} / {of}: {title}"
 
     def make() -> list[Row]:
         base, rates = _figure(other, key, "MB/s", sides), _figure(variant, key, "MB/s", sides)

@@ -22,10 +22,11 @@ from bench.java_load import LOADS, Cost, JavaLoad, run_load
 from bench.kafka_figures import PARTITIONS, Size
 from bench.kafka_lives import start_peer
 from bench.kafka_samples import Samples
+from bench.kafka_table import why_cold
 from bench.kafka_tools import Kafka
 from bench.peer import Peer
 from bench.processor_time import NOTHING, spent_by, spent_by_threads
-from bench.rounds import in_turn, not_settled
+from bench.rounds import in_turn
 from bench.warm_producer import WarmProducer
 
 COMPILERS = ("C1 ", "C2 ")  # how a virtual machine names its compiler threads
@@ -74,7 +75,7 @@ def measure(
         with WarmProducer(kafka) as client:
             for key in LOADS:
                 _measure_load(client, key, sides, size)
-        _measure_idle(list(sides.values()), size)
+        ours.attempt(["idle"], partial(_measure_idle, list(sides.values()), size))
 
 
 def _start(make: Callable[[], Peer], figures: Samples, sides: dict[str, Side], running: ExitStack) -> None:
@@ -85,27 +86,33 @@ def _start(make: Callable[[], Peer], figures: Samples, sides: dict[str, Side], r
 
 
 def _measure_load(client: WarmProducer, key: str, sides: Mapping[str, Side], size: Size) -> None:
-    warm_up: dict[str, list[float]] = {variant.name: [] for variant in VARIANTS}
-    turn = 0
-    while turn < size.warm_up_rounds and any(not_settled(found) for found in warm_up.values()):
+    for turn in range(size.warm_up_rounds):
+        if not any(_needs_warm_up(sides[variant.side].figures, key, variant) for variant in VARIANTS):
+            break
         for _, variant in in_turn(VARIANTS, turn):
             side = sides[variant.side]
-            figure = f"{key} {variant.name} warm-up"
-            side.figures.attempt([figure], partial(_warm, client, side, variant, key, size, warm_up[variant.name]))
-        turn += 1
+            side.figures.attempt([_warm_up(key, variant)], partial(_warm, client, side, variant, key, size))
     for turn in range(size.rounds):
         for _, variant in in_turn(VARIANTS, turn):
             side = sides[variant.side]
-            figure = f"{key} {variant.name}"
-            names = [f"{figure} {name}" for name in ("MB/s", "user", "system")]
+            names = [f"{key} {variant.name} {name}" for name in ("MB/s", "user", "system")]
             side.figures.attempt(names, partial(_sample, client, side, variant, key, size))
 
 
-def _warm(client: WarmProducer, side: Side, variant: Variant, key: str, size: Size, found: list[float]) -> None:
+def _needs_warm_up(figures: Samples, key: str, variant: Variant) -> bool:
+    figure = _warm_up(key, variant)
+    return figure not in figures.failed and bool(why_cold(figures, figure))
+
+
+def _warm_up(key: str, variant: Variant) -> str:
+    """The figure's name."""
+    return f"{key} {variant.name} warm-up"
+
+
+def _warm(client: WarmProducer, side: Side, variant: Variant, key: str, size: Size) -> None:
     cost, _ = _run(client, side.peer, variant, LOADS[key], size.promise_share)
-    found.append(cost.ms_per_mb)
-    side.figures.add(f"{key} {variant.name} warm-up", cost.ms_per_mb)
-    print(f"warm-up {len(found)}: {_text(variant, key, cost)}", flush=True)
+    side.figures.add(_warm_up(key, variant), cost.ms_per_mb)
+    print(f"warm-up: {_text(variant, key, cost)}", flush=True)
 
 
 def _sample(client: WarmProducer, side: Side, variant: Variant, key: str, size: Size) -> None:

@@ -10,11 +10,10 @@ from functools import partial
 
 from bench.kafka_figures import KIB, LINGERS_MS, RATES
 from bench.kafka_promise_rows import promise_rows
-from bench.kafka_samples import NotMeasured, Samples
-from bench.kafka_table import not_warm, or_why, ratios, without_goals
+from bench.kafka_samples import Samples
+from bench.kafka_table import not_warm, or_why, ratios, why_cold, without_goals
 from bench.machine import MEGABYTE
 from bench.report import Row
-from bench.rounds import not_settled
 
 PARTS = ("start", "produce", "consume", "latency", "memory", "failover", "promises")
 WARM_PARTS = ("produce", "consume", "latency")  # judged only if both clusters were warm
@@ -42,16 +41,9 @@ def _cold(theirs: Samples, ours: Samples) -> list[Row]:
     why = [
         f"{of.name}: {reason}"
         for of in (theirs, ours)
-        if "warm-up" in of.starting_with("warm-up") and (reason := _warm_up_missing(of))
+        if "warm-up" in of.starting_with("warm-up") and (reason := why_cold(of, "warm-up"))
     ]
     return not_warm("warm-up", why, ", ".join(WARM_PARTS))
-
-
-def _warm_up_missing(of: Samples) -> str:
-    try:
-        return not_settled(of["warm-up"])
-    except NotMeasured as error:
-        return str(error)
 
 
 def beside(

@@ -6,8 +6,9 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from bench.kafka_samples import NotMeasured
+from bench.kafka_samples import NotMeasured, Samples
 from bench.report import Row
+from bench.rounds import not_settled
 
 
 def ratios(theirs: Sequence[float], ours: Sequence[float]) -> list[float]:
@@ -25,6 +26,14 @@ def or_why(name: str, make: Callable[[], list[Row]]) -> list[Row]:
         return make()
     except NotMeasured as why:
         return [Row(name=name, unit="", rounds=(), failed=str(why))]
+
+
+def why_cold(of: Samples, figure: str) -> str:
+    """Why the cluster is not known to be warm after the warm-up rounds of this figure; "" if it is."""
+    try:
+        return not_settled(of[figure])
+    except NotMeasured as error:
+        return str(error)
 
 
 def not_warm(name: str, why: Sequence[str], of: str) -> list[Row]:

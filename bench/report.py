@@ -18,8 +18,8 @@ class Row:
     """One figure. rounds: its value in each round, in `unit`.
 
     shares: value / floor of the same round, if there is a floor, which `of` names. The goal is for the median of the
-    shares if there are any, otherwise of the rounds. at_least: True if more is better. failed: why there are no rounds. note: a row that has
-    none, but says this about the rows after it.
+    shares if there are any, otherwise of the rounds. at_least: True if more is better. failed: why there are no rounds.
+    note: instead of rounds, what to know about the rows after it.
     """
 
     name: str

@@ -31,8 +31,8 @@ def both(warm_up: dict[str, list[float]] | None = None) -> tuple[Samples, Sample
     return found["Kafka"], found["quorumlog"]
 
 
-def by_name(rows: list[Row]) -> dict[tuple[str, str], Row]:
-    return {(row.name, row.of): row for row in rows}
+def by_name(rows: list[Row]) -> dict[str, Row]:
+    return {row.name: row for row in rows}
 
 
 LOAD_GOALS = [
@@ -48,8 +48,8 @@ def test_each_promise_stands_beside_its_equal(
     cost: tuple[float, bool],
 ) -> None:  # fmt: skip
     rows = by_name(promise_rows(*both()))
-    disk, beside_flush = rows[f"on disk: {load}", "page cache"], rows[f"on disk: {load}", "flushed"]
-    relaxed, spent = rows[f"replicated: {load}", "page cache"], rows[f"CPU, on disk: {load}", ""]
+    disk, beside_flush = rows[f"on disk / page cache: {load}"], rows[f"on disk / flushed: {load}"]
+    relaxed, spent = rows[f"replicated / page cache: {load}"], rows[f"CPU, on disk: {load}"]
     assert [row.shares[1] for row in (disk, beside_flush, relaxed)] == pytest.approx([1.2, 2.4, 1.5])
     assert list(spent.rounds) == [32.0]  # user and system
     judged = [(row.goal, row.reached) for row in (disk, beside_flush, relaxed, spent)]
@@ -64,7 +64,7 @@ def test_kafkas_own_rows_have_no_goals() -> None:
 
 
 def test_an_idle_cluster_has_a_goal_of_its_own() -> None:
-    idle = by_name(promise_rows(*both()))["idle", ""]
+    idle = by_name(promise_rows(*both()))["idle"]
     assert (idle.goal, idle.reached, idle.at_least) == (1.5, False, False)
 
 
@@ -79,6 +79,6 @@ def test_a_failed_variant_leaves_the_rows_of_the_others() -> None:
     theirs, ours = both()
     ours.attempt(["large disk MB/s"], lambda: 1 / 0)
     rows = by_name(promise_rows(theirs, ours))
-    assert "ZeroDivisionError" in rows["on disk: 1 KiB, 256-KiB batches", ""].failed
-    assert rows["replicated: 1 KiB, 256-KiB batches", "page cache"].reached
-    assert rows["on disk: 100 B, 256-KiB batches", "page cache"].reached
+    assert "ZeroDivisionError" in rows["on disk / flushed: 1 KiB, 256-KiB batches"].failed
+    assert rows["replicated / page cache: 1 KiB, 256-KiB batches"].reached
+    assert rows["on disk / page cache: 100 B, 256-KiB batches"].reached
