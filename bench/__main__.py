@@ -21,6 +21,7 @@ from typing import Any
 
 from bench import codec, failover, fencing, latency, longest_turns, machine, memory, throughput, validation
 from bench.compiled import compile_tree
+from bench.ending import exit_on_sigterm
 from bench.loads import make_load
 from bench.report import Report, Row, print_heading
 from bench.subject import Subject
@@ -144,4 +145,5 @@ def _tell_missed(report: Report) -> None:
 
 
 if __name__ == "__main__":
+    exit_on_sigterm()
     sys.exit(main(sys.argv[1:]))

@@ -99,11 +99,11 @@ def rdkafka_consume(servers: str, topic: str, records: int) -> float:
 
 
 @contextmanager
-def new_topic(servers: str, partitions: int) -> Iterator[str]:
-    """A topic with three replicas, all in sync; deleted after the block."""
+def new_topic(servers: str, partitions: int, config: Mapping[str, str] | None = None) -> Iterator[str]:
+    """A topic with three replicas, all in sync; deleted after the block. config: of the topic."""
     admin = make_admin(servers)
     name = f"versus-{next(_numbers)}"
-    create_topic(admin, name, partitions)
+    create_topic(admin, name, partitions, config)
     try:
         yield name
     finally:
@@ -116,7 +116,7 @@ def make_admin(servers: str) -> Any:
     return AdminClient({"bootstrap.servers": servers, **IMPATIENT})
 
 
-def create_topic(admin: Any, name: str, partitions: int) -> None:
+def create_topic(admin: Any, name: str, partitions: int, config: Mapping[str, str] | None = None) -> None:
     """Retries until the topic exists and all replicas are in sync, because the cluster may just be starting."""
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.cimpl import NewTopic
@@ -124,7 +124,8 @@ def create_topic(admin: Any, name: str, partitions: int) -> None:
     deadline = time.perf_counter() + START_TIMEOUT_S
     while remaining(deadline):
         try:
-            admin.create_topics([NewTopic(name, partitions, NODES)], request_timeout=2.0)[name].result()
+            wanted = NewTopic(name, partitions, NODES, config=dict(config or {}))
+            admin.create_topics([wanted], request_timeout=2.0)[name].result()
             break
         except KafkaException as error:
             if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:

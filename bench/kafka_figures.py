@@ -21,6 +21,7 @@ from bench.kafka_samples import Samples
 from bench.kafka_tools import Kafka
 from bench.loads import Load, make_load
 from bench.peer import OurPeer, Peer
+from bench.rounds import not_settled
 from bench.subject import Subject
 
 PARTITIONS = 6
@@ -38,17 +39,21 @@ class Size:
     rounds: int = 3
     starts: int = 3
     kills: int = 12
-    warm_up_records: int = 2_000_000  # of SMALL bytes: enough for a Java virtual machine to compile a broker
+    warm_up_rounds: int = 8  # at most; they end earlier, once two in a row are alike
+    warm_up_records: int = 2_000_000  # of SMALL bytes, per round
     kib_records: int = 200_000
     small_records: int = 1_500_000
     latency_s: float = 10.0
     many_partitions: Sequence[int] = field(default=MANY_PARTITIONS)
+    promise_share: float = 1.0  # of JavaLoad.measured_mb, in each round of equal promises
+    settle_s: float = 90.0  # before an idle cluster is measured
+    idle_s: float = 60.0
 
     @classmethod
     def quick(cls, rounds: int) -> Size:
         return cls(
-            rounds=rounds, starts=1, kills=2, warm_up_records=200_000, kib_records=40_000, small_records=200_000,
-            latency_s=3.0, many_partitions=(),
+            rounds=rounds, starts=1, kills=2, warm_up_rounds=1, warm_up_records=200_000, kib_records=40_000,
+            small_records=200_000, latency_s=3.0, many_partitions=(), promise_share=0.4, settle_s=1.0, idle_s=5.0,
         )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
@@ -81,7 +86,7 @@ def _live(
 
 def _load(kafka: Kafka, peer: Peer, size: Size, parts: Sequence[str], folder: Path, figures: Samples) -> None:
     if set(parts) & {"produce", "consume", "latency", "memory"}:
-        figures.attempt(["warm-up"], partial(_warm_up, kafka, peer.bootstrap_servers, size))
+        figures.attempt(["warm-up"], partial(_warm_up, kafka, peer.bootstrap_servers, size, figures))
     for turn in range(size.rounds):
         print(f"{peer.name}: round {turn + 1} of {size.rounds}", flush=True)
         if set(parts) & {"produce", "consume"}:
@@ -102,9 +107,15 @@ def _add_all(figures: Samples, name: str, values: Iterable[float]) -> None:
         figures.add(name, value)
 
 
-def _warm_up(kafka: Kafka, servers: str, size: Size) -> None:
-    with clients.new_topic(servers, PARTITIONS) as topic:
-        clients.java_produce(kafka, servers, topic, size.warm_up_records, SMALL, clients.BATCHED)
+def _warm_up(kafka: Kafka, servers: str, size: Size, figures: Samples) -> None:
+    """Until the rate of two rounds in a row is alike. A Kafka broker is compiled while it is loaded."""
+    rates: list[float] = []
+    while len(rates) < size.warm_up_rounds and not_settled(rates):
+        with clients.new_topic(servers, PARTITIONS) as topic:
+            rate = clients.java_produce(kafka, servers, topic, size.warm_up_records, SMALL, clients.BATCHED)
+        rates.append(rate)
+        figures.add("warm-up", rate)
+        print(f"{figures.name}: warm-up {len(rates)}: {rate:,.0f} records/s", flush=True)
 
 
 def _same_clients(kafka: Kafka, peer: Peer, size: Size, parts: Sequence[str], figures: Samples) -> None:

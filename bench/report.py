@@ -19,6 +19,7 @@ class Row:
 
     shares: value / floor of the same round, if there is a floor, which `of` names. The goal is for the median of the
     shares if there are any, otherwise of the rounds. at_least: True if more is better. failed: why there are no rounds.
+    note: instead of rounds, what to know about the rows after it.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Row:
     goal: float | None = None
     at_least: bool = True
     failed: str = ""
+    note: str = ""
 
     @property
     def reached(self) -> bool | None:
@@ -75,6 +77,8 @@ def _as_json(row: Row) -> dict[str, Any]:
 def _line(row: Row) -> str:
     if row.failed:
         return f"{row.name:<{NAME_WIDTH}} failed: {row.failed}"
+    if row.note:
+        return f"{row.name:<{NAME_WIDTH}} {row.note}"
     parts = [f"{row.name:<{NAME_WIDTH}} {_spread(row.rounds)} {row.unit:<10}"]
     if row.shares:
         parts.append(f"{' /'.join(f'{share:5.0%}' for share in _three(row.shares))} of {row.of}")

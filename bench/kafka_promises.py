@@ -1,0 +1,162 @@
+"""Equal promises, both clusters up: ours on disk and `durability=replicated`, Kafka's page cache and flush.messages=1.
+
+For each load, rounds of all four variants alternate, each on a new topic, all with one warm Java client (java_load.py).
+First come warm-up rounds of the same volume, until every variant's processor time per MB is alike in two rounds in a
+row (rounds.py), at most `Size.warm_up_rounds`. While one cluster is loaded, the other idles beside it; what that costs
+is in the figures of both, and is the figure `idle`.
+
+Samples of each load and variant: MB/s; user and system, ms of processor time of the three nodes per MB; for Kafka also
+compiling, the percentage of its processor time that its virtual machines' compilers used, a sign of how warm it was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+
+from bench import kafka_clients as clients
+from bench.java_load import LOADS, Cost, JavaLoad, run_load
+from bench.kafka_figures import PARTITIONS, Size
+from bench.kafka_lives import start_peer
+from bench.kafka_samples import Samples
+from bench.kafka_table import why_cold
+from bench.kafka_tools import Kafka
+from bench.peer import Peer
+from bench.processor_time import NOTHING, spent_by, spent_by_threads
+from bench.rounds import in_turn
+from bench.warm_producer import WarmProducer
+
+COMPILERS = ("C1 ", "C2 ")  # how a virtual machine names its compiler threads
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """side: the name of its cluster and of that one's samples. title: in rows. config: of its topics."""
+
+    name: str
+    side: str
+    title: str
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+DISK = Variant("disk", "quorumlog", "on disk")
+REPLICATED = Variant("replicated", "quorumlog", "replicated", {"durability": "replicated"})
+CACHE = Variant("cache", "Kafka", "Kafka, page cache")
+FLUSH = Variant("flush", "Kafka", "Kafka, flush.messages=1", {"flush.messages": "1"})
+VARIANTS = (DISK, CACHE, REPLICATED, FLUSH)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two running clusters."""
+
+    peer: Peer
+    figures: Samples
+
+
+def measure(
+    kafka: Kafka,
+    make_theirs: Callable[[], Peer],
+    make_ours: Callable[[], Peer],
+    size: Size,
+    theirs: Samples,
+    ours: Samples,
+) -> None:
+    """Starts both clusters, measures, and stops both."""
+    with ExitStack() as running:
+        sides: dict[str, Side] = {}
+        for make, figures in ((make_theirs, theirs), (make_ours, ours)):
+            figures.attempt(["promises"], partial(_start, make, figures, sides, running))
+        if len(sides) < 2:
+            return
+        with WarmProducer(kafka) as client:
+            for key in LOADS:
+                _measure_load(client, key, sides, size)
+        ours.attempt(["idle"], partial(_measure_idle, list(sides.values()), size))
+
+
+def _start(make: Callable[[], Peer], figures: Samples, sides: dict[str, Side], running: ExitStack) -> None:
+    peer = make()
+    running.callback(peer.close)
+    start_peer(peer)
+    sides[figures.name] = Side(peer, figures)
+
+
+def _measure_load(client: WarmProducer, key: str, sides: Mapping[str, Side], size: Size) -> None:
+    for turn in range(size.warm_up_rounds):
+        if not any(_needs_warm_up(sides[variant.side].figures, key, variant) for variant in VARIANTS):
+            break
+        for _, variant in in_turn(VARIANTS, turn):
+            side = sides[variant.side]
+            side.figures.attempt([_warm_up(key, variant)], partial(_warm, client, side, variant, key, size))
+    for turn in range(size.rounds):
+        for _, variant in in_turn(VARIANTS, turn):
+            side = sides[variant.side]
+            names = [f"{key} {variant.name} {name}" for name in ("MB/s", "user", "system")]
+            side.figures.attempt(names, partial(_sample, client, side, variant, key, size))
+
+
+def _needs_warm_up(figures: Samples, key: str, variant: Variant) -> bool:
+    figure = _warm_up(key, variant)
+    return figure not in figures.failed and bool(why_cold(figures, figure))
+
+
+def _warm_up(key: str, variant: Variant) -> str:
+    """The figure's name."""
+    return f"{key} {variant.name} warm-up"
+
+
+def _warm(client: WarmProducer, side: Side, variant: Variant, key: str, size: Size) -> None:
+    cost, _ = _run(client, side.peer, variant, LOADS[key], size.promise_share)
+    side.figures.add(_warm_up(key, variant), cost.ms_per_mb)
+    print(f"warm-up: {_text(variant, key, cost)}", flush=True)
+
+
+def _sample(client: WarmProducer, side: Side, variant: Variant, key: str, size: Size) -> None:
+    cost, compiling = _run(client, side.peer, variant, LOADS[key], size.promise_share)
+    figure = f"{key} {variant.name}"
+    side.figures.add(f"{figure} MB/s", cost.mb_per_s)
+    side.figures.add(f"{figure} user", cost.user_ms_per_mb)
+    side.figures.add(f"{figure} system", cost.system_ms_per_mb)
+    side.figures.add(f"{figure} client", cost.client_ms_per_mb)
+    if variant in (CACHE, FLUSH):
+        side.figures.add(f"{figure} compiling", compiling)
+    print(_text(variant, key, cost), flush=True)
+
+
+def _run(client: WarmProducer, peer: Peer, variant: Variant, load: JavaLoad, share: float) -> tuple[Cost, float]:
+    """With the percentage of the nodes' processor time, start and end of the run included, that compilers used."""
+    servers, pids = peer.bootstrap_servers, peer.pids()
+    with clients.new_topic(servers, PARTITIONS, variant.config) as topic:
+        before, threads_before = spent_by(pids), spent_by_threads(pids)
+        cost = run_load(client, servers, topic, load, pids, share * load.measured_mb)
+        after, threads_after = spent_by(pids), spent_by_threads(pids)
+    compiling_s = sum(
+        spent.since(threads_before.get(name, NOTHING)).total_s
+        for name, spent in threads_after.items()
+        if name.startswith(COMPILERS)
+    )
+    return cost, 100 * compiling_s / after.since(before).total_s
+
+
+def _measure_idle(sides: Sequence[Side], size: Size) -> None:
+    """Percent of one processor, the three nodes together, of both clusters at the same time. Each has one topic."""
+    for side in sides:
+        clients.create_topic(clients.make_admin(side.peer.bootstrap_servers), "idle", PARTITIONS)
+    time.sleep(size.settle_s)  # deleted topics are freed a minute later, on both sides
+    for _ in range(size.rounds):
+        start_s, before = time.perf_counter(), [spent_by(side.peer.pids()) for side in sides]
+        time.sleep(size.idle_s)
+        after, seconds = [spent_by(side.peer.pids()) for side in sides], time.perf_counter() - start_s
+        for side, was, now in zip(sides, before, after, strict=True):
+            side.figures.add("idle", 100 * now.since(was).total_s / seconds)
+
+
+def _text(variant: Variant, key: str, cost: Cost) -> str:
+    return (
+        f"{LOADS[key].name}, {variant.side} {variant.name}: {cost.mb_per_s:.1f} MB/s, {cost.ms_per_mb:.1f} ms/MB, "
+        f"client {cost.client_ms_per_mb:.1f}"
+    )
