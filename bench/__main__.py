@@ -1,6 +1,7 @@
 """Benchmarks a cluster of three nodes on this machine, beside a floor and peers in the same run.
 
     ./dev bench kafka ...     beside Apache Kafka; see --help
+    ./dev bench spark ...     Spark beside its own Kafka source, cold and warm; see --help
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
 Parts (default: all): machine, start, throughput, memory, latency, failover, turns, codec, validation, fencing. MB
@@ -28,6 +29,9 @@ from bench.subject import Subject
 
 PARTS = ("machine", "start", "throughput", "memory", "latency", "failover", "turns", "codec", "validation", "fencing")
 ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover")
+ALONE = (
+    "Two parts run alone and have options of their own: kafka (beside Apache Kafka), spark (beside its Kafka source)."
+)
 PARTITIONS = 6
 RECORD_BYTES = (1024, 100)
 LOAD_BYTES, QUICK_LOAD_BYTES = 96_000_000, 24_000_000
@@ -42,6 +46,10 @@ def main(argv: list[str]) -> int:
         from bench import kafka
 
         return kafka.main(argv[1:])
+    if argv[:1] == ["spark"]:
+        from bench import spark
+
+        return spark.main(argv[1:])
     options = _parse(argv)
     parts = options.parts or list(PARTS)
     if "codec" in parts and not codec.compiled_is_measured():
@@ -65,7 +73,7 @@ def main(argv: list[str]) -> int:
 
 
 def _parse(argv: list[str]) -> Any:
-    parser = argparse.ArgumentParser(prog="dev bench", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="dev bench", description=(__doc__ or "").splitlines()[0], epilog=ALONE)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="less data and fewer rounds, to check that it works")
     parser.add_argument("--rounds", type=int, help=f"default {ROUNDS}, quick {QUICK_ROUNDS}; plus one not counted")

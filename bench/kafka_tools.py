@@ -121,9 +121,9 @@ def get_kafka(folder: Path = FOLDER) -> Kafka:
     assert java is not None
     jars = folder / f"jars-{VERSION}"
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder / "lock"):
+    with alone(folder / "lock"):
         if not jars.is_dir():
-            _fetch(folder, jars)
+            fetch_jars(folder, jars, POM, f"Kafka {VERSION}")
     return Kafka(java, jars)
 
 
@@ -143,24 +143,27 @@ def _java() -> str | None:
     return shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
 
 
-def _fetch(folder: Path, jars: Path) -> None:
-    """Copies into a folder with another name first, so that an interrupted copy is not taken for a complete one."""
+def fetch_jars(folder: Path, jars: Path, pom: str, what: str) -> None:
+    """Copy the dependencies of `pom` to `jars`, which must not exist. what: for messages. Raises Unavailable.
+
+    Copies into a folder with another name first, so that an interrupted copy is not taken for a complete one.
+    """
     unfinished = folder / "unfinished"
     shutil.rmtree(unfinished, ignore_errors=True)
-    pom = folder / "pom.xml"
-    pom.write_text(POM)
-    command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={unfinished}"]
+    file = folder / "pom.xml"
+    file.write_text(pom)
+    command = ["mvn", "-q", "-B", "-f", str(file), "dependency:copy-dependencies", f"-DoutputDirectory={unfinished}"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         raise Unavailable(f"mvn did not finish within {FETCH_TIMEOUT_S:g} s") from None
     if done.returncode != 0 or not unfinished.is_dir():
-        raise Unavailable(f"mvn could not fetch Kafka {VERSION}: {(done.stdout + done.stderr)[-1_000:].strip()}")
+        raise Unavailable(f"mvn could not fetch {what}: {(done.stdout + done.stderr)[-1_000:].strip()}")
     unfinished.rename(jars)
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def alone(path: Path) -> Iterator[None]:
     """Only one process at a time."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -57,11 +57,19 @@ class Subject:
         name = f"bench-{next(_numbers)}"
         admin = self.admin()
         try:
-            await admin.create_topic(name, partitions, 3)
-            await self._in_sync(admin, name)
+            await self.create(name, partitions)
             yield name
             with suppress(RequestFailed):  # a retry may find that the first try deleted it
                 await admin.delete_topic(name)
+        finally:
+            await admin.close()
+
+    async def create(self, name: str, partitions: int) -> None:
+        """A topic with three replicas, all in sync."""
+        admin = self.admin()
+        try:
+            await admin.create_topic(name, partitions, 3)
+            await self._in_sync(admin, name)
         finally:
             await admin.close()
 

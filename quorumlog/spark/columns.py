@@ -1,29 +1,21 @@
 """Converts chunks of the log to Arrow batches with the schema of Spark's Kafka source.
 
 Spark compares the schema of the first batch with its own, down to nullability and the names of list items, so Spark's
-own function always makes the Arrow schema. Only the requested columns are built.
+own function always makes the Arrow schema. Only the requested columns are built. Loaded by workers only: pyarrow and
+numpy take longer to import than Spark takes to plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import StructType
 
-from quorumlog.client.errors import ConfigError
 from quorumlog.client.fetch_position import Chunk
 from quorumlog.records import headers
 from quorumlog.records.columnar import decode_columns
@@ -31,36 +23,12 @@ from quorumlog.records.columnar import decode_columns
 CREATE_TIME = 0  # timestampType, as in Kafka
 LOG_APPEND_TIME = 1
 
-_HEADERS_TYPE = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
-_FIELDS = [
-    StructField("key", BinaryType()),
-    StructField("value", BinaryType()),
-    StructField("topic", StringType()),
-    StructField("partition", IntegerType()),
-    StructField("offset", LongType()),
-    StructField("timestamp", TimestampType()),
-    StructField("timestampType", IntegerType()),
-]
-
-
-def kafka_schema(*, include_headers: bool) -> StructType:
-    """The schema if the user gives none."""
-    return StructType([*_FIELDS, StructField("headers", _HEADERS_TYPE)] if include_headers else _FIELDS)
-
-
-def check_schema(schema: StructType) -> None:
-    """A user's schema may only omit and reorder columns. Raises ConfigError."""
-    known = {field.name: field for field in kafka_schema(include_headers=True)}
-    for field in schema:
-        if field.name not in known:
-            raise ConfigError(f"unknown column {field.name!r}; the columns are: {', '.join(known)}")
-        wanted = known[field.name].dataType
-        if field.dataType != wanted:
-            raise ConfigError(f"column {field.name!r} is {wanted.simpleString()}, not {field.dataType.simpleString()}")
+_ZONE: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 
 
 def arrow_schema(schema: StructType) -> Any:
-    return to_arrow_schema(schema, timezone="UTC")
+    """Spark's own Arrow schema, timestamps in UTC. Spark 4.0 has no parameter for the zone: it is always UTC there."""
+    return to_arrow_schema(schema, **_ZONE)
 
 
 def to_batch(chunk: Chunk, schema: Any) -> Any:

@@ -1,23 +1,23 @@
 """The classes that Spark calls: the format `quorumlog`, a batch read with one task per partition.
 
-No method runs in the script's process: Spark's planner calls `schema` and `partitions`, a worker calls `read`.
+No method runs in the script's process. Spark finds the class in one process, calls `schema` in a second, `partitions`
+in a third and `read` in its workers. The first read of a session starts them one after the other. So a method imports
+what only it needs: the client to plan, the client and Arrow to read.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.spark.cluster import make_admin, read_spans
-from quorumlog.spark.columns import arrow_schema, check_schema, kafka_schema
-from quorumlog.spark.options import ReadOptions, parse_read_options
-from quorumlog.spark.planning import PartitionRange, plan
-from quorumlog.spark.reading import read_range
+
+if TYPE_CHECKING:
+    from quorumlog.spark.options import ReadOptions
 
 
 class DefaultSource(DataSource):
@@ -28,10 +28,16 @@ class DefaultSource(DataSource):
         return "quorumlog"
 
     def schema(self) -> StructType:
+        from quorumlog.spark.options import parse_read_options
+        from quorumlog.spark.schema import kafka_schema
+
         return kafka_schema(include_headers=parse_read_options(self.options).include_headers)
 
     def reader(self, schema: StructType) -> BatchReader:
         """schema: the user's, a projection, or the result of `schema`."""
+        from quorumlog.spark.options import parse_read_options
+        from quorumlog.spark.schema import check_schema
+
         check_schema(schema)
         return BatchReader(parse_read_options(self.options), schema)
 
@@ -54,6 +60,9 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Fixes the offsets. Raises the errors of planning.py."""
+        from quorumlog.spark.cluster import make_admin, read_spans
+        from quorumlog.spark.planning import plan
+
         options = self._options
         with make_admin(options) as admin:
             spans = read_spans(admin, options.subscription)
@@ -66,5 +75,9 @@ class BatchReader(DataSourceReader):
         wanted = partition.value
         if wanted is None:
             return iter(())  # Spark's placeholder for an empty plan
+        from quorumlog.spark.columns import arrow_schema
+        from quorumlog.spark.planning import PartitionRange
+        from quorumlog.spark.reading import read_range
+
         assert isinstance(wanted, PartitionRange), f"not a partition of our plan: {wanted!r}"
         return read_range(wanted, self._options, arrow_schema(self._schema))

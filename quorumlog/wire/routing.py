@@ -20,7 +20,6 @@ from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.closing import Closing
-from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import (
     Address,
     Cancel,
@@ -78,7 +77,7 @@ class RoutingTransport:
         self._on_crash, self._by_lane = on_crash, by_lane
         self._advertised = advertised or {}
         self._grpc_addresses: dict[bool, Address] = {}  # of this node; True: of its internal listener
-        self._grpc = grpc or GrpcTransport(identity, on_crash=on_crash, random_bytes=random_bytes)
+        self._grpc, self._identity, self._random_bytes = grpc, identity, random_bytes
         self._lane = WireTransport(
             identity,
             on_crash=on_crash,
@@ -93,7 +92,7 @@ class RoutingTransport:
         return RoutingConnection(
             address,
             lane=self._lane.connect(address, internal=internal, client_id=client_id),
-            connect_grpc=lambda to: self._grpc.connect(to, internal=internal, client_id=client_id),
+            connect_grpc=lambda to: self._by_grpc().connect(to, internal=internal, client_id=client_id),
             by_lane=BY_INTERNAL_LANE if internal else self._by_lane,
             internal=internal,
             on_crash=self._on_crash,
@@ -102,14 +101,22 @@ class RoutingTransport:
     async def listen(self, listener: Listener, handler: Handler) -> Server:
         if listener.lane:
             return await self._lane.listen(listener, handler)
-        server = await self._grpc.listen(listener, handler)
+        server = await self._by_grpc().listen(listener, handler)
         announced = self._advertised.get(listener.name, listener.address)
         port = announced.port or server.listener.address.port
         self._grpc_addresses[listener.internal] = Address(announced.host, port)
         return server
 
     async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
-        return await self._grpc.probe(address, timeout_ms)
+        return await self._by_grpc().probe(address, timeout_ms)
+
+    def _by_grpc(self) -> Transport:
+        """Made when first needed: gRPC takes longer to load than to connect, and a reader by the lane needs none."""
+        if self._grpc is None:
+            from quorumlog.rpc.grpc_transport import GrpcTransport
+
+            self._grpc = GrpcTransport(self._identity, on_crash=self._on_crash, random_bytes=self._random_bytes)
+        return self._grpc
 
 
 class _Undecided:

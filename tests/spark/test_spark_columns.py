@@ -15,7 +15,8 @@ from quorumlog.client.consumer import decode_chunk
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.fetch_position import Chunk
 from quorumlog.records import Record, encode_batch, headers, stamp
-from quorumlog.spark.columns import arrow_schema, check_schema, kafka_schema, to_batch
+from quorumlog.spark.columns import arrow_schema, to_batch
+from quorumlog.spark.schema import check_schema, kafka_schema
 
 RECORDS = [
     Record(offset=0, timestamp_ms=1_000, key=b"k", value=b"v", headers=(("h", b"1"), ("h", None))),

@@ -1,0 +1,121 @@
+"""What Spark's sessions took, as rows: ours beside Spark's own Kafka source, round by round. Pure."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.report import Row
+
+COLD_GOAL = 0.65  # of the time of Spark's source, at most
+WARM_GOAL = 2.5  # times the rate of Spark's source, at least
+OF = "Spark's source"
+
+
+class WrongAnswer(Exception):
+    """A session did not read what was written. The message names both answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """session_s: from the process's start until the session was ready. reads_s, used_s, answers: of each read, the
+    first is the cold one; used_s is processor time of Java and of Spark's Python processes, 0 where it is unknown."""
+
+    version: str
+    session_s: float
+    reads_s: Sequence[float]
+    used_s: Sequence[float]
+    answers: Sequence[Sequence[int]]
+
+    @property
+    def warm_s(self) -> float:
+        """The median of the later reads."""
+        return statistics.median(self.reads_s[1:])
+
+    @property
+    def warm_used_s(self) -> float:
+        return statistics.median(self.used_s[1:])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One session of each. empty: ours without Numba's cache, as right after an installation. daemon: ours with the
+    cache, and with our daemon for Spark's Python processes (quorumlog/spark/daemon.py)."""
+
+    ours: Session
+    theirs: Session
+    empty: Session
+    daemon: Session
+
+    @property
+    def all(self) -> tuple[Session, ...]:
+        return self.ours, self.theirs, self.empty, self.daemon
+
+
+def parse_session(output: str) -> Session:
+    """From the last line of what spark_session.py prints."""
+    found: dict[str, Any] = json.loads(output.strip().splitlines()[-1])
+    return Session(**found)
+
+
+def check_answers(turn: Round, records: int) -> None:
+    """Every read of the round must give the same answer, of that many records. Raises WrongAnswer."""
+    wanted = list(turn.theirs.answers[0])
+    if wanted[0] != records:
+        raise WrongAnswer(f"Spark's source read {wanted[0]} of {records} records")
+    for session in turn.all:
+        for answer in session.answers:
+            if list(answer) != wanted:
+                raise WrongAnswer(f"one read gave {list(answer)}, another {wanted}")
+
+
+def rows(rounds: Sequence[Round], records: int, *, judged: bool) -> list[Row]:
+    """judged: whether the goals are stated; a quick run states none."""
+    cold_goal, warm_goal = (COLD_GOAL, WARM_GOAL) if judged else (None, None)
+
+    def cold(name: str, value: Callable[[Session], float], goal: float | None) -> list[Row]:
+        theirs = [value(turn.theirs) for turn in rounds]
+        of_ours = {
+            name: [value(turn.ours) for turn in rounds],
+            f"{name}, empty cache": [value(turn.empty) for turn in rounds],
+            f"{name}, our daemon": [value(turn.daemon) for turn in rounds],
+        }
+        return [
+            Row(name=f"Spark's: {name}", unit="s", rounds=theirs),
+            *(
+                Row(name=which, unit="s", rounds=ours, shares=_shares(ours, theirs), of=OF, goal=goal,
+                    at_least=False)
+                for which, ours in of_ours.items()
+            ),
+        ]  # fmt: skip
+
+    def warm() -> list[Row]:
+        theirs = [records / turn.theirs.warm_s for turn in rounds]
+        of_ours = {
+            "later reads": [records / turn.ours.warm_s for turn in rounds],
+            "later reads, our daemon": [records / turn.daemon.warm_s for turn in rounds],
+        }
+        return [
+            Row(name="Spark's: later reads", unit="records/s", rounds=theirs),
+            *(
+                Row(name=which, unit="records/s", rounds=ours, shares=_shares(ours, theirs), of=OF, goal=warm_goal)
+                for which, ours in of_ours.items()
+            ),
+        ]
+
+    made = [
+        *cold("first read of a session", lambda session: session.reads_s[0], cold_goal),
+        *cold("  from the start of its process", lambda session: session.session_s + session.reads_s[0], None),
+        *warm(),
+    ]
+    if all(session.used_s[0] for turn in rounds for session in turn.all):
+        made += cold("processor time of the first read", lambda session: session.used_s[0], None)
+        made += cold("processor time of a later read", lambda session: session.warm_used_s, None)
+    return made
+
+
+def _shares(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    return [mine / other for mine, other in zip(ours, theirs, strict=True)]

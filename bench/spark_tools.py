@@ -1,0 +1,139 @@
+"""Spark and its Kafka connector for a comparison: pyspark from PyPI, the connector from Maven, each in its own folder.
+
+Both sides run in the same environment. Ours is a copy of the tree's packages, put on the path, so that its compiled
+files and Numba's cache are those of an installation and never those of the tree.
+"""
+
+from __future__ import annotations
+
+import compileall
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.kafka_tools import FETCH_TIMEOUT_S, Unavailable, alone, fetch_jars, missing
+
+VERSION = "4.0.0"  # of pyspark and of the connector
+SCALA = "2.13"
+TREE = Path(__file__).resolve().parents[1]
+FOLDER = TREE / "out" / "spark"
+COMPLETE = "complete"  # a file in an environment that nothing is missing from
+
+# Spark brings the excluded ones.
+POM = f"""\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>quorumlog</groupId>
+  <artifactId>spark-peer</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.spark</groupId><artifactId>spark-sql-kafka-0-10_{SCALA}</artifactId><version>{VERSION}</version>
+      <exclusions>
+        <exclusion><groupId>org.apache.hadoop</groupId><artifactId>*</artifactId></exclusion>
+        <exclusion><groupId>org.scala-lang</groupId><artifactId>*</artifactId></exclusion>
+        <exclusion><groupId>org.scala-lang.modules</groupId><artifactId>*</artifactId></exclusion>
+        <exclusion><groupId>org.slf4j</groupId><artifactId>*</artifactId></exclusion>
+        <exclusion><groupId>org.lz4</groupId><artifactId>*</artifactId></exclusion>
+        <exclusion><groupId>org.xerial.snappy</groupId><artifactId>*</artifactId></exclusion>
+      </exclusions>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+# The kernels of the decoder for the types that a read uses, as after some reads of an earlier process.
+FILL_CACHE = """
+import numpy, pyarrow
+from quorumlog.records import NO_PRODUCER, NO_SEQUENCE
+from quorumlog.records.columnar import decode_columns, lay_out
+from quorumlog.records.columnar.form import decoder
+decoder.compiled = True
+values = pyarrow.array([b"v"] * 10, pyarrow.binary())
+for batch in lay_out(pyarrow.nulls(10, pyarrow.binary()), values, numpy.zeros(10, numpy.int64)):
+    sealed = bytes(batch.seal(NO_PRODUCER, -1, NO_SEQUENCE, leader_epoch=0))
+    assert decode_columns(sealed, from_offset=0, to_offset=10).num_rows == 10
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkTools:
+    """python: of the environment with pyspark. jars: the folder of the connector."""
+
+    python: Path
+    jars: Path
+
+    def environment(self, installed: Path | None) -> dict[str, str]:
+        """For a process that starts Spark. installed: our packages (`install`), or None for Spark's source alone."""
+        others = ("PYTHON", "PYSPARK", "SPARK", "NUMBA")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
+        own = {"PYTHONPATH": str(installed)} if installed else {}
+        python = str(self.python)
+        return kept | own | {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+    def install(self, folder: Path, *, fill_cache: bool) -> Path:
+        """Copy our packages to `folder`, compiled to bytecode as pip does. fill_cache: compile the kernels too."""
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(TREE / "quorumlog", folder / "quorumlog", ignore=ignored)
+        shutil.copy(TREE / "pyspark_quorumlog.py", folder)
+        compileall.compile_dir(folder, quiet=1)
+        if fill_cache:
+            subprocess.run([self.python, "-c", FILL_CACHE], env=self.environment(folder), check=True)
+        return folder
+
+
+def get_spark(folder: Path = FOLDER) -> SparkTools:
+    """Spark and the connector in `folder`, downloaded if they are not there yet. Raises Unavailable."""
+    if lacking := missing():
+        raise Unavailable(lacking)
+    wanted = requirements((TREE / "pyproject.toml").read_text())
+    jars, environment = _places(folder, wanted)
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone(folder / "lock"):
+        if not jars.is_dir():
+            fetch_jars(folder, jars, POM, f"the connector of Spark {VERSION}")
+        if not (environment / COMPLETE).exists():
+            _make_environment(environment, wanted)
+    return SparkTools(environment / "bin" / "python", jars)
+
+
+def is_downloaded(folder: Path = FOLDER) -> bool:
+    """Whether `get_spark` would download nothing."""
+    jars, environment = _places(folder, requirements((TREE / "pyproject.toml").read_text()))
+    return jars.is_dir() and (environment / COMPLETE).exists()
+
+
+def _places(folder: Path, wanted: list[str]) -> tuple[Path, Path]:
+    """The connector's folder, and that of an environment for this Python with these requirements."""
+    name = hashlib.sha256(repr((sys.version, wanted)).encode()).hexdigest()[:12]
+    return folder / f"connector-{VERSION}", folder / f"env-{name}"
+
+
+def requirements(pyproject: str) -> list[str]:
+    """What the environment holds: pyspark, and what our package needs with the extra `arrow`."""
+    project = tomllib.loads(pyproject)["project"]
+    return [f"pyspark=={VERSION}", "pandas", *project["dependencies"], *project["optional-dependencies"]["arrow"]]
+
+
+def _make_environment(folder: Path, wanted: list[str]) -> None:
+    _call([sys.executable, "-m", "venv", "--clear", str(folder)], "no virtual environment could be made")
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-input"]
+    _call([*pip, *wanted], f"pip could not install pyspark {VERSION}")
+    (folder / COMPLETE).touch()
+
+
+def _call(command: list[str], failure: str) -> None:
+    """Raises Unavailable with the end of the output."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{failure} within {FETCH_TIMEOUT_S:g} s") from None
+    if done.returncode != 0:
+        last = (done.stdout + done.stderr).strip().splitlines()[-1:]
+        raise Unavailable(f"{failure}: {' '.join(last)[-300:]}")

@@ -1,0 +1,135 @@
+"""Spark beside its Kafka source: ratios by round, goals, wrong answers, and a machine that cannot run it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from bench import spark
+from bench.kafka_tools import Unavailable
+from bench.report import Row
+from bench.spark_rows import COLD_GOAL, WARM_GOAL, Round, Session, WrongAnswer, check_answers, parse_session, rows
+from bench.spark_tools import VERSION, get_spark, requirements
+
+RECORDS = 600
+ANSWER = (RECORDS, 60_000, 12_345)
+
+
+def session(*reads_s: float, session_s: float = 4.0, used_s: float = 1.0) -> Session:
+    return Session(
+        version=VERSION, session_s=session_s, reads_s=reads_s, used_s=[used_s] * len(reads_s),
+        answers=[ANSWER] * len(reads_s),
+    )  # fmt: skip
+
+
+def named(found: Sequence[Row], name: str) -> Row:
+    (row,) = [row for row in found if row.name == name]
+    return row
+
+
+TURN = Round(
+    ours=session(6.0, 3.0, 2.0, 1.0),
+    theirs=session(10.0, 6.0, 6.0, 6.0),
+    empty=session(7.0, 2.0),
+    daemon=session(5.0, 1.5),
+)
+
+
+def test_a_cold_read_is_the_first_and_its_share_is_of_the_same_round() -> None:
+    other = Round(ours=session(9.0, 2.0), theirs=session(30.0, 6.0), empty=session(27.0, 2.0), daemon=session(6.0, 1.0))
+    found = rows([TURN, other], RECORDS, judged=True)
+    assert named(found, "first read of a session").shares == [6.0 / 10.0, 9.0 / 30.0]
+    assert named(found, "first read of a session, empty cache").shares == [7.0 / 10.0, 27.0 / 30.0]
+    assert named(found, "  from the start of its process").rounds == [10.0, 13.0]
+
+
+def test_a_later_read_counts_by_the_median_of_its_session() -> None:
+    found = rows([TURN], RECORDS, judged=True)
+    assert named(found, "later reads").rounds == [RECORDS / 2.0]
+    assert named(found, "Spark's: later reads").rounds == [RECORDS / 6.0]
+    assert named(found, "later reads").shares == [3.0]
+
+
+COLD = [("at the goal", 10 * COLD_GOAL, True), ("above the goal", 10 * COLD_GOAL + 0.1, False)]
+
+
+@pytest.mark.parametrize(("ours_s", "reached"), [case[1:] for case in COLD], ids=[case[0] for case in COLD])
+def test_the_goal_of_a_cold_read(ours_s: float, reached: bool) -> None:
+    ours = session(ours_s, 1.0)
+    turn = Round(ours=ours, theirs=session(10.0, 1.0), empty=ours, daemon=ours)
+    found = rows([turn], RECORDS, judged=True)
+    assert named(found, "first read of a session").reached is reached
+    assert named(found, "first read of a session, empty cache").reached is reached
+    assert named(found, "first read of a session, our daemon").reached is reached
+
+
+WARM = [("at the goal", 5 / WARM_GOAL, True), ("slower", 5 / WARM_GOAL + 0.1, False)]
+
+
+@pytest.mark.parametrize(("ours_s", "reached"), [case[1:] for case in WARM], ids=[case[0] for case in WARM])
+def test_the_goal_of_later_reads(ours_s: float, reached: bool) -> None:
+    ours = session(1.0, ours_s)
+    found = rows([Round(ours=ours, theirs=session(1.0, 5.0), empty=ours, daemon=ours)], RECORDS, judged=True)
+    assert named(found, "later reads").reached is reached
+    assert named(found, "later reads, our daemon").reached is reached
+
+
+def test_a_run_that_is_not_judged_states_no_goal() -> None:
+    found = rows([TURN], RECORDS, judged=False)
+    assert found and [row.name for row in found if row.goal is not None or row.reached is not None] == []
+
+
+def test_processor_time_is_left_out_where_it_is_unknown() -> None:
+    def counted(turn: Round) -> list[str]:
+        return [row.name for row in rows([turn], RECORDS, judged=True) if "processor time" in row.name]
+
+    assert counted(TURN)
+    assert counted(dataclasses.replace(TURN, empty=session(7.0, 2.0, used_s=0.0))) == []
+
+
+def test_all_reads_of_a_round_must_agree() -> None:
+    check_answers(TURN, RECORDS)
+    with pytest.raises(WrongAnswer, match=f"{RECORDS} of {RECORDS + 1} records"):
+        check_answers(TURN, RECORDS + 1)
+    lost = dataclasses.replace(TURN.empty, answers=[ANSWER, (RECORDS - 1, 1, 1)])
+    with pytest.raises(WrongAnswer, match=f"{RECORDS - 1}.*{RECORDS}"):
+        check_answers(dataclasses.replace(TURN, empty=lost), RECORDS)
+
+
+def test_a_session_is_read_from_the_last_line() -> None:
+    wanted = session(2.0, 1.0)
+    said = json.dumps({**dataclasses.asdict(wanted), "answers": [list(one) for one in wanted.answers]})
+    assert parse_session(f"what Spark says\n\n{said}\n").reads_s == [2.0, 1.0]
+
+
+def test_the_environment_holds_what_our_package_needs() -> None:
+    text = '[project]\ndependencies = ["a>=1"]\noptional-dependencies = {arrow = ["b"], spark = ["c"]}\n'
+    assert requirements(text) == [f"pyspark=={VERSION}", "pandas", "a>=1", "b"]
+
+
+def test_without_java_or_maven_it_says_so_and_ends_well(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(Unavailable, match="no java"):
+        get_spark(tmp_path)
+    assert spark.main([]) == 0
+    assert capsys.readouterr().out == "not measured with Spark: no java\n"
+
+
+def test_packages_that_cannot_be_had_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, script in (("java", """echo 'openjdk version "17.0.1"' >&2"""), ("mvn", "echo no such artifact; exit 1")):
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(Unavailable, match=f"could not fetch the connector of Spark {VERSION}: no such artifact"):
+        get_spark(tmp_path / "out")
+    assert not (tmp_path / "out" / f"connector-{VERSION}").exists()
