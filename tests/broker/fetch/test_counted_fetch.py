@@ -38,7 +38,7 @@ class ReadsAtEveryChange(FetchPath):
 
 
 def model_of(plane: DataPlane) -> ReadsAtEveryChange:
-    return ReadsAtEveryChange(plane._clock, plane.registry, plane.delayed, plane.stepper.step)
+    return ReadsAtEveryChange(plane._clock, plane.registry, plane.delayed, plane.stepper.step, plane.fetch_path._turn)
 
 
 @dataclass(frozen=True)
