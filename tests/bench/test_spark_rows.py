@@ -133,3 +133,24 @@ def test_packages_that_cannot_be_had_are_named(monkeypatch: pytest.MonkeyPatch, 
     with pytest.raises(Unavailable, match=f"could not fetch the connector of Spark {VERSION}: no such artifact"):
         get_spark(tmp_path / "out")
     assert not (tmp_path / "out" / f"connector-{VERSION}").exists()
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_run_ends_with_its_rows_and_its_goals(
+    quick: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(spark, "get_spark", lambda: None)
+    monkeypatch.setattr(spark, "_measure", lambda *given: ([TURN], RECORDS))
+    figures = tmp_path / "figures.json"
+    options = ["--folder", str(tmp_path), "--json", str(figures), *(["--quick"] if quick else [])]
+    assert spark.main(options) == 0
+    said = capsys.readouterr().out
+    assert f"pyspark {VERSION} on both sides" in said
+    found = json.loads(figures.read_text())
+    assert found["settings"]["pyspark"] == [VERSION] and found["settings"]["read"] == RECORDS
+    assert found["samples"]["rounds"][0]["theirs"]["reads_s"] == [10.0, 6.0, 6.0, 6.0]
+    stated = [row["name"] for row in found["rows"] if row["goal"] is not None]
+    assert bool(stated) is not quick
+    wanted = "a quick run judges no goals" if quick else "1 goals missed: first read of a session, empty cache"
+    assert said.splitlines()[-1] == wanted
+    assert list(tmp_path.iterdir()) == [figures]
