@@ -14,11 +14,11 @@ from cli.server.lean_start import load_no_more_than_needed
 load_no_more_than_needed()
 
 # ruff: noqa: E402  # imported after the settings above, as in cli.server
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from selectors import BaseSelector
 
-from bench.turns import MeasuredLoops, write_turns
+from bench.turns import MeasuredLoop, write_turns
 from broker.node import Broker
 from broker.replicas.reconciler import changes_of
 from cli.server import process
@@ -52,12 +52,16 @@ class LightNode(Node):
 
 
 def main(arguments: Sequence[str]) -> int:
-    loops = MeasuredLoops()
-    asyncio.set_event_loop_policy(loops)
+    made: list[MeasuredLoop] = []
+
+    def new_loop(selector: BaseSelector) -> MeasuredLoop:
+        made.append(MeasuredLoop(selector))
+        return made[-1]
+
     try:
-        return process.main(arguments[1:], LightNode)
+        return process.main(arguments[1:], LightNode, new_loop)
     finally:
-        for loop in loops.made:
+        for loop in made:
             write_turns(loop.turns, Path(arguments[0]))
 
 
