@@ -46,6 +46,7 @@ class ThreadWorker:
         self._wake = threading.Condition(threading.Lock())
         self._closed = False
         self._idle = False  # the writer waits for work
+        self._on_busy: tuple[Callable[[], None], ...] = ()
         self._reads = 0  # queued or running
         self._syncs = SyncPool(self.path)
         self._readers = ThreadPoolExecutor(self._limits.read_threads, thread_name_prefix=f"read {self.path}")
@@ -58,9 +59,12 @@ class ThreadWorker:
             if self._closed:
                 raise WorkerClosed(self.path)
             self._queue.put(submitted)
-            if self._idle:
-                self._idle = False  # until the writer is awake, further jobs need not wake it again
-                self._wake.notify()
+            if not self._idle:
+                return
+            self._idle = False  # until the writer is awake, further jobs need not wake it again
+            self._wake.notify()
+        for callback in self._on_busy:
+            callback()
 
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:
         with self._wake:
@@ -70,6 +74,13 @@ class ThreadWorker:
                 raise WorkerFull(self.path, "reads", self._limits.queued_reads)
             self._reads += 1
         self._readers.submit(self._read, fn, callback)
+
+    @property
+    def is_busy(self) -> bool:
+        return not self._idle
+
+    def on_busy(self, callback: Callable[[], None]) -> None:
+        self._on_busy = (*self._on_busy, callback)
 
     def open_calls(self) -> Sequence[OpenCall]:
         ident = self._thread.ident
