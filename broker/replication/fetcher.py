@@ -11,6 +11,11 @@ leader that died) do not cancel again: for a while fetches wait only GATHER_MS, 
 (When each of 1,000 partitions that were opened one by one had all others named again, three nodes took 9 s of processor
 time.)
 
+While nothing comes, fetches wait ever longer at the leader (`quorumlog/rest.py`). The leader answers a waiting fetch at
+once when something comes, so that costs no latency. It also counts a follower as caught up until its last fetch only:
+the longest wait is a part of `replica.lag.time.max.ms`, and the first wait after any news is the usual one, so that the
+high watermark of the newest record is known here as soon as ever.
+
 This module decides what a request says; `follower.py` does what the response requires.
 """
 
@@ -37,6 +42,7 @@ from quorumlog.messages.fetch import (
     ReplicaState,
 )
 from quorumlog.nursery import Nursery
+from quorumlog.rest import Rest
 from quorumlog.rpc.transport import RpcError
 
 SESSION_ERRORS = frozenset(
@@ -95,6 +101,7 @@ class Fetcher:
         self._changed = asyncio.Event()  # something may be ready, or has been added
         self._added = False
         self._gathers_until_ms = 0
+        self._rest = Rest(config.fetch_wait_max_ms, max(config.fetch_wait_max_ms, config.fetch_rest_max_ms))
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -121,8 +128,16 @@ class Fetcher:
                 await self._wait_for_change()
                 continue
             response = await self._call(request)
+            self._note(request, response)
             if response is not None:
                 await self._written(self._take(response))
+
+    def _note(self, request: SessionRequest, response: FetchResponse | None) -> None:
+        """A round is quiet if neither side had anything to say."""
+        if response is None or response.topics or request.named or request.forgotten:
+            self._rest.news()
+        else:
+            self._rest.quiet()
 
     # --- the request ---
 
@@ -201,7 +216,7 @@ class Fetcher:
         now_ms = self._clock.now_ms()
         touched = [self._positions[key] for key in self._session.touched if key in self._positions]
         waits_ms = [one.not_before_ms - now_ms for one in touched if one.not_before_ms > now_ms]
-        return min([self._config.fetch_wait_max_ms, *([GATHER_MS] if gathers else []), *waits_ms])
+        return min([self._rest.interval_ms, *([GATHER_MS] if gathers else []), *waits_ms])
 
     def _back_off_all(self) -> None:
         now_ms = self._clock.now_ms()
