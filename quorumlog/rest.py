@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Rest:
-    """usual_ms: while there is news. limit_ms: after enough rounds without; at least usual_ms. Pure, without a clock."""
+    """usual_ms: while there is news. limit_ms: after enough rounds without; at least usual_ms. It has no clock."""
 
     usual_ms: int
     limit_ms: int

@@ -51,7 +51,7 @@ NEXT: dict[LifecycleState, frozenset[LifecycleState]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleConfig:
-    """heartbeat_interval_ms, heartbeat_rest_ms: between two heartbeats, usually and at rest; the same: it never rests."""
+    """heartbeat_rest_ms: between two heartbeats at rest; the same as heartbeat_interval_ms: it never rests."""
 
     heartbeat_interval_ms: int = 500
     heartbeat_rest_ms: int = 500

@@ -1,10 +1,12 @@
 """How far a node slows down at rest (DESIGN §13). A key that the file sets is kept as it is: what it sets never rests.
 
-| at rest | usually (the key) | at most | far below |
+| what | usually (the key) | at rest, at most | must stay below |
 |---|---|---|---|
-| heartbeats | 500 ms (broker.heartbeat.interval.ms) | 1,000 ms, a third of the session | broker.session.timeout.ms |
-| waits of followers' fetches | 500 ms (replica.fetch.wait.max.ms) | 4,000 ms, a quarter of the lag | replica.lag.time.max.ms |
+| heartbeats | 500 ms (broker.heartbeat.interval.ms) | 1,000 ms, a third of the session | the session |
+| waits of followers' fetches | 500 ms (replica.fetch.wait.max.ms) | 4,000 ms, a quarter of the lag | the lag |
 | NoOp records | 500 ms (metadata.max.idle.interval.ms) | 5,000 ms, if all brokers rest | nothing waits for one |
+
+The session is broker.session.timeout.ms, the lag replica.lag.time.max.ms.
 
 The fetches of the quorum do not rest: a voter without an answer for controller.quorum.fetch.timeout.ms stands for
 election, and half of that time is what a busy machine may need.
