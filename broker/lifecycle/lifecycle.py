@@ -255,8 +255,8 @@ class Lifecycle:
             return self._on_unknown_to_controller(response, now_ms)
         if response.error_code != ErrorCode.NONE:
             return self._retry(_text(response.error_code, response.error_message), now_ms)
-        self._failures, self._next_ms = 0, now_ms + self._interval_ms()
         self.fenced = response.is_fenced
+        self._failures, self._next_ms = 0, now_ms + self._interval_ms()
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             self._silent_ms = now_ms + self.config.controlled_shutdown_silence_ms
             return self._shut_down() if response.should_shutdown else []
