@@ -4,9 +4,9 @@
     ./dev bench spark ...     Spark beside its own Kafka source, cold and warm; see --help
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
-Parts (default: all): machine, start, throughput, memory, latency, failover, turns, codec, validation, fencing. MB
-are 10^6 bytes of values. Each figure is the min, median and max of interleaved rounds; a fencing is measured once. On a
-busy machine only the shares are meaningful.
+Parts (default: all): machine, idle, start, throughput, memory, latency, failover, turns, codec, validation, fencing.
+MB are 10^6 bytes of values. Each figure is the min, median and max of interleaved rounds; a fencing is measured once.
+On a busy machine only the shares are meaningful.
 Missed goals are named. The exit code is 1 if a measurement failed, never because it was slow.
 """
 
@@ -20,14 +20,26 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench import codec, failover, fencing, latency, longest_turns, machine, memory, throughput, validation
+from bench import codec, failover, fencing, idle, latency, longest_turns, machine, memory, throughput, validation
 from bench.compiled import compile_tree
 from bench.ending import exit_on_sigterm
 from bench.loads import make_load
 from bench.report import Report, Row, print_heading
 from bench.subject import Subject
 
-PARTS = ("machine", "start", "throughput", "memory", "latency", "failover", "turns", "codec", "validation", "fencing")
+PARTS = (
+    "machine",
+    "idle",
+    "start",
+    "throughput",
+    "memory",
+    "latency",
+    "failover",
+    "turns",
+    "codec",
+    "validation",
+    "fencing",
+)
 ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover")
 ALONE = (
     "Two parts run alone and have options of their own: kafka (beside Apache Kafka), spark (beside its Kafka source)."
@@ -92,6 +104,8 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
     if "machine" in parts:
         print_heading("the machine")
         report.add(*machine.measure(folder, rounds))
+    if "idle" in parts:
+        _measure_rest(report, folder / "idle", options)
     if any(part in parts for part in ON_A_CLUSTER):
         _measure_cluster(parts, report, folder, rounds, options)
     if "turns" in parts:
@@ -107,6 +121,17 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
         print_heading("a broker with very many replicas, three controllers and brokers without logs")
         replicas = options.replicas or (QUICK_FENCED_REPLICAS if options.quick else FENCED_REPLICAS)
         report.add(*fencing.measure(folder / "fencing", replicas))
+
+
+def _measure_rest(report: Report, folder: Path, options: Any) -> None:
+    """A cluster of its own: one that has worked holds more."""
+    print_heading("a cluster of three at rest, no client")
+    cluster, _ = failover.start_cluster(folder)
+    try:
+        rest_s = idle.QUICK_REST_S if options.quick else idle.REST_S
+        report.add(*asyncio.run(idle.measure(cluster.nodes, options.partitions, rest_s)))
+    finally:
+        cluster.close()
 
 
 def _measure_cluster(parts: list[str], report: Report, folder: Path, rounds: int, options: Any) -> None:

@@ -9,7 +9,6 @@ requests, and measured in the same way.
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import sys
 import time
@@ -19,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
 
+from bench.idle import processor_time_s
 from bench.machine import MEGABYTE
 from bench.report import Row
 from bench.subject import until
@@ -228,8 +228,9 @@ def _turns(nodes: FencingNodes, node_id: NodeId, *phases: Phase) -> list[Turns]:
 
 def _used_s(nodes: FencingNodes, node_id: NodeId) -> float:
     """The processor time of the node's process since its start, all threads."""
-    fields = (_proc(nodes, node_id) / "stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # user and system, proc(5)
+    process = nodes.process(node_id)
+    assert process is not None, f"node {node_id} does not run"
+    return processor_time_s([process.pid])
 
 
 def _proc(nodes: FencingNodes, node_id: NodeId) -> Path:

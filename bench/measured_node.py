@@ -14,11 +14,11 @@ from cli.server.lean_start import load_no_more_than_needed
 load_no_more_than_needed()
 
 # ruff: noqa: E402  # imported after the settings above, as in cli.server
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from selectors import BaseSelector
 
-from bench.turns import MeasuredLoops, write_turns
+from bench.turns import MeasuredLoop, write_turns
 from broker.node import Broker
 from broker.replicas.reconciler import changes_of
 from cli.server import process
@@ -56,12 +56,16 @@ class LightNode(Node):
 def main(arguments: Sequence[str]) -> int:
     is_complete = arguments[0] == COMPLETE
     turns_file, *rest = arguments[1:] if is_complete else arguments
-    loops = MeasuredLoops()
-    asyncio.set_event_loop_policy(loops)
+    made: list[MeasuredLoop] = []
+
+    def new_loop(selector: BaseSelector) -> MeasuredLoop:
+        made.append(MeasuredLoop(selector))
+        return made[-1]
+
     try:
-        return process.main(rest, Node if is_complete else LightNode)
+        return process.main(rest, Node if is_complete else LightNode, new_loop)
     finally:
-        for loop in loops.made:
+        for loop in made:
             write_turns(loop.turns, Path(turns_file))
 
 

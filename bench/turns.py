@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from selectors import BaseSelector
 
 STEP_US = 100  # lengths are rounded down to this
 
@@ -21,8 +22,8 @@ STEP_US = 100  # lengths are rounded down to this
 class MeasuredLoop(asyncio.SelectorEventLoop):
     """turns: how many ended in which second with which length; key: (second, length in STEP_US)."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, selector: BaseSelector | None = None) -> None:
+        super().__init__(selector)
         self.turns: Counter[tuple[int, int]] = Counter()
 
     def _run_once(self) -> None:
@@ -31,19 +32,6 @@ class MeasuredLoop(asyncio.SelectorEventLoop):
         super()._run_once()  # type: ignore[misc]  # a private method, not in the stubs
         used_us = (time.thread_time_ns() - before_ns) // 1_000
         self.turns[int(self.time()), used_us // STEP_US] += 1
-
-
-class MeasuredLoops(asyncio.DefaultEventLoopPolicy):
-    """Makes MeasuredLoops only. made: all of them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.made: list[MeasuredLoop] = []
-
-    def new_event_loop(self) -> asyncio.AbstractEventLoop:
-        loop = MeasuredLoop()
-        self.made.append(loop)
-        return loop
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,9 +189,14 @@ class DataPlane:
         self._start(self._alter_partition_manager.run(), "alter partition manager")
         self._start(check_isr_for_ever(registry, self.fetch_sessions, self.stepper.step, config), "isr expiration")
         self._start(checkpoint_for_ever(registry, self.store, config, self._clock), "checkpoints")
-        queues = list(self.store.queues.values())
-        self._start(check_free_space_for_ever(queues, config.free_space_reserve_bytes), "free space")
+        for queue in self.store.queues.values():
+            self._start(check_free_space_for_ever(queue, config.free_space_reserve_bytes), "free space")
         self._start(expire_producers_for_ever(registry, config, self._clock), "producer expiry")
+
+    @property
+    def appends(self) -> int:
+        """How many appends this broker's directories have taken since the start, as leader and as follower."""
+        return sum(queue.appends for queue in self.store.queues.values())
 
     async def close(self) -> bool:
         """Stop following and serving, sync and close every log, write the checkpoints.

@@ -94,6 +94,7 @@ class Broker:
         self._clock = clock
         self._endpoints: tuple[Endpoint, ...] = ()
         self._applied_offset: Offset = 0  # exclusive end of the metadata that the replicas follow
+        self._appends_seen = 0  # when `_at_rest` was asked last
         self.channel = ControllerChannel(
             subscription=subscription,
             transport=transport,
@@ -108,6 +109,7 @@ class Broker:
                 incarnation_id=incarnation_id,
                 config=config.lifecycle,
                 offline_directories=partial(offline_ids, directories),
+                at_rest=self._at_rest,
             ),
             channel=self.channel,
             clock=clock,
@@ -213,6 +215,11 @@ class Broker:
         if handler is None:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"brokers do not serve {type(request).__name__}")
         return handler(self._services, context, request)
+
+    def _at_rest(self) -> bool:
+        """Nothing was written here since this was asked last."""
+        seen, self._appends_seen = self._appends_seen, self.data_plane.appends
+        return seen == self._appends_seen
 
     def _broker_epoch(self) -> BrokerEpoch:
         return self.lifecycle.broker_epoch

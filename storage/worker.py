@@ -76,6 +76,15 @@ class Worker(Protocol):
         """
         ...
 
+    @property
+    def is_busy(self) -> bool:
+        """Jobs wait or are performed. An idle worker makes no changing call."""
+        ...
+
+    def on_busy(self, callback: Callable[[], None]) -> None:
+        """Call back from `submit` when an idle worker has got a job."""
+        ...
+
     def open_calls(self) -> Sequence[OpenCall]:
         """The changing calls of the disk that are under way now, for the watch on hanging disks."""
         ...

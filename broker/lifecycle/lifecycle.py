@@ -6,6 +6,9 @@
     PENDING_CONTROLLED_SHUTDOWN   heartbeats ask to shut down, until the controller agrees or does not answer in time
     SHUTTING_DOWN                 nothing is sent any more
 
+A broker that serves, and to which nothing is written, rests: it beats more slowly, still several times in a session.
+News of the metadata end the rest.
+
 Rules: one heartbeat is in flight. Each heartbeat lists the offline directories, since a response may be lost. If the
 controller does not know the registration, the broker registers again (the same incarnation keeps its epoch). So it does
 where it found damage that its last registration could not list. KRAFT 2.6, DESIGN 5.
@@ -48,7 +51,10 @@ NEXT: dict[LifecycleState, frozenset[LifecycleState]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleConfig:
+    """heartbeat_rest_ms: between two heartbeats at rest; the same as heartbeat_interval_ms: it never rests."""
+
     heartbeat_interval_ms: int = 500
+    heartbeat_rest_ms: int = 500
     registration_timeout_ms: int = 60_000
     controlled_shutdown_timeout_ms: int = 30_000
     controlled_shutdown_silence_ms: int = 2_000  # without any response for so long, stop waiting for the controller
@@ -161,6 +167,10 @@ class Lifecycle:
     fenced: bool = True
     metadata_offset: Offset = -1  # exclusive
     ready: bool = False
+    at_rest: Callable[[], bool] = lambda: False  # nothing was written here since it was asked last
+    _rests: bool = False  # as told by the last heartbeat
+    _beat_ms: int = 0  # when the last heartbeat was sent
+    _told_offset: Offset = -1  # the metadata offset in it
     _in_flight: bool = False
     _is_outdated: bool = False  # the registration in flight is
     _asked_fence: bool = True  # the last heartbeat asked to stay fenced
@@ -212,7 +222,10 @@ class Lifecycle:
             return []
         self._in_flight = True
         self._is_outdated = False
-        return [Register() if self.state is LifecycleState.STARTING else SendHeartbeat(self._heartbeat())]
+        if self.state is LifecycleState.STARTING:
+            return [Register()]
+        self._beat_ms, self._told_offset = now_ms, self.metadata_offset
+        return [SendHeartbeat(self._heartbeat())]
 
     def _give_up(self) -> list[LifecycleEffect]:
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
@@ -242,8 +255,8 @@ class Lifecycle:
             return self._on_unknown_to_controller(response, now_ms)
         if response.error_code != ErrorCode.NONE:
             return self._retry(_text(response.error_code, response.error_message), now_ms)
-        self._failures, self._next_ms = 0, now_ms + self._interval_ms()
         self.fenced = response.is_fenced
+        self._failures, self._next_ms = 0, now_ms + self._interval_ms()
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             self._silent_ms = now_ms + self.config.controlled_shutdown_silence_ms
             return self._shut_down() if response.should_shutdown else []
@@ -275,7 +288,15 @@ class Lifecycle:
         wanted_fence = self._wants_fence()
         self.metadata_offset, self.ready = max(self.metadata_offset, event.offset), event.ready
         unfenceable = self.state is LifecycleState.RECOVERY and wanted_fence and not self._wants_fence()
-        return self._call_now(now_ms) if unfenceable else []
+        if unfenceable:
+            return self._call_now(now_ms)
+        self._end_rest()
+        return []
+
+    def _end_rest(self) -> None:
+        """The controller learns as soon as usual how far this broker has come: others may wait for it to stop."""
+        if self.state is LifecycleState.RUNNING and self._next_ms is not None and not self._in_flight:
+            self._next_ms = min(self._next_ms, self._beat_ms + self.config.heartbeat_interval_ms)
 
     def _on_stop_wanted(self, controlled: bool, now_ms: int) -> list[LifecycleEffect]:
         if self.state is LifecycleState.SHUTTING_DOWN:
@@ -316,6 +337,9 @@ class Lifecycle:
             return 0
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             return min(URGENT_INTERVAL_MS, self.config.heartbeat_interval_ms)
+        rests = self._rests and self.state is LifecycleState.RUNNING and not self.fenced
+        if rests and self.metadata_offset == self._told_offset:
+            return self.config.heartbeat_rest_ms
         return self.config.heartbeat_interval_ms
 
     def _wants_fence(self) -> bool:
@@ -325,6 +349,7 @@ class Lifecycle:
     def _heartbeat(self) -> BrokerHeartbeatRequest:
         assert self.broker_epoch >= 0
         self._asked_fence = self._wants_fence()
+        self._rests = self.at_rest()
         return BrokerHeartbeatRequest(
             broker_id=self.node_id,
             broker_epoch=self.broker_epoch,
@@ -333,6 +358,7 @@ class Lifecycle:
             want_shutdown=self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN,
             offline_directories=tuple(sorted(self.offline_directories())),
             incarnation_id=self.incarnation_id,
+            at_rest=self._rests,
         )
 
 

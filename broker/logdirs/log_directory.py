@@ -97,6 +97,8 @@ class DirectoryQueue:
         self._background = BackgroundJobs(self.call, lambda: not self.generation.is_usable)
         self._sync_timers: dict[Log, asyncio.TimerHandle] = {}
         self.space = FreeSpace()
+        self.appends = 0  # since the start
+        self.has_appended = asyncio.Event()  # set by each append; `space_checks.py` clears it
         path = directory.path
         self._reads = ReadGate(
             f"reads of {path}", at_once=READS_AT_ONCE, max_waiting=MAX_WAITING_READS, max_wait_ms=READ_WAIT_MS
@@ -129,6 +131,8 @@ class DirectoryQueue:
 
         written: None if records must not be read before they are synced. gaps: see `AppendJob`.
         """
+        self.appends += 1
+        self.has_appended.set()
         on_written = None if written is None else self._answer_to(written)
         on_synced = self._last_answer_to(synced)
         self._submit(AppendJob(log, batches, gaps), on_written, on_synced, ends_with=on_synced)

@@ -1,27 +1,43 @@
-"""Measures the free space of the log directories from time to time, in their reader threads (free_space.py decides)."""
+"""Measures the free space of the log directories from time to time, in their reader threads (free_space.py decides).
+
+A directory in which nothing is appended is measured less and less often: only another program can fill its disk. The
+first append ends that rest with a measurement. While producers are refused there is no rest, so that they may soon go
+on.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 
 from broker.logdirs.free_space import reserve_bytes
 from broker.logdirs.log_directory import DirectoryQueue
 from quorumlog.errors import ApiError
+from quorumlog.rest import Rest
 from storage.disk import DiskError
 
 CHECK_INTERVAL_MS = 500
+REST_INTERVAL_MAX_MS = 8_000  # while nothing is appended
 
 _log = logging.getLogger("quorumlog.broker")
 
 
-async def check_free_space_for_ever(queues: Sequence[DirectoryQueue], setting: int | None) -> None:
-    """Measure each directory that is online, from time to time. setting: `log.dir.free.space.reserve.bytes`."""
+async def check_free_space_for_ever(queue: DirectoryQueue, setting: int | None) -> None:
+    """Measure the directory while it is online. setting: `log.dir.free.space.reserve.bytes`."""
+    rest = Rest(CHECK_INTERVAL_MS, REST_INTERVAL_MAX_MS)
     while True:
-        for queue in queues:
-            await _check(queue, setting)
+        if queue.has_appended.is_set() or queue.space.is_short:
+            rest.news()
+        else:
+            rest.quiet()
+        queue.has_appended.clear()
+        await _check(queue, setting)
         await asyncio.sleep(CHECK_INTERVAL_MS / 1000)
+        try:
+            async with asyncio.timeout((rest.interval_ms - CHECK_INTERVAL_MS) / 1000):
+                await queue.has_appended.wait()
+        except TimeoutError:
+            pass
 
 
 async def _check(queue: DirectoryQueue, setting: int | None) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 REPLICA_LAG_TIME_MAX_MS_DEFAULT = 30_000  # replica.lag.time.max.ms
 FETCH_WAIT_MAX_MS_DEFAULT = 500  # replica.fetch.wait.max.ms
+FETCH_REST_MAX_MS_DEFAULT = 4_000  # at rest; with RPC_TIMEOUT_MS far below replica.lag.time.max.ms
+FETCH_REST_LAG_PART = 4  # the longest wait at rest is at most one in so many of replica.lag.time.max.ms
 FETCH_MIN_BYTES_DEFAULT = 1  # replica.fetch.min.bytes
 FETCH_MAX_BYTES_DEFAULT = 1024 * 1024  # replica.fetch.max.bytes, of one partition
 FETCH_RESPONSE_MAX_BYTES_DEFAULT = 10 * 1024 * 1024  # replica.fetch.response.max.bytes
@@ -26,6 +28,7 @@ MAX_SLICE_WORK_DEFAULT = 100  # replicas made or changed by the metadata in one 
 class ReplicationConfig:
     replica_lag_time_max_ms: int = REPLICA_LAG_TIME_MAX_MS_DEFAULT
     fetch_wait_max_ms: int = FETCH_WAIT_MAX_MS_DEFAULT
+    fetch_rest_max_ms: int = FETCH_WAIT_MAX_MS_DEFAULT  # the same as fetch_wait_max_ms: fetches never rest
     fetch_min_bytes: int = FETCH_MIN_BYTES_DEFAULT
     fetch_max_bytes: int = FETCH_MAX_BYTES_DEFAULT
     fetch_response_max_bytes: int = FETCH_RESPONSE_MAX_BYTES_DEFAULT

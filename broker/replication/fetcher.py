@@ -11,6 +11,11 @@ leader that died) do not cancel again: for a while fetches wait only GATHER_MS, 
 (When each of 1,000 partitions that were opened one by one had all others named again, three nodes took 9 s of processor
 time.)
 
+While nothing comes, fetches wait ever longer at the leader (`quorumlog/rest.py`). The leader answers a waiting fetch at
+once when something comes, so that costs no latency. It also counts a follower as caught up until its last fetch only:
+the longest wait is a part of `replica.lag.time.max.ms`, and the first wait after any news is the usual one, so that the
+high watermark of the newest record is known here as soon as ever.
+
 This module decides what a request says; `follower.py` does what the response requires.
 """
 
@@ -36,6 +41,7 @@ from quorumlog.messages.fetch import (
     ForgottenTopic,
     ReplicaState,
 )
+from quorumlog.rest import Rest
 from quorumlog.rpc.transport import RpcError
 from quorumlog.turn import Turn
 
@@ -97,6 +103,7 @@ class Fetcher:
         self._broker_epoch = broker_epoch
         self._positions: dict[PartitionKey, FetchPosition] = {}
         self._session = LeaderSession()
+        self._asked: SessionRequest | None = None  # by the fetch under way
         self._taken: list[FetchPosition] = []  # of the last response
         self._added = False  # since the last request was made
         self._gathers_until_ms = 0
@@ -104,6 +111,7 @@ class Fetcher:
         self._is_fetching = self._is_due = self._stopped = False
         self._cancel: Callable[[], object] | None = None  # of the fetch under way
         self._timer: asyncio.TimerHandle | None = None  # of the next end of a backoff
+        self._rest = Rest(config.fetch_wait_max_ms, max(config.fetch_wait_max_ms, config.fetch_rest_max_ms))
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -144,6 +152,7 @@ class Fetcher:
                 return
             self._give_up()
             self._session.restart()
+            self._rest.news()
         elif self._is_writing:
             return
         self._begin_round()
@@ -159,7 +168,7 @@ class Fetcher:
             return
         self._gathers = now_ms < self._gathers_until_ms
         message = self._message(request, now_ms)
-        self._is_fetching = True
+        self._is_fetching, self._asked = True, request
         cancel = self._leader.fetch(message, message.max_wait_ms + self._config.rpc_timeout_ms, self._ended)
         if self._is_fetching:
             self._cancel = cancel
@@ -218,7 +227,7 @@ class Fetcher:
         """At most until the next position that backs off may be fetched; less while partitions are being added."""
         touched = [self._positions[key] for key in self._session.touched if key in self._positions]
         waits_ms = [one.not_before_ms - now_ms for one in touched if one.not_before_ms > now_ms]
-        return min([self._config.fetch_wait_max_ms, *([GATHER_MS] if self._gathers else []), *waits_ms])
+        return min([self._rest.interval_ms, *([GATHER_MS] if self._gathers else []), *waits_ms])
 
     def _back_off_all(self) -> None:
         now_ms = self._clock.now_ms()
@@ -232,11 +241,20 @@ class Fetcher:
         self._is_fetching, self._cancel = False, None
         if error is not None and not isinstance(error, RpcError):
             raise error  # a mistake of ours: the loop's handler stops the node
-        if self._is_accepted(response):
-            assert response is not None
-            self._taken = self._take(response)
+        accepted = response if self._is_accepted(response) else None
+        self._note(accepted)
+        if accepted is not None:
+            self._taken = self._take(accepted)
         if not self._is_writing:
             self._go_soon()
+
+    def _note(self, response: FetchResponse | None) -> None:
+        """A round is quiet if neither side had anything to say."""
+        asked, self._asked = self._asked, None
+        if response is None or response.topics or asked is None or asked.named or asked.forgotten:
+            self._rest.news()
+        else:
+            self._rest.quiet()
 
     def _is_accepted(self, response: FetchResponse | None) -> bool:
         if response is not None and response.error_code == ErrorCode.NONE:

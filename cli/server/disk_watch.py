@@ -28,11 +28,17 @@ class DiskWatch:
     def __init__(self, lives: Iterable[DirectoryLife], workers: DirectoryWorkers, stall_ms: int, clock: Clock) -> None:
         self._watched = [_Watched(life, StallWatch(stall_ms)) for life in lives]
         self._workers, self._clock = workers, clock
+        self._busy = asyncio.Event()  # a worker has got a job since the last time when all were idle
+        for worker in workers.all:
+            worker.on_busy(self._busy.set)
 
     async def run(self) -> None:
-        """Runs until cancelled."""
+        """Runs until cancelled. It looks only while a worker is busy: an idle one has no call that could hang."""
         tick_ms = min(one.watch.tick_ms for one in self._watched)
         while True:
+            if not any(worker.is_busy for worker in self._workers.all):
+                await self._busy.wait()
+            self._busy.clear()
             await asyncio.sleep(tick_ms / 1_000)
             for one in self._watched:
                 self._look(one)

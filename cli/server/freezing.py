@@ -16,6 +16,7 @@ from collections.abc import Callable
 TICK_MS = 100  # so a tick finds a few thousand changes at most
 MIN_CHANGES = 1_000  # of partitions, since the last freeze
 SETTLE_TICKS = 50  # without a freeze, until the last one of a series
+QUIET_TICKS = 10  # without a change, after which it sleeps
 
 
 def freeze_survivors() -> None:
@@ -32,15 +33,33 @@ class Freezer:
         self._freeze = freeze
         self._frozen_at = 0
         self._ticks_left: int | None = None  # until the last freeze of a series; None: there is no series
+        self._seen = 0  # changes at the last tick
+        self._quiet_ticks = 0
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """The metadata may have changed."""
+        if not self._woken.is_set() and self._changes() != self._seen:
+            self._woken.set()
 
     async def run(self) -> None:
-        """Runs until cancelled."""
+        """Runs until cancelled. It ticks only while the metadata changes and until the series has settled."""
         while True:
+            await self._woken.wait()
             await asyncio.sleep(TICK_MS / 1_000)
             self.tick()
+            if self.may_sleep:
+                self._woken.clear()
+
+    @property
+    def may_sleep(self) -> bool:
+        """Nothing has changed for a while, and there is no series."""
+        return self._ticks_left is None and self._quiet_ticks >= QUIET_TICKS
 
     def tick(self) -> None:
         changes = self._changes()
+        self._quiet_ticks = 0 if changes != self._seen else self._quiet_ticks + 1
+        self._seen = changes
         if changes - self._frozen_at >= MIN_CHANGES:
             self._frozen_at, self._ticks_left = changes, SETTLE_TICKS
             self._freeze()

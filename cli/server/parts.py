@@ -9,6 +9,7 @@ from broker.api.services import HandlerLimits
 from broker.lifecycle.lifecycle import LifecycleConfig
 from broker.node import BrokerConfig
 from broker.replicas.config import ReplicationConfig
+from cli.server import rest
 from cli.server.config import NodeConfig
 from cli.server.keys import NODE_KEYS, NodeKey
 from cli.server.values import parse_bool, parse_bytes, parse_int, parse_list
@@ -54,6 +55,7 @@ def controller_config(config: NodeConfig) -> ControllerConfig:
         internal_listener=config.internal_listener.name,
         broker_session_timeout_ms=config.broker_session_timeout_ms,
         metadata_max_idle_interval_ms=config.metadata_max_idle_interval_ms,
+        metadata_rest_interval_ms=rest.no_ops_ms(config),
         max_slice_work=config.controller_max_slice_work,
         num_partitions=config.num_partitions,
         default_replication_factor=config.default_replication_factor,
@@ -73,6 +75,7 @@ def broker_config(config: NodeConfig, previous_broker_epoch: BrokerEpoch) -> Bro
         settings=described(config),
         lifecycle=LifecycleConfig(
             heartbeat_interval_ms=config.broker_heartbeat_interval_ms,
+            heartbeat_rest_ms=rest.heartbeats_ms(config),
             registration_timeout_ms=config.initial_broker_registration_timeout_ms,
             controlled_shutdown_timeout_ms=config.controlled_shutdown_timeout_ms,
         ),
@@ -115,6 +118,7 @@ def _replication(config: NodeConfig) -> ReplicationConfig:
         replica_lag_time_max_ms=config.replica_lag_time_max_ms,
         max_slice_work=config.broker_max_slice_work,
         fetch_wait_max_ms=config.replica_fetch_wait_max_ms,
+        fetch_rest_max_ms=rest.fetch_waits_ms(config),
         fetch_min_bytes=config.replica_fetch_min_bytes,
         fetch_max_bytes=config.replica_fetch_max_bytes,
         fetch_response_max_bytes=config.replica_fetch_response_max_bytes,

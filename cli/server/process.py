@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from selectors import BaseSelector
 
 from cli.server.allocator import keep_freed_memory
 from cli.server.config import NodeConfig
@@ -44,8 +45,12 @@ READY_POLL_S = 0.02
 _log = logging.getLogger("quorumlog.node")
 
 
-def main(arguments: Sequence[str] | None = None, build: Callable[[NodeConfig, Edges], Node] = build_node) -> int:
-    """The process's exit code (CLI.md 2.2). build: makes the node, not started yet."""
+def main(
+    arguments: Sequence[str] | None = None,
+    build: Callable[[NodeConfig, Edges], Node] = build_node,
+    new_loop: Callable[[BaseSelector], asyncio.AbstractEventLoop] = asyncio.SelectorEventLoop,
+) -> int:
+    """The process's exit code (CLI.md 2.2). build: makes the node, not started yet. new_loop: makes its event loop."""
     if not __debug__:
         print(
             "quorumlog does not run under -O: its assertions protect the data; start Python without it", file=sys.stderr
@@ -63,7 +68,9 @@ def main(arguments: Sequence[str] | None = None, build: Callable[[NodeConfig, Ed
     for warning in config.warnings:
         _log.warning(warning)
     loaded()
-    return asyncio.run(_run(config, build))
+    watchdog = LoopWatchdog(lambda stall_ms: _log.warning("the event loop was held up for %d ms", stall_ms))
+    with asyncio.Runner(loop_factory=lambda: new_loop(watchdog.selector)) as runner:
+        return runner.run(_run(config, build, watchdog))
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -73,15 +80,16 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node]) -> int:
+async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], watchdog: LoopWatchdog) -> int:
     loop = asyncio.get_running_loop()
     stop_on_loop_errors(loop, fail_stop)
     node = build(config, real_edges(config, health=lambda service: is_serving(node, service)))
     stop = loop.create_future()
     _handle_signals(stop)
-    watchdog = LoopWatchdog(lambda late_ms: _log.warning("the event loop was held up for %d ms", late_ms))
     nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
-    nursery.start(Freezer(lambda: node.loader.partition_changes).run(), "freezer")
+    freezer = Freezer(lambda: node.loader.partition_changes)
+    node.loader.on_progress(freezer.wake)
+    nursery.start(freezer.run(), "freezer")
     admin = HttpAdmin(admin_routes(node, watchdog))
     try:
         await _start(config, node, admin)

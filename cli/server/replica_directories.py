@@ -56,6 +56,10 @@ class DirectoryWorkers:
             for path in self._config.log_dirs
         ]
 
+    @property
+    def all(self) -> list[Worker]:
+        return [*self._workers.values(), self.quorum]
+
     def of_directory(self, path: str) -> list[Worker]:
         """Those that write in the directory `path`."""
         of_partitions = [worker for own, worker in self._workers.items() if own == path]
@@ -67,8 +71,7 @@ class DirectoryWorkers:
 
     def close(self) -> bool:
         """Finish the accepted work, then end; where a disk hangs, end without. True if no directory has failed."""
-        workers = [*self._workers.values(), self.quorum]
-        for worker in workers:
+        for worker in self.all:
             worker.close()
         for life in self._lives.values():
             life.step(LifeEvent.CLOSED, life.generation)

@@ -25,6 +25,13 @@ class InstantWorker:
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:
         callback(run_read(fn))
 
+    @property
+    def is_busy(self) -> bool:
+        return False
+
+    def on_busy(self, callback: Callable[[], None]) -> None:
+        """It is never busy between two calls."""
+
     def open_calls(self) -> Sequence[OpenCall]:
         """A call that hangs ends the process here."""
         return ()

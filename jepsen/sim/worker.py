@@ -42,6 +42,7 @@ class SimWorker:
         self._queue = JobQueue(self.path, self._limits)
         self._life = disk.life
         self._busy = False  # True from a turn's first event to its last
+        self._on_busy: tuple[Callable[[], None], ...] = ()
         self._closed = False
         self._reads = 0
         self._open: OpenCall | None = None  # hangs
@@ -54,6 +55,8 @@ class SimWorker:
         if not self._busy:
             self._busy = True
             self._after(0, self._write)
+            for callback in self._on_busy:
+                callback()
 
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:
         if self._closed:
@@ -62,6 +65,13 @@ class SimWorker:
             raise WorkerFull(self.path, "reads", self._limits.queued_reads)
         self._reads += 1
         self._after(0, partial(self._read, fn, callback))
+
+    @property
+    def is_busy(self) -> bool:
+        return self._busy
+
+    def on_busy(self, callback: Callable[[], None]) -> None:
+        self._on_busy = (*self._on_busy, callback)
 
     def open_calls(self) -> Sequence[OpenCall]:
         """Only calls that hang: all others take a moment."""

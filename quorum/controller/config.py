@@ -19,6 +19,7 @@ class ControllerConfig:
     internal_listener: str = "INTERNAL"  # inter.broker.listener.name: where brokers are probed
     broker_session_timeout_ms: int = 9_000
     metadata_max_idle_interval_ms: int = 500
+    metadata_rest_interval_ms: int = 500  # at rest; the same as metadata_max_idle_interval_ms: it never rests
     commit_timeout_ms: int = 5_000  # longest wait for an operation's records to be committed
     num_partitions: int = 1
     default_replication_factor: int = 1

@@ -25,11 +25,13 @@ from quorum.controller.state import ControllerState
 from quorum.metadata.image import EMPTY, Image
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.controller import BrokerHeartbeatRequest
+from quorumlog.rest import Rest
 
 if TYPE_CHECKING:
     from random import Random
 
 STALL_GRACE_MS = 500
+NO_OP = "no-op"  # the operation's name
 
 
 class Controller:
@@ -44,7 +46,7 @@ class Controller:
         self.tip: Image = EMPTY
         self.queue = OperationQueue()
         self.sessions = Sessions(config.broker_session_timeout_ms)
-        self.idle = Idle(config.metadata_max_idle_interval_ms)
+        self.idle = Idle(Rest(config.metadata_max_idle_interval_ms, config.metadata_rest_interval_ms))
         self.state = ControllerState(cluster_id=cluster_id, config=config, rng=rng, sessions=self.sessions)
         self._elections: Operation | None = None  # under way
 
@@ -99,7 +101,7 @@ class Controller:
         return self._elections
 
     def no_op(self) -> Operation:
-        return Operation("no-op", in_one_slice(write_no_op), self.state)
+        return Operation(NO_OP, in_one_slice(write_no_op), self.state)
 
     def renew_session(self, heartbeat: BrokerHeartbeatRequest, now_ms: int) -> None:
         """For a heartbeat that has to wait, or is refused because too much waits. Raises ApiError."""
@@ -112,7 +114,10 @@ class Controller:
         assert self.epoch is not None and piece.delta.base is self.tip, "a slice on another tip"
         self.tip = piece.delta.apply(end_offset, self.epoch)
         operation.wrote = True
-        self.idle.on_append(now_ms)
+        if operation.name == NO_OP:
+            self.idle.on_no_op(now_ms)
+        else:
+            self.idle.on_append(now_ms)
 
     def ended(self, operation: Operation) -> None:
         """The operation is done, or was refused."""

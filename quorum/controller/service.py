@@ -183,6 +183,8 @@ class ControllerService:
     def on_accepted(self, call: Call) -> None:
         if isinstance(call.request, BrokerHeartbeatRequest):
             self._liveness.on_heartbeat(call.context, call.request)
+            if not call.request.at_rest and self._core.idle.end_rest():
+                self._arm_anew()
 
     def on_refused(self, call: Call, error: ApiError) -> None:
         if error.code is ErrorCode.DUPLICATE_BROKER_REGISTRATION and isinstance(call.request, RegisterBrokerRequest):
@@ -256,4 +258,4 @@ class ControllerService:
             if self._runner.high_watermark >= self._core.tip.offset:
                 self._runner.submit(self._core.no_op())
             else:
-                self._core.idle.on_append(now_ms)  # records under way will move the high watermark
+                self._core.idle.on_no_op(now_ms)  # records under way will move the high watermark

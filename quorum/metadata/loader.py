@@ -50,6 +50,7 @@ class MetadataLoader:
         self._listeners: list[MetadataListener] = []
         self._controller_callbacks: list[Callable[[], None]] = []
         self._waiting: dict[asyncio.Future[bool], Offset] = {}  # in the order in which they came
+        self._progress_callbacks: list[Callable[[], None]] = []
 
     # For readers (MetadataSubscription).
 
@@ -86,6 +87,10 @@ class MetadataLoader:
     def on_controller_change(self, callback: Callable[[], None]) -> None:
         self._controller_callbacks.append(callback)
 
+    def on_progress(self, callback: Callable[[], None]) -> None:
+        """Call back after each step of a replay; `partition_changes` may have grown."""
+        self._progress_callbacks.append(callback)
+
     async def wait_for_offset(self, offset: Offset, timeout_ms: int) -> bool:
         """True once all listeners have applied an image with `image.offset >= offset`; False at the time-out."""
         if self._applied >= offset:
@@ -104,6 +109,16 @@ class MetadataLoader:
 
     def on_committed(self, batches: bytes, end_offset: Offset) -> Steps:
         """Raises CorruptRecords, BadRecord, ReplayError and UnsupportedMetadata: this node must not go on."""
+        for _ in self._replay(batches, end_offset):
+            self._tell_progress()
+            yield
+        self._tell_progress()
+
+    def _tell_progress(self) -> None:
+        for callback in self._progress_callbacks:
+            callback()
+
+    def _replay(self, batches: bytes, end_offset: Offset) -> Steps:
         assert not self._replaying, "the steps of the last call are not all done"
         self._replaying = True
         work = 0

@@ -49,6 +49,8 @@ class RegisterBrokerResponse:
 class BrokerHeartbeatRequest:
     """current_metadata_offset: End offset of the metadata that the broker has applied, exclusive.
     offline_directories: Every registered directory that is offline; repeated in each heartbeat.
+    at_rest: Nothing was written to this broker since its last heartbeat. While all brokers say so, the controller
+    rests, too.
     """
 
     broker_id: int
@@ -58,6 +60,7 @@ class BrokerHeartbeatRequest:
     want_shutdown: bool
     offline_directories: tuple[bytes, ...] = ()
     incarnation_id: bytes
+    at_rest: bool = False
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -71,6 +71,7 @@ class NodeBytes:
         self._waiting: dict[Callable[[], None], None] = {}
         self._waiting_to_receive: dict[Callable[[], None], None] = {}
         self._is_resuming = False
+        self._on_others_wait: list[Callable[[], None]] = []
 
     @property
     def may_receive(self) -> bool:
@@ -81,6 +82,10 @@ class NodeBytes:
     def others_wait(self) -> bool:
         """Peers wait to send their frames."""
         return bool(self._waiting_to_receive)
+
+    def on_others_wait(self, callback: Callable[[], None]) -> None:
+        """Call back each time when `others_wait` becomes true."""
+        self._on_others_wait.append(callback)
 
     def receive(self, count: int) -> None:
         """Charge a frame that is not whole."""
@@ -140,7 +145,11 @@ class NodeBytes:
 
     def wait_to_receive(self, resume: Callable[[], None]) -> None:
         """Call `resume` once, when another frame may be received."""
+        is_first = not self._waiting_to_receive
         self._waiting_to_receive[resume] = None
+        if is_first:
+            for callback in self._on_others_wait:
+                callback()
 
     def forget(self, resume: Callable[[], None]) -> None:
         self._waiting.pop(resume, None)

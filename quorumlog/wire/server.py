@@ -84,14 +84,17 @@ class Serving:
             shortest_ms = min(shortest_ms, limits.max_unproven_ms)
         sweep_s = min(_SWEEP_MAX_S, shortest_ms / 1000 / _SWEEPS_PER_LIMIT)
         glance_s = min(sweep_s, limits.max_stalled_while_others_wait_ms / 1000 / _SWEEPS_PER_LIMIT)
-        swept_s = self.loop.time()
+        others_wait = asyncio.Event()
+        self.node_bytes.on_others_wait(others_wait.set)
         while True:
-            await asyncio.sleep(glance_s)
+            others_wait.clear()
+            if self.node_bytes.others_wait:
+                await asyncio.sleep(glance_s)
+            else:
+                await _set_within(others_wait, sweep_s)
             now_s = self.loop.time()
-            if self.node_bytes.others_wait or now_s - swept_s >= sweep_s:
-                swept_s = now_s
-                for connection in list(self._connections):
-                    self._judge(connection, now_s)
+            for connection in list(self._connections):
+                self._judge(connection, now_s)
 
     def _judge(self, connection: ServedConnection, now_s: float) -> None:
         stalled_s = connection.stalled_since_s
@@ -107,6 +110,15 @@ class Serving:
         elif connection.idle and (now_s - connection.active_s) * 1000 >= self.limits.max_idle_ms:
             _log.debug("closed an idle connection of %s", connection.peer)
             connection.cut()
+
+
+async def _set_within(event: asyncio.Event, timeout_s: float) -> None:
+    """Returns when the event is set, or after the time."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
+    except TimeoutError:
+        pass
 
 
 class WireServer:

@@ -53,6 +53,7 @@ class ThreadWorker:
         self._wake = threading.Condition(threading.Lock())
         self._closed = False
         self._idle = False  # the writer waits for work
+        self._on_busy: tuple[Callable[[], None], ...] = ()
         self._reads = 0  # queued or running
         self._syncs = SyncPool(self.path)
         self._readers = ThreadPoolExecutor(self._limits.read_threads, thread_name_prefix=f"read {self.path}")
@@ -72,6 +73,8 @@ class ThreadWorker:
             self._wake_writer()
         else:
             self._soon(self._wake_writer)
+        for callback in self._on_busy:
+            callback()
 
     def _wake_writer(self) -> None:
         with self._wake:
@@ -85,6 +88,13 @@ class ThreadWorker:
                 raise WorkerFull(self.path, "reads", self._limits.queued_reads)
             self._reads += 1
         self._readers.submit(self._read, fn, callback)
+
+    @property
+    def is_busy(self) -> bool:
+        return not self._idle
+
+    def on_busy(self, callback: Callable[[], None]) -> None:
+        self._on_busy = (*self._on_busy, callback)
 
     def open_calls(self) -> Sequence[OpenCall]:
         ident = self._thread.ident

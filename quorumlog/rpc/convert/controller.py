@@ -125,6 +125,7 @@ def fill_BrokerHeartbeatRequest(m: BrokerHeartbeatRequest, p: pb.BrokerHeartbeat
     p.want_shutdown = m.want_shutdown
     p.offline_directories.extend(m.offline_directories)
     p.incarnation_id = m.incarnation_id
+    p.at_rest = m.at_rest
 
 
 def read_BrokerHeartbeatRequest(p: pb.BrokerHeartbeatRequest) -> BrokerHeartbeatRequest:
@@ -136,6 +137,7 @@ def read_BrokerHeartbeatRequest(p: pb.BrokerHeartbeatRequest) -> BrokerHeartbeat
         want_shutdown=p.want_shutdown,
         offline_directories=tuple(p.offline_directories[:]),
         incarnation_id=p.incarnation_id,
+        at_rest=p.at_rest,
     )
 
 

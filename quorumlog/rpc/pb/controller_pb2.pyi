@@ -142,6 +142,7 @@ class BrokerHeartbeatRequest(_message.Message):
     WANT_SHUTDOWN_FIELD_NUMBER: _builtins.int
     OFFLINE_DIRECTORIES_FIELD_NUMBER: _builtins.int
     INCARNATION_ID_FIELD_NUMBER: _builtins.int
+    AT_REST_FIELD_NUMBER: _builtins.int
     broker_id: _builtins.int
     broker_epoch: _builtins.int
     current_metadata_offset: _builtins.int
@@ -149,6 +150,10 @@ class BrokerHeartbeatRequest(_message.Message):
     want_fence: _builtins.bool
     want_shutdown: _builtins.bool
     incarnation_id: _builtins.bytes
+    at_rest: _builtins.bool
+    """Nothing was written to this broker since its last heartbeat. While all brokers say so, the controller rests, too.
+    default: False
+    """
     @_builtins.property
     def offline_directories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
         """Every registered directory that is offline; repeated in each heartbeat."""
@@ -163,10 +168,11 @@ class BrokerHeartbeatRequest(_message.Message):
         want_shutdown: _builtins.bool = ...,
         offline_directories: _abc.Iterable[_builtins.bytes] | None = ...,
         incarnation_id: _builtins.bytes = ...,
+        at_rest: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "current_metadata_offset", b"current_metadata_offset", "incarnation_id", b"incarnation_id", "offline_directories", b"offline_directories", "want_fence", b"want_fence", "want_shutdown", b"want_shutdown"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_rest", b"at_rest", "broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "current_metadata_offset", b"current_metadata_offset", "incarnation_id", b"incarnation_id", "offline_directories", b"offline_directories", "want_fence", b"want_fence", "want_shutdown", b"want_shutdown"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

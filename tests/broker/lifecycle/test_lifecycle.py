@@ -151,6 +151,36 @@ def test_heartbeats_go_out_every_interval_and_one_at_a_time() -> None:
     assert core.deadline_ms() is None
 
 
+def resting(at_rest: bool = True) -> Lifecycle:
+    """A broker that has sent its first heartbeat at rest at 1,000 ms, and has the answer."""
+    core = running()
+    core.config = LifecycleConfig(heartbeat_interval_ms=500, heartbeat_rest_ms=1_000)
+    core.at_rest = lambda: at_rest
+    assert sent(play(core, TimerFired(), now_ms=1_000)).at_rest is at_rest
+    play(core, UNFENCED, now_ms=1_000)
+    return core
+
+
+def test_a_broker_at_rest_beats_more_slowly_until_something_is_written_to_it() -> None:
+    assert resting().deadline_ms() == 2_000
+    assert resting(at_rest=False).deadline_ms() == 1_500
+
+
+@pytest.mark.parametrize("answer", [FENCED, BUSY])
+def test_a_broker_that_is_not_served_does_not_rest(answer: HeartbeatAnswered) -> None:
+    core = resting()
+    play(core, TimerFired(), answer, now_ms=2_000)
+    due_ms = core.deadline_ms()
+    assert due_ms is not None and due_ms <= 2_500
+
+
+def test_news_of_the_metadata_end_the_rest() -> None:
+    core = resting()
+    play(core, MetadataApplied(12, ready=True), now_ms=1_200)
+    assert core.deadline_ms() == 1_500
+    assert sent(play(core, TimerFired(), now_ms=1_500)).current_metadata_offset == 12
+
+
 def test_a_wrongly_fenced_broker_is_unfenced_by_its_next_heartbeat() -> None:
     core = running()
     play(core, TimerFired(), now_ms=500)

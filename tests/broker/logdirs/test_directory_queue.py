@@ -43,6 +43,11 @@ class Worker:
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:
         raise NotImplementedError
 
+    is_busy = False
+
+    def on_busy(self, callback: Callable[[], None]) -> None:
+        raise NotImplementedError
+
     def open_calls(self) -> Sequence[OpenCall]:
         raise NotImplementedError
 

@@ -1,0 +1,43 @@
+"""How the selector of a node's event loop measures stalls."""
+
+from __future__ import annotations
+
+from cli.server.watchdog import STALL_MS, LoopWatchdog
+
+
+class World:
+    """A watchdog whose clock the test turns."""
+
+    def __init__(self) -> None:
+        self.now_s, self.told = 0.0, [0]
+        self.told.clear()
+        self.watchdog = LoopWatchdog(self.told.append, lambda: self.now_s)
+
+    def wait(self, timeout_s: float = 0.0) -> None:
+        self.watchdog.selector.select(timeout_s)
+
+    def pass_s(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+def test_a_turn_is_told_with_its_whole_length_each_time() -> None:
+    world = World()
+    try:
+        for seconds in (0.5, 0.3, 0.3):
+            world.wait()
+            world.pass_s(seconds)
+        world.wait()
+        assert world.told == [500, 300, 300] and world.watchdog.max_stall_ms == 500
+    finally:
+        world.watchdog.selector.close()
+
+
+def test_a_short_turn_is_not_told_but_counts() -> None:
+    world = World()
+    try:
+        world.wait()
+        world.pass_s(0.125)
+        world.wait()
+        assert world.told == [] and 0 < world.watchdog.max_stall_ms == 125 < STALL_MS
+    finally:
+        world.watchdog.selector.close()
