@@ -16,9 +16,7 @@ from collections.abc import Callable, Sequence
 
 from storage.bounded import LogResources
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, Lock
-from storage.edge import kernel_syncs
 from storage.edge.descriptors import with_a_descriptor
-from storage.edge.kernel_syncs import Begun
 from storage.edge.uncached import UNCACHED_FROM_BYTES, UncachedWrites
 from storage.edge.writeback import begin_writeback
 
@@ -78,9 +76,7 @@ class RealFile:
         self._path = path
         self._fd = fd
         self._uncached = UncachedWrites()
-        self._lost_errno = 0  # of a sync or write-back that was begun and failed; every later sync raises it
-        self._begun: Begun | None = None  # a sync under way
-        self._is_changed = False  # since that sync was begun
+        self._lost_errno = 0  # of a write-back that failed; the sync raises it
 
     def pread(self, position: int, length: int) -> bytes:
         with _AsDiskError(self._path, "read"):
@@ -100,40 +96,22 @@ class RealFile:
 
     def pwritev(self, buffers: Sequence[Buffer], position: int, *, read_soon: bool = True) -> int:
         write = os.pwritev if read_soon or not _are_many_bytes(buffers) else self._uncached.write
-        self._is_changed = True
         with _AsDiskError(self._path, "write"):
             if len(buffers) <= _IOV_MAX:
                 return write(self._fd, buffers, position)
             return _write_in_chunks(write, self._fd, buffers, position)
 
     def begin_sync(self) -> None:
-        if self._begun is not None:
-            return
-        syncs = kernel_syncs.of_this_thread()
-        self._is_changed = False
-        self._begun = None if syncs is None else syncs.begin(self._fd)
-        if self._begun is None:
-            self._lost_errno = self._lost_errno or begin_writeback(self._fd)
+        self._lost_errno = self._lost_errno or begin_writeback(self._fd)
 
     def sync(self) -> None:
         with _AsDiskError(self._path, "sync"):
-            is_synced = self._await_begun()
             if self._lost_errno:
                 raise OSError(self._lost_errno, os.strerror(self._lost_errno))
-            if not is_synced:
-                _sync_fd(self._fd)
+            _sync_fd(self._fd)
         self._uncached.synced(self._fd)
 
-    def _await_begun(self) -> bool:
-        """Take the result of a sync that was begun, which no later sync repeats. True if it covers everything."""
-        if self._begun is None:
-            return False
-        begun, self._begun = self._begun, None
-        self._lost_errno = self._lost_errno or begun.queue.wait(begun.number)
-        return not self._is_changed
-
     def truncate(self, size: int) -> None:
-        self._is_changed = True
         with _AsDiskError(self._path, "truncate"):
             os.ftruncate(self._fd, size)
 

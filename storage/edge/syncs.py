@@ -1,10 +1,9 @@
-"""The syncs of one turn: all on the writer's own thread where the kernel has begun them, else shared among threads.
+"""The syncs of one turn: a few run one after the other on the writer's own thread, many are shared among threads.
 
-All files are begun before the first sync waits (`File.begin_sync`). Where the kernel performs the syncs
-(`kernel_syncs.py`), they wait together without help. Elsewhere only the writing has begun: each sync still waits for a
-flush of the drive, and syncs that wait together share one flush, so helpers take shares of many. One helper per file
-costs more processor time; longer shares cost more waiting where the processors are busy. Figures: bench/README.md,
-"What was tried".
+All files are begun before the first sync waits (`File.begin_sync`), so most of the writing is done when a sync comes.
+Each sync still waits for a flush of the drive, and syncs that wait together share one flush. One helper per file costs
+more processor time; longer shares cost more waiting where the processors are busy. Figures: bench/README.md, "What was
+tried".
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import get_ident
 
-from storage.edge.kernel_syncs import MAX_UNDER_WAY, of_this_thread
 from storage.writer import ended
 
 SYNC_THREADS = 8  # the caller's included; each is started when it is first needed
@@ -36,7 +34,7 @@ class SyncPool:
     def run(self, syncs: Sequence[Callable[[], None]]) -> Ended:
         """The error of each sync, in order. The caller's thread performs the first share."""
         shares = min(SYNC_THREADS, -(-len(syncs) // SYNCS_PER_THREAD))
-        if shares <= 1 or (len(syncs) <= MAX_UNDER_WAY and of_this_thread() is not None):
+        if shares <= 1:
             return _one_by_one(syncs)
         others = [self._helpers.submit(_one_by_one, syncs[share::shares]) for share in range(1, shares)]
         ends: Ended = [None] * len(syncs)

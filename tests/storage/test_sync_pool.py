@@ -20,10 +20,7 @@ from storage.edge.syncs import SYNC_THREADS, SYNCS_PER_THREAD, SyncPool
 
 
 @pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[SyncPool]:
-    """On a machine whose kernel syncs nothing in its own threads."""
-    monkeypatch.setattr("storage.edge.syncs.of_this_thread", lambda: None)
-    monkeypatch.setattr("storage.edge.kernel_syncs.of_this_thread", lambda: None)
+def pool() -> Iterator[SyncPool]:
     pool = SyncPool("/data")
     yield pool
     pool.close()
@@ -70,7 +67,6 @@ def test_a_few_syncs_take_no_thread(pool: SyncPool) -> None:
 def test_a_begun_file_is_what_it_was(
     begin: Callable[[int], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("storage.edge.kernel_syncs.of_this_thread", lambda: None)
     monkeypatch.setattr("storage.edge.disk.begin_writeback", begin)
     file = RealDisk().open(f"{tmp_path}/a", create=True)
     file.begin_sync()
@@ -83,7 +79,6 @@ def test_a_begun_file_is_what_it_was(
 
 
 def test_what_was_lost_at_the_beginning_fails_every_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("storage.edge.kernel_syncs.of_this_thread", lambda: None)
     file = RealDisk().open(f"{tmp_path}/a", create=True)
     for error in (errno.EIO, 0):  # no later success makes it good
         monkeypatch.setattr("storage.edge.disk.begin_writeback", lambda _fd, error=error: error)

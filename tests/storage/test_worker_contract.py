@@ -306,9 +306,8 @@ def test_a_call_that_hangs_is_seen_and_its_late_answer_is_a_failure(tmp_path: Pa
     assert [outcome.error for outcome in told] == [failure, failure]
 
 
-def test_the_calls_of_helping_threads_are_seen_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many syncs of one turn are shared among threads, where the kernel does not perform them in its own."""
-    monkeypatch.setattr("storage.edge.syncs.of_this_thread", lambda: None)
+def test_the_calls_of_helping_threads_are_seen_too(tmp_path: Path) -> None:
+    """Many syncs of one turn are shared among threads."""
     started, go_on = threading.Semaphore(0), threading.Event()
 
     class Slow(RealDisk):
