@@ -40,6 +40,10 @@ class ProducerSequences:
             raise ApiError(ErrorCode.INVALID_RECORD, text)
         return None
 
+    def knows(self, log: Log, producer_id: int) -> bool:
+        """False: nothing of this producer was appended, or it was forgotten."""
+        return self._entry(log, producer_id) is not None
+
     def upcoming(self, log: Log, batch: StoredBatch) -> ProducerEntry | None:
         """The entry of the batch's producer with `batch`; None if it has no number.
 

@@ -22,13 +22,15 @@ from broker.partition.tail import frame_bytes
 from broker.produce.append_line import AppendLine
 from broker.produce.pending_append import AppendResult, PendingAppend
 from broker.produce.record_checks import RecordChecks, is_ended
+from broker.produce.refused_batches import RefusedBatches
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.messages.buffer import Buffer
-from quorumlog.records.batch import BatchHeader, headers, with_append_time
+from quorumlog.records import CorruptRecords
+from quorumlog.records.batch import BatchHeader, headers, parse_header, with_append_time
 from quorumlog.records.produced import validate_produced
 from quorumlog.records.record_check import check_records, passes_at_once
 from quorumlog.topic_config import TopicConfig
@@ -61,6 +63,7 @@ class ProducePath:
         self._turn = turn
         self._looks_inside = looks_inside
         self._checks = RecordChecks()
+        self._refused = RefusedBatches()
         self._lines: dict[DirectoryQueue, AppendLine] = {}  # of directories whose queue was full once
         self._closed = False
 
@@ -81,12 +84,15 @@ class ProducePath:
         have been: NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR;
         and any error of `append` itself if the batch was not enqueued in this call.
         """
-        if self._closed:
-            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker is shutting down")
-        replica = self._registry.find(topic, index)
-        log = _leading(replica, acks)
+        try:
+            replica, log = self._led(topic, index, acks)
+        except ApiError as error:
+            self._note_refused(topic, index, records, error)
+            raise
         found = validate_produced(records, replica.config.max_message_bytes)
         _check_form(found)
+        if self._refused and not replica.sequences.knows(log, found[0].producer_id):
+            self._refused.refuse_later(topic, index, found[0], self._clock.now_ms())
         pending = PendingAppend(self._turn)
         steps = self._look_inside(replica, records, found[0])
         if steps is None:
@@ -104,6 +110,20 @@ class ProducePath:
 
             self._checks.join(replica.key, steps, looked)
         return pending
+
+    def _led(self, topic: Uuid | str, index: int, acks: int) -> tuple[Replica, Log]:
+        if self._closed:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker is shutting down")
+        replica = self._registry.find(topic, index)
+        return replica, _leading(replica, acks)
+
+    def _note_refused(self, topic: Uuid | str, index: int, records: Buffer, error: ApiError) -> None:
+        if error.code.retriable:
+            try:
+                header = parse_header(records)
+            except CorruptRecords:
+                return
+            self._refused.refused(topic, index, header, error, self._clock.now_ms())
 
     def _still_leading(self, replica: Replica, acks: int) -> Log:
         """The log to append to, some time after the request came. Raises ApiError."""
