@@ -4,11 +4,11 @@
 
 Three nodes hold a topic of six partitions with records of 100 bytes. A round is four sessions, each in a fresh
 process: our source with Numba's cache in place, Spark's Kafka source, our source with an empty cache, as right after
-an installation, and our source with our daemon for Spark's Python processes. Each reads the topic several times; the
-first read is the cold one, and counts from `spark.read` in a session that is ready, because starting Java is equal on
-both sides. All run under the same pyspark, in an environment that is made once (out/spark). Needs Java 17 or newer
-and mvn; without them, or without the packages, it says so and exits with 0. A quick run states no goals: it reads too
-little to judge them.
+an installation, and our source with our daemon for Spark's Python processes. Each round begins with another one. A
+session reads the topic several times; the first read is the cold one, and counts from `spark.read` in a session that
+is ready, because starting Java is equal on both sides. All run under the same pyspark, in an environment that is made
+once (out/spark). Needs Java 17 or newer and mvn; without them, or without the packages, it says so and exits with 0. A
+quick run states no goals: it reads too little to judge them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -108,19 +108,30 @@ def _measure(tools: SparkTools, folder: Path, rounds: int, wanted: int, reads: i
             print(f"{name}: first read {found.reads_s[0]:.2f} s, later {found.warm_s:.2f} s{used}", flush=True)
             return found
 
+        def fresh(name: str) -> Session:
+            return session(name, OURS, tools.install(folder / f"{name}-installed", fill_cache=False))
+
+        kinds: dict[str, Callable[[str], Session]] = {
+            "ours": lambda name: session(name, OURS, filled),
+            "theirs": lambda name: session(name, THEIRS, None),
+            "empty": fresh,
+            "daemon": lambda name: session(name, OURS, filled, {"spark.python.daemon.module": DAEMON}),
+        }
         measured = []
         for number in range(rounds):
             print(f"round {number + 1} of {rounds}", flush=True)
-            ours = session(f"ours-{number}", OURS, filled)
-            theirs = session(f"theirs-{number}", THEIRS, None)
-            fresh = tools.install(folder / f"fresh-{number}", fill_cache=False)
-            empty = session(f"empty-{number}", OURS, fresh)
-            daemon = session(f"daemon-{number}", OURS, filled, {"spark.python.daemon.module": DAEMON})
-            measured.append(Round(ours=ours, theirs=theirs, empty=empty, daemon=daemon))
+            found = {kind: kinds[kind](f"{kind}-{number}") for kind in rotated(list(kinds), number)}
+            measured.append(Round(**found))
             check_answers(measured[-1], records)
         return measured, records
     finally:
         cluster.close()
+
+
+def rotated(names: Sequence[str], by: int) -> list[str]:
+    """Each kind of session is the first one of a round as often as any other: what is read first is the slowest."""
+    start = by % len(names)
+    return [*names[start:], *names[:start]]
 
 
 async def _load(subject: Subject, wanted: int) -> tuple[str, int]:

@@ -12,6 +12,7 @@ import pytest
 from bench import spark
 from bench.kafka_tools import Unavailable
 from bench.report import Row
+from bench.spark import rotated
 from bench.spark_rows import COLD_GOAL, WARM_GOAL, Round, Session, WrongAnswer, check_answers, parse_session, rows
 from bench.spark_tools import VERSION, get_spark, requirements
 
@@ -154,3 +155,10 @@ def test_a_run_ends_with_its_rows_and_its_goals(
     wanted = "a quick run judges no goals" if quick else "1 goals missed: first read of a session, empty cache"
     assert said.splitlines()[-1] == wanted
     assert list(tmp_path.iterdir()) == [figures]
+
+
+def test_each_session_is_the_first_of_a_round_as_often_as_any_other() -> None:
+    names = ["ours", "theirs", "empty"]
+    orders = [rotated(names, number) for number in range(6)]
+    assert [order[0] for order in orders] == names * 2
+    assert all(sorted(order) == sorted(names) for order in orders)
