@@ -6,7 +6,8 @@
 | waits of followers' fetches | 500 ms (replica.fetch.wait.max.ms) | 4,000 ms, a quarter of the lag | the lag |
 | NoOp records | 500 ms (metadata.max.idle.interval.ms) | 5,000 ms, if all brokers rest | nothing waits for one |
 
-The session is broker.session.timeout.ms, the lag replica.lag.time.max.ms.
+The session is broker.session.timeout.ms, the lag replica.lag.time.max.ms. The metadata log's recovery point is noted
+by the first sync after log.flush.offset.checkpoint.interval.ms, so at rest by up to 5,000 ms later.
 
 The fetches of the quorum do not rest: a voter without an answer for controller.quorum.fetch.timeout.ms stands for
 election, and half of that time is what a busy machine may need.

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.server.rest import NO_OP_REST_MAX_MS
 from jepsen.sim.machine import Machine
 from jepsen.sim.settings import METADATA_LOG
 from quorumlog.testing import LocalCluster
@@ -30,7 +31,8 @@ B1, B2, B3 = 11, 12, 13
 SEGMENT = f"/data/d0/t-0/{log_name(0)}"
 METADATA_SEGMENT = f"{METADATA_LOG}/{log_name(0)}"
 QUORUM_STATE = f"{METADATA_LOG}/quorum-state"
-POINTS_S = 62  # after so long every recovery point is on disk (log.flush.offset.checkpoint.interval.ms)
+NOTE_INTERVAL_S = 60  # log.flush.offset.checkpoint.interval.ms
+POINTS_S = NOTE_INTERVAL_S + NO_OP_REST_MAX_MS / 1_000 + 2  # then every recovery point is on disk: by the next sync
 
 
 def damaged_follower(w: World) -> tuple[Machine, bytes]:
