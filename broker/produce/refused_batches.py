@@ -49,11 +49,10 @@ class RefusedBatches:
 
     def refuse_later(self, topic: Uuid | str, index: int, header: BatchHeader, now_ms: int) -> None:
         """Ask only for a producer that the log does not know. Raises the ApiError of an earlier batch."""
-        if self._held:
-            self._forget_old(now_ms)
-            refusal = self._held.get(_key(topic, index, header))
-            if refusal is not None and header.base_sequence > refusal.sequence:
-                raise refusal.error
+        self._forget_old(now_ms)
+        refusal = self._held.get(_key(topic, index, header))
+        if refusal is not None and header.base_sequence > refusal.sequence:
+            raise refusal.error
 
     def _forget_old(self, now_ms: int) -> None:
         while self._held and next(iter(self._held.values())).until_ms <= now_ms:

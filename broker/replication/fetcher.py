@@ -42,7 +42,7 @@ from quorumlog.messages.fetch import (
     ReplicaState,
 )
 from quorumlog.rest import Rest
-from quorumlog.rpc.transport import RpcError
+from quorumlog.rpc.transport import Cancel, RpcError
 from quorumlog.turn import Turn
 
 SESSION_ERRORS = frozenset(
@@ -57,13 +57,15 @@ GATHER_MS = 20  # the longest wait of a fetch at the leader while partitions are
 GATHER_FOR_MS = 500  # for so long after the last one was added
 
 
+OnFetched = Callable[[FetchResponse | None, Exception | None], None]  # the response, or the error
+
+
 class LeaderEndPoint(Protocol):
     """The broker that is fetched from."""
 
-    def fetch(
-        self, request: FetchRequest, timeout_ms: int, ended: Callable[[FetchResponse | None, Exception | None], None]
-    ) -> Callable[[], object]:
-        """Returns what gives the fetch up. ended: gets the response or the error, perhaps before this returns."""
+    def fetch(self, request: FetchRequest, timeout_ms: int, ended: OnFetched) -> Cancel:
+        """ended: called once unless the fetch was given up, perhaps before this returns. An error is an RpcError, also
+        if no address is known; any other is a mistake of ours."""
 
 
 class Sink(Protocol):
@@ -109,7 +111,7 @@ class Fetcher:
         self._gathers_until_ms = 0
         self._gathers = False  # partitions were being added when the fetch under way was made
         self._is_fetching = self._is_due = self._stopped = False
-        self._cancel: Callable[[], object] | None = None  # of the fetch under way
+        self._cancel: Cancel | None = None  # of the fetch under way
         self._timer: asyncio.TimerHandle | None = None  # of the next end of a backoff
         self._rest = Rest(config.fetch_wait_max_ms, max(config.fetch_wait_max_ms, config.fetch_rest_max_ms))
 
@@ -241,7 +243,7 @@ class Fetcher:
         self._is_fetching, self._cancel = False, None
         if error is not None and not isinstance(error, RpcError):
             raise error  # a mistake of ours: the loop's handler stops the node
-        accepted = response if self._is_accepted(response) else None
+        accepted = self._accepted(response)
         self._note(accepted)
         if accepted is not None:
             self._taken = self._take(accepted)
@@ -256,14 +258,14 @@ class Fetcher:
         else:
             self._rest.quiet()
 
-    def _is_accepted(self, response: FetchResponse | None) -> bool:
+    def _accepted(self, response: FetchResponse | None) -> FetchResponse | None:
         if response is not None and response.error_code == ErrorCode.NONE:
             self._session.answered(response.session_id)
-            return True
+            return response
         self._session.restart()
         if response is None or response.error_code not in SESSION_ERRORS:
             self._back_off_all()
-        return False
+        return None
 
     def _take(self, response: FetchResponse) -> list[FetchPosition]:
         """Hand the partitions of the response to the sink. Returns their positions."""

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.registry import Registry
+from broker.replication.fetcher import OnFetched
 from quorumlog.ids import NodeId
 from quorumlog.messages.fetch import FetchRequest, FetchResponse
 from quorumlog.nursery import Nursery
+from quorumlog.rpc.begun_call import already_ended
 from quorumlog.rpc.transport import Address, Cancel, Connection, NotDelivered, RpcError, Transport
 
 if TYPE_CHECKING:
     from quorum.metadata.image import Image
-
-OnFetched = Callable[[FetchResponse | None, Exception | None], None]  # the response, or the error
 
 
 class RemoteLeaderEndPoint:
@@ -42,13 +42,12 @@ class RemoteLeaderEndPoint:
         self._found: tuple[Image, Address] | None = None
 
     def fetch(self, request: FetchRequest, timeout_ms: int, ended: OnFetched) -> Cancel:
-        """ended: called once unless the call was cancelled, perhaps before this returns. The error is an RpcError, also
-        if the metadata has no address; any other is a mistake of ours."""
+        """See `fetcher.LeaderEndPoint`."""
         try:
             connection = self._connected(self._address())
         except RpcError as error:
             ended(None, error)
-            return _nothing
+            return already_ended
 
         def over(response: FetchResponse | None, error: Exception | None) -> None:
             if error is None:
@@ -97,7 +96,3 @@ class RemoteLeaderEndPoint:
             raise NotDelivered(f"broker {self._broker_id} has no listener {self._listener_names[-1]} in the metadata")
         self._found = (image, Address(endpoint.host, endpoint.port))
         return self._found[1]
-
-
-def _nothing() -> None:
-    """The call has ended already."""

@@ -33,3 +33,7 @@ def begin_by_task(call: Awaitable[Any], ended: OnEnded, nursery: Nursery, name: 
 
     task = nursery.start(wait(), name)
     return cancel
+
+
+def already_ended() -> None:
+    """The `Cancel` of a call that had ended before `begin` returned."""

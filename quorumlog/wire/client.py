@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.rpc.begun_call import already_ended
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import ORDERED, Address, Cancel, Identity, NotDelivered, OnEnded, RpcError
@@ -89,7 +90,7 @@ class WireConnection:
         if self._closed:
             name = BY_REQUEST[type(request)].method.name
             ended(None, NotDelivered(f"{name}: the connection to {self.address} is closed"))
-            return _nothing
+            return already_ended
         call, socket = PendingCall(request, timeout_ms, over), self._free_socket()
         socket.add(call)
 
@@ -156,10 +157,6 @@ class WireConnection:
             self._ordered = None
             if was_ready:
                 self._closing.close()
-
-
-def _nothing() -> None:
-    """The call has ended already."""
 
 
 async def _failed(error: RpcError) -> Any:

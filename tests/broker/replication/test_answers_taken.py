@@ -9,9 +9,8 @@ from replica_cluster import TOPIC_ID, ReplicaCluster, batch
 from broker.partition.key import PartitionKey
 from broker.replicas.config import ReplicationConfig
 from broker.replication.fetch_position import FetchPosition
-from broker.replication.fetcher import Fetcher
+from broker.replication.fetcher import Fetcher, OnFetched
 from broker.replication.follower import verified_batches
-from broker.replication.leader_end_point import OnFetched
 from jepsen.sim.clock import SimClock
 from jepsen.sim.loop import SimLoop
 from jepsen.sim.scheduler import NS_PER_MS, Scheduler
