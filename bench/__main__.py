@@ -4,7 +4,8 @@
     ./dev bench spark ...     Spark beside its own Kafka source, cold and warm; see --help
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
-Parts (default: all): machine, idle, start, throughput, memory, latency, failover, turns, codec, validation, fencing.
+Parts (default: all): machine, idle, start, throughput, memory, latency, failover, controller, metadata, turns, codec,
+validation, log, large-log, compaction, snapshot, fencing, partitions.
 MB are 10^6 bytes of values. Each figure is the min, median and max of interleaved rounds; a fencing is measured once.
 On a busy machine only the shares are meaningful.
 Missed goals are named. The exit code is 1 if a measurement failed, never because it was slow.
@@ -20,7 +21,26 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench import codec, failover, fencing, idle, latency, longest_turns, machine, memory, throughput, validation
+from bench import (
+    closing,
+    codec,
+    compaction,
+    controller,
+    failover,
+    fencing,
+    idle,
+    large_log,
+    latency,
+    log_engine,
+    longest_turns,
+    machine,
+    many_partitions,
+    memory,
+    metadata,
+    snapshot_start,
+    throughput,
+    validation,
+)
 from bench.compiled import compile_tree
 from bench.ending import exit_on_sigterm
 from bench.loads import make_load
@@ -35,12 +55,19 @@ PARTS = (
     "memory",
     "latency",
     "failover",
+    "controller",
+    "metadata",
     "turns",
     "codec",
     "validation",
+    "log",
+    "large-log",
+    "compaction",
+    "snapshot",
     "fencing",
+    "partitions",
 )
-ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover")
+ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover", "metadata")
 ALONE = (
     "Two parts run alone and have options of their own: kafka (beside Apache Kafka), spark (beside its Kafka source)."
 )
@@ -90,6 +117,7 @@ def _parse(argv: list[str]) -> Any:
     parser.add_argument("--quick", action="store_true", help="less data and fewer rounds, to check that it works")
     parser.add_argument("--rounds", type=int, help=f"default {ROUNDS}, quick {QUICK_ROUNDS}; plus one not counted")
     parser.add_argument("--partitions", type=int, default=PARTITIONS, help="partitions of the topic, logs of the floor")
+    parser.add_argument("--trials", type=int, help=f"of each fault of a controller; default {controller.TRIALS}")
     parser.add_argument("--replicas", type=int, help=f"of the fenced broker; default {FENCED_REPLICAS}")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--folder", type=Path, help="folder of the logs, on the disk to be measured")
@@ -108,6 +136,8 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
         _measure_rest(report, folder / "idle", options)
     if any(part in parts for part in ON_A_CLUSTER):
         _measure_cluster(parts, report, folder, rounds, options)
+    if "controller" in parts:
+        _measure_controller(report, folder / "controller", options)
     if "turns" in parts:
         print_heading("the longest turn of a leader's loop, processor time")
         report.add(*longest_turns.measure(folder / "turns", rounds))
@@ -117,10 +147,28 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
     if "validation" in parts:
         print_heading("a leader's look at the records of 256-KiB batches, processor time")
         report.add(*validation.measure(rounds))
+    if "log" in parts:
+        print_heading("the log engine beside bare system calls")
+        report.add(*log_engine.measure(folder / "log", rounds, quick=options.quick))
+    if "large-log" in parts:
+        print_heading("a large log beside a small one, processor time")
+        report.add(*large_log.measure(folder / "large", rounds, quick=options.quick))
+    if "compaction" in parts:
+        print_heading("compaction, and appends beside it")
+        report.add(*compaction.measure(folder / "compaction", rounds, quick=options.quick))
+    if "snapshot" in parts:
+        print_heading("a start from a snapshot of a large cluster, without the opening of logs")
+        count = snapshot_start.QUICK_PARTITIONS if options.quick else snapshot_start.PARTITIONS
+        report.add(*snapshot_start.measure(folder / "snapshot", count, rounds))
     if "fencing" in parts:
         print_heading("a broker with very many replicas, three controllers and brokers without logs")
         replicas = options.replicas or (QUICK_FENCED_REPLICAS if options.quick else FENCED_REPLICAS)
         report.add(*fencing.measure(folder / "fencing", replicas))
+    if "partitions" in parts:
+        print_heading("a node of very many partitions: its starts, and the turns of its loop")
+        count = many_partitions.QUICK_PARTITIONS if options.quick else many_partitions.PARTITIONS
+        report.add(*many_partitions.measure(folder / "partitions", count, rounds))
+        report.add(*closing.measure(folder / "closing", count, rounds))
 
 
 def _measure_rest(report: Report, folder: Path, options: Any) -> None:
@@ -157,17 +205,32 @@ def _measure_cluster(parts: list[str], report: Report, folder: Path, rounds: int
             report.add(*asyncio.run(latency.measure(with_cluster, folder / "floor-latency", rounds, seconds)))
         if "failover" in parts:
             report.add(*asyncio.run(failover.measure(cluster, rounds)))
+        if "metadata" in parts:
+            seconds = metadata.QUICK_SECONDS if options.quick else metadata.SECONDS
+            report.add(*metadata.measure(cluster.nodes, folder / "etcd", rounds, seconds))
+    finally:
+        cluster.close()
+
+
+def _measure_controller(report: Report, folder: Path, options: Any) -> None:
+    """A cluster of its own, with hardly any data: only the quorum is measured."""
+    print_heading("time without a controller, seen by a client that commits all the time")
+    cluster, _ = failover.start_cluster(folder)
+    try:
+        trials = options.trials or (controller.QUICK_TRIALS if options.quick else controller.TRIALS)
+        report.add(*asyncio.run(controller.measure(cluster, trials)))
     finally:
         cluster.close()
 
 
 def _codec_rows(rounds: int) -> list[Row]:
-    work = codec.make_work(records=200_000, value_bytes=100, batch_bytes=1024 * 1024)
+    works = [codec.make_work(200_000, 100, 1024 * 1024, with_headers=with_headers) for with_headers in (False, True)]
     return [
         Row(
             name=f"{found['operation']}, of aiokafka's", unit="times", goal=found["goal"],
             rounds=[found["ratio_min"], found["ratio_median"], found["ratio_max"]],
         )
+        for work in works
         for found in codec.run(work, rounds)
     ]  # fmt: skip
 

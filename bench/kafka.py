@@ -2,12 +2,15 @@
 
     ./dev bench kafka [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
-Parts (default: all): start, produce, consume, latency, memory, failover: first on Kafka, then on ours; and promises:
-both clusters up, rounds interleaved. Needs Java 17 or newer (a JDK) and mvn; without them it says so and exits with 0.
-Kafka runs with its own default heap and settings; both sides have replication 3 and min.insync.replicas 2. Unless a row
-says otherwise, Kafka acknowledges from the page cache, ours once it is on disk. Each figure is the min, median and max
-of the rounds. A ratio (ours / Kafka's) is of the medians; its min and max are the worst and the best ratio that the
-rounds allow. Goals are judged only if both clusters got warm; --quick does not warm them and judges none.
+Parts (default: all): start, produce, consume, latency, memory, failover: first on Kafka, then on ours; promises: both
+clusters up, rounds interleaved; recovery: all nodes of one cluster killed, then those of the other; cleaner: the two
+cleaners on the same log; groups: commits, joins and fail-over, both clusters up, and loads of their log; transactions:
+produce, commits, committed reads and end to end, both clusters up.
+Needs Java 17 or newer (a JDK) and mvn; without them it says so and exits with 0. Kafka runs
+with its own default heap and settings; both sides have replication 3 and min.insync.replicas 2. Unless a row says
+otherwise, Kafka acknowledges from the page cache, ours once it is on disk. Each figure is the min, median and max of
+the rounds. A ratio (ours / Kafka's) is of the medians; its min and max are the worst and the best ratio that the rounds
+allow. Goals are judged only if both clusters got warm; --quick does not warm them and judges none.
 A failed figure is printed, and its row gives the reason; the run goes on and exits with 1. The --json file is rewritten
 after every sample.
 """
@@ -18,10 +21,19 @@ import argparse
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench import kafka_promises, machine
+from bench import (
+    kafka_cleaner,
+    kafka_group_lives,
+    kafka_groups,
+    kafka_promises,
+    kafka_recovery,
+    kafka_transactions,
+    machine,
+)
 from bench.kafka_figures import Size, measure
 from bench.kafka_peer import KafkaPeer
 from bench.kafka_rows import PARTS, rows
@@ -32,6 +44,7 @@ from bench.peer import OurPeer, Peer
 from bench.report import Report, print_heading
 
 ROUNDS, QUICK_ROUNDS = 3, 1
+TOGETHER = ("promises", "recovery", "cleaner", "groups", "transactions")  # both clusters in turns
 
 
 def main(argv: list[str]) -> int:
@@ -100,14 +113,37 @@ def _measure_both(
             report.write_json(json)
 
     theirs, ours = Samples("Kafka", write), Samples("quorumlog", write)
-    if one_by_one := [part for part in parts if part != "promises"]:
+    if one_by_one := [part for part in parts if part not in TOGETHER]:
         measure(kafka, make_theirs, size, one_by_one, folder, theirs)
         measure(kafka, make_ours, size, one_by_one, folder, ours)
     if "promises" in parts:
         kafka_promises.measure(
             kafka, partial(make_theirs, "promises"), partial(make_ours, "promises"), size, theirs, ours
         )
+    if "recovery" in parts:
+        for turn in range(size.recovery_rounds):
+            for make, figures in ((make_theirs, theirs), (make_ours, ours)):
+                kafka_recovery.measure(kafka, partial(make, f"recovery-{turn}"), size.recovery_mb, figures)
+    if "cleaner" in parts:
+        kafka_cleaner.measure(kafka, folder / "cleaner", size.cleaner_records, size.rounds, theirs, ours)
+    if "groups" in parts:
+        both = ((_groups_of(theirs.name, kafka, folder), theirs), (_groups_of(ours.name, kafka, folder), ours))
+        started = [(partial(make_one, "groups"), figures) for make_one, figures in both]
+        kafka_groups.measure(started, size.rounds, size.group_s, size.group_members)
+        for make_one, figures in both:
+            kafka_group_lives.measure_load(partial(make_one, "load"), *size.group_load, figures)
+    if "transactions" in parts:
+        started = [(partial(make_theirs, "transactions"), theirs), (partial(make_ours, "transactions"), ours)]
+        kafka_transactions.measure(kafka, started, size.transactions, size.rounds)
     return theirs, ours
+
+
+def _groups_of(name: str, kafka: Kafka, folder: Path) -> Callable[[str], Peer]:
+    """Clusters whose groups have one coordinator, and wait for nobody."""
+    settings = {key: str(value) for key, value in kafka_groups.SETTINGS.items()}
+    if name == OurPeer.name:
+        return lambda what: OurPeer(folder / f"ours-{what}", settings)
+    return lambda what: KafkaPeer(kafka, folder / f"kafka-{what}", changes=settings)
 
 
 if __name__ == "__main__":

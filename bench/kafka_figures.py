@@ -19,6 +19,7 @@ from bench.floor_lane_client import LaneFloorClient
 from bench.kafka_lives import failovers, memory_mb, start_peer
 from bench.kafka_samples import Samples
 from bench.kafka_tools import Kafka
+from bench.kafka_transactions import Work
 from bench.loads import Load, make_load
 from bench.peer import OurPeer, Peer
 from bench.rounds import not_settled
@@ -48,12 +49,21 @@ class Size:
     promise_share: float = 1.0  # of JavaLoad.measured_mb, in each round of equal promises
     settle_s: float = 90.0  # before an idle cluster is measured
     idle_s: float = 60.0
+    recovery_rounds: int = 1
+    recovery_mb: float = 4_000.0  # of records that each node holds when it is killed
+    cleaner_records: int = 400_000  # of KIB, in each log that is compacted
+    group_s: float = 5.0  # of each rate and latency of commits
+    group_members: Sequence[int] = (3, 50, 500)
+    group_load: tuple[int, int] = (5_000_000, 1_000_000)  # records of a log that is loaded, and how many are live
+    transactions: Work = field(default=Work(records=80_000, seconds=5.0, committed=80_000))
 
     @classmethod
     def quick(cls, rounds: int) -> Size:
         return cls(
             rounds=rounds, starts=1, kills=2, warm_up_rounds=1, warm_up_records=200_000, kib_records=40_000,
             small_records=200_000, latency_s=3.0, many_partitions=(), promise_share=0.4, settle_s=1.0, idle_s=5.0,
+            recovery_mb=200.0, cleaner_records=60_000, group_s=1.0, group_members=(3, 20), group_load=(100_000, 20_000),
+            transactions=Work(records=30_000, seconds=3.0, committed=30_000),
         )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.kafka_tools import QUIET, SERVER, STORAGE, Kafka, properties_text
@@ -30,10 +31,20 @@ class KafkaPeer:
 
     name = "Kafka"
 
-    def __init__(self, kafka: Kafka, root: Path) -> None:
-        self._kafka, self._root = kafka, root
+    def __init__(
+        self,
+        kafka: Kafka,
+        root: Path,
+        *,
+        nodes: int = NODES,
+        changes: Mapping[str, object] | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
+        """changes: of the settings. options: more of them for each virtual machine."""
+        self._kafka, self.root = kafka, root
+        self._changes, self._options = dict(changes or {}), tuple(options)
         self._picker = PortPicker()
-        self._ports = dict(enumerate(self._picker.pick(NODES), 1))
+        self._ports = dict(enumerate(self._picker.pick(nodes), 1))
         self._processes: dict[NodeId, subprocess.Popen[bytes]] = {}
         root.mkdir(parents=True)
         for node_id in self._ports:
@@ -55,7 +66,7 @@ class KafkaPeer:
 
     def restart(self, node_id: NodeId) -> None:
         assert node_id not in self._processes, f"node {node_id} runs"
-        command = self._kafka.command(SERVER, [str(self._config(node_id))], (*HEAP, *JVM, *QUIET))
+        command = self._kafka.command(SERVER, [str(self._config(node_id))], (*HEAP, *JVM, *QUIET, *self._options))
         with self.log(node_id).open("ab") as output:
             self._processes[node_id] = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
@@ -66,7 +77,12 @@ class KafkaPeer:
         return [process.pid for process in self._processes.values()]
 
     def close(self) -> None:
-        """Stop the nodes cleanly if possible, otherwise kill them. Idempotent."""
+        """`stop`, for good. Idempotent."""
+        self.stop()
+        self._picker.close()
+
+    def stop(self) -> None:
+        """Stop the nodes cleanly if possible, otherwise kill them."""
         for process in self._processes.values():
             process.terminate()
         for process in self._processes.values():
@@ -76,14 +92,13 @@ class KafkaPeer:
                 process.kill()
                 process.wait()
         self._processes.clear()
-        self._picker.close()
 
     def log(self, node_id: NodeId) -> Path:
         """The node's log."""
-        return self._root / f"node-{node_id}.log"
+        return self.root / f"node-{node_id}.log"
 
     def _config(self, node_id: NodeId) -> Path:
-        return self._root / f"node-{node_id}.properties"
+        return self.root / f"node-{node_id}.properties"
 
     def _properties(self, node_id: NodeId) -> dict[str, object]:
         ports = self._ports[node_id]
@@ -95,10 +110,11 @@ class KafkaPeer:
             "listeners": f"PLAINTEXT://{HOST}:{ports.client},CONTROLLER://{HOST}:{ports.internal}",
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "log.dirs": self._root / f"data-{node_id}",
+            "log.dirs": self.root / f"data-{node_id}",
             "default.replication.factor": NODES,
             "min.insync.replicas": 2,
             "offsets.topic.replication.factor": NODES,
             "transaction.state.log.replication.factor": NODES,
             "transaction.state.log.min.isr": 2,
+            **self._changes,
         }

@@ -8,25 +8,44 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from bench.kafka_cleaner import OVERWRITTEN, UNIQUE
 from bench.kafka_figures import KIB, LINGERS_MS, RATES
+from bench.kafka_group_rows import group_rows
 from bench.kafka_promise_rows import promise_rows
+from bench.kafka_recovery import PROCESSOR_SECONDS, SECONDS
 from bench.kafka_samples import Samples
 from bench.kafka_table import not_warm, or_why, ratios, why_cold, without_goals
+from bench.kafka_transaction_rows import transaction_rows
 from bench.machine import MEGABYTE
 from bench.report import Row
 
-PARTS = ("start", "produce", "consume", "latency", "memory", "failover", "promises")
+PARTS = (
+    "start",
+    "produce",
+    "consume",
+    "latency",
+    "memory",
+    "failover",
+    "promises",
+    "recovery",
+    "cleaner",
+    "groups",
+    "transactions",
+)
 WARM_PARTS = ("produce", "consume", "latency")  # judged only if both clusters were warm
 LEAST_MS = 0.5  # the Java tool prints whole milliseconds: 0 means less than 1
 FLOOR_GOAL = 0.6
 LATENCY_GOAL = 0.5
+RECOVERY_GOAL = 0.35
+CLEANER_GOAL = 1.0
 AT_REST = {"p50 2000 0": 1.5, "p99 2000 0": 0.3}  # goals of single requests, without the client's linger
 
 
 def rows(parts: Sequence[str], theirs: Samples, ours: Samples) -> list[Row]:
     made = {
         "start": _start, "produce": _produce, "consume": _consume, "latency": _latency, "memory": _memory,
-        "failover": _failover, "promises": promise_rows,
+        "failover": _failover, "promises": promise_rows, "recovery": _recovery,
+        "cleaner": _cleaner, "groups": group_rows, "transactions": transaction_rows,
     }  # fmt: skip
     cold = _cold(theirs, ours)
     found = list(cold)
@@ -149,6 +168,32 @@ def _memory(theirs: Samples, ours: Samples) -> list[Row]:
 def _failover(theirs: Samples, ours: Samples) -> list[Row]:
     name = "kill -9 of a leader to next acknowledged write"
     return _beside(name, "s", lambda: theirs["failover"], lambda: ours["failover"], 0.1, at_least=False)
+
+
+def _recovery(theirs: Samples, ours: Samples) -> list[Row]:
+    """Not warm, on either side: every process has just been started."""
+    seconds, used = SECONDS, PROCESSOR_SECONDS
+    return [
+        *_beside(
+            "all nodes killed, until every ISR is whole", "s", lambda: theirs[seconds], lambda: ours[seconds],
+            RECOVERY_GOAL, at_least=False,
+        ),
+        *or_why("Kafka: processor time of it", lambda: [
+            Row(name="Kafka: processor time of it", unit="s", rounds=theirs[used])
+        ]),
+        *or_why("processor time of it", lambda: [Row(name="processor time of it", unit="s", rounds=ours[used])]),
+    ]  # fmt: skip
+
+
+def _cleaner(theirs: Samples, ours: Samples) -> list[Row]:
+    names = {OVERWRITTEN: "compaction, most overwritten", UNIQUE: "compaction, none overwritten"}
+    return [
+        row
+        for figure, name in names.items()
+        for row in _beside(
+            name, "MB/s", partial(theirs.__getitem__, figure), partial(ours.__getitem__, figure), CLEANER_GOAL
+        )
+    ]
 
 
 def _best(figures: Samples, size: str) -> list[float]:

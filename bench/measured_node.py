@@ -19,38 +19,26 @@ from pathlib import Path
 from selectors import BaseSelector
 
 from bench.turns import MeasuredLoop, write_turns
-from broker.node import Broker
 from broker.replicas.reconciler import changes_of
 from cli.server import process
 from cli.server.node import Node
+from jepsen.light_broker import LightBroker
 from quorum.listener import Steps
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
-from quorumlog.messages.common import Endpoint
 
 COMPLETE = "--complete"
 
 
-class LightBroker(Broker):
-    """Has the replicas that the metadata gives it, and no log of any of them."""
+class SearchingBroker(LightBroker):
+    """It finds what each change gives to it."""
 
-    async def start(self, endpoints: Sequence[Endpoint]) -> None:
-        self._endpoints = tuple(endpoints)
-        self._subscription.subscribe(self._on_metadata)
-        self.lifecycle.start()
-
-    async def stop(self, controlled: bool = True) -> bool:
-        await self.lifecycle.stop(controlled)
-        await self.channel.close()
-        return True
-
-    def _on_metadata(self, delta: Delta, image: Image) -> Steps:
+    def _find_changes(self, delta: Delta, image: Image) -> Steps:
         yield from changes_of(delta, image, self._node_id)
-        self.lifecycle.on_metadata(image.offset, ready=True)
 
 
 class LightNode(Node):
-    broker_class = LightBroker
+    broker_class = SearchingBroker
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -20,6 +20,7 @@ class Peer(Protocol):
     """Formatted on creation, started by `start`. Node ids are 1, 2, 3. The caller takes the times."""
 
     name: str
+    root: Path  # of all that its nodes write
 
     @property
     def bootstrap_servers(self) -> str: ...
@@ -42,6 +43,7 @@ class OurPeer:
     name = "quorumlog"
 
     def __init__(self, root: Path, changes: Mapping[str, str] | None = None) -> None:
+        self.root = root
         self._picker = PortPicker()
         self.nodes = LocalNodes.create(root, NODES, dict(changes or {}), self._picker)
 

@@ -18,7 +18,8 @@ class Row:
     """One figure. rounds: its value in each round, in `unit`.
 
     shares: value / floor of the same round, if there is a floor, which `of` names. The goal is for the median of the
-    shares if there are any, otherwise of the rounds. at_least: True if more is better. failed: why there are no rounds.
+    shares if there are any, otherwise of the rounds. at_least: True if more is better. at_most: a second bound, beside
+    a goal that is the least. failed: why there are no rounds.
     note: instead of rounds, what to know about the rows after it.
     """
 
@@ -29,6 +30,7 @@ class Row:
     of: str = ""
     goal: float | None = None
     at_least: bool = True
+    at_most: float | None = None
     failed: str = ""
     note: str = ""
 
@@ -37,7 +39,9 @@ class Row:
         if self.goal is None or self.failed:
             return None
         median = statistics.median(self.shares or self.rounds)
-        return median >= self.goal if self.at_least else median <= self.goal
+        if not self.at_least:
+            return median <= self.goal
+        return median >= self.goal and (self.at_most is None or median <= self.at_most)
 
 
 @dataclass(slots=True)
@@ -84,9 +88,15 @@ def _line(row: Row) -> str:
         parts.append(f"{' /'.join(f'{share:5.0%}' for share in _three(row.shares))} of {row.of}")
     if row.goal is not None:
         sign = ">=" if row.at_least else "<="
-        goal = f"{row.goal:.0%}" if row.shares else f"{row.goal:g} {row.unit}"
-        parts.append(f"goal {sign} {goal}: {'reached' if row.reached else 'MISSED'}")
+        goal = f"goal {sign} {_goal(row, row.goal)}"
+        if row.at_most is not None:
+            goal += f" and <= {_goal(row, row.at_most)}"
+        parts.append(f"{goal}: {'reached' if row.reached else 'MISSED'}")
     return "  ".join(parts)
+
+
+def _goal(row: Row, value: float) -> str:
+    return f"{value:.0%}" if row.shares else f"{value:g} {row.unit}"
 
 
 def _three(values: Sequence[float]) -> tuple[float, float, float]:

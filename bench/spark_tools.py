@@ -16,13 +16,13 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.kafka_tools import FETCH_TIMEOUT_S, Unavailable, alone, fetch_jars, missing
+from bench.kafka_tools import Unavailable, alone, fetch_jars, missing
+from bench.python_environment import is_complete, make_environment
 
 VERSION = "4.0.0"  # of pyspark and of the connector
 SCALA = "2.13"
 TREE = Path(__file__).resolve().parents[1]
 FOLDER = TREE / "out" / "spark"
-COMPLETE = "complete"  # a file in an environment that nothing is missing from
 
 # Spark brings the excluded ones.
 POM = f"""\
@@ -98,15 +98,15 @@ def get_spark(folder: Path = FOLDER) -> SparkTools:
     with alone(folder / "lock"):
         if not jars.is_dir():
             fetch_jars(folder, jars, POM, f"the connector of Spark {VERSION}")
-        if not (environment / COMPLETE).exists():
-            _make_environment(environment, wanted)
+        if not is_complete(environment):
+            make_environment(environment, wanted, f"pyspark {VERSION}")
     return SparkTools(environment / "bin" / "python", jars)
 
 
 def is_downloaded(folder: Path = FOLDER) -> bool:
     """Whether `get_spark` would download nothing."""
     jars, environment = _places(folder, requirements((TREE / "pyproject.toml").read_text()))
-    return jars.is_dir() and (environment / COMPLETE).exists()
+    return jars.is_dir() and is_complete(environment)
 
 
 def _places(folder: Path, wanted: list[str]) -> tuple[Path, Path]:
@@ -119,21 +119,3 @@ def requirements(pyproject: str) -> list[str]:
     """What the environment holds: pyspark, and what our package needs with the extra `arrow`."""
     project = tomllib.loads(pyproject)["project"]
     return [f"pyspark=={VERSION}", "pandas", *project["dependencies"], *project["optional-dependencies"]["arrow"]]
-
-
-def _make_environment(folder: Path, wanted: list[str]) -> None:
-    _call([sys.executable, "-m", "venv", "--clear", str(folder)], "no virtual environment could be made")
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-input"]
-    _call([*pip, *wanted], f"pip could not install pyspark {VERSION}")
-    (folder / COMPLETE).touch()
-
-
-def _call(command: list[str], failure: str) -> None:
-    """Raises Unavailable with the end of the output."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise Unavailable(f"{failure} within {FETCH_TIMEOUT_S:g} s") from None
-    if done.returncode != 0:
-        last = (done.stdout + done.stderr).strip().splitlines()[-1:]
-        raise Unavailable(f"{failure}: {' '.join(last)[-300:]}")

@@ -16,22 +16,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from selectors import BaseSelector
 
+from bench.long_turns import LongTurns
+
 STEP_US = 100  # lengths are rounded down to this
 
 
 class MeasuredLoop(asyncio.SelectorEventLoop):
-    """turns: how many ended in which second with which length; key: (second, length in STEP_US)."""
+    """turns: how many ended in which second with which length; key: (second, length in STEP_US).
+
+    long: names the long ones, if somebody sets it.
+    """
 
     def __init__(self, selector: BaseSelector | None = None) -> None:
         super().__init__(selector)
         self.turns: Counter[tuple[int, int]] = Counter()
+        self.long: LongTurns | None = None
 
     def _run_once(self) -> None:
         """Called by asyncio for each turn."""
+        if self.long is not None:
+            self.long.begin()
         before_ns = time.thread_time_ns()
         super()._run_once()  # type: ignore[misc]  # a private method, not in the stubs
-        used_us = (time.thread_time_ns() - before_ns) // 1_000
-        self.turns[int(self.time()), used_us // STEP_US] += 1
+        used_ns = time.thread_time_ns() - before_ns
+        self.turns[int(self.time()), used_ns // 1_000 // STEP_US] += 1
+        if self.long is not None:
+            self.long.end(self.time(), used_ns)
 
 
 @dataclass(frozen=True, slots=True)

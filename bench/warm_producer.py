@@ -22,11 +22,12 @@ HEAP = ("-Xmx512M",)  # as in kafka-producer-perf-test.sh
 
 
 class WarmProducer:
-    """The virtual machine runs from creation to `close`. One run at a time."""
+    """The virtual machine runs from creation to `close`. One run at a time. source: another program of that kind."""
 
-    def __init__(self, kafka: Kafka) -> None:
+    def __init__(self, kafka: Kafka, source: Path = SOURCE) -> None:
+        self._source = source
         self._process = subprocess.Popen(
-            kafka.command(str(SOURCE), options=(*HEAP, *QUIET)),
+            kafka.command(str(source), options=(*HEAP, *QUIET)),
             text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
 
@@ -62,7 +63,7 @@ class WarmProducer:
         finally:
             deadline.cancel()
         said += self._process.stdout
-        raise ToolFailed(SOURCE.stem, self._process.wait(), "".join(said))
+        raise ToolFailed(self._source.stem, self._process.wait(), "".join(said))
 
     def close(self) -> None:
         """Idempotent."""

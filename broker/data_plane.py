@@ -10,14 +10,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from random import Random
 
+from broker.cleaning.config import CleanerConfig
+from broker.cleaning.explained import ExplainedCompactions
+from broker.cleaning.live_config import LiveConfig
+from broker.cleaning.manager import CleanerManager
+from broker.cleaning.runner import Runner
 from broker.delayed.operations import DelayedOperations
 from broker.fetch.fetch_path import FetchPath
 from broker.fetch.offset_queries import OffsetQueries
 from broker.fetch.sessions import FetchSessions
 from broker.lifecycle.controller_channel import ControllerCalls
+from broker.logdirs.cordoned import LiveCordoned
 from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from broker.logdirs.partition_store import PartitionStore
 from broker.logdirs.space_checks import check_free_space_for_ever
+from broker.moves.config import MovesConfig
+from broker.moves.manager import Moves
 from broker.partition.events import (
     Follow,
     HighWatermarkMoved,
@@ -28,33 +36,44 @@ from broker.partition.events import (
     TakeLeadership,
     WentOffline,
 )
+from broker.partition.key import PartitionKey
 from broker.produce.delete_records import DeletePath
+from broker.produce.import_path import ImportPath
 from broker.produce.produce_path import ProducePath
 from broker.produce.producer_expiry import expire_producers_for_ever
 from broker.replicas.checkpoints import checkpoint_for_ever
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.directory_report import DirectoryReport
+from broker.replicas.directory_returns import DirectoryReturns
 from broker.replicas.findings import RecoveryFindings
 from broker.replicas.leadership_listeners import LeadershipListeners
 from broker.replicas.leaderships import Leaderships
 from broker.replicas.opening import Opening
+from broker.replicas.opening_progress import OpeningProgress, report_until_open
 from broker.replicas.own_life import OwnLife
 from broker.replicas.placements import Placements
+from broker.replicas.producer_report import ProducerReport
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica
 from broker.replicas.stepper import PartitionStepper
+from broker.replicas.throttle import Throttles
 from broker.replicas.topic_settings import TopicSettings
 from broker.replicas.unreadable import UnreadableLogs
 from broker.replication.alter_partition_manager import AlterPartitionManager
 from broker.replication.fetcher_pool import FetcherPool
 from broker.replication.follower import Follower
 from broker.replication.isr_expiration import check_isr_for_ever
+from broker.retention.retention import retain_for_ever
+from broker.scrub.report import ScrubReport
+from broker.scrub.schedule import ScrubSchedule
+from broker.scrub.scrub import check_indexes_for_ever
 from quorum.metadata.registration import LOST
 from quorumlog.clock import Clock
 from quorumlog.ids import BrokerEpoch, NodeId, Uuid
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
 from quorumlog.turn import Turn
+from storage.retention.blocked import Blocked
 
 
 class DataPlane:
@@ -83,6 +102,9 @@ class DataPlane:
         on_damage: Callable[[], None] = lambda: None,
         on_leader_lost: Callable[[NodeId], None] = lambda _id: None,
         turn: Turn | None = None,
+        cleaner: CleanerConfig | None = None,
+        make_cleaner: Callable[[], Runner] | None = None,
+        moves: MovesConfig | None = None,
     ) -> None:
         """incarnation_id: of this process, as in its registration.
         broker_epoch: the epoch of this broker's registration as it is now; -1 before it is registered.
@@ -90,6 +112,7 @@ class DataPlane:
         on_opened: every log that the first image assigns to this broker is open, or its directory has failed.
         on_damage: see `RecoveryFindings`.
         on_leader_lost: see `RemoteLeaderEndPoint`. turn: of the node; None: one of its own.
+        make_cleaner: of one runner for each of `log.cleaner.threads`; None: nothing is compacted.
         """
         self._clock = clock
         self._config = config
@@ -105,15 +128,18 @@ class DataPlane:
         self.delayed = DelayedOperations(clock)
         self.fetch_sessions = fetch_sessions
         self.unreadable = UnreadableLogs(clock, self.registry, step, on_assignments_changed)
-        self.store = PartitionStore(directories, self._directory_failed, self.unreadable.found, rng)
+        self.store = PartitionStore(
+            directories, self._directory_failed, self.unreadable.found, rng, config.cordoned_directories
+        )
         turn = turn or Turn()
         self.produce_path = ProducePath(
             clock, self.registry, self.delayed, step, turn, looks_inside=config.looks_inside_batches
         )
         self.delete_path = DeletePath(self.registry, self.delayed, step)
-        self.fetch_path = FetchPath(clock, self.registry, self.delayed, step, turn)
+        self.import_path = ImportPath(self.registry, broker_epoch)
+        self._throttles = Throttles.of(node_id, self.registry, clock)
+        self.fetch_path = FetchPath(clock, self.registry, self.delayed, step, turn, self._throttles.leader)
         self.offset_queries = OffsetQueries(self.registry)
-        self.directory_report = DirectoryReport(directories, self.store, self.registry)
         self.leadership_listeners = LeadershipListeners()
         self._alter_partition_manager = AlterPartitionManager(
             node_id=node_id,
@@ -123,6 +149,11 @@ class DataPlane:
             broker_epoch=broker_epoch,
             retry_ms=config.alter_partition_retry_ms,
         )
+        live = LiveConfig(node_id, self.registry, cleaner or CleanerConfig())
+        self.cleaner = CleanerManager(self.registry, clock, rng, live, make_cleaner, self._start)
+        self.blocked_retention: dict[PartitionKey, Blocked] = {}  # logs that keep all because of one record
+        self.index_checks: dict[str, ScrubReport] = {}  # by path of the log directory
+        self.compactions = ExplainedCompactions(self.registry, self.cleaner, clock)
         self.follower = Follower(clock, self.registry, step, config, self.store.fresh_id)
         self._fetchers = FetcherPool(
             node_id=node_id,
@@ -135,13 +166,16 @@ class DataPlane:
             broker_epoch=broker_epoch,
             on_leader_lost=on_leader_lost,
             turn=turn,
+            throttle=self._throttles.follower,
         )
+        self._cordoned = LiveCordoned(node_id, self.registry, self.store, [one.path for one in directories])
         self._leaderships = Leaderships(
             self.registry,
             step,
+            is_found=lambda key: key in self.store.found,
             follow=self._fetchers.follow,
             opened=self._on_log_opened,
-            settled=self.opening.settled,
+            settled=self._on_settled,
             on_failed=on_assignments_changed,
         )
         self.placements = Placements(
@@ -155,7 +189,24 @@ class DataPlane:
             step=step,
             open_log=self._leaderships.open,
             on_assignments_changed=on_assignments_changed,
+            promised=self._promised,
+            on_broker_settings=self._broker_settings_changed,
         )
+        self.moves = Moves(
+            directories, self.registry, self.store, self.cleaner.states, clock, moves or MovesConfig(), step, nursery
+        )
+        self.moves.on_promises_changed = on_assignments_changed
+        self.returns = DirectoryReturns(self.store, self.placements)
+        self.opening_progress = OpeningProgress(self._waiting_logs, self.registry, self._leaderships)
+        self.directory_report = DirectoryReport(
+            directories,
+            self.store,
+            self.registry,
+            self.opening_progress.by_directory,
+            self.moves.copies,
+            self._cordoned,
+        )
+        self.producer_report = ProducerReport(self.registry)
         self._subscribe()
 
     def _subscribe(self) -> None:
@@ -164,7 +215,11 @@ class DataPlane:
         delayed.ends.subscribe(partial(sessions.wake, of_replica=True))
         delayed.commits.subscribe(partial(sessions.wake, of_replica=False))
         stepper.on_changed(sessions.changed)
+        stepper.on(HighWatermarkMoved, _note_replicated)
         stepper.on(HighWatermarkMoved, lambda replica, to: delayed.commits.reached(replica.key, to.high_watermark))
+        stepper.on(
+            HighWatermarkMoved, lambda replica, _: delayed.stable.reached(replica.key, replica.core.last_stable_offset)
+        )
         stepper.on(LowWatermarkMoved, lambda replica, to: delayed.starts.reached(replica.key, to.low_watermark))
         stepper.on(ProposeIsr, self._alter_partition_manager.submit)
         stepper.on(LeaderElected, self.leadership_listeners.on_elected)
@@ -178,7 +233,7 @@ class DataPlane:
         stepper.on(WentOffline, lambda replica, _: self._fetchers.unfollow(replica.key))
         stepper.on(WentOffline, lambda replica, _: self._alter_partition_manager.forget(replica.key))
         stepper.on(WentOffline, lambda replica, _: replica.tail.clear())
-        stepper.on(WentOffline, lambda replica, _: self.opening.settled(replica.key))
+        stepper.on(WentOffline, lambda replica, _: self._on_settled(replica.key))
         stepper.on(WentOffline, lambda replica, _: delayed.state_changed(replica.key))
         stepper.check_complete()
 
@@ -189,21 +244,25 @@ class DataPlane:
         self._start(self._alter_partition_manager.run(), "alter partition manager")
         self._start(check_isr_for_ever(registry, self.fetch_sessions, self.stepper.step, config), "isr expiration")
         self._start(checkpoint_for_ever(registry, self.store, config, self._clock), "checkpoints")
+        progress = self.opening_progress.by_directory
+        self._start(report_until_open(self.opening, progress, self._clock), "opening of the logs")
         for queue in self.store.queues.values():
-            self._start(check_free_space_for_ever(queue, config.free_space_reserve_bytes), "free space")
+            self._look_after(queue)
         self._start(expire_producers_for_ever(registry, config, self._clock), "producer expiry")
+        self.cleaner.begin()
 
     @property
     def appends(self) -> int:
         """How many appends this broker's directories have taken since the start, as leader and as follower."""
         return sum(queue.appends for queue in self.store.queues.values())
 
-    async def close(self) -> bool:
+    async def close(self) -> frozenset[str]:
         """Stop following and serving, sync and close every log, write the checkpoints.
 
-        True if every directory was stopped cleanly: only then may a clean-shutdown marker be written.
+        Returns the paths of the directories that may get a marker of a clean shutdown.
         """
         self.produce_path.close()
+        await self.moves.close()
         self.placements.close()
         self._leaderships.close()
         for task in self._tasks:
@@ -212,22 +271,72 @@ class DataPlane:
         for key in self.registry.replicas:
             self.delayed.state_changed(key)
         self.leadership_listeners.close()
-        clean = await self.store.close(self.registry.replicas.values())
+        in_order = await self.store.close(self.registry.replicas.values())
         self.registry.replicas.clear()
         self.delayed.close()
-        return clean
+        return in_order
 
     def _start(self, coroutine: Awaitable[None], name: str) -> None:
         assert asyncio.iscoroutine(coroutine)
         self._tasks.append(self._nursery.start(coroutine, name))
 
+    def _broker_settings_changed(self) -> None:
+        self.cleaner.settings_changed()
+        self._cordoned.refresh()
+        self._throttles.settings_changed()
+
+    def _promised(self, key: PartitionKey) -> Uuid | None:
+        return self.moves.promised(key)
+
+    def _waiting_logs(self) -> tuple[PartitionKey, ...]:
+        return (*self.opening.waiting, *self.returns.waiting)
+
+    def _on_settled(self, key: PartitionKey) -> None:
+        self.opening.settled(key)
+        self.returns.settled(key)
+
+    def directory_returned(self, directory: LogDirectory) -> None:
+        """It is online again."""
+        self._look_after(self.store.queues[directory.directory_id])
+        self.moves.directory_returned()
+        self._on_assignments_changed()
+
+    def _look_after(self, queue: DirectoryQueue) -> None:
+        """What one generation of a directory needs as long as it is online."""
+        config, registry, clock = self._config, self.registry, self._clock
+        reserve_bytes, space_ms = config.free_space_reserve_bytes, config.free_space_check_interval_ms
+        self._start(check_free_space_for_ever(queue, reserve_bytes, space_ms), "free space")
+        retaining = retain_for_ever(
+            queue,
+            registry,
+            self.stepper.step,
+            clock,
+            config.retention_check_interval_ms,
+            initial_delay_ms=config.initial_task_delay_ms,
+            blocked=self.blocked_retention,
+        )
+        self._start(retaining, "retention")
+        report = self.index_checks[queue.directory.path] = ScrubReport(queue.directory.path)
+        if config.index_check_interval_ms >= 0:
+            now_ms = clock.now_ms()
+            schedule = ScrubSchedule(config.index_check_interval_ms, config.index_check_bytes_per_s, now_ms)
+            self._start(check_indexes_for_ever(queue, registry, clock, schedule, report), "index check")
+
     def _on_log_opened(self, replica: Replica) -> None:
         assert replica.queue is not None and replica.partition_log is not None
         self.findings.opened(replica.key, replica.name, replica.queue, replica.partition_log)
+        self.moves.opened(replica)
         if replica.assigned == LOST:
             self._on_assignments_changed()
 
     def _directory_failed(self, queue: DirectoryQueue, error: Exception) -> None:
         self.placements.directory_failed(queue)
+        self.moves.directory_failed(queue)
         self._on_assignments_changed()
         self._on_directory_failed(queue.directory_id, error)
+
+
+def _note_replicated(replica: Replica, to: HighWatermarkMoved) -> None:
+    """Transactions that ended below it need not be kept apart any more."""
+    if replica.log is not None and replica.log.producers is not None:
+        replica.log.producers.replicated_end = to.high_watermark

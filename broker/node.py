@@ -7,6 +7,7 @@ directories and the quorum itself.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -17,27 +18,43 @@ from broker.api.producer_ids import ProducerIds
 from broker.api.recently_fenced import RecentlyFenced
 from broker.api.services import HandlerLimits, Services
 from broker.api.suspected_leaders import LeaderProber, SuspectedLeaders
+from broker.cleaning.config import CleanerConfig
+from broker.cleaning.runner import Runner
+from broker.coordinator.runtime.group_coordinators import GroupCoordinators
+from broker.coordinator.runtime.transactions import Transactions
 from broker.data_plane import DataPlane
+from broker.directory_return import DirectoryReturn, Reopen
 from broker.fetch.sessions import FetchSessions
-from broker.lifecycle.controller_channel import ControllerChannel
+from broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from broker.lifecycle.directory_assigner import DirectoryAssigner
-from broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
+from broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig
 from broker.lifecycle.shell import LifecycleShell
-from broker.logdirs.log_directory import LogDirectory, offline_ids
+from broker.lifecycle.states import LifecycleState
+from broker.logdirs.log_directory import LogDirectory
+from broker.logdirs.offline import offline_ids
+from broker.moves.config import MovesConfig
+from broker.partition.events import HighWatermarkMoved
+from broker.produce.own_appends import OwnAppends
 from broker.replicas.config import ReplicationConfig
 from quorum.listener import Steps
 from quorum.metadata.delta import Delta
 from quorum.metadata.features import SUPPORTED
+from quorum.metadata.frame import has_field
 from quorum.metadata.image import Image
 from quorum.subscription import MetadataSubscription
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.group_config import GroupConfig
 from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.cluster import DescribedConfig
-from quorumlog.messages.common import Endpoint
+from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import DamagedPartition, RegisterBrokerRequest
+from quorumlog.messages.metadata_records import RegisterBrokerRecord
 from quorumlog.nursery import Nursery
+from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Context, Transport
+from quorumlog.transaction_config import TransactionConfig, VerificationConfig
+from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog.turn import Turn
 
 
@@ -59,6 +76,13 @@ class BrokerConfig:
     lifecycle: LifecycleConfig = field(default_factory=LifecycleConfig)
     replication: ReplicationConfig = field(default_factory=ReplicationConfig)
     limits: HandlerLimits = field(default_factory=HandlerLimits)
+    cleaner: CleanerConfig = field(default_factory=CleanerConfig)
+    moves: MovesConfig = field(default_factory=MovesConfig)
+    groups: GroupConfig = field(default_factory=GroupConfig)
+    offsets_topic: OffsetsTopicConfig = field(default_factory=OffsetsTopicConfig)
+    transactions: TransactionConfig = field(default_factory=TransactionConfig)
+    transactions_topic: TransactionsTopicConfig = field(default_factory=TransactionsTopicConfig)
+    verification: VerificationConfig = field(default_factory=VerificationConfig)
 
 
 class Broker:
@@ -80,13 +104,24 @@ class Broker:
         on_fatal: Callable[[str], None],
         on_state: Callable[[LifecycleState], None] = lambda _state: None,
         turn: Turn | None = None,
+        own_controller: OwnController | None = None,
+        supported: tuple[FeatureRange, ...] = SUPPORTED,
+        kraft_version: Callable[[], int] = int,
+        make_cleaner: Callable[[], Runner] | None = None,
+        reopen: Reopen | None = None,
     ) -> None:
         """rng: gives the source of randomness of each concern, by name. on_fatal: called with the reason why the
-        process has to end. turn: of the node; None: one of its own."""
+        process has to end. turn: of the node; None: one of its own. own_controller: None: this node has none.
+        supported: the levels of features that this software supports. kraft_version: the level in force.
+        make_cleaner: see `DataPlane`. reopen: see `DirectoryReturn`; None: no directory comes back before a restart.
+        """
+        turn = turn or Turn()
+        directories = list(directories)  # a directory that comes back takes the place of the earlier one
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._incarnation_id = incarnation_id
         self._config = config
+        self._supported, self._kraft_version = supported, kraft_version
         self._directories = directories
         self._subscription = subscription
         self._nursery = nursery
@@ -102,6 +137,7 @@ class Broker:
             rng=rng("controller channel"),
             nursery=nursery,
             client_id=f"broker-{node_id}",
+            own=own_controller,
         )
         self.lifecycle = LifecycleShell(
             core=Lifecycle(
@@ -110,6 +146,7 @@ class Broker:
                 config=config.lifecycle,
                 offline_directories=partial(offline_ids, directories),
                 at_rest=self._at_rest,
+                deletions_done_before=self._deletions_done_before,
             ),
             channel=self.channel,
             clock=clock,
@@ -150,6 +187,9 @@ class Broker:
             on_damage=self._on_damage_changed,
             on_leader_lost=prober.on_lost,
             turn=turn,
+            cleaner=config.cleaner,
+            make_cleaner=make_cleaner,
+            moves=config.moves,
         )
         self._assigner = DirectoryAssigner(
             node_id=node_id,
@@ -158,6 +198,47 @@ class Broker:
             channel=self.channel,
             rng=rng("directory assigner"),
         )
+        self._directory_return = DirectoryReturn(
+            node_id,
+            directories,
+            self.data_plane.returns,
+            self.lifecycle,
+            subscription,
+            nursery,
+            reopen or _no_return,
+            self.data_plane.directory_returned,
+        )
+        own_appends = OwnAppends(self.data_plane.produce_path.advance)
+        self.groups = GroupCoordinators(
+            node_id=node_id,
+            config=config.groups,
+            image=lambda: subscription.image,
+            appends=own_appends,
+            clock=clock,
+            turn=turn,
+            nursery=nursery,
+            rng=rng("group coordinators"),
+            in_service=lambda: self.lifecycle.is_in_service,
+        )
+        self._producer_ids = ProducerIds(node_id, self.channel, self._broker_epoch)
+        self.transactions = Transactions(
+            node_id=node_id,
+            config=config.transactions,
+            verification=config.verification,
+            image=lambda: subscription.image,
+            internal_listener=config.internal_listener,
+            transport=transport,
+            produce_path=self.data_plane.produce_path,
+            own_appends=own_appends,
+            groups=self.groups,
+            new_producer_id=self._new_producer_id,
+            clock=clock,
+            turn=turn,
+            nursery=nursery,
+        )
+        for coordinators in (self.groups, self.transactions.coordinators):
+            self.data_plane.leadership_listeners.add(coordinators)
+            self.data_plane.stepper.on(HighWatermarkMoved, coordinators.high_watermark_moved)
         self._services = self._make_services(suspected_leaders)
 
     def _make_services(self, suspected_leaders: SuspectedLeaders) -> Services:
@@ -169,12 +250,22 @@ class Broker:
             produce_path=data_plane.produce_path,
             fetch_path=data_plane.fetch_path,
             delete_path=data_plane.delete_path,
+            import_path=data_plane.import_path,
             offset_queries=data_plane.offset_queries,
             directory_report=data_plane.directory_report,
+            producer_report=data_plane.producer_report,
+            compactions=data_plane.compactions,
+            bring_online=self._directory_return.begin,
+            moves=data_plane.moves,
             controller=self.channel,
             clock=self._clock,
             fetch_sessions=data_plane.fetch_sessions,
-            producer_ids=ProducerIds(self._node_id, self.channel, self._broker_epoch),
+            producer_ids=self._producer_ids,
+            groups=self.groups,
+            transactions=self.transactions,
+            offsets_topic=config.offsets_topic,
+            transactions_topic=config.transactions_topic,
+            consumer_groups=config.groups.consumer,
             auto_create_topics=config.auto_create_topics,
             client_listener=config.client_listener,
             internal_listener=config.internal_listener,
@@ -183,6 +274,8 @@ class Broker:
             recently_fenced=RecentlyFenced(),
             topic_defaults=config.topic_defaults,
             settings=config.settings,
+            supported=self._supported,
+            kraft_version=self._kraft_version,
             limits=config.limits,
         )
 
@@ -196,18 +289,20 @@ class Broker:
         self._endpoints = tuple(endpoints)
         await self.data_plane.start()
         self._nursery.start(self._assigner.run(), "directory assigner")
+        self._subscription.on_controller_change(self._on_controller_change)
         self._subscription.subscribe(self._on_metadata)
         self.lifecycle.start()
 
-    async def stop(self, controlled: bool = True) -> bool:
+    async def stop(self, controlled: bool = True) -> frozenset[str]:
         """Close every log; if `controlled`, hand leadership over first.
 
-        True: every directory was stopped cleanly, and may be marked so.
+        Returns the paths of the log directories that were left in order, and may be marked so.
         """
         await self.lifecycle.stop(controlled)
-        clean = await self.data_plane.close()
+        in_order = await self.data_plane.close()
+        await self.transactions.close()
         await self.channel.close()
-        return clean
+        return in_order
 
     def handle(self, context: Context, request: Any) -> Awaitable[Any]:
         """Answer one request of a client or of another broker; None: no response is sent. Raises ApiError."""
@@ -216,19 +311,35 @@ class Broker:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"brokers do not serve {type(request).__name__}")
         return handler(self._services, context, request)
 
+    def _new_producer_id(self) -> int | None:
+        found = self._producer_ids.take_now()
+        if found is None:
+            self._nursery.start(self._get_producer_ids(), "producer ids")
+        return found
+
+    async def _get_producer_ids(self) -> None:
+        with suppress(ApiError):  # whoever needs one asks again
+            await self._producer_ids.until_some()
+
     def _at_rest(self) -> bool:
         """Nothing was written here since this was asked last."""
         seen, self._appends_seen = self._appends_seen, self.data_plane.appends
         return seen == self._appends_seen
+
+    def _deletions_done_before(self) -> Offset:
+        return self.data_plane.placements.deletions_done_before
 
     def _broker_epoch(self) -> BrokerEpoch:
         return self.lifecycle.broker_epoch
 
     def _on_metadata(self, delta: Delta, image: Image) -> Steps:
         self._services.recently_fenced.on_image(delta, image, self._clock.now_ms())
+        self._services.recent_images.on_image(image)
         yield from self.data_plane.placements.apply(delta, image)
         self._applied_offset = image.offset
-        self._assigner.wake()
+        self.groups.on_metadata(delta, image)
+        if delta.partition_changes or not delta.changed_configs:  # settings alone move no replica
+            self._assigner.wake()
         self.lifecycle.on_metadata(image.offset, ready=self._may_be_unfenced)
 
     @property
@@ -247,6 +358,14 @@ class Broker:
 
     def _on_registered(self, request: RegisterBrokerRequest) -> None:
         self.data_plane.findings.told((one.topic_id, one.index) for one in request.damaged_partitions)
+
+    def _on_controller_change(self) -> None:
+        """Where the log has no place for this broker's ranges, the new active controller learns them from a
+        registration: it must know them to raise the level (quorum/controller/announced.py)."""
+        image = self._subscription.image
+        known = image.offset > 0 and self._subscription.active_controller is not None
+        if known and not has_field(RegisterBrokerRecord, "features", image.metadata_version):
+            self.lifecycle.register_again()
 
     def _wake_assigner(self) -> None:
         self._assigner.wake()
@@ -268,6 +387,10 @@ class Broker:
             log_directories=tuple(sorted(online)),
             rack=self._config.rack,
             previous_broker_epoch=self._config.previous_broker_epoch,
-            features=SUPPORTED,
+            features=self._supported,
             damaged_partitions=tuple(DamagedPartition(topic_id=key[0], index=key[1]) for key in damaged),
         )
+
+
+async def _no_return(path: str) -> LogDirectory:
+    raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"{path} can be brought back by a restart of the node only")

@@ -25,6 +25,7 @@ class Verb(NamedTuple):
     home: str
     help: str
     panel: str
+    hidden: bool = False  # another name of a verb
 
 
 LOCAL, DATA, CLUSTER, FILES, SETTINGS = "On this machine", "Records", "The cluster", "Nodes and files", "Settings"
@@ -41,8 +42,17 @@ VERBS = (
     Verb("purge", "cli.commands.purge", "Stop the local cluster and delete its data.", LOCAL),
     Verb("topic", "cli.commands.topic", "Create, list, change and delete topics.", DATA),
     Verb("produce", "cli.commands.produce", "Send lines of standard input as records.", DATA),
-    Verb("consume", "cli.commands.consume", "Print the records of a topic.", DATA),
+    Verb("consume", "cli.commands.consume", "Print the records of topics, alone or in a group.", DATA),
+    Verb("group", "cli.commands.group", "Show consumer groups and their lag; reset their offsets.", DATA),
+    Verb("transaction", "cli.commands.transaction", "Show transactions of producers; end those that hang.", DATA),
+    Verb("txn", "cli.commands.transaction", "The same as transaction.", DATA, hidden=True),
     Verb("quorum", "cli.commands.quorum", "Show the metadata quorum: leader, epoch, lag.", CLUSTER),
+    Verb(
+        "broker", "cli.commands.broker", "Show brokers and what they hold; empty one, forget one that is gone.", CLUSTER
+    ),
+    Verb("feature", "cli.commands.feature", "Show and change the levels of features, after an upgrade.", CLUSTER),
+    Verb("partition", "cli.commands.partition", "Move, drain and balance partitions; elect leaders.", CLUSTER),
+    Verb("log-dirs", "cli.commands.log_dirs", "Show log directories; bring a repaired one back online.", CLUSTER),
     Verb("config", "cli.commands.config", "Show and change settings of topics and brokers.", CLUSTER),
     Verb("metadata", "cli.commands.metadata", "Read the cluster's metadata log from its files.", CLUSTER),
     Verb("log", "cli.commands.log", "Read segments and indexes from their files.", FILES),
@@ -99,7 +109,7 @@ def quorumlog(
 
 
 def _placeholder(verb: Verb) -> None:
-    @app.command(verb.name, help=verb.help, rich_help_panel=verb.panel)
+    @app.command(verb.name, help=verb.help, rich_help_panel=verb.panel, hidden=verb.hidden)
     def never_called() -> None:
         raise AssertionError(f"{verb.name} was not loaded")
 

@@ -2,81 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jepsen.sim.plan import PROFILES
+from jepsen.pool.job import QUORUM, Job
+from jepsen.pool.pool import results
+from jepsen.sim.profiles.plan import PROFILES
 
-SEED_LIMIT_S = 300  # of real time, for one seed
-_TAIL_CHARACTERS = 2_000
-TURNS = ("swarm", *sorted(PROFILES))  # the profiles of successive seeds, if none is chosen
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """One simulation. folder: the tree to run, put first on its import path."""
-
-    seed: int
-    profile: str
-    seconds: int
-    folder: Path | None = None
-
-
-def command(job: Job) -> list[str]:
-    options = ["--seed", str(job.seed), "--profile", job.profile, "--seconds", str(job.seconds), "--json"]
-    return [sys.executable, "-m", "jepsen", "sim", *options]
-
-
-def results(
-    jobs: Iterator[Job], processes: int, environment: Mapping[str, str]
-) -> Generator[tuple[Job, dict[str, Any]], None, None]:
-    """Each job with its result, in the order of the jobs. Closing the iterator kills running jobs."""
-    running: list[tuple[Job, subprocess.Popen[str]]] = []
-    try:
-        for job in jobs:
-            running.append((job, _start(job, environment)))
-            if len(running) >= processes:
-                yield _take(running)
-        while running:
-            yield _take(running)
-    finally:
-        for _, process in running:
-            process.kill()
-            process.communicate()
-
-
-def _start(job: Job, environment: Mapping[str, str]) -> subprocess.Popen[str]:
-    folder = job.folder
-    environment = {**environment, **({"PYTHONPATH": str(folder)} if folder else {})}
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command(job), cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
-
-
-def _take(running: list[tuple[Job, subprocess.Popen[str]]]) -> tuple[Job, dict[str, Any]]:
-    job, process = running[0]
-    try:
-        out, errors = process.communicate(timeout=SEED_LIMIT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        out, errors = "", f"no result within {SEED_LIMIT_S} s"
-    del running[0]
-    lines = out.strip().splitlines()
-    if process.returncode in (0, 1) and lines:
-        found: dict[str, Any] = json.loads(lines[-1])
-        return job, found
-    return job, {"verdict": "BROKEN", "wire": "-", "trace": "", "exercised": {}, "findings": [_failure(errors)]}
-
-
-def _failure(errors: str) -> dict[str, Any]:
-    return {"name": "simulation-error", "text": errors[-_TAIL_CHARACTERS:], "at_ns": -1}
+MAX_SHRUNK = 3  # failing seeds of a swarm that are cut down: a mistake fails many
+TURNS = ("swarm", QUORUM, *sorted(PROFILES))  # the profiles of successive seeds, if none is chosen
 
 
 def profile_of(turn: int, chosen: str | None) -> str:
@@ -94,7 +32,7 @@ def swarm(first: int, seeds: int, profile: str | None, seconds: int, processes: 
                 return
             yield Job(seed=first + turn, profile=profile_of(turn, profile), seconds=seconds)
 
-    bad, count, totals = 0, 0, dict[str, int]()
+    bad, count, shrunk, totals = 0, 0, 0, dict[str, int]()
     for job, result in results(jobs(), processes, os.environ):
         count += 1
         for name, times in result["exercised"].items():
@@ -102,9 +40,16 @@ def swarm(first: int, seeds: int, profile: str | None, seconds: int, processes: 
         if result["verdict"] != "VALID":
             bad += 1
         print(line_of(job, result), flush=True)
+        if result["verdict"] == "INVALID" and job.profile == QUORUM and (shrunk := shrunk + 1) <= MAX_SHRUNK:
+            _shrink(job)
     print("exercised: " + ", ".join(f"{name} {times}" for name, times in totals.items()))
     print(f"{count} seeds, {bad} not VALID, {time.monotonic() - started:.0f} s")
     return 1 if bad else 0
+
+
+def _shrink(job: Job) -> None:
+    """Print the smallest plan that fails; the other processes go on meanwhile."""
+    subprocess.run([sys.executable, "-m", "jepsen", *job.options, "--shrink"], check=False)
 
 
 def line_of(job: Job, result: Mapping[str, Any]) -> str:

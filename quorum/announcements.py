@@ -10,18 +10,31 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorum.committed import Delivery
-from quorum.raft import HighWatermark, LeaderChanged, LeadershipClaimed, LeadershipLost, VoterSet
+from quorum.raft import (
+    HandOverBegun,
+    HighWatermark,
+    LeaderChanged,
+    LeadershipClaimed,
+    LeadershipLost,
+    SnapshotInstalled,
+)
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
+from quorumlog.messages.common import Endpoint
 
-Announcement = HighWatermark | LeaderChanged | LeadershipClaimed | LeadershipLost
+Announcement = HighWatermark | LeaderChanged | LeadershipClaimed | LeadershipLost | HandOverBegun | SnapshotInstalled
 
 
 class Announcements:
     """leader_id, epoch, high_watermark: as last announced. The high watermark is exclusive; -1: not known."""
 
-    def __init__(self, node_id: NodeId, voters: VoterSet, on_other_leader: Callable[[NodeId, Epoch], None]) -> None:
+    def __init__(
+        self,
+        node_id: NodeId,
+        endpoint_of: Callable[[NodeId], Endpoint | None],
+        on_other_leader: Callable[[NodeId, Epoch], None],
+    ) -> None:
         """on_other_leader: called with the leader and its epoch each time that this node begins to follow another."""
-        self._node_id, self._voters, self._on_other_leader = node_id, voters, on_other_leader
+        self._node_id, self._endpoint_of, self._on_other_leader = node_id, endpoint_of, on_other_leader
         self._delivery: Delivery | None = None  # until started
         self._ended = False
         self.leader_id: NodeId | None = None
@@ -42,6 +55,11 @@ class Announcements:
         """Exclusive end of the records that the listeners have been given."""
         return 0 if self._delivery is None else self._delivery.delivered
 
+    @property
+    def applied(self) -> Offset | None:
+        """See Delivery."""
+        return None if self._delivery is None else self._delivery.applied
+
     def announce(self, effect: Announcement) -> None:
         assert self._delivery is not None
         match effect:
@@ -54,6 +72,11 @@ class Announcements:
             case LeadershipClaimed(epoch, end_offset):
                 if not self._ended:
                     self._delivery.on_claimed(epoch, end_offset)
+            case HandOverBegun(epoch):
+                self._delivery.on_hand_over(epoch)
+            case SnapshotInstalled(snapshot):
+                if not self._ended:
+                    self._delivery.on_installed(snapshot)
             case LeadershipLost(epoch):
                 self._delivery.on_lost(epoch)
 
@@ -61,5 +84,5 @@ class Announcements:
         self.leader_id, self.epoch = leader_id, epoch
         if leader_id is not None and leader_id != self._node_id:
             self._on_other_leader(leader_id, epoch)
-        endpoint = None if leader_id is None else self._voters.endpoint_of(leader_id)
+        endpoint = None if leader_id is None else self._endpoint_of(leader_id)
         delivery.on_leader_changed(NO_NODE if leader_id is None else leader_id, epoch, endpoint)

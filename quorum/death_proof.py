@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from quorum.peers import Peers
 from quorumlog.ids import Epoch, NodeId, Uuid
 from quorumlog.nursery import Nursery
-from quorumlog.rpc.transport import Answered, ProbeResult, Refused, Transport
+from quorumlog.rpc.transport import Answered, NoProof, ProbeResult, Refused, Transport
 
 PROBE_TIMEOUT_MS = 500
 BETWEEN_REFUSALS_MS = 50
@@ -79,7 +79,10 @@ class DeathProof:
         return reached.incarnation_id if reached is not None and reached.epoch == epoch else None
 
     async def _probe(self, node_id: NodeId) -> ProbeResult:
-        return await self._transport.probe(self._peers.address_of(node_id), PROBE_TIMEOUT_MS)
+        address = self._peers.address_of(node_id)
+        if address is None:
+            return NoProof(f"the address of node {node_id} is not known")
+        return await self._transport.probe(address, PROBE_TIMEOUT_MS)
 
 
 def _is_proof(found: ProbeResult, known: Uuid) -> bool:

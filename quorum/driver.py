@@ -17,31 +17,50 @@ from random import Random
 from typing import Any
 
 from quorum.announcements import Announcements
+from quorum.candidate_probe import CandidateProbe
 from quorum.committed import Delivery
 from quorum.death_proof import DeathProof
 from quorum.listener import RaftListener
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorum.metadata_directory import METADATA_LOG, MetadataDirectory, OpenedMetadata, settle
 from quorum.metadata_log import NOTE_INTERVAL_MS, MetadataLog
-from quorum.open_requests import OpenRequests, check_request
+from quorum.open_asks import OpenAsks
+from quorum.own_snapshots import OwnSnapshots
 from quorum.peers import Peers
 from quorum.raft import (
+    ConfirmationRequested,
     LogState,
+    Membership,
     NotLeader,
     PeerProvenDead,
     Raft,
     RaftConfig,
+    RaftEvent,
     RaftRole,
+    RequestReceived,
     Started,
+    UpgradeRequested,
     VoterKey,
     VoterSet,
 )
 from quorum.raft_loop import RaftLoop
+from quorum.request_check import check_request
+from quorum.snapshot_config import SnapshotConfig
+from quorum.snapshot_store import SnapshotStore
+from quorum.snapshot_taker import Slices
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid
-from quorumlog.messages.quorum import DescribeQuorumResponse
+from quorumlog.messages.common import Endpoint
+from quorumlog.messages.quorum import (
+    AddRaftVoterRequest,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    RemoveRaftVoterRequest,
+    VoteRequest,
+)
 from quorumlog.nursery import Nursery
+from quorumlog.records.control import KRaftVersion, Voters
 from quorumlog.rpc.transport import Context, Transport
 from storage.directory_life import DirectoryOffline
 from storage.disk import Disk
@@ -62,6 +81,7 @@ class Driver:
         directory_id: Uuid,
         cluster_id: str,
         voters: VoterSet,
+        membership: Membership | None = None,
         transport: Transport,
         worker: Worker,
         disk: Disk,
@@ -72,17 +92,23 @@ class Driver:
         listeners: Sequence[RaftListener] = (),
         config: RaftConfig | None = None,
         log_config: LogConfig = METADATA_LOG,
+        snapshots: SnapshotConfig | None = None,
+        slices: Callable[[], Slices] | None = None,
         note_interval_ms: int = NOTE_INTERVAL_MS,
         older_points: OffsetFile | None = None,
         clean: bool = False,
     ) -> None:
         """directory_id: of the log directory that holds the metadata log. worker: of the metadata log's directory.
 
+        voters: the static set, in force until the log names another one. membership: what is configured about this node
+        as a voter; its records and its mark are read from the disk.
+
         on_fatal: called once with the reason why this node must be stopped and upgraded; then no metadata is delivered.
+        snapshots, slices: when to take one, and the committed metadata as values of records; None: none is taken.
         note_interval_ms: see MetadataLog. older_points: see MetadataDirectory. clean: as for `Log.open`.
         """
         self._key = VoterKey(node_id, directory_id)
-        self._cluster_id, self._voters = cluster_id, voters
+        self._cluster_id, self._voters, self._membership = cluster_id, voters, membership or Membership()
         self._clock, self._rng, self._nursery = clock, rng, nursery
         self._listeners, self._on_fatal = tuple(listeners), on_fatal
         self._config = config or RaftConfig()
@@ -93,13 +119,17 @@ class Driver:
             older_points=older_points,
             clean=clean,
         )
-        self._peers = Peers(node_id=node_id, voters=voters, transport=transport, nursery=nursery)
+        self._peers = Peers(node_id=node_id, endpoint_of=self.endpoint_of, transport=transport, nursery=nursery)
+        self._candidates = CandidateProbe(transport, nursery)
         self._note_interval_ms = note_interval_ms
+        self._snapshot_config, self._slices = snapshots or SnapshotConfig(), slices
+        self._own_snapshots: OwnSnapshots | None = None  # until started
         self._proof = DeathProof(transport=transport, peers=self._peers, nursery=nursery, on_dead=self._on_dead)
         self._loop: RaftLoop | None = None  # until started
         self.opened: OpenedMetadata | None = None  # what opening the log found
-        self._announcements = Announcements(node_id, voters, self._proof.learn_incarnation)
-        self._requests = OpenRequests()
+        self.snapshots: SnapshotStore | None = None  # until started
+        self._announcements = Announcements(node_id, self.endpoint_of, self._proof.learn_incarnation)
+        self._asks = OpenAsks(self._step)
         self._stopped = False
         self._directory_failed = False
 
@@ -148,32 +178,72 @@ class Driver:
         """Exclusive end of the records that the listeners have been given."""
         return self._announcements.delivered
 
+    @property
+    def voters(self) -> VoterSet:
+        """The set in force; before the start the static one."""
+        return self._voters if self._loop is None else self._loop.raft.voters
+
+    def endpoint_of(self, node_id: NodeId) -> Endpoint | None:
+        """Where a node of the quorum listens, as far as this one knows."""
+        return self._voters.endpoint_of(node_id) if self._loop is None else self._loop.raft.endpoint_of(node_id)
+
+    @property
+    def kraft_version(self) -> int:
+        """0: the voters are configured; 1: they are in the log. 0 before the start."""
+        return 0 if self._loop is None else self._loop.raft.kraft_version
+
+    async def upgrade_kraft_version(self, *, validate_only: bool = False) -> None:
+        """Put the voters into the log, as the leader: kraft.version 1. Raises ApiError, which says why it cannot."""
+        if self._loop is None or self._stopped:
+            raise ApiError(ErrorCode.NOT_CONTROLLER, f"node {self.node_id} is starting or shutting down")
+        await self._asks.ask(lambda token: UpgradeRequested(token, validate_only))
+
+    @property
+    def voter_ids(self) -> tuple[NodeId, ...]:
+        """Of the voters in force, ascending."""
+        return tuple(self.voters)
+
     async def start(self) -> None:
-        """Open the log and take part. Raises CorruptQuorumState, DiskError, DirectoryOffline."""
+        """Open the log and take part. Raises CorruptQuorumState, SnapshotMissing, DiskError, DirectoryOffline."""
         assert self._loop is None, "start is called once"
         self.opened = opened = await self._directory.open()
-        log = opened.log
         self._log = MetadataLog(
-            opened.checkpointed, self._directory.worker, self._fail, self._clock, self._note_interval_ms
+            opened.checkpointed, self._directory.worker, self._fail, self._clock, self._note_interval_ms, opened.starts
         )
-        self._announcements.start(Delivery(self._log, log.start_offset, self._listeners, self._fail))
+        self.snapshots = self._make_store(opened)
+        self._own_snapshots = own = self._make_own_snapshots(self.snapshots)
+        start = opened.log.start_offset
+        delivery = Delivery(
+            self._log, start, self._listeners, self._fail, self.snapshots, own.on_delivered, own.on_lost
+        )
+        self._announcements.start(delivery)
         self._loop = RaftLoop(
             self._make_raft(opened),
             log=self._log,
+            snapshots=self.snapshots,
+            served=own.served,
             directory=self._directory,
             peers=self._peers,
             proof=self._proof,
-            requests=self._requests,
+            candidates=self._candidates,
+            asks=self._asks,
             announcements=self._announcements,
             clock=self._clock,
             on_error=self._fail,
         )
+        delivery.start()
         self._loop.step(Started())
+        self._nursery.start(own.run(), "retention of the metadata log")
+
+    async def hand_over(self) -> None:
+        """Hand leadership over to a voter that has caught up, and take part in no election from now on."""
+        if self._loop is not None and not self._stopped:
+            await self._loop.hand_over(2 * self._config.request_timeout_ms)
 
     async def stop(self, graceful: bool = True) -> bool:
         """graceful: hand leadership over first. Returns True if the log was open and is now synced and closed."""
-        if self._loop is not None and graceful and not self._stopped:
-            await self._loop.hand_over(2 * self._config.request_timeout_ms)
+        if graceful:
+            await self.hand_over()
         was_stopped, self._stopped = self._stopped, True
         self._end(ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"node {self.node_id} is shutting down"))
         await self._peers.close()
@@ -182,20 +252,43 @@ class Driver:
     def on_directory_failed(self) -> None:
         """The log directory that holds the metadata log is offline. Resign now, so that others elect; stop soon.
 
-        Nothing here waits for the disk. A vote that is being persisted is never told.
+        Nothing waits for the disk any more. A vote that is being persisted is never told.
         """
         self._directory_failed = True
         if self._loop is not None and not self._stopped:
-            self._loop.resign()
+            self._loop.give_up_disk()
 
     async def handle(self, context: Context, request: Any) -> Any:
-        """Answer a request of the quorum: Vote, BeginQuorumEpoch, EndQuorumEpoch, QuorumFetch, DescribeQuorum."""
+        """Answer a request of the quorum, one of `ReceivedRequest`."""
         if self._loop is None or self._stopped:
             raise ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"node {self.node_id} is starting or shutting down")
-        response = await self._requests.ask(check_request(context.peer, request), self._loop.step)
+        if isinstance(request, VoteRequest):
+            self._peers.approach(request.candidate_id)  # it may lead soon; opening takes its time beside the disk's
+        self._check_cluster(request)
+        checked = check_request(context.peer, request)
+        if isinstance(checked, DescribeQuorumRequest):
+            await self.confirm_leadership()
+        response = await self._asks.ask(lambda token: RequestReceived(token, checked))
         if isinstance(response, DescribeQuorumResponse):
             return replace(response, cluster_id=self._cluster_id)
         return response
+
+    def _check_cluster(self, request: Any) -> None:
+        """Raises ApiError."""
+        if not isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest):
+            return
+        if request.cluster_id not in ("", self._cluster_id):
+            text = f"this is the cluster {self._cluster_id}, the request is for {request.cluster_id}"
+            raise ApiError(ErrorCode.INCONSISTENT_CLUSTER_ID, text)
+
+    def confirm_leadership(self) -> asyncio.Future[None]:
+        """Done when a majority of the voters has followed this leader since the call: what it knew then is not stale.
+
+        It raises ApiError if this node does not lead, or stops leading first (at the latest by check-quorum).
+        """
+        if self._loop is None or self._stopped:
+            raise ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"node {self.node_id} is starting or shutting down")
+        return self._asks.ask(ConfirmationRequested)
 
     def append(self, epoch: Epoch, values: Sequence[bytes]) -> Offset:
         """Append one atomic batch as the leader of `epoch`. Returns its exclusive end; listeners learn of the commit.
@@ -217,10 +310,50 @@ class Driver:
             voters=self._voters,
             config=self._config,
             rng=self._rng,
-            log=LogState(start=log.start_offset, end=log.end_offset, epochs=log.epochs.entries),
+            log=LogState(
+                start=log.start_offset,
+                end=log.end_offset,
+                epochs=log.epochs.entries,
+                snapshots=[one.id for one in opened.snapshots.stored],
+            ),
             saved=opened.state,
             is_whole=not opened.lost_before,
+            membership=replace(self._membership, records=opened.members, has_joined=opened.has_joined),
         )
+
+    # --- snapshots ---
+
+    def _make_store(self, opened: OpenedMetadata) -> SnapshotStore:
+        return SnapshotStore(
+            disk=self._directory.disk,
+            worker=self._directory.worker,
+            rng=self._rng,
+            on_error=self._fail,
+            stored=opened.snapshots.stored,
+            damaged=len(opened.snapshots.damaged),
+        )
+
+    def _make_own_snapshots(self, store: SnapshotStore) -> OwnSnapshots:
+        return OwnSnapshots(
+            store=store,
+            log=self._log,
+            config=self._snapshot_config,
+            clock=self._clock,
+            slices=self._slices,
+            voters_at=self._voters_at,
+            delivered=lambda: self._announcements.delivered,
+            applied=lambda: self._announcements.applied,
+            step=self._step,
+            on_error=self._fail,
+        )
+
+    def _voters_at(self, offset: Offset) -> tuple[KRaftVersion | None, Voters | None]:
+        assert self._loop is not None
+        return self._loop.raft.voter_records_at(offset)
+
+    def _step(self, event: RaftEvent) -> None:
+        if self._loop is not None:
+            self._loop.step(event)
 
     def _on_dead(self, node_id: NodeId, epoch: Epoch) -> None:
         if self._loop is not None:
@@ -262,4 +395,6 @@ class Driver:
         if self._loop is not None:
             self._loop.stop()
         self._announcements.end()
-        self._requests.fail(error)
+        if self._own_snapshots is not None:
+            self._own_snapshots.stop()
+        self._asks.fail(error)

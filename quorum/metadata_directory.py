@@ -16,22 +16,27 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from quorum.membership_scan import read_members
 from quorum.metadata_log import METADATA_PARTITION
-from quorum.raft import QuorumState
+from quorum.raft import MembershipRecord, QuorumState
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, read_quorum_state, write_quorum_state
+from quorum.snapshots import list_snapshots
+from quorum.snapshots.opening import OpenedSnapshots, open_snapshots
 from quorumlog.ids import Offset
+from storage.atomic import write_atomically
 from storage.checkpointed_log import CheckpointedLog
 from storage.disk import Disk, DiskError
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.log_errors import is_back_pressure
 from storage.log_file import holds_records
-from storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from storage.offset_files import LOG_STARTS, LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
 from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import CallJob, Outcome
 
 _log = logging.getLogger("quorumlog.quorum")
 
+JOINED_NAME = "was-voter"  # an empty file: this directory was a voter once, and does not join again by itself
 PERSIST_TRIES = 3  # where too many files are open; each has waited for a descriptor
 
 METADATA_LOG = LogConfig(segment_bytes=64 << 20)  # an unclean start reads about so much: the last segment
@@ -39,11 +44,19 @@ METADATA_LOG = LogConfig(segment_bytes=64 << 20)  # an unclean start reads about
 
 @dataclass(frozen=True, slots=True)
 class OpenedMetadata:
-    """lost_before: the log was synced up to there once, exclusive, and was found shorter; 0: it was not."""
+    """lost_before: the log was synced up to there once, exclusive, and was found shorter; 0: it was not.
+
+    members: what the bootstrap checkpoint, the snapshots and the log say about the voters. has_joined: a committed set
+    has named this directory once.
+    """
 
     checkpointed: CheckpointedLog
     state: QuorumState
     lost_before: Offset
+    snapshots: OpenedSnapshots
+    starts: OffsetFile  # with the log's start; for the worker only
+    members: tuple[MembershipRecord, ...] = ()
+    has_joined: bool = False
 
     @property
     def log(self) -> Log:
@@ -71,7 +84,7 @@ class MetadataDirectory:
     clean: bool = False
 
     async def open(self) -> OpenedMetadata:
-        """Raises CorruptQuorumState, DirectoryOffline, WorkerFull."""
+        """Raises CorruptQuorumState, SnapshotMissing, DirectoryOffline, WorkerFull."""
         done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self.worker.submit(CallJob(self._open), _ignore, lambda outcome: settle(done, outcome))
         outcome = await done
@@ -101,6 +114,19 @@ class MetadataDirectory:
         except (WorkerFull, WorkerClosed):
             pass
 
+    def note_joined(self, on_error: Callable[[Exception], None]) -> None:
+        """This directory is a voter's. A full worker leaves no note: the next process notes it."""
+
+        def done(outcome: Outcome) -> None:
+            if outcome.error is not None:
+                on_error(outcome.error)
+
+        path = f"{self.worker.path}/{JOINED_NAME}"
+        try:
+            self.worker.submit(CallJob(lambda: write_atomically(self.disk, path, b"")), done, _ignore)
+        except (WorkerFull, WorkerClosed):
+            pass
+
     def _persist(self, state: QuorumState) -> None:
         """In the worker. Without a descriptor the vote waits, and with it the election; nothing was changed then."""
         for tries_left in reversed(range(PERSIST_TRIES)):
@@ -122,7 +148,7 @@ class MetadataDirectory:
     def _open(self) -> OpenedMetadata:
         """In the worker. The older line goes first: no truncation would lower it, and an earlier release trusts it."""
         path = self.worker.path
-        state = read_quorum_state(self.disk, self._state_path, has_records=holds_records(self.disk, path))
+        state = read_quorum_state(self.disk, self._state_path, has_records=_holds_state(self.disk, path))
         if self.older_points is not None:
             self.older_points.update({METADATA_PARTITION: None})
         lost_offsets = self._lost_offsets
@@ -135,7 +161,27 @@ class MetadataDirectory:
             clean=self.clean,
             on_loss=partial(lost_offsets.raise_to, METADATA_PARTITION),
         )
-        return OpenedMetadata(log, state, lost_offsets.get(METADATA_PARTITION))
+        starts = OffsetFile(self.disk, f"{path}/{LOG_STARTS}")
+        snapshots = open_snapshots(self.disk, path, log, starts)
+        if snapshots.latest is not None and snapshots.latest.id.offset >= lost_offsets.get(METADATA_PARTITION):
+            lost_offsets.update({METADATA_PARTITION: None})  # the snapshot holds all that was lost
+        return OpenedMetadata(
+            log,
+            state,
+            lost_offsets.get(METADATA_PARTITION),
+            snapshots,
+            starts,
+            read_members(self.disk, path, log.log),
+            self.disk.exists(f"{path}/{JOINED_NAME}"),
+        )
+
+
+def _holds_state(disk: Disk, path: str) -> bool:
+    """Whether a log or a snapshot is there, so that a vote may have been given, too."""
+    if holds_records(disk, path):
+        return True
+    names = disk.list(path) if disk.exists(path) else []
+    return any(snapshot.offset > 0 for snapshot in list_snapshots(names).snapshots)
 
 
 def _tell_findings(opened: OpenedMetadata) -> None:

@@ -9,17 +9,21 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
-from quorum.raft import AppendFetched, AppendLeaderChange, AppendValues, EpochSpan
+from quorum.membership_scan import members_of
+from quorum.raft import AppendControl, AppendFetched, AppendLeaderChange, AppendValues, EpochSpan
+from quorum.snapshots import SnapshotId
+from quorum.snapshots.removing import raise_log_start
 from quorumlog.clock import Clock
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
-from quorumlog.records import CorruptRecords, headers, verify_crc
-from quorumlog.records.batch import NO_PRODUCER, NO_SEQUENCE, seal
+from quorumlog.records import BatchHeader, CorruptRecords, headers, verify_crc
 from quorumlog.records.control import LeaderChange, control_batch
-from quorumlog.records.record import value_alone
+from quorumlog.records.values import encode_values
 from storage.batch import received_batches
 from storage.checkpointed_log import CheckpointedLog
+from storage.log_view import OffsetOutOfRange
 from storage.names import METADATA_TOPIC
+from storage.offset_files import OffsetFile
 from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, Outcome
 
@@ -30,7 +34,7 @@ RECENT_BYTES = 8 << 20  # of the newest batches are kept in memory
 
 OnEnd = Callable[[Offset], None]  # called with an exclusive end offset
 OnError = Callable[[Exception], None]
-Appending = AppendLeaderChange | AppendValues | AppendFetched
+Appending = AppendLeaderChange | AppendValues | AppendControl | AppendFetched
 
 
 class RecentBatches:
@@ -98,13 +102,24 @@ class MetadataLog:
         on_error: OnError,
         clock: Clock,
         note_interval_ms: int = NOTE_INTERVAL_MS,
+        starts: OffsetFile | None = None,
     ) -> None:
+        """starts: where the log's start is noted; None for a log whose start is never raised."""
         log = checkpointed.log
         self._checkpointed, self._log, self._worker, self._on_error = checkpointed, log, worker, on_error
-        self._clock, self._note_interval_ms = clock, note_interval_ms
+        self._clock, self._note_interval_ms, self._starts = clock, note_interval_ms, starts
         self._noted_ms = clock.now_ms()
         self._noted_segment: Offset = log.segment_bases[-1]  # the newest segment when the recovery point was noted
         self._recent = RecentBatches(log.end_offset)
+
+    @property
+    def start_offset(self) -> Offset:
+        return self._log.start_offset
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all batches."""
+        return self._log.size_bytes
 
     def append(self, what: Appending, timestamp_ms: int, on_written: OnEnd, on_synced: OnEnd) -> None:
         """Queue an append whose offsets the core has assigned. Raises WorkerFull: then nothing has happened."""
@@ -134,17 +149,47 @@ class MetadataLog:
     def read(self, offset: Offset, max_bytes: int, upper_bound: Offset, callback: Callable[[bytes], None]) -> None:
         """Whole batches from `offset` up to upper_bound (exclusive), at least one; called back at once from memory.
 
-        `offset` must be the start of a batch that is written. Raises WorkerFull.
+        `offset` must be the start of a batch that was written. Called back with nothing if a snapshot stands for it by
+        now. Raises WorkerFull.
         """
         found = self._recent.read(offset, max_bytes, upper_bound)
         if found is not None:
             callback(found)
             return
 
-        self._worker.read(
-            lambda: self._log.read(offset, max_bytes, upper_bound=upper_bound),
-            lambda outcome: self._tell(outcome, lambda: callback(outcome.value)),
-        )
+        def read() -> bytes:
+            try:
+                return self._log.read(offset, max_bytes, upper_bound=upper_bound)
+            except OffsetOutOfRange as error:
+                if offset < error.start:
+                    return b""
+                raise
+
+        self._worker.read(read, lambda outcome: self._tell(outcome, lambda: callback(outcome.value)))
+
+    def restart_at(self, start_offset: Offset, on_done: OnEnd) -> None:
+        """Remove everything and go on there, after everything that was queued before. Raises WorkerFull."""
+
+        def restart() -> None:
+            self._checkpointed.truncate_fully(start_offset)
+
+        self._worker.submit(CallJob(restart), None, lambda outcome: self._tell(outcome, lambda: on_done(start_offset)))
+        self._recent = RecentBatches(start_offset)
+
+    # In the worker.
+
+    def raise_start(self, oldest: SnapshotId, dropped: Sequence[SnapshotId]) -> None:
+        """Let the log begin where the oldest snapshot ends, and set the dropped ones aside to be freed."""
+        assert self._starts is not None
+        raise_log_start(self._checkpointed, self._starts, oldest, dropped)
+
+    def roll_if_older(self, segment_ms: int, wall_ms: int) -> None:
+        """Close the last segment if its first record is older than that."""
+        first_ms = self._log.active.first_timestamp
+        if first_ms >= 0 and wall_ms - first_ms > segment_ms:
+            self._log.roll()
+
+    # On the loop.
 
     def close(self, on_done: Callable[[Outcome], None]) -> None:
         """Sync and close, after everything that is queued. Raises WorkerFull, WorkerClosed."""
@@ -184,33 +229,24 @@ def encode(what: Appending, timestamp_ms: int) -> Buffer:
             return control_batch([change], base_offset=offset, timestamp_ms=timestamp_ms, leader_epoch=epoch)
         case AppendValues(offset, epoch, values):
             return encode_values(values, offset, epoch, timestamp_ms)
+        case AppendControl(offset, epoch, members):
+            records = [member.record for member in members]
+            return control_batch(records, base_offset=offset, timestamp_ms=timestamp_ms, leader_epoch=epoch)
         case AppendFetched(records, _):
             return records
 
 
-def encode_values(values: Sequence[bytes], offset: Offset, epoch: int, timestamp_ms: int) -> bytes:
-    """One batch, uncompressed, without keys: the bytes of `encode_batch`, at a third of its cost."""
-    return seal(
-        b"".join([value_alone(value, index) for index, value in enumerate(values)]),
-        base_offset=offset,
-        leader_epoch=epoch,
-        attributes=0,
-        last_offset_delta=len(values) - 1,
-        base_timestamp=timestamp_ms,
-        max_timestamp=timestamp_ms,
-        producer_id=NO_PRODUCER,
-        producer_epoch=-1,
-        base_sequence=NO_SEQUENCE,
-        count=len(values),
-    )
-
-
 def checked_spans(records: Buffer) -> tuple[EpochSpan, ...] | None:
-    """The epochs and offsets of fetched batches; None if the records are corrupt."""
+    """The epochs and offsets of fetched batches, and what they say of the voters; None if the records are corrupt."""
     try:
         found = headers(records)
         for header in found:
             verify_crc(records, header)
+        return tuple([_span_of(records, header) for header in found])
     except CorruptRecords:
         return None
-    return tuple(EpochSpan(header.leader_epoch, header.base_offset, header.next_offset) for header in found)
+
+
+def _span_of(records: Buffer, header: BatchHeader) -> EpochSpan:
+    members = members_of(records, header) if header.is_control else ()
+    return EpochSpan(header.leader_epoch, header.base_offset, header.next_offset, members)

@@ -9,25 +9,43 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quorumlog.client.admin import AsyncAdmin, NewTopic
-    from quorumlog.client.blocking import Admin, Cluster, Consumer, Producer
+    from quorumlog.client.blocking import Cluster, Producer
+    from quorumlog.client.blocking_admin import Admin
+    from quorumlog.client.blocking_consumer import Consumer
     from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
     from quorumlog.client.errors import QuorumlogError, RequestFailed
+    from quorumlog.client.group_metadata import GroupMetadata
     from quorumlog.client.producer import AsyncProducer
+    from quorumlog.client.transactions.errors import (
+        FatalTransactionError,
+        ProducerFenced,
+        TransactionAborted,
+        TransactionFailed,
+        TransactionStateError,
+        TransactionTimeout,
+    )
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Admin": "quorumlog.client.blocking",
+    "Admin": "quorumlog.client.blocking_admin",
     "AsyncAdmin": "quorumlog.client.admin",
     "AsyncConsumer": "quorumlog.client.consumer",
     "AsyncProducer": "quorumlog.client.producer",
     "Cluster": "quorumlog.client.blocking",
     "ConsumedRecord": "quorumlog.client.consumer",
-    "Consumer": "quorumlog.client.blocking",
+    "Consumer": "quorumlog.client.blocking_consumer",
+    "FatalTransactionError": "quorumlog.client.transactions.errors",
+    "GroupMetadata": "quorumlog.client.group_metadata",
     "NewTopic": "quorumlog.client.admin",
     "Producer": "quorumlog.client.blocking",
+    "ProducerFenced": "quorumlog.client.transactions.errors",
     "QuorumlogError": "quorumlog.client.errors",
     "RequestFailed": "quorumlog.client.errors",
+    "TransactionAborted": "quorumlog.client.transactions.errors",
+    "TransactionFailed": "quorumlog.client.transactions.errors",
+    "TransactionStateError": "quorumlog.client.transactions.errors",
+    "TransactionTimeout": "quorumlog.client.transactions.errors",
 }
 
 __all__ = [
@@ -38,10 +56,17 @@ __all__ = [
     "Cluster",
     "ConsumedRecord",
     "Consumer",
+    "FatalTransactionError",
+    "GroupMetadata",
     "NewTopic",
     "Producer",
+    "ProducerFenced",
     "QuorumlogError",
     "RequestFailed",
+    "TransactionAborted",
+    "TransactionFailed",
+    "TransactionStateError",
+    "TransactionTimeout",
 ]
 
 

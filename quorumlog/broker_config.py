@@ -1,4 +1,6 @@
-"""Names under which a broker sets the defaults of topics: Kafka's `log.*` names and the topics' own names.
+"""Settings that can be changed while brokers run: defaults of topics, and a few of the broker itself.
+
+A broker sets the defaults of topics by Kafka's `log.*` names or by the topics' own names.
 
 They are set in a broker's file, or changed while brokers run (a `broker` resource of IncrementalAlterConfigs: a
 broker's id, or the empty name for all brokers). The metadata log stores them under the topics' names only.
@@ -9,10 +11,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from quorumlog.cleaner_settings import CLEANER_SETTINGS
+from quorumlog.directory_settings import DIRECTORY_SETTINGS
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.topic_config import TOPIC_CONFIGS
+from quorumlog.throttle_settings import THROTTLE_SETTINGS
+from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey
 
 TOPIC_SYNONYMS: Mapping[str, str] = {
+    "compression.gzip.level": "compression.gzip.level",
+    "compression.lz4.level": "compression.lz4.level",
+    "compression.zstd.level": "compression.zstd.level",
     "compression.type": "compression.type",
     "log.cleaner.delete.retention.ms": "delete.retention.ms",
     "log.cleaner.max.compaction.lag.ms": "max.compaction.lag.ms",
@@ -42,11 +50,24 @@ TOPIC_SYNONYMS: Mapping[str, str] = {
 BROKER_NAMES: Mapping[str, str] = {topic_name: name for name, topic_name in TOPIC_SYNONYMS.items()}
 
 
-def topic_name_of(name: str) -> str:
-    """The topic setting for a broker setting that is given by either name. Raises ApiError(INVALID_CONFIG)."""
-    topic_name = TOPIC_SYNONYMS.get(name, name)
-    if topic_name in TOPIC_CONFIGS:
-        return topic_name
-    nearest = difflib.get_close_matches(name, sorted({*TOPIC_SYNONYMS, *TOPIC_CONFIGS}), n=1)
+PER_BROKER: frozenset[str] = frozenset(DIRECTORY_SETTINGS)  # of one broker, never of all brokers
+CHANGEABLE: Mapping[str, ConfigKey] = {
+    **CLEANER_SETTINGS,
+    **DIRECTORY_SETTINGS,
+    **THROTTLE_SETTINGS,
+}  # of the broker itself
+BROKER_CONFIGS: Mapping[str, ConfigKey] = {**TOPIC_CONFIGS, **CHANGEABLE}  # by the names that are stored
+
+# Kafka changes it while brokers run; here only a broker's file sets it. kafka-reassign-partitions takes it back at its
+# end although nobody has set it, which is no change.
+ONLY_TAKEN_BACK = frozenset({"replica.alter.log.dirs.io.max.bytes.per.second"})
+
+
+def stored_name_of(name: str) -> str:
+    """The name under which a broker setting is stored that is given by either name. Raises ApiError(INVALID_CONFIG)."""
+    stored = TOPIC_SYNONYMS.get(name, name)
+    if stored in BROKER_CONFIGS or stored in ONLY_TAKEN_BACK:
+        return stored
+    nearest = difflib.get_close_matches(name, sorted({*TOPIC_SYNONYMS, *BROKER_CONFIGS}), n=1)
     hint = f"; did you mean {nearest[0]}?" if nearest else ""
     raise ApiError(ErrorCode.INVALID_CONFIG, f"{name} is not a setting that can be changed while brokers run{hint}")

@@ -21,6 +21,7 @@ NO_EPOCH: Epoch = -1
 
 UUID_BYTES = 16
 ZERO_UUID: Uuid = bytes(UUID_BYTES)
+RESERVED_UUIDS = 100  # no directory has one of the first hundred numbers as its id (KRAFT 2.7)
 
 
 def format_uuid(value: Uuid) -> str:

@@ -10,14 +10,21 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
+from functools import lru_cache
+from typing import Any
 
 from quorumlog.errors import ApiError, ErrorCode
 
 MAX_INT = 2**31 - 1
 MAX_LONG = 2**63 - 1
 MAX_VALUE_CHARACTERS = 4_000  # per value; below the longest number that Python parses
+PARSED_TEXTS = 1_024  # remembered: 4 MB at most
+LEADER_THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
+REPLICA_WORDS = r"\*|[0-9]{1,10}:[0-9]{1,10}"
+_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 
 
 class Kind(Enum):
@@ -28,10 +35,14 @@ class Kind(Enum):
     BOOLEAN = "true or false"
     CHOICE = "one of the listed words"
     CHOICES = "a comma-separated list of the listed words"
+    LIST = "a comma-separated list"
 
 
 # int() and float() alone would accept underscores, digits of other scripts, inf and nan
-_NUMBER = {Kind.WHOLE: re.compile(r"[+-]?[0-9]+"), Kind.FRACTION: re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")}
+_NUMBER = {
+    Kind.WHOLE: re.compile(r"[+-]?[0-9]+"),
+    Kind.FRACTION: re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +55,7 @@ class ConfigKey:
     minimum: float = 0
     maximum: float = MAX_LONG
     choices: tuple[str, ...] = ()
+    pattern: str = ""  # of a list: that each of its words must match whole
     doc: str
 
 
@@ -73,6 +85,9 @@ _KEYS = (
         ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
         "Codec of stored batches; `producer` keeps what the producer sent.",
     ),
+    _whole("compression.gzip.level", -1, -1, 9, "Level of gzip, where batches are compressed anew; -1: zlib's own."),
+    _whole("compression.lz4.level", 9, 1, 17, "Level of lz4, where batches are compressed anew; 9: the fast one."),
+    _whole("compression.zstd.level", 3, -131_072, 22, "Level of zstd, where batches are compressed anew."),
     _whole("delete.retention.ms", 86_400_000, 0, MAX_LONG, "How long compaction keeps a tombstone."),
     _choice(
         "durability",
@@ -125,29 +140,50 @@ _KEYS = (
     ),
     _whole("min.compaction.lag.ms", 0, 0, MAX_LONG, "Shortest time that a record stays uncompacted."),
     _whole("min.insync.replicas", 1, 1, MAX_INT, "Smallest ISR with which acks=all is accepted."),
-    _boolean("preallocate", False, "Reserve a new segment's whole size at once."),
+    _boolean("preallocate", False, "Reserve room on the disk for a new segment's whole size at once."),
     _whole("retention.bytes", -1, -1, MAX_LONG, "Partition size above which old segments are deleted; -1: no limit."),
     _whole("retention.ms", 604_800_000, -1, MAX_LONG, "Age at which a segment is deleted; -1: never."),
+    _boolean("retention.paused", False, "Keep everything, whatever its age, size and key; an import begins so."),
     _whole("segment.bytes", 1_073_741_824, 1_048_576, MAX_INT, "Size at which a segment is closed."),
     _whole("segment.index.bytes", 10_485_760, 4, MAX_INT, "Largest size of one index file."),
     _whole("segment.jitter.ms", 0, 0, MAX_LONG, "Largest random time subtracted from `segment.ms`, to spread rolls."),
     _whole("segment.ms", 604_800_000, 1, MAX_LONG, "Age at which a segment is closed even if it is not full."),
+    ConfigKey(
+        name=LEADER_THROTTLED_REPLICAS,
+        kind=Kind.LIST,
+        default="",
+        pattern=REPLICA_WORDS,
+        doc="Replicas whose leaders send no faster than their broker's throttled rate: * or PARTITION:BROKER,...",
+    ),
+    ConfigKey(
+        name=FOLLOWER_THROTTLED_REPLICAS,
+        kind=Kind.LIST,
+        default="",
+        pattern=REPLICA_WORDS,
+        doc="Replicas that are fetched no faster than their broker's throttled rate: * or PARTITION:BROKER,...",
+    ),
     _boolean("unclean.leader.election.enable", False, "Allow a leader that may lack acknowledged records."),
 )
 
 TOPIC_CONFIGS: Mapping[str, ConfigKey] = {key.name: key for key in _KEYS}
 
 
-def validate(name: str, value: str) -> None:
-    """Raise ApiError(INVALID_CONFIG) unless a topic may have `name` set to `value`."""
-    _parse(_key(name), value)
+def validate(name: str, value: str, keys: Mapping[str, ConfigKey] = TOPIC_CONFIGS) -> None:
+    """Raise ApiError(INVALID_CONFIG) unless `keys` has `name`, and allows `value`."""
+    key = _key(name, keys)
+    if TOPIC_CONFIGS.get(name) is key:
+        _parse(name, value)
+    else:
+        parse_text(key, value)
 
 
-def validate_all(values: Mapping[str, str]) -> None:
+def validate_all(values: Mapping[str, str], keys: Mapping[str, ConfigKey] = TOPIC_CONFIGS) -> None:
     """Check each entry, then the entries against each other. Raises ApiError(INVALID_CONFIG)."""
     for name in sorted(values):
-        validate(name, values[name])
-    low, high = (_parsed(name, values) for name in ("min.compaction.lag.ms", "max.compaction.lag.ms"))
+        validate(name, values[name], keys)
+    if not any(name in values for name in _LAGS):
+        return
+    low, high = (_parsed(name, values) for name in _LAGS)
     if low > high:
         raise ApiError(ErrorCode.INVALID_CONFIG, f"min.compaction.lag.ms={low} is above max.compaction.lag.ms={high}")
 
@@ -157,21 +193,28 @@ class TopicConfig:
     """A topic's settings, parsed. Times in ms, sizes in bytes; -1 in `retention_*`: no limit."""
 
     cleanup_policy: tuple[str, ...]  # sorted
+    compression_gzip_level: int
+    compression_lz4_level: int
     compression_type: str
+    compression_zstd_level: int
     delete_retention_ms: int
     durability: str  # synced | replicated
     file_delete_delay_ms: int
     flush_messages: int
     flush_ms: int
     index_interval_bytes: int
+    max_compaction_lag_ms: int
     max_message_bytes: int
     message_timestamp_after_max_ms: int
     message_timestamp_before_max_ms: int
     message_timestamp_type: str  # CreateTime | LogAppendTime
+    min_cleanable_dirty_ratio: float
+    min_compaction_lag_ms: int
     min_insync_replicas: int
     preallocate: bool
     retention_bytes: int
     retention_ms: int
+    retention_paused: bool  # then both are -1, and nothing is compacted
     segment_bytes: int
     segment_index_bytes: int
     segment_jitter_ms: int
@@ -190,51 +233,48 @@ class TopicConfig:
         Unknown keys are ignored. Raises ApiError(INVALID_CONFIG) for a value that cannot be parsed.
         """
         values = {**(defaults or {}), **overrides}
+        parsed: dict[str, Any] = dict(_DEFAULTS)
         small = int(_parsed("internal.segment.bytes", values))
-        return TopicConfig(
-            cleanup_policy=tuple(sorted(_words(_text("cleanup.policy", values)))),
-            compression_type=_text("compression.type", values),
-            delete_retention_ms=int(_parsed("delete.retention.ms", values)),
-            durability=_text("durability", values),
-            file_delete_delay_ms=int(_parsed("file.delete.delay.ms", values)),
-            flush_messages=int(_parsed("flush.messages", values)),
-            flush_ms=int(_parsed("flush.ms", values)),
-            index_interval_bytes=int(_parsed("index.interval.bytes", values)),
-            max_message_bytes=int(_parsed("max.message.bytes", values)),
-            message_timestamp_after_max_ms=int(_parsed("message.timestamp.after.max.ms", values)),
-            message_timestamp_before_max_ms=int(_parsed("message.timestamp.before.max.ms", values)),
-            message_timestamp_type=_text("message.timestamp.type", values),
-            min_insync_replicas=int(_parsed("min.insync.replicas", values)),
-            preallocate=bool(_parsed("preallocate", values)),
-            retention_bytes=int(_parsed("retention.bytes", values)),
-            retention_ms=int(_parsed("retention.ms", values)),
-            segment_bytes=small or int(_parsed("segment.bytes", values)),
-            segment_index_bytes=int(_parsed("segment.index.bytes", values)),
-            segment_jitter_ms=int(_parsed("segment.jitter.ms", values)),
-            segment_ms=int(_parsed("segment.ms", values)),
-            unclean_leader_election_enable=bool(_parsed("unclean.leader.election.enable", values)),
-        )
+        for name, text in values.items():
+            field = _FIELDS.get(name)
+            if field is not None and not (small and field == "segment_bytes"):
+                parsed[field] = _value(name, text)
+        if small:
+            parsed["segment_bytes"] = small
+        if parsed["retention_paused"]:
+            parsed["retention_bytes"] = parsed["retention_ms"] = -1
+        return TopicConfig(**parsed)
 
 
-def _key(name: str) -> ConfigKey:
-    if name in TOPIC_CONFIGS:
-        return TOPIC_CONFIGS[name]
-    nearest = difflib.get_close_matches(name, TOPIC_CONFIGS, n=1)
+def _key(name: str, keys: Mapping[str, ConfigKey]) -> ConfigKey:
+    if name in keys:
+        return keys[name]
+    nearest = difflib.get_close_matches(name, keys, n=1)
     hint = f"; did you mean {nearest[0]}?" if nearest else ""
     raise ApiError(ErrorCode.INVALID_CONFIG, f"unknown topic config {name}{hint}")
 
 
-def _text(name: str, values: Mapping[str, str]) -> str:
-    text = values.get(name, TOPIC_CONFIGS[name].default)
-    _parse(TOPIC_CONFIGS[name], text)
-    return text
+def _value(name: str, text: str) -> int | float | str | tuple[str, ...]:
+    """As the field of TopicConfig has it. Raises ApiError(INVALID_CONFIG)."""
+    number = _parse(name, text)
+    kind = TOPIC_CONFIGS[name].kind
+    if kind is Kind.CHOICES:
+        return tuple(sorted(words(text)))
+    return text if kind is Kind.CHOICE else number
 
 
 def _parsed(name: str, values: Mapping[str, str]) -> int | float:
-    return _parse(TOPIC_CONFIGS[name], values.get(name, TOPIC_CONFIGS[name].default))
+    return _parse(name, values.get(name, TOPIC_CONFIGS[name].default))
 
 
-def _parse(key: ConfigKey, text: str) -> int | float:
+@lru_cache(maxsize=PARSED_TEXTS)
+def _parse(name: str, text: str) -> int | float:
+    """`parse_text`, remembered: a change is parsed when it is checked, and again by each node and for each image that
+    it concerns."""
+    return parse_text(TOPIC_CONFIGS[name], text)
+
+
+def parse_text(key: ConfigKey, text: str) -> int | float:
     """A number as itself, a boolean as 0 or 1, words as 0. Raises ApiError(INVALID_CONFIG)."""
     if len(text) > MAX_VALUE_CHARACTERS:
         raise ApiError(ErrorCode.INVALID_CONFIG, f"{key.name}: {len(text)} characters, limit {MAX_VALUE_CHARACTERS}")
@@ -249,8 +289,11 @@ def _parse(key: ConfigKey, text: str) -> int | float:
             if text not in key.choices:
                 raise _bad(key, text)
         case Kind.CHOICES:
-            words = _words(text)
-            if not words or any(word not in key.choices for word in words):
+            found = words(text)
+            if not found or any(word not in key.choices for word in found):
+                raise _bad(key, text)
+        case Kind.LIST:
+            if key.pattern and not all(re.fullmatch(key.pattern, word) for word in words(text)):
                 raise _bad(key, text)
     return 0
 
@@ -266,10 +309,16 @@ def _number(key: ConfigKey, text: str) -> int | float:
     return number
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
+    """Of a list: without the empty ones."""
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _bad(key: ConfigKey, text: str) -> ApiError:
     choices = f" ({', '.join(key.choices)})" if key.choices else ""
     return ApiError(ErrorCode.INVALID_CONFIG, f"{key.name}={text!r}: must be {key.kind.value}{choices}")
+
+
+# The settings that are fields of TopicConfig, and what those are where nothing is set.
+_FIELDS: Mapping[str, str] = {field.name.replace("_", "."): field.name for field in fields(TopicConfig)}
+_DEFAULTS: Mapping[str, Any] = {field: _value(name, TOPIC_CONFIGS[name].default) for name, field in _FIELDS.items()}

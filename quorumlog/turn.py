@@ -13,7 +13,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+from quorumlog.slices import Sliced
+
+Result = TypeVar("Result")
 
 MAX_AT_END = 64  # callbacks at the end of one callback of the loop; the rest run in its next turn
 
@@ -87,3 +91,14 @@ class Signal(asyncio.Future[None]):
         self.set_result(None)
         if self.resume is not None:
             turn.later(self.resume)
+
+
+async def in_turns(work: Sliced[Result]) -> Result:
+    """The first slice in this turn of the loop, and each other one in a turn of its own."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        await asyncio.sleep(0)

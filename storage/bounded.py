@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from storage.roll_sources import RollSources
+
 OPEN_FILES_DEFAULT = 1_000  # log.open.files.max, where no limit of the machine is lower
 INDEX_BYTES_DEFAULT = 128 << 20  # log.index.bytes.max
 
@@ -108,8 +110,17 @@ class Bounded:
 
 
 class LogResources:
-    """What all logs on one node's disks share: the bounds on open segment files and on the bytes of loaded indexes."""
+    """What all logs on one node's disks share: the bounds on open segment files and on the bytes of loaded indexes.
 
-    def __init__(self, open_files_max: int = OPEN_FILES_DEFAULT, index_bytes_max: int = INDEX_BYTES_DEFAULT) -> None:
+    rolls: where they have the time and their jitter from.
+    """
+
+    def __init__(
+        self,
+        open_files_max: int = OPEN_FILES_DEFAULT,
+        index_bytes_max: int = INDEX_BYTES_DEFAULT,
+        rolls: RollSources | None = None,
+    ) -> None:
         self.open_files = Bounded(open_files_max, are_alike=True)
         self.indexes = Bounded(index_bytes_max)
+        self.rolls = rolls or RollSources()

@@ -48,10 +48,16 @@ class CheckpointedLog:
         on_loss: called with the point where the log ends before it. It notes that durably, for afterwards the point is
         lowered, and no later start would see the loss.
         """
-        point = points.get(partition)
-        log = Log.open(disk, path, config, recovery_point=point, clean=clean)
+        log = Log.open(disk, path, config, recovery_point=points.get(partition), clean=clean)
+        return cls.adopt(log, points, partition, on_loss=on_loss)
+
+    @classmethod
+    def adopt(
+        cls, log: Log, points: OffsetFile, partition: TopicPartition, *, on_loss: Callable[[Offset], None]
+    ) -> CheckpointedLog:
+        """A log that was opened with the noted point, which nobody has changed since. on_loss: see `open`."""
         if log.recovery.lost_below_recovery_point:
-            on_loss(point)
+            on_loss(points.get(partition))
         points.lower_to(partition, log.end_offset)
         return cls(log, points, partition)
 

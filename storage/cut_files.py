@@ -44,7 +44,7 @@ def keep_segment(disk: Disk, segment: Segment) -> str | None:
     suffix = _free_suffix(disk, segment.log.path, 0)
     segment.remove_caches()
     segment.log.rename(suffix)
-    segment.abandon()
+    segment.let_go()
     return segment.log.path
 
 

@@ -17,6 +17,7 @@ from storage.meta_properties import META_PROPERTIES, MetaProperties
 
 LOCK_NAME = ".lock"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+MAX_MARKER_BYTES = 2048  # some 40 are usual
 _CASE_PROBE = ".case-probe"
 NO_BROKER_EPOCH: BrokerEpoch = -1
 
@@ -98,11 +99,13 @@ class LockedDirectory:
     def close(self, broker_epoch: BrokerEpoch | None) -> None:
         """Release the lock. broker_epoch: leave a marker with it, since every log was closed cleanly; None: leave none.
 
-        Raises DiskError.
+        Raises DiskError; the lock is released all the same.
         """
-        if broker_epoch is not None:
-            self._leave_marker(broker_epoch)
-        self._lock.release()
+        try:
+            if broker_epoch is not None:
+                self._leave_marker(broker_epoch)
+        finally:
+            self._lock.release()
 
     def _leave_marker(self, broker_epoch: BrokerEpoch) -> None:
         path = f"{self.path}/{CLEAN_SHUTDOWN}"
@@ -129,6 +132,8 @@ def _take_marker(disk: Disk, path: str) -> CleanShutdown | None:
 
 
 def _broker_epoch(content: bytes) -> BrokerEpoch:
+    if len(content) > MAX_MARKER_BYTES:
+        return NO_BROKER_EPOCH
     try:
         epoch = json.loads(content)["brokerEpoch"]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):

@@ -71,7 +71,7 @@ class DirectoryOffline(Exception):
     def __init__(self, path: str, cause: BaseException) -> None:
         super().__init__(
             f"log directory {path} is offline: {cause}. Its replicas are served by other brokers; "
-            "repair it, then restart the node"
+            "repair it, then bring it back with `quorumlog log-dirs online`, or restart the node"
         )
         self.path, self.cause = path, cause
 
@@ -87,12 +87,14 @@ class Generation:
         self.path, self.number = path, number
         self.is_usable = True
         self.is_over = False
-        self._failure: dict[str, DirectoryOffline] = {}  # one at most, by the path
+        self._cause: dict[str, BaseException] = {}  # of the first failure; one at most, by the path
 
     @property
     def failure(self) -> DirectoryOffline | None:
-        """The first failure. For any thread."""
-        return self._failure.get(self.path)
+        """The first failure. For any thread. A new object each time: whoever raises it adds a traceback to it, whose
+        frames hold logs and their descriptors, and it lives as long as the directory is offline."""
+        cause = self._cause.get(self.path)
+        return None if cause is None else DirectoryOffline(self.path, cause)
 
     @property
     def is_stalled(self) -> bool:
@@ -101,8 +103,21 @@ class Generation:
         return failure is not None and isinstance(failure.cause, DirectoryStalled)
 
     def fail(self, cause: BaseException) -> DirectoryOffline:
-        """Returns the first failure, which is kept. For any thread: `setdefault` is one step."""
-        return self._failure.setdefault(self.path, DirectoryOffline(self.path, cause))
+        """Returns the first failure; its cause is kept. For any thread: `setdefault` is one step."""
+        first = self._cause.setdefault(self.path, cause)
+        if first is cause:
+            _forget_frames(cause)
+        return DirectoryOffline(self.path, first)
+
+
+def _forget_frames(error: BaseException) -> None:
+    """Of an error that will be kept, and of those that led to it."""
+    chain: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and following not in chain:
+        chain.append(following)
+        following.__traceback__ = None
+        following = following.__cause__ or following.__context__
 
 
 class DirectoryLife:

@@ -1,6 +1,6 @@
 """The seam to a disk: what the log engine needs of files and directories, and the errors of a disk.
 
-`storage/edge/disk.py` is the real one, `jepsen/sim/disk.py` the simulated one; one contract test serves both
+`storage/edge/disk.py` is the real one, `jepsen/sim/machine/disk.py` the simulated one; one contract test serves both
 (tests/storage/test_disk_contract.py). Rules that both keep:
 
 - Paths are text with `/` between names. A name exists durably only after `sync_directory` of its directory, bytes only
@@ -93,6 +93,21 @@ class File(Protocol):
         """
         ...
 
+    def past_cache(self) -> File:
+        """This file for one pass over it by one thread, which leaves nothing in memory where the machine can do that.
+
+        Its `pread` shows what the disk holds or is still being written, and it is used for nothing else. It closes when
+        it is dropped.
+        """
+        ...
+
+    def reserve(self, size: int) -> None:
+        """A hint: have room for a content of `size` bytes; 0: give back room behind the end. The size stays as it is.
+
+        Promises nothing and raises nothing.
+        """
+        ...
+
     def size(self) -> int: ...
 
     def close(self) -> None:
@@ -126,12 +141,20 @@ class Disk(Protocol):
 
     def is_directory(self, path: str) -> bool: ...
 
+    def identity(self, path: str) -> tuple[int, int]:
+        """Device and inode of what has this name now. Raises FileMissing."""
+        ...
+
     def make_directory(self, path: str) -> None:
         """Make one directory, not its parents. An existing one is left as it is."""
         ...
 
     def rename(self, old: str, new: str) -> None:
         """Atomic, within one directory; replaces a file of the new name. Raises FileMissing."""
+        ...
+
+    def copy_modified(self, source: str, target: str) -> None:
+        """Give a file the time at which another one was modified. Raises FileMissing."""
         ...
 
     def unlink(self, path: str) -> None:

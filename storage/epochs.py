@@ -97,6 +97,13 @@ class LeaderEpochCache:
         self.entries = (EpochStart(entries[after - 1].epoch, start_offset), *entries[after:])
         return True
 
+    def is_told_by(self, saved: tuple[EpochStart, ...], end_offset: Offset) -> bool:
+        """Whether a start makes these epochs of a checkpoint with `saved`. end_offset: of the log.
+
+        An epoch that starts at the log's end has no records. A start forgets it, so nothing depends on its line.
+        """
+        return saved == self.entries or _with_records(saved, end_offset) == _with_records(self.entries, end_offset)
+
     def render(self) -> bytes:
         """The content of the checkpoint file."""
         return render_checkpoint(f"{entry.epoch} {entry.start_offset}" for entry in self.entries)
@@ -104,13 +111,19 @@ class LeaderEpochCache:
     @classmethod
     def parse(cls, path: str, content: bytes) -> LeaderEpochCache:
         """From the content of a checkpoint file. Raises CorruptCheckpoint, also where a column does not increase."""
-        cache = cls()
+        entries, last = list[EpochStart](), EpochStart(-1, -1)
         for line, words in enumerate(parse_checkpoint(path, content), start=3):
             if len(words) != 2:
                 raise CorruptCheckpoint(path, line, f"{len(words)} words, not an epoch and an offset")
             entry = EpochStart(parse_number(path, line, words[0]), parse_number(path, line, words[1]))
-            last = cache.entries[-1] if cache.entries else EpochStart(-1, -1)
             if entry.epoch <= last.epoch or entry.start_offset <= last.start_offset:
                 raise CorruptCheckpoint(path, line, f"{tuple(entry)} after {tuple(last)}: both columns must increase")
-            cache.entries = (*cache.entries, entry)
+            entries.append(entry)
+            last = entry
+        cache = cls()
+        cache.entries = tuple(entries)
         return cache
+
+
+def _with_records(entries: tuple[EpochStart, ...], end_offset: Offset) -> tuple[EpochStart, ...]:
+    return tuple(entry for entry in entries if entry.start_offset != end_offset)

@@ -9,8 +9,9 @@ Rules:
 2. The first descriptor wins. Two threads that open at the same time get the same one; the other closes itself.
 3. A rename opens the file first. So reads through this handle find the same bytes, also after another file has taken
    the old name.
-4. A removed or abandoned file is only dropped, not closed: its descriptor closes with the last reader that holds it.
-   It is never opened again, because another file may have its name.
+4. A removed or abandoned file is only dropped, not closed: its descriptor closes with the last reader that holds it,
+   and the handle itself holds it no longer than until `leave`. It is never opened again, because another file may have
+   its name.
 5. **A descriptor that wrote stays open until it was synced.** Linux reports a failed write-back to the descriptors that
    were open when it failed. A file that is opened afterwards usually gets the report too, but not if its inode left
    the memory in between, or if somebody else has seen the report. So a sync goes through the descriptor that wrote,
@@ -53,7 +54,8 @@ class FileHandle:
         file = self._written
         if file is None:
             file = self._written = self.file
-            self._bound.admit(self)  # it may have left at once, where all others are held
+            self._file = self._opened.setdefault(None, file)  # it may have left at once, where all others are held
+            self._bound.admit(self)
         return file
 
     def create(self) -> None:
@@ -65,6 +67,10 @@ class FileHandle:
         file = self._written
         if file is not None:
             file.begin_sync()
+
+    def reserve(self, size: int) -> None:
+        """See `File.reserve`. Raises DiskError where the file has to be opened for that and cannot be."""
+        self.file.reserve(size)
 
     def sync(self) -> None:
         """Make all that was written durable. After an error the descriptor stays open for good. Raises DiskError."""
@@ -104,10 +110,19 @@ class FileHandle:
     def leave(self) -> None:
         """The descriptor closes when the last reader that uses it now has ended."""
         self._opened, self._file = {}, None
+        if self._is_gone:
+            self._written = None  # nobody will sync it
+
+    def _leave_if_gone(self) -> None:
+        """Another thread has abandoned it while this one opened it: only this reader keeps the descriptor."""
+        if self._is_gone:
+            self._bound.forget(self)
+            self.leave()
 
     def _keep(self, opened: File) -> File:
         if self._is_gone:
             raise FileMissing(self.path, "open")  # another file may have the name by now
         file = self._file = self._opened.setdefault(None, opened)
         self._bound.admit(self)  # last: a handle that another thread let go meanwhile is known again
+        self._leave_if_gone()
         return file

@@ -5,8 +5,9 @@ Where each offset is computed:
 - the log end: the log itself, `Log.end_offset`;
 - the high watermark: the partition's core, from what the in-sync replicas hold (storage/commit_rule.py); a follower has
   it from its leader;
-- the last stable offset: the partition's core. It lies where the first open transaction begins, and never above the
-  high watermark. There are no transactions yet, so it is the high watermark.
+- the last stable offset: the partition's core, from the high watermark and the log's transactions
+  (storage/producers/transactions.py). It lies where the first of them begins that is open, or whose end may not be
+  replicated, and never above the high watermark.
 
 `Log.read` takes the offset. So a log is read in the same way by a leader, by a follower, and by a coordinator that
 reads its own partition without leading it.

@@ -12,19 +12,28 @@ Rules (DESIGN §6 and §13, RELIABILITY 6.1); those of one operation stand in it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from quorumlog.ids import Epoch, Offset
+from quorumlog.records.batch import headers
 from storage import log_append, log_truncate
 from storage.batch import StoredBatch
+from storage.cleaning import swap
 from storage.disk import Disk, DiskError, FileMissing
 from storage.failure_rule import Consequence, consequence_of
 from storage.log_config import LogConfig
 from storage.log_errors import LogUnreadable, reading
 from storage.log_file import CorruptBatch
 from storage.log_parts import LogParts
-from storage.log_view import LogPart
+from storage.log_view import LogPart, LogView
+from storage.producers.aborted import aborted_for, transactional
 from storage.recovery import LoadedLog, load
+from storage.retention.retired import Retired
+from storage.scan_progress import ScanProgress
+from storage.segment import Segment
+
+T = TypeVar("T")
 
 MAX_VIEWS = 10  # that one read takes, each after another change of the log
 
@@ -32,24 +41,49 @@ MAX_VIEWS = 10  # that one read takes, each after another change of the log
 class Log(LogParts):
     """Open with `Log.open`."""
 
-    def __init__(self, disk: Disk, path: str, config: LogConfig, loaded: LoadedLog) -> None:
+    def __init__(
+        self, disk: Disk, path: str, config: LogConfig, loaded: LoadedLog, retired: Retired | None = None
+    ) -> None:
         super().__init__(disk, path, config, loaded)
-        self._sync_requested = False
-        self.is_abandoned = False  # its directory has another name; only what is open can still be read
+        self.retired = retired
+        self._sync_requested = bool(self.unsynced)  # whatever the config says: recovery leaves nothing to chance
+        self.is_abandoned = False  # its directory has another name; only reads that are under way go on
 
     @classmethod
-    def open(cls, disk: Disk, path: str, config: LogConfig, *, recovery_point: Offset = 0, clean: bool = False) -> Log:
+    def open(
+        cls,
+        disk: Disk,
+        path: str,
+        config: LogConfig,
+        *,
+        recovery_point: Offset = 0,
+        clean: bool = False,
+        log_start: Offset = 0,
+        retired: Retired | None = None,
+        progress: ScanProgress | None = None,
+        whole: bool = False,
+        defers_sync: bool = False,
+    ) -> Log:
         """Open the log in directory `path`, made if it is not there; recover it unless it was closed cleanly.
 
         recovery_point: records before it were synced when it was noted (`recovery-point-offset-checkpoint`). If the log
         ends before it, it is ignored (storage/recovery.py).
         clean: the node left its clean-shutdown marker, so all files are as `close` left them.
+        log_start: records before it were deleted, and segments that hold nothing else are not part of the log.
+        retired: where segments go that leave the log, also those that an earlier process left; None: removed at once.
+        progress: is told what the recovery still has to verify. whole: verify every byte, trust nothing.
+        defers_sync: leave what an earlier process may have had in memory only to the first `sync`, which the caller
+        sees to: the synced end tells what is on disk before it.
         Raises LogUnreadable, DiskError; UnknownFormat if another version wrote the log: then nothing was changed.
-        `recovery` says what recovery has cut; everything else is on disk when this returns. What a read error
-        interrupts, the next opening repeats.
+        `recovery` says what recovery has cut; everything else is on disk when this returns, unless `defers_sync`. What
+        a read error interrupts, the next opening repeats.
         """
         with reading(path):
-            return cls(disk, path, config, load(disk, path, config, recovery_point, clean))
+            loaded = load(disk, path, config, recovery_point, clean, log_start, retired, progress, whole)
+            log = cls(disk, path, config, loaded, retired)
+        if log.unsynced and not defers_sync:
+            log.sync()
+        return log
 
     # --- for any thread ---
 
@@ -90,19 +124,38 @@ class Log(LogParts):
         """
         return self.read_part(offset, max_bytes, upper_bound=upper_bound).data
 
-    def read_part(self, offset: Offset, max_bytes: int, *, upper_bound: Offset) -> LogPart:
-        """`read`, and whether there is more to read."""
+    def read_part(self, offset: Offset, max_bytes: int, *, upper_bound: Offset, committed: bool = False) -> LogPart:
+        """`read`, and whether there is more to read. committed: tell the aborted transactions of the batches, too."""
+
+        def read(view: LogView) -> LogPart:
+            part = view.read(offset, max_bytes, upper_bound)
+            if committed and part.data and self.producers is not None and view.aborted:
+                found = transactional(headers(part.data))
+                part = part._replace(aborted=aborted_for(view, self.producers, found))
+            return part
+
+        return self._look(read, lambda part: bool(part.data))
+
+    def look_up(self, look: Callable[[LogView], T]) -> T:
+        """What `look` finds in the published view, on any thread; repeated where segments are removed or cut meanwhile.
+
+        Raises what `look` raises, with the errors of the disk told as by `read`.
+        """
+        return self._look(look, lambda _: True)
+
+    def _look(self, look: Callable[[LogView], T], is_answer: Callable[[T], bool]) -> T:
+        """is_answer: False where another view may hold more."""
         for tries_left in reversed(range(MAX_VIEWS)):
             view, cuts = self.view, self.cuts
             try:
-                part = view.read(offset, max_bytes, upper_bound)
+                found = look(view)
             except FileMissing as error:
                 if self.is_abandoned:
                     raise
                 if view is self.view or not tries_left:
                     raise self._unreadable(error) from error
             except CorruptBatch as error:
-                if cuts == self.cuts:
+                if cuts == self.cuts and not self._has_lost_a_segment_of(view):
                     raise self._unreadable(error) from error
                 if not tries_left:
                     raise  # the bytes of an old view are gone; the log itself is whole
@@ -111,9 +164,13 @@ class Log(LogParts):
                     raise
                 raise self._unreadable(error) from error
             else:
-                if part.data or view is self.view or not tries_left:
-                    return part
+                if is_answer(found) or view is self.view or not tries_left:
+                    return found
         raise AssertionError("the last try returns or raises")
+
+    def _has_lost_a_segment_of(self, view: LogView) -> bool:
+        """A segment of an older view has left the log: its file shrinks while it is freed."""
+        return not set(view.segments) <= set(self.view.segments)
 
     def _unreadable(self, cause: Exception) -> LogUnreadable:
         self.read_failure = self.read_failure or cause
@@ -140,13 +197,20 @@ class Log(LogParts):
         return open_files.is_over
 
     def let_indexes_go(self) -> None:
-        """Where the loaded indexes take too much memory, write those that only memory holds, so that they may leave.
+        """Save indexes that were built again. Where too much memory is loaded, write what only it holds: it may leave.
 
         Raises DiskError; then nothing has changed but caches.
         """
-        indexes = self._disk.resources.indexes
-        for segment in self.view.segments if indexes.is_over else ():
-            segment.flush_held_caches()
+        is_over = self._disk.resources.indexes.is_over
+        for segment in self.view.segments:
+            segment.save_rebuilt()
+            if is_over:
+                segment.flush_held_caches()
+
+    def mend_indexes(self) -> None:
+        """Make the transaction indexes again that a reader found to contradict the log. Raises DiskError."""
+        if self.producers is not None and any(index.must_build for index in self.view.aborted):
+            self.producers.mend_indexes(self.view.segments)
 
     def request_sync(self) -> None:
         """The current turn ends with a sync, whatever the config says."""
@@ -181,7 +245,7 @@ class Log(LogParts):
         with self.guard:
             self.guard.may_back_out = True  # each step may be repeated: it forgets its work once it is done
             end = self.end_offset
-            self.unsynced.sync_epochs()
+            self.unsynced.sync_epochs(end)
             self.unsynced.sync_segments()
             if self.producers is not None:
                 self.producers.sync()
@@ -200,13 +264,14 @@ class Log(LogParts):
             self.sync()
 
     def begin_epoch(self, epoch: Epoch) -> Offset:
-        """Note, durably, that `epoch` starts at the log's end, as a new leader does before it writes anything.
+        """Note that `epoch` starts at the log's end, as a new leader does before it writes anything.
 
+        The note is durable before `synced_end` passes the first record of the epoch. Until then it need not be: an
+        epoch without records is forgotten by the next start, and the next leader gets a later one (decision 43).
         Returns where the epoch started: earlier than the end if this log has records of it already.
         """
         with self.guard:
-            self.unsynced.epochs_changed(self.epochs.assign(epoch, self.end_offset))
-            self.unsynced.sync_epochs()
+            self.epochs.assign(epoch, self.end_offset)
         return self.epochs.entries[-1].start_offset
 
     def truncate_to(self, offset: Offset) -> Offset:
@@ -222,6 +287,13 @@ class Log(LogParts):
         """Remove everything and continue at `start_offset`, as after taking a snapshot. Durable."""
         log_truncate.truncate_fully(self, start_offset)
 
+    def replace_segments(self, sources: Sequence[Segment], outputs: Sequence[tuple[Offset, int]], cuts: int) -> None:
+        """Put compacted segments in the place of those that they were made from. Durable. See storage/cleaning/swap.py.
+
+        Raises Superseded, LogClosed, LogUnreadable, where nothing has changed; DiskError.
+        """
+        swap.replace_segments(self, sources, outputs, cuts)
+
     def advance_start(self, offset: Offset) -> None:
         """Records before `offset` are not needed any more; segments that hold nothing else are removed.
 
@@ -232,6 +304,11 @@ class Log(LogParts):
             self.sync()
         log_truncate.advance_start(self, offset)
 
+    def roll(self) -> None:
+        """Close the last segment and begin another one, unless it is empty. Durable. Raises DiskError."""
+        with self.guard:
+            log_append.roll_unless_empty(self)
+
     def expire_producers(self, now_ms: int, max_silence_ms: int) -> None:
         """Forget producers that were silent for that long. now_ms: monotonic. Nothing on disk changes."""
         if self.producers is not None:
@@ -240,13 +317,18 @@ class Log(LogParts):
     def abandon(self) -> None:
         """The log is closed, and its directory is about to get another name.
 
-        A reader that meets a file which is not open gets FileMissing. Otherwise it could read another log that has the
-        old name by then.
+        A read that is under way goes on; the next one gets FileMissing. Otherwise it could read another log that has
+        the old name by then. Nothing stays open, whoever still knows this log: a topic's room is free once it is gone.
         """
         assert self.guard.is_closed, f"{self.path} is abandoned while it is open"
         self.is_abandoned = True
         for segment in self.view.segments:
-            segment.abandon()
+            segment.let_go()
+
+    def give_up(self) -> None:
+        """It was opened and is not needed any more, or its directory has failed. Nothing is written."""
+        self.guard.is_closed = True
+        self.abandon()
 
     def close(self) -> None:
         """Sync, leave caches and producers for a clean start, take no more changes. Files close with their last reader.
@@ -257,14 +339,18 @@ class Log(LogParts):
             self.sync()
             if self.read_failure is None:
                 with self.guard:
+                    for segment in self.view.segments:
+                        segment.save_rebuilt()
                     self.active.flush_caches()
+                    self.active.log.give_room_back()
                     self._save_producers()
         self.guard.is_closed = True
 
     def _save_producers(self) -> None:
         """The last step of a clean close."""
         if self.producers is not None:
-            self.producers.save(self.end_offset)
+            self.producers.note_index(self.active, self.view.segments)
+            if self.producers.save(self.end_offset):  # it is there where nothing was written since the last clean close
+                self.unsynced.names_changed()
             self.producers.sync()
-            self.unsynced.names_changed()
             self.unsynced.sync_names()

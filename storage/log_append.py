@@ -10,6 +10,8 @@ Rules (DESIGN §6 and §13, RELIABILITY 6.1):
 - In a durable log the old segment is synced before the name of its successor exists. So after a crash only the last
   segment can be damaged. Where durability is left to the page cache, a successor may survive a crash that damaged the
   old one; recovery then finds the damage by scanning from the recovery point, which is moved by real syncs only.
+- A new segment begins where the next batch would exceed `segment.bytes` or offsets of 31 bits, where it is too late for
+  the last one (storage/roll_rule.py), and where an index of that is full. A segment without a batch takes any.
 - A batch is visible to readers after its write returned; before that, its producer and its epoch are noted.
 """
 
@@ -17,12 +19,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quorumlog.ids import Epoch, Offset
+from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.records.batch import NO_TIMESTAMP
 from storage.batch import StoredBatch
+from storage.log_config import LogConfig
 from storage.log_errors import UnexpectedAppend
+from storage.log_file import CorruptBatch
 from storage.log_parts import LogParts
 from storage.log_view import LogView
-from storage.offset_index import MAX_RELATIVE_OFFSET
+from storage.offset_index import MAX_POSITION, MAX_RELATIVE_OFFSET
+from storage.roll_rule import ANY_TIME
 from storage.segment import Segment
 
 
@@ -31,7 +37,8 @@ def check_append(
 ) -> tuple[Offset, Epoch]:
     """(end offset, last epoch) of a log with these, after the batches. Raises UnexpectedAppend; changes nothing.
 
-    gaps: the offsets may leave gaps.
+    gaps: the offsets may leave gaps, as what is copied from another log may. Then a batch may have no epoch: formats 0
+    and 1 have none.
     """
     for batch in batches:
         base_offset, last_offset, epoch = batch.base_offset, batch.last_offset, batch.leader_epoch
@@ -39,9 +46,10 @@ def check_append(
             raise UnexpectedAppend(path, f"offsets {base_offset} to {last_offset} where {end_offset} is next")
         if last_offset - end_offset > MAX_RELATIVE_OFFSET:
             raise UnexpectedAppend(path, f"no segment holds both offset {end_offset} and offset {last_offset}")
-        if epoch < last_epoch or epoch < 0:
+        is_old = epoch == NO_EPOCH and gaps
+        if epoch < (NO_EPOCH if is_old else max(0, last_epoch)):
             raise UnexpectedAppend(path, f"epoch {epoch} after epoch {last_epoch}")
-        end_offset, last_epoch = last_offset + 1, epoch
+        end_offset, last_epoch = last_offset + 1, max(last_epoch, epoch)
     return end_offset, last_epoch
 
 
@@ -53,18 +61,41 @@ def append_checked(log: LogParts, batches: Sequence[StoredBatch]) -> None:
     """
     with log.guard:
         log.guard.may_back_out = True
-        segment_bytes = log.config.segment_bytes
-        active = log.view.segments[-1]
+        config, active = log.config, log.view.segments[-1]
         end = active.log.size
+        latest = log.roll_clock.latest(_first_timestamp(active), config) if end else ANY_TIME
+        indexed_end = _indexed_end(active, config)
         run: list[StoredBatch] = []
         for batch in batches:
-            if not active.has_room(end, batch, segment_bytes):
+            is_due = batch.max_timestamp > latest
+            if end > indexed_end:
+                _write(log, active, run)
+                run, indexed_end = [], _indexed_end(active, config)
+                is_due = is_due or active.indexes.is_full(config.segment_index_bytes)
+            if is_due or not active.has_room(end, batch, config.segment_bytes):
                 _write(log, active, run)
                 active = _roll(log)
-                run, end = [], 0
+                run, end, indexed_end = [], 0, _indexed_end(active, config)
+            if end == 0:
+                latest = log.roll_clock.latest(batch.max_timestamp, config)
             run.append(batch)
             end += batch.size
         _write(log, active, run)
+
+
+def _first_timestamp(active: Segment) -> int:
+    try:
+        return active.first_timestamp
+    except CorruptBatch:
+        return NO_TIMESTAMP  # reading it says so; what comes behind it can be appended
+
+
+def _indexed_end(active: Segment, config: LogConfig) -> int:
+    """Batches that begin up to here find room in the indexes for certain."""
+    index_bytes = config.segment_index_bytes
+    if active.indexes.fewest_entries(index_bytes) * config.index_interval_bytes > config.segment_bytes:
+        return MAX_POSITION
+    return active.indexes.room_until(index_bytes)
 
 
 def _write(log: LogParts, active: Segment, run: Sequence[StoredBatch]) -> None:
@@ -76,16 +107,28 @@ def _write(log: LogParts, active: Segment, run: Sequence[StoredBatch]) -> None:
     log.unsynced.segment_written(active)
     active.append(run, read_soon=log.has_readers)
     producers, epochs = log.producers, log.epochs
+    if producers is not None:
+        producers.appended(active, run)
     last_epoch = epochs.last_epoch
     for batch in run:
-        if producers is not None:
-            producers.states.note(batch)
-        if batch.leader_epoch != last_epoch:
+        if batch.leader_epoch > last_epoch:
             last_epoch = batch.leader_epoch
-            log.unsynced.epochs_changed(epochs.assign(last_epoch, batch.base_offset))
+            epochs.assign(last_epoch, batch.base_offset)
     view = log.view
-    log.view = LogView(view.path, view.segments, view.bases, active.log.size, view.start_offset, run[-1].next_offset)
+    start_offset, end_offset, unstable, aborted = view.start_offset, run[-1].next_offset, log.unstable, view.aborted
+    if active.transactions.has_entries and active.transactions not in aborted[-1:]:
+        aborted = (*aborted, active.transactions)
+    log.view = LogView(
+        view.path, view.segments, view.bases, active.log.size, start_offset, end_offset, unstable, aborted
+    )
     log.guard.may_back_out = True
+
+
+def roll_unless_empty(log: LogParts) -> None:
+    """Begin a new segment at the log's end, if the last one holds a record."""
+    if log.end_offset > log.active.base_offset:
+        _roll(log)
+        log.unsynced.sync_names()
 
 
 def _roll(log: LogParts) -> Segment:
@@ -100,7 +143,9 @@ def _roll(log: LogParts) -> Segment:
         log.unsynced.sync_segments()
     log.active.flush_caches()
     if log.producers is not None:
+        log.producers.note_index(log.active, log.view.segments)
         log.producers.save(end_offset)
+    log.active.log.give_room_back()
     segment = log.new_segment(end_offset)
     log.publish((*log.view.segments, segment), end_offset)
     return segment

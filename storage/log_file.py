@@ -36,6 +36,7 @@ class LogFile:
         self._live_path = live_path
         self._handle = FileHandle(disk, suffixed(live_path, suffix))
         self._size: int | None = None  # None: not known yet
+        self._has_room = False  # it was reserved, by this process
 
     @property
     def path(self) -> str:
@@ -76,6 +77,17 @@ class LogFile:
         size, file = self.size, self._handle.file_to_change
         file.truncate(size)
 
+    def reserve_room(self, size: int) -> None:
+        """Have room on the disk for `size` bytes. A hint (`File.reserve`)."""
+        self._handle.reserve(size)
+        self._has_room = True
+
+    def give_room_back(self) -> None:
+        """Nothing more is appended: what was reserved behind the end is free again."""
+        if self._has_room:
+            self._handle.reserve(0)
+            self._has_room = False
+
     def begin_sync(self) -> None:
         """See `File.begin_sync`."""
         self._handle.begin_sync()
@@ -92,6 +104,13 @@ class LogFile:
     def abandon(self) -> None:
         """See `FileHandle.abandon`."""
         self._handle.abandon()
+
+    def let_go(self) -> None:
+        """`abandon`, and those who hold this segment need it no more: its descriptor closes now, or with a read that is
+        under way. A segment lies in a cycle of references, and the collector may be long in coming; until the last
+        descriptor is closed, a disk keeps the bytes of a file that was removed."""
+        self._handle.abandon()
+        self._handle.leave()
 
     # --- for readers; limit: exclusive end of the published bytes ---
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from quorumlog.ids import Epoch, Offset
 from storage.disk import Disk
 from storage.log_config import LogConfig
 from storage.log_errors import ChangeGuard
 from storage.log_view import view_of
+from storage.producers.transactions import STABLE, Unstable
 from storage.recovery import LoadedLog
+from storage.retention.retired import Retired, retire
+from storage.roll_rule import RollClock
 from storage.segment import Segment
 from storage.unsynced import Unsynced
 
@@ -24,14 +29,23 @@ class LogParts:
         self.epochs = loaded.epochs
         self.recovery = loaded.recovery  # what opening found
         self.producers = loaded.producers  # None where none are remembered
-        self.synced_end: Offset = loaded.end_offset  # exclusive; everything before it is on disk
+        left = loaded.left
+        synced_end = loaded.end_offset if left.synced_end is None else left.synced_end
+        self.synced_end: Offset = synced_end  # exclusive; everything before it is on disk
         self.has_readers = True  # False: a follower's copy, which need not stay in the machine's memory
-        self.view = view_of(path, loaded.segments, loaded.segments[0].base_offset, loaded.end_offset)
-        self.unsynced = Unsynced(disk, path, loaded.epochs)
+        self.roll_clock = RollClock(disk.resources.rolls)
+        start_offset = loaded.segments[0].base_offset
+        self.view = view_of(path, loaded.segments, start_offset, loaded.end_offset, self.unstable)
+        self.unsynced = Unsynced(disk, path, loaded.epochs, loaded.saved_epochs, left)
         self.guard = ChangeGuard(path)
         self.read_failure: Exception | None = None  # the first; set by any reader
+        self.retired: Retired | None = None  # where segments go that leave; None: they are removed at once
         self.cuts = 0  # truncations so far: a reader whose view is older may meet bytes that are gone
         self._disk = disk
+
+    @property
+    def disk(self) -> Disk:
+        return self._disk
 
     @property
     def start_offset(self) -> Offset:
@@ -47,6 +61,11 @@ class LogParts:
         return self.epochs.last_epoch
 
     @property
+    def unstable(self) -> Unstable:
+        """As the producer state is now; the view has it as it was published."""
+        return STABLE if self.producers is None else self.producers.unstable
+
+    @property
     def active(self) -> Segment:
         """The last segment, the only one that is written to."""
         return self.view.segments[-1]
@@ -54,11 +73,18 @@ class LogParts:
     def publish(self, segments: tuple[Segment, ...], end_offset: Offset) -> None:
         """Show readers another set of segments, or another end."""
         start_offset = min(self.start_offset, end_offset)  # the cut batch may hold the start
-        self.view = view_of(self.path, segments, start_offset, end_offset)
+        self.view = view_of(self.path, segments, start_offset, end_offset, self.unstable)
+
+    def retire(self, segments: Iterable[Segment]) -> None:
+        """See `storage.retention.retired.retire`."""
+        retire(segments, self.retired, self.config.delete_delay_ms, self.unsynced.names_changed)
 
     def new_segment(self, base_offset: Offset) -> Segment:
         """Made on disk, but not durable and not published yet."""
         segment = Segment(self._disk, self.path, base_offset, self.config.index_interval_bytes)
         segment.create()
+        if self.config.preallocate:
+            segment.log.reserve_room(self.config.segment_bytes)
+        self.roll_clock.begin()
         self.unsynced.names_changed()
         return segment

@@ -34,22 +34,28 @@ def truncate_to(log: LogParts, offset: Offset) -> None:
 
 
 def truncate_fully(log: LogParts, start_offset: Offset) -> None:
-    """See `Log.truncate_fully`. The new segment's name is on disk before the old one is removed."""
+    """See `Log.truncate_fully`. The new segment's name is on disk before the first one leaves.
+
+    So a crash leaves the first segment, or nothing. Its bytes are not cut here, which takes long for a large file: it
+    is retired like any other, unless the new segment takes its name.
+    """
     with log.guard:
-        old = log.view.segments[0]
+        view, old = log.view, log.view.segments[0]
         if log.producers is not None:
             log.producers.clear()
-        _shorten(log, (old,), 0, old.base_offset)
         if start_offset == old.base_offset:
+            _shorten(log, (old,), 0, old.base_offset)
             log.publish((old,), start_offset)
             return
+        _shorten(log, (old,), view.limit(0), view.bases[1] if len(view.bases) > 1 else view.end_offset)
         fresh = log.new_segment(start_offset)
         log.unsynced.sync_names()
         log.view = view_of(log.path, (fresh,), start_offset, start_offset)
         log.synced_end = start_offset
-        old.remove()
-        log.unsynced.names_changed()
+        log.unsynced.keep_only((fresh,))
+        log.retire([old])
         log.unsynced.sync_names()
+        _forget_epochs_from(log, old.base_offset)
 
 
 def advance_start(log: LogParts, offset: Offset) -> None:
@@ -62,14 +68,13 @@ def advance_start(log: LogParts, offset: Offset) -> None:
     with log.guard:
         number = view.number_for(offset)
         kept = view.segments[number:]
-        log.view = view._replace(segments=kept, bases=view.bases[number:], start_offset=offset)
+        aborted = tuple(index for index in view.aborted if index.base_offset >= view.bases[number])
+        log.view = view._replace(segments=kept, bases=view.bases[number:], start_offset=offset, aborted=aborted)
         log.unsynced.keep_only(kept)
-        log.unsynced.epochs_changed(log.epochs.truncate_from_start(offset))
+        log.epochs.truncate_from_start(offset)
         if number and log.producers is not None:
             log.producers.start_at(kept[0].base_offset, view.end_offset)
-        for segment in view.segments[:number]:
-            segment.remove()
-            log.unsynced.names_changed()
+        log.retire(view.segments[:number])
 
 
 def _shorten(log: LogParts, kept: tuple[Segment, ...], position: int, end_offset: Offset) -> None:
@@ -83,9 +88,10 @@ def _shorten(log: LogParts, kept: tuple[Segment, ...], position: int, end_offset
     log.synced_end = min(log.synced_end, end_offset)
     log.unsynced.keep_only(kept)
     last.truncate_to(position)
+    if position == 0:
+        log.roll_clock.begin()
     log.publish(kept, end_offset)
-    for segment in reversed(removed):
-        segment.remove()
+    log.retire(reversed(removed))
     last.remove_caches()
     if log.producers is not None:
         log.producers.cut(end_offset)
@@ -95,10 +101,11 @@ def _shorten(log: LogParts, kept: tuple[Segment, ...], position: int, end_offset
     last.log.flush()
     if log.producers is not None:
         log.producers.reload(kept, end_offset)
+        log.publish(kept, end_offset)  # with the transactions as they are now
     _forget_epochs_from(log, end_offset)
 
 
 def _forget_epochs_from(log: LogParts, offset: Offset) -> None:
     """Durable. An epoch that began where the log ends has no records: a follower that truncates there forgets it."""
-    log.unsynced.epochs_changed(log.epochs.truncate_from_end(offset))
-    log.unsynced.sync_epochs()
+    log.epochs.truncate_from_end(offset)
+    log.unsynced.sync_epochs(log.end_offset)

@@ -10,6 +10,8 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
+from storage.indexes.transaction_index import AbortedTransaction, TransactionIndexFile
+from storage.producers.transactions import NEVER, STABLE, Unstable
 from storage.segment import Segment
 
 
@@ -25,10 +27,14 @@ class OffsetOutOfRange(Exception):
 
 
 class LogPart(NamedTuple):
-    """Whole batches. is_cut: more of them lie below the reader's bound, here or in the next segment."""
+    """Whole batches. is_cut: more of them lie below the reader's bound, here or in the next segment.
+
+    aborted: transactions that these batches belong to and that did not happen, where the reader has asked for them.
+    """
 
     data: bytes
     is_cut: bool
+    aborted: tuple[AbortedTransaction, ...] = ()
 
 
 NOTHING = LogPart(b"", is_cut=False)
@@ -38,6 +44,7 @@ class LogView(NamedTuple):
     """Published state. At least one segment, in order of base offset; each ends where the next one begins.
 
     bases: of the segments. last_size: bytes published of the last one. end_offset: exclusive.
+    unstable: of the records before end_offset. aborted: the transaction indexes that have entries, by base offset.
     """
 
     path: str
@@ -46,6 +53,16 @@ class LogView(NamedTuple):
     last_size: int
     start_offset: Offset
     end_offset: Offset
+    unstable: Unstable = STABLE
+    aborted: tuple[TransactionIndexFile, ...] = ()
+
+    def first_unstable(self, high_watermark: Offset) -> Offset | None:
+        """The first offset of a transaction that is open, or whose marker lies at or above `high_watermark`.
+
+        None: there is none. It may lie before the log's start.
+        """
+        first = self.unstable.first(high_watermark)
+        return None if first == NEVER else first
 
     def limit(self, number: int) -> int:
         """Published bytes of a segment."""
@@ -81,7 +98,14 @@ class LogView(NamedTuple):
         return limit if upper_bound >= end_offset else self.segments[number].find(upper_bound, limit)
 
 
-def view_of(path: str, segments: tuple[Segment, ...], start_offset: Offset, end_offset: Offset) -> LogView:
-    """The view of everything that these segments hold now."""
+def view_of(
+    path: str,
+    segments: tuple[Segment, ...],
+    start_offset: Offset,
+    end_offset: Offset,
+    unstable: Unstable = STABLE,
+) -> LogView:
+    """The view of everything that these segments hold now. unstable: as the producer state says."""
     bases = tuple(segment.base_offset for segment in segments)
-    return LogView(path, segments, bases, segments[-1].size, start_offset, end_offset)
+    aborted = tuple(segment.transactions for segment in segments if segment.transactions.has_entries)
+    return LogView(path, segments, bases, segments[-1].size, start_offset, end_offset, unstable, aborted)

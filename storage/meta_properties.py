@@ -1,6 +1,8 @@
 """`meta.properties`: the cluster and node that a log directory belongs to, and its own id (FORMATS 4.6).
 
-Written once, when the directory is formatted. The directory id tells the controller on which disk a replica lies. Two
+Written when the directory is formatted, and again only when the cluster is recovered after it has lost its majority:
+`cluster.incarnation`, a key that Kafka ignores, is added then. A directory without it is of incarnation 0.
+ The directory id tells the controller on which disk a replica lies. Two
 directories with one id (a copied disk) must never be used at the same time.
 """
 
@@ -9,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quorumlog.ids import NodeId, Uuid, format_uuid, parse_uuid
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation, parse_incarnation
+from quorumlog.ids import RESERVED_UUIDS, NodeId, Uuid, format_uuid, parse_uuid
 from storage.properties import BadProperties, parse_properties, render_properties
 
 META_PROPERTIES = "meta.properties"
 VERSION = "1"
+_INCARNATION = "cluster.incarnation"
 
 
 class WrongDirectory(Exception):
@@ -27,6 +31,7 @@ class MetaProperties:
     cluster_id: str
     node_id: NodeId
     directory_id: Uuid
+    incarnation: ClusterIncarnation = FIRST
 
     def render(self, comment: str = "") -> bytes:
         """comment: for people, such as the date of the format."""
@@ -36,6 +41,7 @@ class MetaProperties:
                 "directory.id": format_uuid(self.directory_id),
                 "node.id": str(self.node_id),
                 "version": VERSION,
+                **({} if self.incarnation.is_first else {_INCARNATION: str(self.incarnation)}),
             },
             comment,
         )
@@ -51,12 +57,15 @@ class MetaProperties:
                 raise BadProperties(path, 1, f"{key} is missing")
         try:
             directory_id = parse_uuid(found["directory.id"])
+            incarnation = parse_incarnation(found.get(_INCARNATION, "0"))
         except ValueError as error:
-            raise BadProperties(path, 1, f"directory.id is {error}") from error
+            raise BadProperties(path, 1, f"directory.id or {_INCARNATION} is {error}") from error
+        if int.from_bytes(directory_id) < RESERVED_UUIDS:
+            raise BadProperties(path, 1, f"directory.id is {found['directory.id']}, which is reserved")
         node_id = found["node.id"]
         if not (node_id.isascii() and node_id.isdigit() and int(node_id[:11]) < 2**31):
             raise BadProperties(path, 1, f"node.id is {node_id[:20]!r}, not a number from 0 to 2147483647")
-        return cls(found["cluster.id"], int(node_id), directory_id)
+        return cls(found["cluster.id"], int(node_id), directory_id, incarnation)
 
 
 def check_directories(found: Sequence[tuple[str, MetaProperties]], node_id: NodeId, cluster_id: str | None) -> None:
@@ -76,6 +85,11 @@ def check_directories(found: Sequence[tuple[str, MetaProperties]], node_id: Node
             raise WrongDirectory(
                 f"{path} belongs to node {meta.node_id}, this is node {node_id}; "
                 "correct node.id, or take the directory out of log.dirs"
+            )
+        if meta.incarnation != found[0][1].incarnation:
+            raise WrongDirectory(
+                f"{path} is of cluster incarnation {meta.incarnation}, {found[0][0]} of {found[0][1].incarnation}; if "
+                "a recovery of this node was interrupted, run it again; else take the directory out of log.dirs"
             )
         if meta.directory_id in seen:
             raise WrongDirectory(

@@ -17,15 +17,20 @@ from quorumlog.ids import Offset, Uuid
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+TXN_INDEX_SUFFIX = ".txnindex"
+CACHE_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)  # of files that are built again from the log
 SNAPSHOT_SUFFIX = ".snapshot"
 CUT_SUFFIX = ".cut"
+DELETED_SUFFIX = ".deleted"  # of a segment's files that have left the log; freed a little later
+CLEANED_SUFFIX, SWAP_SUFFIX = ".cleaned", ".swap"  # behind a segment's names: storage/cleaning/
 DELETE, STRAY, FUTURE = "delete", "stray", "future"
 METADATA_TOPIC = "__cluster_metadata"  # of the quorum's own log, which may lie beside the partitions
 
 MAX_NAME_BYTES = 255  # of one name, on every file system that we know
 OFFSET_DIGITS = 20
 
-_SEGMENT = re.compile(r"([0-9]{20})\.(log|index)", re.ASCII)
+_SEGMENT = re.compile(r"([0-9]{20})\.(log|index|timeindex|txnindex)", re.ASCII)
 _SNAPSHOT = re.compile(r"([0-9]{20})\.snapshot", re.ASCII)
 _MARKED = re.compile(r"(\S+-\S+)\.([0-9a-f]{32})-(delete|stray|future)", re.ASCII)
 _PARTITION = re.compile(r"(\S+)-([0-9]{1,10})", re.ASCII)
@@ -59,13 +64,21 @@ def index_name(base_offset: Offset) -> str:
     return f"{base_offset:0{OFFSET_DIGITS}d}{INDEX_SUFFIX}"
 
 
+def time_index_name(base_offset: Offset) -> str:
+    return f"{base_offset:0{OFFSET_DIGITS}d}{TIME_INDEX_SUFFIX}"
+
+
+def transaction_index_name(base_offset: Offset) -> str:
+    return f"{base_offset:0{OFFSET_DIGITS}d}{TXN_INDEX_SUFFIX}"
+
+
 def cut_suffix(position: int, number: int = 0) -> str:
     """What follows a segment's `.log` where its bytes from `position` on are kept. number: of an older one there."""
     return f".{position}.{number}{CUT_SUFFIX}" if number else f".{position}{CUT_SUFFIX}"
 
 
 def parse_segment_name(name: str) -> tuple[Offset, str] | None:
-    """(base offset, suffix) of a `.log` or `.index` file; None for any other name."""
+    """(base offset, suffix) of a `.log`, `.index`, `.timeindex` or `.txnindex` file; None for any other name."""
     found = _SEGMENT.fullmatch(name)
     if found is None or int(found[1]) >= 2**63:
         return None

@@ -7,6 +7,7 @@
 - `lost-offset-checkpoint` (ours): a log that was once synced up to this offset, exclusive, was found to end before it.
   The line stays until the controller knows that this replica may lack acknowledged records.
 - `replication-offset-checkpoint`: high watermarks. A hint: it may be too low.
+- `cleaner-offset-checkpoint`: up to where a compacted log is clean. A hint: it may be too low.
 
 A line names topic and partition, as in Kafka's files, and no topic id. `storage/partition_log.py` ensures that
 a topic that was deleted and created again does not find the lines of the old one.
@@ -30,12 +31,14 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 LOST_OFFSETS = "lost-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 
 CORRUPT_SUFFIX = ".corrupt"  # of a copy of a file that could not be parsed
 
 IF_EMPTY = {
     RECOVERY_POINTS: "logs that were not closed cleanly are scanned from their first segment, which takes longer",
     LOG_STARTS: "a log starts with its first segment, so records that were deleted there can be read again",
+    CLEANER_OFFSETS: "compacted logs are cleaned from their start again",
     HIGH_WATERMARKS: "a replica knows no high watermark until its leader or its followers tell it",
 }
 
@@ -67,6 +70,10 @@ class OffsetFile:
     def offsets(self) -> Mapping[TopicPartition, Offset]:
         """All lines. Raises DiskError."""
         return self._read()
+
+    def load(self) -> None:
+        """Read it now; afterwards any thread may `get`. Raises DiskError."""
+        self._read()
 
     def get(self, partition: TopicPartition) -> Offset:
         """0 where there is no line. Raises DiskError."""

@@ -3,8 +3,8 @@
 One entry every `index.interval.bytes`: (last offset of a batch, position of that batch). On disk, `.index`: pairs of
 big-endian i32 (offset relative to the segment's base, position), FORMATS 4.4. In memory two flat arrays.
 
-The index is only a hint: the segment compares the batch at a looked-up position with the entry and falls back to the
-first byte (storage/segment.py).
+The index is only a hint: `walk_from` compares the batch at a looked-up position with the entry. If they differ, the
+indexes of the segment are built again (storage/indexes/index_pair.py).
 
 One thread changes an index, any may look things up meanwhile: both columns hang on one name, positions are appended
 before offsets, a look-up takes its length from the offsets, and truncation replaces the arrays.
@@ -14,19 +14,20 @@ from __future__ import annotations
 
 import sys
 from array import array
-from bisect import bisect_right
-from collections.abc import Sequence
-from itertools import islice
-from operator import lt
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from storage.disk import Disk, FileMissing, write_fully
-from storage.log_file import LogFile
-from storage.segment_file import IndexedBatch, suffixed
+from quorumlog.records.batch import BatchHeader
+from storage.disk import Disk, FileMissing
+from storage.indexes.index_file import CorruptIndex, IndexFile
+from storage.indexes.time_entries import increases
+from storage.log_file import CorruptBatch, LogFile
+from storage.segment_file import IndexedBatch
 
 ENTRY_BYTES = 8
-INDEX_OVERHEAD_BYTES = 256  # what a loaded index takes beside its entries, about
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MAX_POSITION = 2**31 - 1
 
@@ -44,10 +45,6 @@ class IndexEntry(NamedTuple):
 START = IndexEntry(-1, 0)
 
 
-class CorruptIndex(Exception):
-    """The content of an index file is impossible. `OffsetIndexFile` handles it: it builds the index again."""
-
-
 class OffsetIndex:
     """Entries in increasing order of both columns."""
 
@@ -56,6 +53,10 @@ class OffsetIndex:
 
     def __len__(self) -> int:
         return len(self._columns[0])
+
+    def __getitem__(self, number: int) -> IndexEntry:
+        offsets, positions = self._columns
+        return IndexEntry(offsets[number], positions[number])
 
     @property
     def last_position(self) -> int:
@@ -81,6 +82,27 @@ class OffsetIndex:
         offsets, positions = self._columns
         after = bisect_right(positions, position, hi=len(offsets))
         return IndexEntry(offsets[after - 1], positions[after - 1]) if after else START
+
+    def floor_before(self, relative_offset: int, position: int) -> IndexEntry:
+        """The last entry before an offset whose batch begins before a position; START if there is none."""
+        offsets, positions = self._columns
+        length = len(offsets)
+        after = min(bisect_left(offsets, relative_offset, hi=length), bisect_left(positions, position, hi=length))
+        return IndexEntry(offsets[after - 1], positions[after - 1]) if after else START
+
+    def positions_since(self, position: int) -> array[int]:
+        """Where the indexed batches begin that begin at a position or after it."""
+        positions = self._columns[1]
+        return positions[bisect_left(positions, position) :]
+
+    def note(self, batches: Sequence[IndexedBatch], position: int, base_offset: Offset, interval: int) -> None:
+        """A batch is indexed if it begins more than the interval after the last indexed one."""
+        due = self.last_position + interval
+        for batch in batches:
+            if position > due:
+                self.append(batch.last_offset - base_offset, position)
+                due = position + interval
+            position += batch.size
 
     def truncate_to(self, position: int) -> None:
         """Forget batches that begin at or after `position`."""
@@ -108,7 +130,7 @@ class OffsetIndex:
         if sys.byteorder == "little":
             pairs.byteswap()
         offsets, positions = pairs[0::2], pairs[1::2]
-        if not _increases(offsets) or not _increases(positions):
+        if not increases(offsets) or not increases(positions):
             raise CorruptIndex("entries do not increase from 0")
         if positions and positions[-1] >= log_size:
             raise CorruptIndex(f"position {positions[-1]} is not in a log of {log_size} bytes")
@@ -117,142 +139,61 @@ class OffsetIndex:
         return index
 
 
-def _increases(column: array[int]) -> bool:
-    return not column or (column[0] >= 0 and all(map(lt, column, islice(column, 1, None))))
+class OffsetIndexFile(IndexFile[OffsetIndex]):
+    """A `SegmentCache`: the offset index of a segment and its `.index` file."""
 
-
-class OffsetIndexFile:
-    """A `SegmentCache`: the offset index of a segment and its `.index` file.
-
-    A `bounded.Resident`: an index that its file holds as well may leave the memory, from any thread.
-    """
+    entry_bytes = ENTRY_BYTES
 
     def __init__(
-        self, disk: Disk, live_path: str, base_offset: Offset, log: LogFile, interval_bytes: int, suffix: str = ""
+        self,
+        disk: Disk,
+        live_path: str,
+        base_offset: Offset,
+        log: LogFile,
+        interval_bytes: int,
+        on_damage: Callable[[], None],
+        suffix: str = "",
     ) -> None:
-        self.path = suffixed(live_path, suffix)
-        self._live_path = live_path
-        self._disk, self._base_offset, self._log, self._interval = disk, base_offset, log, interval_bytes
-        self._index: OffsetIndex | None = None
-        self._loaded: dict[None, OffsetIndex] = {}  # at most one: the first thread that loads it wins
-        self._bound = disk.resources.indexes
-        self._is_ahead = False  # the memory holds what the file lacks
-        self._is_gone = False  # removed or abandoned
-        self.was_used = False
+        super().__init__(disk, live_path, log, on_damage, suffix)
+        self._base_offset, self._interval = base_offset, interval_bytes
 
-    @property
-    def index(self) -> OffsetIndex:
-        """Loaded or built at the first use. Raises CorruptBatch if the log cannot be walked."""
-        index = self._index
-        if index is None:
-            return self._keep(self._load())
-        self.was_used = True
-        return index
+    def empty(self) -> OffsetIndex:
+        return OffsetIndex()
 
-    @property
-    def size(self) -> int:
-        return ENTRY_BYTES * len(self.index)
-
-    def create(self) -> None:
-        self._loaded = {}
-        self._is_ahead = True
-        self._keep(OffsetIndex())
+    def decode(self, content: bytes) -> OffsetIndex:
+        return OffsetIndex.decode(content, self._log.size)
 
     def note(self, batches: Sequence[IndexedBatch], position: int) -> None:
         """A batch is indexed if it begins more than the interval after the last indexed one."""
         self._is_ahead = True  # first: from now on no other thread lets it leave
-        index = self.index
-        due = index.last_position + self._interval
-        for batch in batches:
-            if position > due:
-                index.append(batch.last_offset - self._base_offset, position)
-                due = position + self._interval
-            position += batch.size
+        self.index.note(batches, position, self._base_offset, self._interval)
 
     def truncate_to(self, position: int) -> None:
         self._is_ahead = True
-        self.index.truncate_to(position)
-
-    def distrust(self) -> None:
-        """The log does not agree with the index: from now on the segment is searched from its first byte."""
-        self.index.truncate_to(0)
+        index = self.index
+        index.truncate_to(position)
+        self.slot = {None: index}  # another one: a rebuild that runs now is too late
 
     def last_entry(self) -> IndexEntry:
         """The last entry, without loading the others; like every entry, a hint. START if there is none."""
-        if self._index is None:
+        if not self.slot:
             try:
-                return self._read_last().floor_position(MAX_POSITION)
+                return self.read_last().floor_position(MAX_POSITION)
             except (FileMissing, CorruptIndex):
                 pass
         return self.index.floor_position(MAX_POSITION)
 
-    def flush(self) -> None:
-        """Write the index file for the next start. Not synced, not atomic: it is a cache."""
-        file = self._disk.open(self.path, create=True)
-        content = self.index.encode()
-        write_fully(file, self.path, [content], 0)
-        file.truncate(len(content))
-        file.close()
-        self._is_ahead = False
-        self._bound.admit(self)  # with the size that it has now; and it may leave
-
-    def rename(self, suffix: str) -> None:
-        renamed = suffixed(self._live_path, suffix)
-        if self._disk.exists(self.path):
-            self._disk.rename(self.path, renamed)
-        self.path = renamed
-
-    def remove(self) -> None:
-        self._bound.forget(self)
-        if self._disk.exists(self.path):
-            self._disk.unlink(self.path)
-
-    def abandon(self) -> None:
-        """The name is about to be another file's. A reader that still asks searches from the first byte."""
-        self._is_gone = True
-        self._bound.forget(self)
-
-    # --- bounded.Resident ---
-
-    @property
-    def weight(self) -> int:
-        index = self._index
-        return INDEX_OVERHEAD_BYTES + (ENTRY_BYTES * len(index) if index is not None else 0)
-
-    @property
-    def is_held(self) -> bool:
-        return self._is_ahead
-
-    def leave(self) -> None:
-        self._loaded, self._index = {}, None
-
-    # --- details ---
-
-    def _keep(self, index: OffsetIndex) -> OffsetIndex:
-        kept = self._index = self._loaded.setdefault(None, index)
-        if not self._is_gone:
-            self._bound.admit(self)
-        return kept
-
-    def _read_last(self) -> OffsetIndex:
-        file = self._disk.open(self.path)
-        content = file.pread(max(0, file.size() - ENTRY_BYTES), ENTRY_BYTES)
-        file.close()
-        return OffsetIndex.decode(content, self._log.size)
-
-    def _load(self) -> OffsetIndex:
-        if self._is_gone:
-            return OffsetIndex()
+    def walk_from(self, entry: IndexEntry, limit: int) -> Iterator[tuple[int, BatchHeader]] | None:
+        """`LogFile.walk` from the batch of an entry on; None if the log does not agree with the entry."""
+        if entry == START:
+            return self._log.walk(0, limit)
+        if entry.position >= limit:
+            return None
+        walk = self._log.walk(entry.position, limit)
         try:
-            return OffsetIndex.decode(self._disk.read_bytes(self.path), self._log.size)
-        except (FileMissing, CorruptIndex):
-            return self._build()
-
-    def _build(self) -> OffsetIndex:
-        built = OffsetIndexFile(self._disk, self._live_path, self._base_offset, self._log, self._interval)
-        built.create()
-        for position, header in self._log.walk(0, self._log.size):
-            built.note((header,), position)
-        self._bound.forget(built)
-        self._is_ahead = True
-        return built.index
+            first = next(walk)
+        except CorruptBatch:
+            return None
+        if first[1].last_offset != self._base_offset + entry.relative_offset:
+            return None
+        return chain((first,), walk)

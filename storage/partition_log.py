@@ -28,26 +28,30 @@ What a crash leaves, operation by operation:
   Where the cut takes the batch that the log start lies in, nothing readable is left: the log restarts at its start, and
   `open` does the same after a crash.
 - `restart_at` first notes the new start. From then on `open` completes the restart, whatever else was done.
-- `raise_start` first notes the new start. A crash leaves segments before it; `open` removes them again.
+- `raise_start` first notes the new start. A crash leaves segments before it; `open` removes them again. Retention notes
+  the starts of many logs at once, and takes them one by one (storage/retention/expiry.py): a crash in between leaves a
+  noted start that no reader has seen. It is at most the end, and nothing before it is needed.
 - `begin_inside` notes the start before it moves the log's base below it. Until the batches are synced, `open` finds a
   log that ends at or before the start, and restarts it there.
-- `lead` notes the epoch, then syncs the records. A crash leaves the epoch noted or not. `open` forgets an epoch that
-  has no records, so both are the same; the next leader gets a later epoch.
-- `follow` forgets such an epoch, then syncs the records. A crash in between repeats both.
+- `lead` notes the epoch in memory, and syncs the records. The note reaches the disk with the first records of the epoch
+  (decision 43). `open` forgets an epoch that has no records; the next leader gets a later epoch.
+- `follow` forgets such an epoch, too, then syncs the records. A crash in between repeats both.
 - `configure` syncs the records that the old settings left unsynced before the new ones are visible. A crash leaves the
   log as any crash under the old settings does.
+- Where compaction goes on is lowered before records go, and raised after the compacted segments are in their places. A
+  crash leaves it too low: then a part that is clean is cleaned again.
 - The checkpoints note recovery points at or below what is synced. A log start needs no line where the first segment's
   name says it, but the line goes only once the removal of the segments before it is durable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from quorumlog.ids import Epoch, Offset, Uuid, show_uuid
 from storage.batch import StoredBatch
-from storage.checkpointed_log import CheckpointedLog, note_recovery_points
+from storage.checkpointed_log import CheckpointedLog
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.log_errors import reading
@@ -56,6 +60,7 @@ from storage.names import DELETE, STRAY
 from storage.offset_files import TopicPartition
 from storage.partition_directories import PartitionDirectories
 from storage.partition_metadata import read_topic_id, write_unsynced_topic_id
+from storage.scan_progress import ScanProgress
 
 
 class WrongTopicId(Exception):
@@ -76,6 +81,7 @@ class PartitionLog:
     high_watermark: as noted when the log was opened, at most its end; 0 for a new one.
     lost_before: this log was synced up to there once, exclusive, and was found shorter, and the controller may not know
     it yet; 0: nothing of that kind.
+    first_dirty: where compaction goes on, as noted; any thread may read it.
     """
 
     def __init__(
@@ -90,6 +96,7 @@ class PartitionLog:
         self.partition, self.topic_id, self.log = partition, topic_id, checkpointed.log
         self.checkpointed = checkpointed
         self.high_watermark, self.lost_before = high_watermark, lost_before
+        self.first_dirty: Offset = 0
         self.is_here = True  # False: set aside or deleted; the name may be another's
         self._directories = directories
         self.log.guard.on_failure = directories.on_broken_log
@@ -120,7 +127,7 @@ class PartitionLog:
         directories.forget_offsets(partition)
         directories.make_name(partition)
         write_unsynced_topic_id(disk, path, topic_id)
-        log = Log.open(disk, path, config)
+        log = Log.open(disk, path, config, retired=directories.retired)
         assert log.end_offset == 0, f"{path} is new and ends at {log.end_offset}"
         directories.sync_name(partition)
         return cls(directories, partition, topic_id, CheckpointedLog(log, directories.recovery_points, partition))
@@ -147,23 +154,51 @@ class PartitionLog:
         path = directories.path_of(partition)
         if found != expected:
             raise WrongTopicId(path, found, expected)
-        disk, points = directories.disk, directories.recovery_points
+        return cls.adopt(directories, partition, expected, open_log(directories, partition, config))
+
+    @classmethod
+    def load(
+        cls,
+        directories: PartitionDirectories,
+        partition: TopicPartition,
+        topic_id: Uuid,
+        config: LogConfig,
+        progress: ScanProgress | None = None,
+        *,
+        defers_sync: bool = False,
+    ) -> Log:
+        """The first part of `open`, for a job beside the writer (DESIGN §13): it has the partition's files meanwhile.
+
+        `adopt` is the second part, in the writer's turn. Nothing is lost where it never follows. Offset files are only
+        looked at; the writer has read them before (`PartitionDirectories.find`). defers_sync: see `Log.open`; the turn
+        that adopts the log then ends with its sync. Raises what `open` raises.
+        """
+        path = directories.path_of(partition)
+        with reading(path):
+            found = read_topic_id(directories.disk, path)
+        if found != topic_id:
+            raise WrongTopicId(path, found, topic_id)
+        return open_log(directories, partition, config, progress, defers_sync=defers_sync)
+
+    @classmethod
+    def adopt(
+        cls, directories: PartitionDirectories, partition: TopicPartition, topic_id: Uuid, log: Log
+    ) -> PartitionLog:
+        """Take over a log that `load` has opened. Raises DiskError."""
         on_loss = partial(directories.lost_offsets.raise_to, partition)
-        checkpointed = CheckpointedLog.open(
-            disk, path, config, points, partition, clean=directories.clean, on_loss=on_loss
-        )
-        log = checkpointed.log
+        start = directories.log_starts.get(partition)
+        checkpointed = CheckpointedLog.adopt(log, directories.recovery_points, partition, on_loss=on_loss)
         directories.sync_name(partition)
         directories.high_watermarks.lower_to(partition, log.end_offset)
         opened = cls(
-            directories, partition, expected, checkpointed, lost_before=directories.lost_offsets.get(partition)
+            directories, partition, topic_id, checkpointed, lost_before=directories.lost_offsets.get(partition)
         )
-        start = directories.log_starts.get(partition)
         if start > log.end_offset:
             opened.restart_at(start)
         else:
             log.advance_start(start)
         opened.high_watermark = directories.high_watermarks.get(partition)
+        opened.first_dirty = directories.cleaner_offsets.get(partition)
         return opened
 
     # --- changes ---
@@ -174,6 +209,8 @@ class PartitionLog:
         offset: not before the log's start. The new end is at most `offset`, and never before the log's start.
         """
         start = self.log.start_offset
+        self._lower_first_dirty(offset)
+        self._directories.log_starts.lower_to(self.partition, start)  # it may be above, where retention planned it
         end = self.checkpointed.truncate_to(offset)
         if end < start:
             self.restart_at(start)
@@ -187,7 +224,7 @@ class PartitionLog:
         For a follower whose log ends before its leader's starts.
         """
         assert offset >= self.log.start_offset, f"restart at {offset}, before the start {self.log.start_offset}"
-        self._directories.log_starts.raise_to(self.partition, offset)
+        self._directories.log_starts.update({self.partition: offset})  # not above it, where retention planned more
         self._empty(offset)
 
     def raise_start(self, offset: Offset) -> Offset:
@@ -216,30 +253,38 @@ class PartitionLog:
         log.advance_start(start)
         self._sync_if_asked()
 
+    def seal(self, start: Offset) -> None:
+        """The end of an import: all is on disk. Records before the start: alone, it would lie where no batch begins."""
+        self.log.sync()
+        self.raise_start(start)
+        self.log.sync()
+
     # --- roles and settings ---
 
-    def lead(self, epoch: Epoch) -> Offset:
+    def lead(self, epoch: Epoch, *, defers_sync: bool = False) -> Offset:
         """Prepare the log for being written by the leader of `epoch`. Returns the offset at which that epoch starts.
 
         That is the log's end, or an earlier offset where the log has records of the epoch. Afterwards this replica may
-        acknowledge all that the log holds. Raises DiskError.
+        acknowledge all that the log holds. defers_sync: after the sync that ends the turn. Raises DiskError.
         """
         log = self.log
         log.has_readers = True
         start = log.begin_epoch(epoch)
-        self._sync_if_asked()
+        if not defers_sync:
+            self._sync_if_asked()
         return start
 
-    def follow(self) -> None:
+    def follow(self, *, defers_sync: bool = False) -> None:
         """Prepare the log for copying from a leader. Afterwards its last epoch is that of a record. Raises DiskError.
 
         A leadership of this replica that wrote nothing is forgotten: a fetch names the epoch of the last record. The
-        first fetch acknowledges all that the log holds.
+        first fetch acknowledges all that the log holds. defers_sync: as for `lead`.
         """
         log = self.log
         log.has_readers = False
         log.truncate_to(log.end_offset)
-        self._sync_if_asked()
+        if not defers_sync:
+            self._sync_if_asked()
 
     def configure(self, config: LogConfig) -> None:
         """Use other settings from now on. Raises DiskError.
@@ -250,6 +295,16 @@ class PartitionLog:
         if config.ever_syncs:
             self.log.sync()
         self.log.config = config
+
+    def note_cleaned(self, first_dirty: Offset) -> None:
+        """Everything before `first_dirty` is clean. Durable. Raises DiskError."""
+        if self.is_here and first_dirty != self.first_dirty:
+            self._directories.cleaner_offsets.update({self.partition: first_dirty})
+            self.first_dirty = first_dirty
+
+    def is_in(self, directories: PartitionDirectories) -> bool:
+        """It is here, and not moved to another log directory meanwhile."""
+        return self.is_here and self._directories is directories
 
     def forget_loss(self) -> None:
         """The controller knows that this replica may lack acknowledged records. Raises DiskError."""
@@ -288,31 +343,36 @@ class PartitionLog:
         if self.log.must_sync:
             self.log.sync()
 
+    def _lower_first_dirty(self, offset: Offset) -> None:
+        """Before records from `offset` on go: others that take their offsets are dirty."""
+        if self.first_dirty > offset:
+            self._directories.cleaner_offsets.lower_to(self.partition, offset)
+            self.first_dirty = offset
+
     def _empty(self, offset: Offset) -> None:
+        self._lower_first_dirty(0)
         self.checkpointed.truncate_fully(offset)
         self._directories.high_watermarks.lower_to(self.partition, offset)
 
 
-def checkpoint_high_watermarks(directories: PartitionDirectories, marks: Mapping[PartitionLog, Offset]) -> None:
-    """Note these high watermarks; those of logs that are not open stay as they are. Durable. Raises DiskError."""
-    here = {held.partition: min(mark, held.log.end_offset) for held, mark in marks.items() if held.is_here}
-    directories.high_watermarks.update(here)
-
-
-def checkpoint_logs(directories: PartitionDirectories, held: Iterable[PartitionLog]) -> None:
-    """Note the recovery points of these logs, and remove log starts that are not needed any more. Durable.
-
-    The lines of other logs stay as they are. Indexes of logs that were not written to for long leave the memory where
-    there are too many. Raises DiskError.
-    """
-    here = [partition_log for partition_log in held if partition_log.is_here]
-    for one in here:
-        if not one.log.guard.is_closed:
-            one.log.let_indexes_go()
-    note_recovery_points(directories.recovery_points, [one.checkpointed for one in here])
-    directories.log_starts.update({one.partition: None for one in here if _starts_with_its_first_segment(one.log)})
-
-
-def _starts_with_its_first_segment(log: Log) -> bool:
-    """True where that is durable, too: no removal of an earlier segment waits for its sync."""
-    return log.start_offset == log.segment_bases[0] and not log.unsynced
+def open_log(
+    directories: PartitionDirectories,
+    partition: TopicPartition,
+    config: LogConfig,
+    progress: ScanProgress | None = None,
+    *,
+    defers_sync: bool = False,
+) -> Log:
+    """With the recovery point and the start that are noted. Raises what `Log.open` raises."""
+    return Log.open(
+        directories.disk,
+        directories.path_of(partition),
+        config,
+        recovery_point=directories.recovery_points.get(partition),
+        clean=directories.clean,
+        log_start=directories.log_starts.get(partition),
+        retired=directories.retired,
+        progress=progress,
+        whole=directories.verifies,
+        defers_sync=defers_sync,
+    )

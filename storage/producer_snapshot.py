@@ -17,7 +17,6 @@ from quorumlog.records.crc import crc32c
 from storage.producer_state import NO_OFFSET, REMEMBERED_BATCHES, ProducerEntry, Remembered
 
 VERSION = 1
-NO_TRANSACTION = -1
 
 _HEAD = Struct(">hIi")  # version, checksum of what follows it, count of entries
 _COUNT = Struct(">i")
@@ -38,9 +37,9 @@ class CorruptSnapshot(Exception):
 def encode_snapshot(entries: Mapping[int, ProducerEntry]) -> bytes:
     """The content of a snapshot file; the entries keep their order."""
     rows = [
-        _ENTRY.pack(producer_id, entry.epoch, *batch, entry.coordinator_epoch, NO_TRANSACTION)
+        _ENTRY.pack(producer_id, entry.epoch, *batch, entry.coordinator_epoch, entry.first_offset)
         for producer_id, entry in entries.items()
-        for batch in (entry.batches or (Remembered(NO_SEQUENCE, NO_OFFSET, 0, entry.timestamp),))
+        for batch in _rows_of(entry)
     ]
     checked = b"".join((_COUNT.pack(len(rows)), *rows))
     return _HEAD.pack(VERSION, crc32c(checked), len(rows)) + checked[_COUNT.size :]
@@ -59,10 +58,21 @@ def decode_snapshot(path: str, content: bytes) -> dict[int, ProducerEntry]:
         raise CorruptSnapshot(path, f"{count} entries in {len(content)} bytes")
     entries: dict[int, ProducerEntry] = {}
     for row in _ENTRY.iter_unpack(memoryview(content)[_HEAD.size :]):
-        producer_id, epoch, batch, coordinator_epoch = row[0], row[1], Remembered(*row[2:6]), row[6]
+        producer_id, epoch, batch, coordinator_epoch, first_offset = row[0], row[1], Remembered(*row[2:6]), *row[6:]
+        if first_offset < NO_OFFSET:
+            raise CorruptSnapshot(path, f"producer {producer_id} has a transaction open from offset {first_offset}")
         batches = _joined(entries.pop(producer_id, None), epoch, batch)
-        entries[producer_id] = ProducerEntry(epoch, batches, batch.timestamp, coordinator_epoch)
+        entries[producer_id] = ProducerEntry(epoch, batches, batch.timestamp, coordinator_epoch, first_offset)
     return entries
+
+
+def _rows_of(entry: ProducerEntry) -> tuple[Remembered, ...]:
+    """What the rows of a producer say of its batches, the newest last. That row has the time of the last batch of any
+    kind: Kafka writes the time of a marker there, too."""
+    if not entry.batches:
+        return (Remembered(NO_SEQUENCE, NO_OFFSET, 0, entry.timestamp),)
+    *older, newest = entry.batches
+    return (*older, newest._replace(timestamp=entry.timestamp))
 
 
 def _joined(entry: ProducerEntry | None, epoch: int, batch: Remembered) -> tuple[Remembered, ...]:

@@ -7,13 +7,16 @@ gives a dict or BadProperties.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from io import StringIO
 
 _ESCAPED = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
 _UNESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _SPECIAL = "=:#!\\"
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}", re.ASCII)
 _BLANK = " \t\f"
+_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
+MAX_PROPERTIES_BYTES = 64 << 10  # of one file; Kafka's have some hundred
 
 
 class BadProperties(Exception):
@@ -33,6 +36,8 @@ def render_properties(properties: Mapping[str, str], comment: str = "") -> bytes
 
 def parse_properties(path: str, content: bytes) -> dict[str, str]:
     """Raises BadProperties. If a key occurs twice, its last value counts."""
+    if len(content) > MAX_PROPERTIES_BYTES:
+        raise BadProperties(path, 1, f"{len(content)} bytes are more than the limit of {MAX_PROPERTIES_BYTES}")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -47,12 +52,11 @@ def parse_properties(path: str, content: bytes) -> dict[str, str]:
     return properties
 
 
-def _logical_lines(text: str) -> list[tuple[int, str]]:
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines with content, each with its number. A line that ends in an odd number of backslashes continues."""
-    lines: list[tuple[int, str]] = []
     open_line: tuple[int, str] | None = None
-    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
-        line = line.lstrip(_BLANK)
+    for number, found in enumerate(_LINE.finditer(text), start=1):
+        line = found[1].lstrip(_BLANK)
         if open_line is None and (not line or line[0] in "#!"):
             continue
         start, before = open_line or (number, "")
@@ -60,9 +64,10 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
         if (len(whole) - len(whole.rstrip("\\"))) % 2:
             open_line = (start, whole[:-1])
         else:
-            lines.append((start, whole))
+            yield start, whole
             open_line = None
-    return [*lines, open_line] if open_line else lines
+    if open_line:
+        yield open_line
 
 
 def _key_end(line: str) -> int:
@@ -89,15 +94,15 @@ def _escape(text: str, is_key: bool = False) -> str:
 
 
 def _unescape(path: str, line: int, text: str) -> str:
-    pieces: list[str] = []
-    at = 0
-    while at < len(text):
-        char = text[at]
-        at += 1
-        if char == "\\" and at < len(text):
-            char, at = _escaped_char(path, line, text, at)
-        pieces.append(char)
-    joined = "".join(pieces)
+    if "\\" not in text:
+        return text
+    unescaped, at = StringIO(), 0  # a list of pieces would take several times the text
+    while 0 <= (slash := text.find("\\", at)) < len(text) - 1:
+        unescaped.write(text[at:slash])
+        char, at = _escaped_char(path, line, text, slash + 1)
+        unescaped.write(char)
+    unescaped.write(text[at:])
+    joined = unescaped.getvalue()
     return joined.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")  # joins surrogate pairs
 
 

@@ -10,16 +10,19 @@ offsets may be missing: compaction removes records, and a follower copies what i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import BatchHeader
+from quorumlog.records.batch import NO_TIMESTAMP, BatchHeader
 from storage.batch import StoredBatch
 from storage.disk import Disk
-from storage.log_file import CorruptBatch, LogFile
-from storage.names import index_name, log_name
-from storage.offset_index import MAX_POSITION, MAX_RELATIVE_OFFSET, START, IndexEntry, OffsetIndexFile
+from storage.indexes.index_pair import IndexPair
+from storage.indexes.transaction_index import TransactionIndexFile
+from storage.log_file import LogFile
+from storage.names import index_name, log_name, time_index_name, transaction_index_name
+from storage.offset_index import MAX_POSITION, MAX_RELATIVE_OFFSET
 from storage.segment_file import SegmentCache
+
+NO_OFFSET: Offset = -1
 
 
 class Segment:
@@ -31,20 +34,53 @@ class Segment:
         """suffix: of the files' names, such as `.cleaned`; see `rename`."""
         self.base_offset = base_offset
         self.log = LogFile(disk, f"{directory}/{log_name(base_offset)}", suffix)
-        index_path = f"{directory}/{index_name(base_offset)}"
-        self._index = OffsetIndexFile(disk, index_path, base_offset, self.log, index_interval_bytes, suffix)
-        self.caches: tuple[SegmentCache, ...] = (self._index,)
+        index_path, times_path = (f"{directory}/{name(base_offset)}" for name in (index_name, time_index_name))
+        self.indexes = IndexPair(disk, index_path, times_path, base_offset, self.log, index_interval_bytes, suffix)
+        transactions_path = f"{directory}/{transaction_index_name(base_offset)}"
+        self.transactions = TransactionIndexFile(disk, transactions_path, base_offset, self.log, suffix)
+        # noted in this order
+        self.caches: tuple[SegmentCache, ...] = (self.indexes.offsets, self.indexes.times, self.transactions)
+        self._first_timestamp: int | None = None  # None: not known
 
     @property
     def size(self) -> int:
         """Bytes of whole batches, as the writer knows them. A reader of the last segment uses the published size."""
         return self.log.size
 
+    @property
+    def largest_timestamp(self) -> int:
+        """Of all batches, in ms; -1 where none has a time. Of the last segment also batches that are not published yet.
+
+        Cheap: the writer's memory, or else the end of the time index and of the log, read once. Raises CorruptBatch,
+        DiskError.
+        """
+        return self.indexes.times.largest.timestamp
+
+    @property
+    def offset_of_largest(self) -> Offset:
+        """The last offset of the first batch that has `largest_timestamp`; -1 for none."""
+        largest = self.indexes.times.largest
+        return self.base_offset + largest.relative_offset if largest.timestamp != NO_TIMESTAMP else NO_OFFSET
+
+    @property
+    def first_timestamp(self) -> int:
+        """Largest timestamp of the first batch, by which the segment's age is measured; -1: no time, or no batch.
+
+        Noted by the append, or else read once. Raises CorruptBatch, DiskError.
+        """
+        first = self._first_timestamp
+        if first is None:
+            if self.size == 0:
+                return NO_TIMESTAMP
+            first = self._first_timestamp = next(self.log.walk(0, self.size))[1].max_timestamp
+        return first
+
     # --- names ---
 
     def create(self) -> None:
         """Make an empty segment. Its name is not durable until the directory is synced."""
         self.log.create()
+        self._first_timestamp = None
         for cache in self.caches:
             cache.create()
 
@@ -60,6 +96,8 @@ class Segment:
 
     def remove(self) -> None:
         """Remove the files, the caches first. Readers that hold the open file read on."""
+        for cache in self.caches:
+            cache.abandon()  # a reader must not keep in memory what it builds of a file that is gone
         self.remove_caches()
         self.log.remove()
 
@@ -68,6 +106,11 @@ class Segment:
         for cache in self.caches:
             cache.abandon()
         self.log.abandon()
+
+    def let_go(self) -> None:
+        """`abandon`, and nobody reads on but those whose read is under way."""
+        self.abandon()
+        self.log.let_go()
 
     def remove_caches(self) -> None:
         for cache in self.caches:
@@ -84,7 +127,10 @@ class Segment:
 
     def append(self, batches: Sequence[StoredBatch], *, read_soon: bool = True) -> None:
         """Write the batches at the end, with one vectored write. read_soon: as for `File.pwritev`."""
+        self.indexes.times.get_ready()
         position = self.log.append([part for batch in batches for part in batch.parts], read_soon=read_soon)
+        if position == 0 and batches:
+            self._first_timestamp = batches[0].max_timestamp
         for cache in self.caches:
             cache.note(batches, position)
 
@@ -93,6 +139,8 @@ class Segment:
         for cache in self.caches:
             cache.truncate_to(position)
         self.log.truncate_to(position)
+        if position == 0:
+            self._first_timestamp = None
 
     def flush_caches(self) -> None:
         """Write the caches' files for the next start. Not synced."""
@@ -105,11 +153,16 @@ class Segment:
             if cache.is_held:
                 cache.flush()
 
+    def save_rebuilt(self) -> None:
+        """Write indexes that a look-up found wrong and built again. Not synced. Raises DiskError."""
+        if self.indexes.is_rebuilt:
+            self.indexes.save()
+
     # --- for readers; limit: exclusive end of the published bytes ---
 
     def find(self, offset: Offset, limit: int) -> int:
         """Position of the first batch that ends at or after `offset` (inclusive last offset); `limit` if none does."""
-        for position, header in self._walk_from(self._index.index.floor_offset(offset - self.base_offset), limit):
+        for position, header in self.indexes.walk_from_offset(offset - self.base_offset, limit):
             if header.last_offset >= offset:
                 return position
         return limit
@@ -119,7 +172,7 @@ class Segment:
         if position >= limit:
             return limit
         found = 0
-        for start, _ in self._walk_from(self._index.index.floor_position(position), limit):
+        for start, _ in self.indexes.walk_from_position(position, limit):
             if start > position:
                 return found
             found = start
@@ -132,33 +185,16 @@ class Segment:
 
     def end_offset_before(self, limit: int) -> Offset:
         """One past the last record below `limit`; the base offset if there is none."""
-        return self._last_end(self._index.index.floor_position(limit - 1), limit)
+        return self._last_end(self.indexes.walk_from_position(limit - 1, limit))
 
     def end_offset(self) -> Offset:
         """One past the last record of a segment that is not written to, found without loading the caches."""
-        return self._last_end(self._index.last_entry(), self.size)
+        offsets, size = self.indexes.offsets, self.size
+        walk = offsets.walk_from(offsets.last_entry(), size)
+        return self.end_offset_before(size) if walk is None else self._last_end(walk)
 
-    def _last_end(self, entry: IndexEntry, limit: int) -> Offset:
+    def _last_end(self, walk: Iterator[tuple[int, BatchHeader]]) -> Offset:
         end = self.base_offset
-        for _, header in self._walk_from(entry, limit):
+        for _, header in walk:
             end = header.next_offset
         return end
-
-    def _walk_from(self, entry: IndexEntry, limit: int) -> Iterator[tuple[int, BatchHeader]]:
-        """`LogFile.walk` from an index entry, or from the first byte if the log does not agree with the entry."""
-        if entry == START:
-            return self.log.walk(0, limit)
-        if entry.position < limit:
-            walk = self.log.walk(entry.position, limit)
-            first = _first_of(walk)
-            if first is not None and first[1].last_offset == self.base_offset + entry.relative_offset:
-                return chain((first,), walk)
-            self._index.distrust()
-        return self.log.walk(0, limit)
-
-
-def _first_of(walk: Iterator[tuple[int, BatchHeader]]) -> tuple[int, BatchHeader] | None:
-    try:
-        return next(walk, None)
-    except CorruptBatch:
-        return None

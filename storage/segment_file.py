@@ -1,6 +1,6 @@
 """What a segment is made of: its log file, and caches that are made from the log file.
 
-A cache is an index: of offsets today, of timestamps and of aborted transactions later. A new one is a class that keeps
+A cache is an index: of offsets, of timestamps, or of aborted transactions. A new one is a class that keeps
 `SegmentCache` and an entry in `Segment.caches`.
 
 A cache is only a hint. It is written when its segment is closed for writing, it is not synced, and it may be missing,
@@ -18,13 +18,19 @@ from quorumlog.ids import Offset
 class IndexedBatch(Protocol):
     """What caches need of a batch: of one that is stored now (`StoredBatch`), or the header of one that is read back.
 
-    Both have the batch's timestamps, producer and attributes, too; a cache that needs them adds them here.
+    Both have the batch's producer and attributes, too; a cache that needs them adds them here.
     """
 
     @property
     def size(self) -> int: ...  # bytes, header included
     @property
     def last_offset(self) -> Offset: ...  # inclusive
+    @property
+    def max_timestamp(self) -> int: ...  # ms since 1970; -1 where no record has a time
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def attributes(self) -> int: ...
 
 
 class SegmentFile(Protocol):

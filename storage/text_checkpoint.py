@@ -8,7 +8,8 @@ that. The grammar is strict: Python's `int` would take " 1_0 " for ten (RELIABIL
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from io import BytesIO
 
 VERSION = "0"
 MAX_CHECKPOINT_BYTES = 64 << 20  # of one file; a million partitions are about 40 MB
@@ -32,31 +33,33 @@ def render_checkpoint(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in (VERSION, str(len(entries)), *entries)).encode()
 
 
-def parse_checkpoint(path: str, content: bytes) -> list[list[str]]:
-    """The entries, each split at its spaces. Raises CorruptCheckpoint."""
+def parse_checkpoint(path: str, content: bytes) -> Iterator[list[str]]:
+    """The entries, each split at its spaces, one at a time. Raises CorruptCheckpoint, also between two entries."""
     if len(content) > MAX_CHECKPOINT_BYTES:
         raise CorruptCheckpoint(path, 1, f"{len(content)} bytes are more than the limit of {MAX_CHECKPOINT_BYTES}")
     lines = _lines(path, content)
-    if not lines:
-        return []
-    if lines[0] != VERSION:
-        raise CorruptCheckpoint(path, 1, f"version is {lines[0][:20]!r}, not {VERSION!r}")
-    if len(lines) == 1:
-        return []
-    count = parse_number(path, 2, lines[1])
-    if count != len(lines) - 2:
-        raise CorruptCheckpoint(path, 2, f"{count} entries are promised, {len(lines) - 2} are there")
-    return [line.split(" ") for line in lines[2:]]
+    version = next(lines, None)
+    if version is None:
+        return
+    if version != VERSION:
+        raise CorruptCheckpoint(path, 1, f"version is {version[:20]!r}, not {VERSION!r}")
+    promised = next(lines, None)
+    if promised is None:
+        return
+    count, there = parse_number(path, 2, promised), content.count(b"\n") + (not content.endswith(b"\n")) - 2
+    if count != there:
+        raise CorruptCheckpoint(path, 2, f"{count} entries are promised, {there} are there")
+    for line in lines:
+        yield line.split(" ")
 
 
-def _lines(path: str, content: bytes) -> list[str]:
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise CorruptCheckpoint(path, line, "the text is not UTF-8") from error
-    lines = text.split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
+def _lines(path: str, content: bytes) -> Iterator[str]:
+    """One at a time: a list of short lines takes a dozen times their bytes."""
+    for number, line in enumerate(BytesIO(content), start=1):
+        try:
+            yield line.removesuffix(b"\n").decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise CorruptCheckpoint(path, number, "the text is not UTF-8") from error
 
 
 def parse_number(path: str, line: int, text: str) -> int:

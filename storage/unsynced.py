@@ -1,30 +1,43 @@
 """The parts of a log that are written but not durable: bytes of segments, names in its directory, its epochs.
 
-Rules: an epoch reaches its checkpoint before the synced end passes its first record, so epochs are written first. The
-creation or removal of a segment is durable only once the directory was synced.
+Rules: an epoch reaches its checkpoint before the synced end passes its first record, so epochs are written first. One
+that has no records waits for them: the next start would forget it (decision 43). The creation or removal of a segment
+is durable only once the directory was synced.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from quorumlog.ids import Offset
 from storage.atomic import write_atomically
 from storage.disk import Disk
-from storage.epochs import CHECKPOINT_NAME, LeaderEpochCache
+from storage.epochs import CHECKPOINT_NAME, EpochStart, LeaderEpochCache
 from storage.segment import Segment
+from storage.unrepaired import NOTHING, LeftToSync
 
 
 class Unsynced:
-    """Every `sync_` method may raise DiskError; what it should have synced then still counts as not durable."""
+    """Every `sync_` method may raise DiskError; what it should have synced then still counts as not durable.
 
-    def __init__(self, disk: Disk, path: str, epochs: LeaderEpochCache) -> None:
-        self._disk, self._path, self._epochs = disk, path, epochs
-        self._segments: list[Segment] = []  # written since their last sync, in order
-        self._names = False
-        self._checkpoint = False
+    saved: the epochs as the checkpoint has them. left: what an earlier process may not have synced.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        epochs: LeaderEpochCache,
+        saved: tuple[EpochStart, ...] = (),
+        left: LeftToSync = NOTHING,
+    ) -> None:
+        self._disk, self._path, self._epochs, self._saved = disk, path, epochs, saved
+        self._segments: list[Segment] = list(left.segments)  # written since their last sync, in order
+        self._names = left.names
 
     def __bool__(self) -> bool:
-        return bool(self._segments) or self._names or self._checkpoint
+        """Bytes or names are not durable yet."""
+        return bool(self._segments) or self._names
 
     def segment_written(self, segment: Segment) -> None:
         """The segment was written, or is about to be."""
@@ -39,10 +52,6 @@ class Unsynced:
         """A file was created, renamed or removed."""
         self._names = True
 
-    def epochs_changed(self, changed: bool) -> None:
-        """changed: the result of the change of `epochs`."""
-        self._checkpoint = changed or self._checkpoint
-
     def begin_sync(self) -> None:
         """Start writing back what `sync_segments` will wait for. Nothing is durable after this alone."""
         for segment in self._segments:
@@ -53,10 +62,12 @@ class Unsynced:
             segment.log.flush()
         self._segments.clear()
 
-    def sync_epochs(self) -> None:
-        if self._checkpoint:
+    def sync_epochs(self, end_offset: Offset) -> None:
+        """Write the checkpoint, unless it tells all that a start has to know. end_offset: of the log."""
+        entries = self._epochs.entries
+        if entries is not self._saved and not self._epochs.is_told_by(self._saved, end_offset):
             write_atomically(self._disk, f"{self._path}/{CHECKPOINT_NAME}", self._epochs.render())
-            self._checkpoint = False
+            self._saved = entries
 
     def sync_names(self) -> None:
         if self._names:

@@ -1,6 +1,6 @@
 """The seam between an event loop and a log directory: jobs go in, two answers come back.
 
-`storage/edge/worker.py` is the real one (a writer thread and a few reader threads), `jepsen/sim/worker.py` the
+`storage/edge/worker.py` is the real one (a writer thread and a few reader threads), `jepsen/sim/machine/worker.py` the
 simulated one (two events on virtual time). Contract, tested for both in tests/storage/test_worker_contract.py:
 
 - Jobs are performed in the order of their submission. For each, `on_written` and then `on_synced` are called once, on
@@ -8,6 +8,8 @@ simulated one (two events on virtual time). Contract, tested for both in tests/s
   wake the loop, and a turn that has nothing to sync wakes it once for both.
 - Once the directory has failed, every job is answered with DirectoryOffline.
 - After `on_written` the change may be shown to readers, after `on_synced` it may be acknowledged.
+- A job *beside* the writer has its files from the writer (DESIGN §13): no other job changes them until it is answered.
+  Its failures fail the directory as the writer's do; what it has changed is durable when it returns.
 - Queues are bounded, in jobs and in bytes. A full one refuses; it never blocks and never grows.
 - `close` performs and answers the jobs that were accepted, and accepts no more. If the disk hangs, it does not wait.
 """
@@ -28,6 +30,8 @@ MAX_QUEUED_BYTES = 64 << 20
 MAX_TURN_BYTES = 8 << 20  # of one write phase; further jobs wait for the next turn
 MAX_QUEUED_READS = 1_000
 READ_THREADS = 4
+MAX_QUEUED_BESIDE = 1_000
+BESIDE_THREADS = 2  # num.recovery.threads.per.data.dir
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,8 @@ class WorkerLimits:
     turn_bytes: int = MAX_TURN_BYTES
     queued_reads: int = MAX_QUEUED_READS
     read_threads: int = READ_THREADS
+    queued_beside: int = MAX_QUEUED_BESIDE
+    beside_threads: int = BESIDE_THREADS
 
 
 class WorkerFull(Exception):
@@ -76,9 +82,16 @@ class Worker(Protocol):
         """
         ...
 
+    def beside(self, fn: Callable[[], Any], callback: Answer) -> None:
+        """Run `fn`, which changes files that the writer has handed over. Answers come in any order.
+
+        Raises WorkerFull, WorkerClosed. Once the directory has failed, no further job begins.
+        """
+        ...
+
     @property
     def is_busy(self) -> bool:
-        """Jobs wait or are performed. An idle worker makes no changing call."""
+        """Jobs wait or are performed, also beside the writer. An idle worker makes no changing call."""
         ...
 
     def on_busy(self, callback: Callable[[], None]) -> None:

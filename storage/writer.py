@@ -60,11 +60,12 @@ class AppendJob(NamedTuple):
 class CallJob:
     """Any other change of files: open, truncate, close, delete a log, write an offset file. Its value is `fn`'s.
 
-    logs: those that the turn must sync, because `fn` leaves them dirty. Most jobs are durable when `fn` returns.
+    logs: those that the turn must sync, because `fn` leaves them dirty. Most jobs are durable when `fn` returns. It may
+    be a list that `fn` adds to.
     """
 
     fn: Callable[[], Any]
-    logs: tuple[Log, ...] = ()
+    logs: Sequence[Log] = ()
     size_bytes: int = JOB_OVERHEAD_BYTES
 
 
@@ -174,9 +175,10 @@ class DirectoryWriter:
         return log.append_checked(batches)
 
     def _call(self, job: CallJob) -> Any:
-        for log in job.logs:
-            self._dirty[log] = None
-        return job.fn()
+        try:
+            return job.fn()
+        finally:
+            self._dirty.update(dict.fromkeys(job.logs))
 
 
 class _Group:

@@ -6,5 +6,8 @@ import os
 
 from hypothesis import settings
 
+from tests import syntax_trees
+
 settings.register_profile("quorumlog", deadline=None, print_blob=True, derandomize="CI" in os.environ)
 settings.load_profile("quorumlog")
+syntax_trees.install()

@@ -1,8 +1,9 @@
 """Runs the suites, each with a time budget: `python tests/run.py [SUITE ...] [-- PYTEST OPTIONS]`.
 
 A suite is a set of folders below tests/; what no other suite claims belongs to `unit`, so no test is forgotten. A suite
-is one pytest process in a session of its own. At the end of its budget it is interrupted, which prints where it was,
-and counts as failed. Budgets are DESIGN 11's, for two cores.
+is one pytest process in a session of its own; `unit` is two, side by side, because each keeps one core busy. At the
+end of its budget it is interrupted, which prints where it was, and counts as failed. Budgets are DESIGN 11's, for two
+cores.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 TESTS = Path(__file__).resolve().parent
 INTERRUPT_GRACE_S = 15.0  # for pytest's own report after an interrupt
 NO_TESTS = 5  # pytest's exit code
+RUNNING: list[subprocess.Popen[bytes]] = []  # pytest, also when it has ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,15 +38,23 @@ class Suite:
 
 
 OTHERS = (
-    Suite(name="losses", budget_s=4 * 60, folders=("losses",)),
-    Suite(name="sim", budget_s=15 * 60, folders=("sim",)),
-    Suite(name="crash", budget_s=5 * 60, folders=("crash",)),
-    Suite(name="live", budget_s=6 * 60, folders=("live",)),
-    Suite(name="faults", budget_s=6 * 60, folders=("faults",)),
+    Suite(name="losses", budget_s=2 * 60, folders=("losses",)),
+    Suite(name="sim", budget_s=18 * 60, folders=("sim", "soak")),
+    Suite(name="crash", budget_s=4 * 60, folders=("crash",)),
+    Suite(name="live", budget_s=14 * 60, folders=("live",)),
+    Suite(name="faults", budget_s=5 * 60, folders=("faults",)),
     Suite(name="clients", budget_s=6 * 60, folders=("clients", "spark")),
+    Suite(name="applications", budget_s=5 * 60, folders=("applications",)),
 )
 CLAIMED = tuple(folder for suite in OTHERS for folder in suite.folders)
-SUITES = (Suite(name="unit", budget_s=11 * 60, folders=CLAIMED), *OTHERS)
+BESIDE = (
+    "parsers",
+    "proto",
+    "records",
+    "storage",
+    "wire",
+)  # of `unit`, those of its second process: no sockets, no waits
+SUITES = (Suite(name="unit", budget_s=16 * 60, folders=CLAIMED), *OTHERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,26 +74,49 @@ class Outcome:
         return self.failed or (1 if self.problem else 0)
 
 
-def paths_of(suite: Suite) -> list[str]:
-    """The folders to hand to pytest; empty where none is there."""
-    if suite.name == "unit":
+def shares_of(suite: Suite) -> list[list[str]]:
+    """The folders to hand to each pytest process; none where there is no test."""
+    if suite.name != "unit":
+        folders = [[TESTS / name for name in suite.folders]]
+    else:
         entries = sorted(path for path in TESTS.iterdir() if path.name not in CLAIMED and path.name[0] not in "._")
-        return [str(path) for path in entries if path.is_dir() and any(path.rglob("test_*.py"))]
-    return [str(TESTS / name) for name in suite.folders if any((TESTS / name).rglob("test_*.py"))]
+        folders = [
+            [path for path in entries if path.is_dir() and (path.name in BESIDE) is beside] for beside in (False, True)
+        ]
+    shares = [[str(path) for path in share if any(path.rglob("test_*.py"))] for share in folders]
+    return [share for share in shares if share]
 
 
 def run(suite: Suite, options: list[str]) -> Outcome:
-    """Run one suite to its end or to that of its budget."""
-    paths = paths_of(suite)
-    if not paths:
+    """Run one suite to its end or to that of its budget. What a second process prints comes after the first one's."""
+    shares = shares_of(suite)
+    if not shares:
         return Outcome(name=suite.name)
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "--durations=5", f"--junitxml={report}", *options, *paths]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(shares)) as threads:
         started = time.monotonic()
-        code, in_time = _within(command, suite.budget_s)
-        took_s = time.monotonic() - started
-        return _outcome(suite, report, code, in_time, took_s)
+
+        def run_share(number: int) -> Outcome:
+            report, output = Path(folder) / f"report{number}.xml", Path(folder) / f"output{number}"
+            own = ["-m", "pytest", "-q", "--durations=5", f"--junitxml={report}", *options, *shares[number]]
+            with output.open("wb") as file:
+                code, in_time = _within([sys.executable, *own], suite.budget_s, file if number else None)
+            return _outcome(suite, report, code, in_time, time.monotonic() - started)
+
+        outcomes = list(threads.map(run_share, range(len(shares))))
+        for number in range(1, len(shares)):
+            print((Path(folder) / f"output{number}").read_text(errors="replace"), flush=True)
+    return _together(outcomes)
+
+
+def _together(outcomes: Sequence[Outcome]) -> Outcome:
+    return Outcome(
+        name=outcomes[0].name,
+        passed=sum(one.passed for one in outcomes),
+        failed=sum(one.failed for one in outcomes),
+        skipped=sum(one.skipped for one in outcomes),
+        took_s=max(one.took_s for one in outcomes),
+        problem="; ".join(one.problem for one in outcomes if one.problem),
+    )
 
 
 def _outcome(suite: Suite, report: Path, code: int, in_time: bool, took_s: float) -> Outcome:
@@ -95,9 +131,14 @@ def _outcome(suite: Suite, report: Path, code: int, in_time: bool, took_s: float
     return Outcome(name=suite.name, passed=passed, failed=failed, skipped=skipped, took_s=took_s, problem=problem)
 
 
-def _within(command: list[str], budget_s: float) -> tuple[int, bool]:
-    """Run in a session of its own: (exit code, ended within the budget). Nothing of its process group is left."""
-    process = subprocess.Popen(command, cwd=TESTS.parent, start_new_session=True)
+def _within(command: list[str], budget_s: float, output: IO[bytes] | None) -> tuple[int, bool]:
+    """Run in a session of its own: (exit code, ended within the budget). Nothing of its process group is left.
+
+    output: None for our own.
+    """
+    errors = None if output is None else subprocess.STDOUT
+    process = subprocess.Popen(command, cwd=TESTS.parent, start_new_session=True, stdout=output, stderr=errors)
+    RUNNING.append(process)
     try:
         return process.wait(budget_s), True
     except subprocess.TimeoutExpired:
@@ -108,6 +149,14 @@ def _within(command: list[str], budget_s: float) -> tuple[int, bool]:
             return -signal.SIGKILL, False
     finally:
         _kill_group(process)
+
+
+def _end(*_: object) -> None:
+    """The suite's processes first: the threads that wait for them hold up our own end."""
+    for process in RUNNING:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    sys.exit(128 + signal.SIGTERM)
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
@@ -152,7 +201,7 @@ def main(argv: list[str]) -> int:
     chosen = parser.parse_args(own)
     if unknown := [name for name in chosen.suite if name not in names]:
         parser.error(f"no such suite: {', '.join(unknown)}")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that `finally` ends the suite too
+    signal.signal(signal.SIGTERM, _end)
     suites = [suite for suite in SUITES if suite.name in chosen.suite or not chosen.suite]
     lines, passed, failed = [], 0, 0
     for suite in suites:

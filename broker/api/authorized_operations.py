@@ -16,6 +16,7 @@ ON_CLUSTER = sum(
     1 << operation
     for operation in (CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE)
 )
+ON_GROUP = sum(1 << operation for operation in (READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS))
 
 
 def on_topic(asked: bool) -> int:
@@ -24,3 +25,7 @@ def on_topic(asked: bool) -> int:
 
 def on_cluster(asked: bool) -> int:
     return ON_CLUSTER if asked else NOT_ASKED
+
+
+def on_group(asked: bool) -> int:
+    return ON_GROUP if asked else NOT_ASKED

@@ -40,6 +40,19 @@ class ProducerIds:
             taken, self._next = self._next, self._next + 1
             return taken
 
+    async def until_some(self) -> None:
+        """Return once an id is at hand for `take_now`. Raises ApiError as `take`."""
+        async with self._one_at_a_time:
+            if self._next >= self._end:
+                await self._refill()
+
+    def take_now(self) -> int | None:
+        """`take` for a core, which cannot wait; None: none is at hand, and somebody has to call `until_some`."""
+        if self._next >= self._end:
+            return None
+        taken, self._next = self._next, self._next + 1
+        return taken
+
     async def _refill(self) -> None:
         try:
             response = await self._allocate()

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from broker.api.producer_ids import ProducerIds
+from broker.api.recent_images import RecentImages
 from broker.api.recently_fenced import RecentlyFenced
 from broker.api.suspected_leaders import SuspectedLeaders
+from broker.cleaning.explained import ExplainedCompactions
+from broker.coordinator.runtime.group_coordinators import GroupCoordinators
+from broker.coordinator.runtime.transactions import Transactions
 from broker.fetch.fetch_path import FetchPath
 from broker.fetch.offset_queries import OffsetQueries
 from broker.fetch.session_cache import MAX_PARTITIONS_DEFAULT, SLOTS_DEFAULT
 from broker.fetch.sessions import FetchSessions
 from broker.lifecycle.controller_channel import ControllerChannel
+from broker.moves.manager import Moves
 from broker.produce.delete_records import DeletePath
+from broker.produce.import_path import ImportPath
 from broker.produce.produce_path import ProducePath
 from broker.replicas.directory_report import DirectoryReport
+from broker.replicas.producer_report import ProducerReport
+from quorum.metadata.features import SUPPORTED
 from quorum.metadata.image import Image
 from quorum.subscription import MetadataSubscription
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.group_config import ConsumerGroupConfig
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import DescribedConfig
+from quorumlog.messages.common import FeatureRange
+from quorumlog.offsets_topic import OffsetsTopicConfig
+from quorumlog.transactions_topic import TransactionsTopicConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +52,7 @@ class HandlerLimits:
 class Services:
     """client_listener: the listener whose addresses are given to a request that came on the internal listener.
     topic_defaults: what this broker's file sets for all topics, by the topics' key names.
-    settings: this broker's own configuration, for DescribeConfigs.
+    bring_online: `DirectoryReturn.begin`. settings: this broker's own configuration, for DescribeConfigs.
     """
 
     node_id: NodeId
@@ -49,21 +61,34 @@ class Services:
     produce_path: ProducePath
     fetch_path: FetchPath
     delete_path: DeletePath
+    import_path: ImportPath
     offset_queries: OffsetQueries
     directory_report: DirectoryReport
+    producer_report: ProducerReport
+    compactions: ExplainedCompactions
+    bring_online: Callable[[str], Awaitable[None]]
+    moves: Moves
     controller: ControllerChannel
     clock: Clock
     fetch_sessions: FetchSessions
     producer_ids: ProducerIds
+    groups: GroupCoordinators
+    transactions: Transactions
     auto_create_topics: bool
     client_listener: str
     internal_listener: str
     topic_defaults: Mapping[str, str]
     settings: tuple[DescribedConfig, ...]
     limits: HandlerLimits = field(default_factory=HandlerLimits)
+    offsets_topic: OffsetsTopicConfig = field(default_factory=OffsetsTopicConfig)
+    transactions_topic: TransactionsTopicConfig = field(default_factory=TransactionsTopicConfig)
+    consumer_groups: ConsumerGroupConfig = field(default_factory=ConsumerGroupConfig)
+    supported: tuple[FeatureRange, ...] = SUPPORTED  # the levels of features that this software supports
+    kraft_version: Callable[[], int] = int  # the level in force, as this node's quorum driver knows it
     replication_listener: str = ""  # another internal listener; empty: none
     suspected_leaders: SuspectedLeaders = field(default_factory=SuspectedLeaders)
     recently_fenced: RecentlyFenced = field(default_factory=RecentlyFenced)
+    recent_images: RecentImages = field(default_factory=RecentImages)
 
     def caught_up_image(self) -> Image:
         """The newest metadata. Raises ApiError(LEADER_NOT_AVAILABLE), which clients retry, before the first image."""

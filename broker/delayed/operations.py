@@ -9,6 +9,7 @@ from broker.partition.key import PartitionKey
 from quorumlog.alarm import Alarm
 from quorumlog.clock import Clock
 from quorumlog.ids import Offset
+from storage.isolation import Isolation
 
 Done = Callable[[Reason], None]
 
@@ -57,20 +58,30 @@ class DelayedQueue:
 
 class DelayedOperations:
     """ends: wait for the end of a leader's log (fetches of followers). commits: wait for a high watermark (fetches of
-    consumers, produce with acks=all). starts: wait for a low watermark (deletion of records).
+    consumers, produce with acks=all). stable: wait for a last stable offset, which moves only with a high watermark
+    (fetches of read_committed consumers). starts: wait for a low watermark (deletion of records).
     """
 
     def __init__(self, clock: Clock) -> None:
         self.ends = DelayedQueue(clock)
         self.commits = DelayedQueue(clock)
+        self.stable = DelayedQueue(clock)
         self.starts = DelayedQueue(clock)
+
+    def readable(self, isolation: Isolation) -> DelayedQueue:
+        """Where a reader of this isolation waits for its bound to move."""
+        if isolation is Isolation.LOG_END:
+            return self.ends
+        return self.commits if isolation is Isolation.HIGH_WATERMARK else self.stable
 
     def state_changed(self, key: PartitionKey) -> None:
         self.ends.state_changed(key)
         self.commits.state_changed(key)
+        self.stable.state_changed(key)
         self.starts.state_changed(key)
 
     def close(self) -> None:
         self.ends.close()
         self.commits.close()
+        self.stable.close()
         self.starts.close()

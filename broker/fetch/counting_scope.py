@@ -32,11 +32,11 @@ class CountedNames(NamedPartitions):
         targets: Sequence[FetchTarget],
         isolation: Isolation,
         new_count: NewCount,
-        commits: DelayedQueue,
+        queue: DelayedQueue,
         max_wait_ms: int,
     ) -> None:
         super().__init__(targets, isolation)
-        self._new_count, self._commits, self._max_wait_ms = new_count, commits, max_wait_ms
+        self._new_count, self._queue, self._max_wait_ms = new_count, queue, max_wait_ms
         self._waiters: dict[int, Waiter[PartitionKey]] = {}
 
     def watch(self, reads: Sequence[PartitionRead], wake: Wake) -> Watched | None:
@@ -54,14 +54,14 @@ class CountedNames(NamedPartitions):
 
     def unwatch(self, wake: Wake) -> None:
         for waiter in self._waiters.values():
-            self._commits.cancel(waiter)
+            self._queue.cancel(waiter)
         self._waiters.clear()
 
     def _watch(
         self, number: int, key: PartitionKey, partition: CountedPartition, count: FetchCount, wake: Wake
     ) -> None:
         changed = partial(self._on_changed, number, key, partition, count, wake)
-        self._waiters[number] = self._commits.watch([(key, partition.end + 1)], self._max_wait_ms, changed)
+        self._waiters[number] = self._queue.watch([(key, partition.end + 1)], self._max_wait_ms, changed)
 
     def _on_changed(
         self,

@@ -18,8 +18,16 @@ from broker.fetch.context import FetchContext
 from broker.fetch.counted_partition import Enough, FetchCount
 from broker.fetch.counting_scope import CountedChanges, CountedNames
 from broker.fetch.isolation import READ_UNCOMMITTED, isolation_of
-from broker.fetch.partition_read import ByteBudget, PartitionRead, fault_response, position_fault, read_from_memory
-from broker.fetch.read_log import read_from_disk
+from broker.fetch.partition_read import (
+    ByteBudget,
+    PartitionRead,
+    fault_response,
+    position_fault,
+    read_from_memory,
+    read_nothing,
+    told,
+)
+from broker.fetch.read_log import read_committed_from_disk, read_from_disk
 from broker.fetch.scope import FetchScope, scope_of
 from broker.fetch.session import FetchSession
 from broker.fetch.targets import FetchTarget
@@ -27,6 +35,7 @@ from broker.logdirs.busy import Busy
 from broker.partition.events import FollowerFetched, UnnamedFetch
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
+from broker.replicas.throttle import ReplicationThrottle
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch
@@ -50,12 +59,22 @@ class FetchParams(NamedTuple):
 
 
 class FetchPath:
-    def __init__(self, clock: Clock, registry: Registry, delayed: DelayedOperations, step: Step, turn: Turn) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        registry: Registry,
+        delayed: DelayedOperations,
+        step: Step,
+        turn: Turn,
+        throttle: ReplicationThrottle | None = None,
+    ) -> None:
+        """throttle: of what followers read; None: none."""
         self._clock = clock
         self._registry = registry
         self._delayed = delayed
         self._step = step
         self._turn = turn
+        self._throttle = throttle
 
     async def fetch(
         self, context: FetchContext, params: FetchParams
@@ -76,9 +95,11 @@ class FetchPath:
             context.check_current()
             left_ms = deadline_ms - self._clock.now_ms()
             if left_ms <= 0 or context.is_empty or _is_complete(reads, params.enough):
+                self._spend(reads, replica)
                 has_more = [read.has_more(target.partition) for read, target in zip(reads, targets, strict=True)]
                 return [read.response for read in reads], has_more
-            await self._wait(scope, reads, isolation, left_ms)
+            held_ms = [read.held_back_ms for read in reads if read.held_back_ms]
+            await self._wait(scope, reads, isolation, min([left_ms, *held_ms]))
             context.check_current()
 
     def _acknowledge(self, targets: Sequence[FetchTarget], replica: ReplicaState, session: FetchSession | None) -> None:
@@ -126,7 +147,20 @@ class FetchPath:
         fault = position_fault(log, wanted)
         if fault is not None:
             return PartitionRead(fault_response(fault, found, log, wanted.index), completes_fetch=True)
-        return read_from_memory(found, log, wanted, isolation, budget)
+        if replica is None or self._throttle is None or not self._throttle.is_on:
+            return read_from_memory(found, log, wanted, isolation, budget)
+        held_ms = self._throttle.held_back_ms(found.key, replica.replica_id)
+        if held_ms:
+            return read_nothing(found, log, wanted, isolation, held_ms)
+        allowed_bytes = self._throttle.left_bytes(found.key, replica.replica_id, wanted.max_bytes)
+        return read_from_memory(found, log, replace(wanted, max_bytes=allowed_bytes), isolation, budget)
+
+    def _spend(self, reads: Sequence[PartitionRead], replica: ReplicaState | None) -> None:
+        if replica is None or self._throttle is None or not self._throttle.is_on:
+            return
+        for read in reads:
+            if read.replica is not None:
+                self._throttle.spend(read.replica.key, read.size_bytes)
 
     def _refused(self, target: FetchTarget, error: ApiError) -> PartitionRead:
         index = target.partition.index
@@ -138,7 +172,8 @@ class FetchPath:
         found = read.replica
         assert found is not None and found.log is not None
         try:
-            part = await read_from_disk(found, found.log, wanted.fetch_offset, read.disk_bytes, read.readable_end)
+            read_part = read_committed_from_disk if read.only_committed else read_from_disk
+            part = await read_part(found, found.log, wanted.fetch_offset, read.disk_bytes, read.readable_end)
             found.leading(read.leader_epoch)  # records of a leadership that has ended must not be sent
         except Busy:
             raise
@@ -148,7 +183,7 @@ class FetchPath:
             )
             read.completes_fetch = True
         else:
-            read.response = replace(read.response, records=part.data)
+            read.response = replace(read.response, records=part.data, aborted_transactions=told(part.aborted))
             read.is_cut, read.disk_bytes = part.is_cut, 0
 
     # --- waiting ---
@@ -161,7 +196,8 @@ class FetchPath:
         new_count = partial(FetchCount, self._registry, isolation, enough)
         if context.incremental is not None:
             return CountedChanges(context, context.incremental, new_count)
-        return CountedNames(context.named, isolation, new_count, self._delayed.commits, params.max_wait_ms)
+        queue = self._delayed.readable(isolation)
+        return CountedNames(context.named, isolation, new_count, queue, params.max_wait_ms)
 
     async def _wait(
         self, scope: FetchScope, reads: Sequence[PartitionRead], isolation: Isolation, left_ms: int
@@ -175,7 +211,7 @@ class FetchPath:
         watched = scope.watch(reads, wake)
         if watched is None:
             return
-        queue = self._delayed.ends if isolation is Isolation.LOG_END else self._delayed.commits
+        queue = self._delayed.readable(isolation)
         waiter = queue.watch(watched, left_ms, wake)
         try:
             await woken

@@ -22,18 +22,19 @@ from storage.log_file import CorruptBatch
 from storage.log_view import OffsetOutOfRange
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+EARLIEST_LOCAL, LATEST_TIERED = -4, -5  # of tiered storage (KIP-405, KIP-1005): here every record is local
 
 
 async def list_offset(
     replica: Replica, index: int, timestamp_ms: int, current_leader_epoch: Epoch, isolation: Isolation
 ) -> ListOffsetsPartitionResponse:
-    """timestamp_ms: a time, LATEST, EARLIEST, or MAX_TIMESTAMP. Offset -1 if there is no such record.
+    """timestamp_ms: a time, or one of the names above. Offset -1 if there is no such record.
 
     current_leader_epoch: NO_EPOCH asks for no check. Raises ApiError.
     """
     epoch = None if current_leader_epoch == NO_EPOCH else current_leader_epoch
     log = replica.leading(epoch)
-    if timestamp_ms == EARLIEST:
+    if timestamp_ms in (EARLIEST, EARLIEST_LOCAL):
         return _answer(replica, index, log, (-1, log.start_offset))
     if not replica.core.offset_available:
         text = f"{replica.name}: the high watermark has not reached the start of epoch {replica.core.leader_epoch} yet"
@@ -41,8 +42,10 @@ async def list_offset(
     end = upper_bound(isolation, replica.core)
     if timestamp_ms == LATEST:
         return _answer(replica, index, log, (-1, end))
-    if timestamp_ms < MAX_TIMESTAMP:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"timestamp {timestamp_ms}: must be 0 or later, or -1, -2 or -3")
+    if timestamp_ms == LATEST_TIERED:
+        return _answer(replica, index, log, None)
+    if timestamp_ms < LATEST_TIERED:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"timestamp {timestamp_ms}: must be 0 or later, or -1 to -5")
     found = await _search(replica, log, timestamp_ms, end)
     replica.leading(epoch)
     return _answer(replica, index, log, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from broker.partition.tail import MAX_BATCHES_READ, TailRead
@@ -10,10 +11,12 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.messages.buffer import Buffer, Pieces
 from quorumlog.messages.common import EpochEndOffset
-from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse
+from quorumlog.messages.fetch import AbortedTransaction, FetchPartition, FetchPartitionResponse
 from storage.fetch_rule import Diverging, OutOfRange, fetch_answer
+from storage.indexes.transaction_index import AbortedTransaction as Entry
 from storage.isolation import Isolation, upper_bound
 from storage.log import Log
+from storage.producers.aborted import NotInMemory, aborted_for, transactional
 
 NOTHING = TailRead([], 0, 0, is_cut=False)
 
@@ -35,6 +38,8 @@ class PartitionRead:
     allowed_bytes: int = 0  # what the limits of the fetch and of the partition left for this read
     batches: int = 0  # from memory; what comes from the disk is one buffer, however many batches it holds
     is_cut: bool = False  # there is more to read, but not for this read
+    held_back_ms: int = 0  # > 0: the throttle gives this reader nothing for so long
+    only_committed: bool = False  # the response names the aborted transactions, too
 
     @property
     def size_bytes(self) -> int:
@@ -113,8 +118,16 @@ def read_from_memory(
     taken: TailRead | None = NOTHING
     if is_readable:
         taken = found.tail.read(wanted.fetch_offset, allowed_bytes, end, budget.left_batches)
-    response = _response(found, log, wanted.index, Pieces(taken.parts) if taken and taken.parts else b"")
+    only_committed = isolation is Isolation.LAST_STABLE_OFFSET
+    aborted: tuple[AbortedTransaction, ...] = ()
+    if only_committed and taken and taken.parts:
+        try:
+            aborted = _aborted(found, log, wanted.fetch_offset, taken.batches)
+        except NotInMemory:
+            taken = None
+    response = _response(found, log, wanted.index, Pieces(taken.parts) if taken and taken.parts else b"", aborted)
     read = PartitionRead(response, replica=found, leader_epoch=found.core.leader_epoch, readable_end=end)
+    read.only_committed = only_committed
     if isolation is Isolation.LOG_END:  # a follower deletes what its leader has deleted, without waiting for records
         read.completes_fetch = 0 <= wanted.log_start_offset < log.start_offset
     read.allowed_bytes = allowed_bytes
@@ -126,11 +139,44 @@ def read_from_memory(
     return read
 
 
-def _response(found: Replica, log: Log, index: int, records: Buffer | Pieces = b"") -> FetchPartitionResponse:
+def read_nothing(found: Replica, log: Log, wanted: FetchPartition, isolation: Isolation, held_ms: int) -> PartitionRead:
+    """The answer to a reader that the throttle holds back: where the log ends, and none of it."""
+    end = upper_bound(isolation, found.core)
+    held_back_ms = held_ms if wanted.fetch_offset < end else 0
+    read = PartitionRead(_response(found, log, wanted.index), replica=found, leader_epoch=found.core.leader_epoch)
+    read.readable_end, read.held_back_ms = end, held_back_ms
+    read.completes_fetch = 0 <= wanted.log_start_offset < log.start_offset
+    return read
+
+
+def _aborted(found: Replica, log: Log, offset: Offset, batches: int) -> tuple[AbortedTransaction, ...]:
+    """Of the batches that were taken from memory. Raises NotInMemory."""
+    view = log.view
+    if not view.aborted or log.producers is None:
+        return ()
+    if offset < view.start_offset:
+        raise NotInMemory  # records were deleted meanwhile, and perhaps what says which of them were aborted
+    taken = found.tail.batches_from(offset, batches)
+    return told(aborted_for(view, log.producers, transactional(taken), in_memory=True))
+
+
+def told(aborted: Sequence[Entry]) -> tuple[AbortedTransaction, ...]:
+    """As a response says it: a reader finds the ends by the markers."""
+    return tuple([AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset) for one in aborted])
+
+
+def _response(
+    found: Replica,
+    log: Log,
+    index: int,
+    records: Buffer | Pieces = b"",
+    aborted: tuple[AbortedTransaction, ...] = (),
+) -> FetchPartitionResponse:
     return FetchPartitionResponse(
         index=index,
         high_watermark=found.core.high_watermark,
         last_stable_offset=found.core.last_stable_offset,
         log_start_offset=log.start_offset,
+        aborted_transactions=aborted,
         records=records,
     )

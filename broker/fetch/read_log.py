@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from broker.replicas.replica import Replica
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
@@ -35,9 +37,18 @@ async def read_from_disk(replica: Replica, log: Log, offset: Offset, max_bytes: 
 
     Raises Busy; ApiError: KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER if the log has left.
     """
+    return await _read(replica, log, lambda: log.read_part(offset, max_bytes, upper_bound=end))
+
+
+async def read_committed_from_disk(replica: Replica, log: Log, offset: Offset, max_bytes: int, end: Offset) -> LogPart:
+    """`read_from_disk`, with the aborted transactions of the batches."""
+    return await _read(replica, log, lambda: log.read_part(offset, max_bytes, upper_bound=end, committed=True))
+
+
+async def _read(replica: Replica, log: Log, work: Callable[[], LogPart]) -> LogPart:
     assert replica.queue is not None
     try:
-        return await replica.queue.read(lambda: log.read_part(offset, max_bytes, upper_bound=end))
+        return await replica.queue.read(work)
     except OffsetOutOfRange as error:
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
     except (LogUnreadable, DiskError, CorruptBatch) as error:

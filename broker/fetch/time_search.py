@@ -1,7 +1,8 @@
-"""Finding a record by its time: batch headers are read from the log's start on, in slices of a megabyte.
+"""Finding a record by its time, through the time indexes (storage/indexes/time_lookup.py).
 
-Each slice is one turn of a directory's reader thread, so that searches share that thread and hold up no fetch. Records
-that are deleted meanwhile are left out: the search goes on at the log's new start.
+Each slice is one turn of a directory's reader thread, so that searches share that thread and hold up no fetch. Nearly
+every search is one or two slices. Records that are deleted meanwhile are left out: the search goes on at the log's new
+start.
 """
 
 from __future__ import annotations
@@ -10,11 +11,10 @@ from collections.abc import Iterator
 
 from quorumlog.ids import Offset
 from quorumlog.records import decode_batch
-from quorumlog.records.batch import BatchHeader, headers
+from quorumlog.records.batch import NO_TIMESTAMP, headers
+from storage.indexes.time_lookup import Latest, first_since, latest_before
 from storage.log import Log
 from storage.log_view import OffsetOutOfRange
-
-SLICE_BYTES = 1 << 20  # of one read; one batch may be larger
 
 Found = tuple[int, Offset]  # timestamp in ms, offset
 
@@ -31,33 +31,31 @@ class TimeSearch:
         self._offset = log.start_offset
 
     def step(self) -> bool:
-        """Look at one slice. Raises CorruptBatch, CorruptRecords, DiskError, OffsetOutOfRange if the log was cut."""
-        self._offset = max(self._offset, self._log.start_offset)
-        if self._offset >= self._end:
-            return self._finish()
+        """Look at one slice. Raises LogUnreadable, CorruptRecords, DiskError, OffsetOutOfRange if the log was cut."""
+        start, end = self._log.start_offset, self._log.end_offset
+        if self._end > end:
+            raise OffsetOutOfRange(self._log.path, self._end, start, end)
+        self._offset = max(self._offset, start)
         try:
-            data = self._log.read(self._offset, SLICE_BYTES, upper_bound=self._end)
+            return self._finish() if self._offset >= self._end else self._look()
         except OffsetOutOfRange:
-            if self._log.start_offset <= self._offset:
+            if self._log.start_offset == start:
                 raise
             return False
-        found = headers(data)
-        if not found:
-            return self._finish()
-        self._offset = found[-1].next_offset
-        return self._look(data, [header for header in found if not header.is_control])
 
-    def _look(self, data: bytes, found: list[BatchHeader]) -> bool:
-        """Data batches of a slice. True: the search is over."""
+    def _look(self) -> bool:
+        """Take a slice from `_offset` on, which is below the end, and move it. True: the search is over."""
         raise NotImplementedError
 
     def _finish(self) -> bool:
         return True
 
-    def _records(self, data: bytes, header: BatchHeader) -> Iterator[Found]:
-        for record in decode_batch(data, header):
-            if record.offset >= self._log.start_offset:
-                yield record.timestamp_ms, record.offset
+    def _records(self, data: bytes) -> Iterator[Found]:
+        """Of one batch, those that are not deleted."""
+        for header in headers(data)[:1]:
+            for record in decode_batch(data, header):
+                if record.offset >= self._log.start_offset:
+                    yield record.timestamp_ms, record.offset
 
 
 class FirstSince(TimeSearch):
@@ -67,31 +65,59 @@ class FirstSince(TimeSearch):
         super().__init__(log, end)
         self._timestamp_ms = timestamp_ms
 
-    def _look(self, data: bytes, found: list[BatchHeader]) -> bool:
-        for header in found:
-            if header.max_timestamp >= self._timestamp_ms:
-                late = (one for one in self._records(data, header) if one[0] >= self._timestamp_ms)
-                self.found = next(late, None)
-                if self.found is not None:
-                    return True
-        return False
+    def _look(self) -> bool:
+        found = self._log.look_up(lambda view: first_since(view, self._offset, self._timestamp_ms, self._end))
+        self._offset = found.next_offset
+        if found.data:
+            self.found = next((one for one in self._records(found.data) if one[0] >= self._timestamp_ms), None)
+        return self.found is not None
 
 
 class LatestTime(TimeSearch):
-    """The first record with the largest timestamp."""
+    """The first record with the largest timestamp. Begun again where the log's start rises above what was found."""
 
     def __init__(self, log: Log, end: Offset) -> None:
         super().__init__(log, end)
-        self._best: tuple[bytes, BatchHeader] | None = None
+        self._begin()
 
-    def _look(self, data: bytes, found: list[BatchHeader]) -> bool:
-        for header in found:
-            if self._best is None or header.max_timestamp > self._best[1].max_timestamp:
-                self._best = (data, header)
+    def _begin(self) -> None:
+        self._offset = self._start = self._log.start_offset
+        self._is_at_start = True
+        self._first: Found | None = None  # of the batch that the log's start lies in
+        self._latest = Latest(self._offset)
+
+    def _look(self) -> bool:
+        if self._is_at_start:
+            self._is_at_start = False
+            self._look_at_start()
+        else:
+            offset, found = self._offset, self._latest
+            self._latest = self._log.look_up(lambda view: latest_before(view, offset, self._end, found))
+            self._offset = self._latest.next_offset
         return False
 
+    def _look_at_start(self) -> None:
+        """Of a batch whose first records are deleted, the header says nothing about the others."""
+        data = self._log.read(self._offset, 1, upper_bound=self._end)
+        if not data:
+            self._offset = self._end
+            return
+        (header,) = headers(data)
+        if header.base_offset < self._offset:
+            self._first = _latest_of(self._records(data))
+            self._offset = header.next_offset
+
     def _finish(self) -> bool:
-        if self._best is not None:
-            latest = (one for one in self._records(*self._best) if one[0] == self._best[1].max_timestamp)
-            self.found = next(latest, None)
+        if self._start < self._log.start_offset:
+            self._begin()
+            return False
+        if self._latest.timestamp > (NO_TIMESTAMP if self._first is None else self._first[0]):
+            self.found = _latest_of(self._records(self._log.read(self._latest.last_offset, 1, upper_bound=self._end)))
+        elif self._first is not None and self._first[0] > NO_TIMESTAMP:
+            self.found = self._first
         return True
+
+
+def _latest_of(records: Iterator[Found]) -> Found | None:
+    """The first of those with the largest timestamp."""
+    return max(records, key=lambda one: one[0], default=None)

@@ -1,7 +1,7 @@
 """A broker's channel to the active controller.
 
 One connection carries heartbeats and calls. It is dropped at once when another controller becomes active or the
-stream breaks; the next call opens a new one. A node that is the active controller itself uses the same channel.
+stream breaks; the next call opens a new one. If the node itself is the active controller, its calls take no wire.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from random import Random
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from quorum.subscription import ActiveController, MetadataSubscription
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import NodeId
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Connection, NotDelivered, Transport
 
@@ -30,6 +31,13 @@ class ControllerCalls(Protocol):
         """See `ControllerChannel.call`."""
 
 
+class OwnController(NamedTuple):
+    """The controller of the broker's own node. connect: takes the client id."""
+
+    node_id: NodeId
+    connect: Callable[[str], Connection]
+
+
 class ControllerChannel:
     """Calls to the active controller. Everything runs on the node's loop."""
 
@@ -42,7 +50,10 @@ class ControllerChannel:
         rng: Random,
         nursery: Nursery,
         client_id: str,
+        own: OwnController | None = None,
     ) -> None:
+        """own: None: the node has no controller, or its calls take the wire."""
+        self._own = own
         self._subscription = subscription
         self._transport = transport
         self._clock = clock
@@ -104,12 +115,17 @@ class ControllerChannel:
             raise NotDelivered("the channel is closed" if self._closed else "no active controller is known")
         if self._connection is None or active != self._to:
             self._drop()
-            address = Address(active.endpoint.host, active.endpoint.port)
-            connection = self._transport.connect(address, internal=True, client_id=self._client_id)
+            connection = self._open(active)
             self._to, self._connection = active, connection
             connection.on_closed(lambda: self._on_closed(connection))
         assert self._connection is not None
         return self._connection
+
+    def _open(self, active: ActiveController) -> Connection:
+        if self._own is not None and active.node_id == self._own.node_id:
+            return self._own.connect(self._client_id)
+        address = Address(active.endpoint.host, active.endpoint.port)
+        return self._transport.connect(address, internal=True, client_id=self._client_id)
 
     def _on_controller_change(self) -> None:
         if self._closed or self._subscription.active_controller == self._to:

@@ -6,21 +6,22 @@
     PENDING_CONTROLLED_SHUTDOWN   heartbeats ask to shut down, until the controller agrees or does not answer in time
     SHUTTING_DOWN                 nothing is sent any more
 
-A broker that serves, and to which nothing is written, rests: it beats more slowly, still several times in a session.
-News of the metadata end the rest.
+A broker that serves and is not written to rests: it beats more slowly, some times a session, until the metadata change.
 
 Rules: one heartbeat is in flight. Each heartbeat lists the offline directories, since a response may be lost. If the
 controller does not know the registration, the broker registers again (the same incarnation keeps its epoch). So it does
-where it found damage that its last registration could not list. KRAFT 2.6, DESIGN 5.
+where it found damage that its last registration could not list. A broker stops where the controller does not get to
+know in time that a directory has failed. KRAFT 2.6, DESIGN 5, KIP-858.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, field
 from typing import assert_never
 
+from broker.lifecycle.states import NEXT, LifecycleState
+from broker.lifecycle.untold import UntoldFailures
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
@@ -30,33 +31,16 @@ URGENT_INTERVAL_MS = 100  # between heartbeats while a stop waits for the contro
 RETRY_MAX_MS = 1_000
 
 
-class LifecycleState(Enum):
-    STARTING = "starting"
-    RECOVERY = "recovery"
-    RUNNING = "running"
-    PENDING_CONTROLLED_SHUTDOWN = "pending controlled shutdown"
-    SHUTTING_DOWN = "shutting down"
-
-
-NEXT: dict[LifecycleState, frozenset[LifecycleState]] = {
-    LifecycleState.STARTING: frozenset({LifecycleState.RECOVERY, LifecycleState.SHUTTING_DOWN}),
-    LifecycleState.RECOVERY: frozenset({LifecycleState.RUNNING, LifecycleState.STARTING, LifecycleState.SHUTTING_DOWN}),
-    LifecycleState.RUNNING: frozenset(
-        {LifecycleState.STARTING, LifecycleState.PENDING_CONTROLLED_SHUTDOWN, LifecycleState.SHUTTING_DOWN}
-    ),
-    LifecycleState.PENDING_CONTROLLED_SHUTDOWN: frozenset({LifecycleState.SHUTTING_DOWN}),
-    LifecycleState.SHUTTING_DOWN: frozenset(),
-}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleConfig:
     """heartbeat_rest_ms: between two heartbeats at rest; the same as heartbeat_interval_ms: it never rests."""
 
     heartbeat_interval_ms: int = 500
     heartbeat_rest_ms: int = 500
+    session_timeout_ms: int = 9_000  # after such a silence the controller gives its leaderships away
     registration_timeout_ms: int = 60_000
     controlled_shutdown_timeout_ms: int = 30_000
+    directory_failure_timeout_ms: int = 30_000  # log.dir.failure.timeout.ms
     controlled_shutdown_silence_ms: int = 2_000  # without any response for so long, stop waiting for the controller
 
 
@@ -168,8 +152,10 @@ class Lifecycle:
     metadata_offset: Offset = -1  # exclusive
     ready: bool = False
     at_rest: Callable[[], bool] = lambda: False  # nothing was written here since it was asked last
+    deletions_done_before: Callable[[], Offset] = lambda: 0  # see BrokerHeartbeatRequest
     _rests: bool = False  # as told by the last heartbeat
     _beat_ms: int = 0  # when the last heartbeat was sent
+    _confirmed_ms: int | None = None  # when the last one was sent that said: it is in service; None: it is not
     _told_offset: Offset = -1  # the metadata offset in it
     _in_flight: bool = False
     _is_outdated: bool = False  # the registration in flight is
@@ -179,11 +165,21 @@ class Lifecycle:
     _give_up_ms: int | None = None  # end of the registration's or the controlled shutdown's time
     _silent_ms: int | None = None  # in a controlled shutdown: give up if no response comes before
     _last_error: str = "no controller was found"
+    _listed: tuple[Uuid, ...] = ()  # the offline directories in the last heartbeat
+    _untold: UntoldFailures = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._untold = UntoldFailures(self.config.directory_failure_timeout_ms)
 
     def deadline_ms(self) -> int | None:
         """When a TimerFired is due; None: never."""
-        due = (None if self._in_flight else self._next_ms, self._give_up_ms, self._silent_ms)
+        due = (None if self._in_flight else self._next_ms, self._give_up_ms, self._silent_ms, self._untold_deadline_ms)
         return min((at for at in due if at is not None), default=None)
+
+    @property
+    def _untold_deadline_ms(self) -> int | None:
+        is_registered = self.state in (LifecycleState.RECOVERY, LifecycleState.RUNNING)
+        return self._untold.deadline_ms if is_registered and self._next_ms is not None else None
 
     def step(self, event: LifecycleEvent, now_ms: int) -> list[LifecycleEffect]:
         match event:
@@ -201,6 +197,7 @@ class Lifecycle:
             case MetadataApplied():
                 return self._on_metadata_applied(event, now_ms)
             case DirectoriesChanged():
+                self._untold.looked(self.offline_directories(), now_ms)
                 return self._call_now(now_ms)
             case RegistrationOutdated():
                 return self._on_registration_outdated(now_ms)
@@ -208,6 +205,11 @@ class Lifecycle:
                 return self._on_stop_wanted(event.controlled, now_ms)
             case _:
                 assert_never(event)
+
+    def is_in_service(self, now_ms: int) -> bool:
+        """Nobody has taken over what it leads for its silence: the controller counts a session from later on."""
+        since_ms = self._confirmed_ms if self.state is LifecycleState.RUNNING else None
+        return since_ms is not None and now_ms - since_ms < self.config.session_timeout_ms
 
     def check_invariants(self) -> None:
         assert (self.broker_epoch >= 0) or self.state in (LifecycleState.STARTING, LifecycleState.SHUTTING_DOWN)
@@ -218,6 +220,8 @@ class Lifecycle:
             self._give_up_ms = now_ms + self.config.registration_timeout_ms
         if any(at is not None and now_ms >= at for at in (self._give_up_ms, self._silent_ms)):
             return self._give_up()
+        if self._untold_deadline_ms is not None and now_ms >= self._untold_deadline_ms:
+            return self._stop_untold()
         if self._in_flight or self._next_ms is None or now_ms < self._next_ms:
             return []
         self._in_flight = True
@@ -225,6 +229,8 @@ class Lifecycle:
         if self.state is LifecycleState.STARTING:
             return [Register()]
         self._beat_ms, self._told_offset = now_ms, self.metadata_offset
+        self._listed = tuple(sorted(self.offline_directories()))
+        self._untold.looked(self._listed, now_ms)
         return [SendHeartbeat(self._heartbeat())]
 
     def _give_up(self) -> list[LifecycleEffect]:
@@ -233,6 +239,12 @@ class Lifecycle:
         self._give_up_ms = self._next_ms = None
         waited_ms = self.config.registration_timeout_ms
         return [Fatal(f"broker {self.node_id} could not register within {waited_ms} ms: {self._last_error}")]
+
+    def _stop_untold(self) -> list[LifecycleEffect]:
+        self._give_up_ms = self._next_ms = None
+        waited_ms = self.config.directory_failure_timeout_ms
+        text = f"broker {self.node_id} could not tell the controller within log.dir.failure.timeout.ms ({waited_ms})"
+        return [Fatal(f"{text} that a log directory has failed: {self._last_error}")]
 
     def _on_registered(self, response: RegisterBrokerResponse, now_ms: int) -> list[LifecycleEffect]:
         self._in_flight = False
@@ -255,7 +267,8 @@ class Lifecycle:
             return self._on_unknown_to_controller(response, now_ms)
         if response.error_code != ErrorCode.NONE:
             return self._retry(_text(response.error_code, response.error_message), now_ms)
-        self.fenced = response.is_fenced
+        self.fenced, self._confirmed_ms = response.is_fenced, None if response.is_fenced else self._beat_ms
+        self._untold.told(self._listed)
         self._failures, self._next_ms = 0, now_ms + self._interval_ms()
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             self._silent_ms = now_ms + self.config.controlled_shutdown_silence_ms
@@ -268,7 +281,7 @@ class Lifecycle:
         """The registration was replaced or removed: a broker that is stopping just stops, another registers again."""
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             return self._shut_down()
-        self.fenced = True
+        self.fenced, self._confirmed_ms = True, None
         self._last_error = _text(response.error_code, response.error_message)
         self._give_up_ms = now_ms + self.config.registration_timeout_ms
         return [*self._become(LifecycleState.STARTING), *self._call_now(now_ms)]
@@ -356,9 +369,10 @@ class Lifecycle:
             current_metadata_offset=self.metadata_offset,
             want_fence=self._asked_fence,
             want_shutdown=self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN,
-            offline_directories=tuple(sorted(self.offline_directories())),
+            offline_directories=self._listed,
             incarnation_id=self.incarnation_id,
             at_rest=self._rests,
+            deletions_done_before=self.deletions_done_before(),
         )
 
 

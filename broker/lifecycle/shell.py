@@ -17,7 +17,6 @@ from broker.lifecycle.lifecycle import (
     Lifecycle,
     LifecycleEffect,
     LifecycleEvent,
-    LifecycleState,
     MetadataApplied,
     Register,
     Registered,
@@ -27,6 +26,7 @@ from broker.lifecycle.lifecycle import (
     StopWanted,
     TimerFired,
 )
+from broker.lifecycle.states import LifecycleState
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, Offset
@@ -79,6 +79,10 @@ class LifecycleShell:
     @property
     def fenced(self) -> bool:
         return self._core.fenced
+
+    @property
+    def is_in_service(self) -> bool:
+        return self._core.is_in_service(self._clock.now_ms())
 
     def start(self) -> None:
         self._channel.on_change(lambda: self._post(ControllerChanged()))

@@ -33,7 +33,7 @@ class BackgroundJobs:
     def __init__(self, call: Call, is_failed: Callable[[], bool]) -> None:
         """is_failed: the directory takes no more work; jobs that wait then fail."""
         self._call, self._is_failed = call, is_failed
-        self._waiting: deque[tuple[Callable[[], Any], Callback, Callback]] = deque()
+        self._waiting: deque[tuple[Call, Callable[[], Any], Callback, Callback]] = deque()
         self._under_way = 0
         self._submitting = False
         self._hurried = False
@@ -43,15 +43,21 @@ class BackgroundJobs:
         """Jobs that are not in the worker's queue yet."""
         return len(self._waiting)
 
-    def add(self, work: Callable[[], Any], done: Callback, failed: Callback) -> None:
-        """One of done and failed is called; failed perhaps before this returns."""
-        self._waiting.append((work, done, failed))
+    def add(self, work: Callable[[], Any], done: Callback, failed: Callback, call: Call | None = None) -> None:
+        """One of done and failed is called; failed perhaps before this returns. call: another way to the worker."""
+        self._waiting.append((call or self._call, work, done, failed))
         self._submit()
 
     def hurry(self) -> None:
         """The directory is about to be closed: from now on every job enters the worker's queue at once."""
         self._hurried = True
         self._submit()
+
+    def drop(self, reason: ApiError) -> None:
+        """Fail the jobs that have not entered the worker's queue."""
+        waiting, self._waiting = self._waiting, deque()
+        for _, _, _, failed in waiting:
+            failed(reason)
 
     def _submit(self) -> None:
         """Not recursive: `failed` may add a job at once, by the thousand, and the loop below takes that job too."""
@@ -65,9 +71,9 @@ class BackgroundJobs:
 
     def _submit_all(self) -> None:
         while self._waiting and (self._hurried or self._under_way < MAX_UNDER_WAY):
-            work, done, failed = self._waiting[0]
+            call, work, done, failed = self._waiting[0]
             try:
-                self._call(work, done=partial(self._ended, done), failed=partial(self._ended, failed))
+                call(work, done=partial(self._ended, done), failed=partial(self._ended, failed))
             except ApiError as error:
                 if not self._hurried and not self._is_failed():
                     self._try_again()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from broker.logdirs.log_directory import DirectoryQueue
@@ -10,6 +12,18 @@ from broker.partition.partition import Partition
 from quorumlog.topic_config import TopicConfig
 from storage.log import Log
 from storage.partition_log import PartitionLog
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """A replica's log is being exchanged for its copy in another directory: it is read, and no change may be queued.
+
+    waiting: called once the replica says where its log lies now.
+    """
+
+    source: DirectoryQueue
+    target: DirectoryQueue
+    waiting: list[Callable[[], None]] = field(default_factory=list)
 
 
 class HostedReplica(Protocol):
@@ -32,6 +46,9 @@ class HostedReplica(Protocol):
 
     @property
     def queue(self) -> DirectoryQueue | None: ...
+
+    @property
+    def exchange(self) -> Exchange | None: ...
 
     @property
     def partition_log(self) -> PartitionLog | None: ...

@@ -14,23 +14,29 @@ nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from broker.logdirs.background_jobs import BackgroundJobs
 from broker.logdirs.busy import Busy
+from broker.logdirs.failures import fails_the_directory, offline_error, refusal
+from broker.logdirs.flush_timers import FlushTimers
 from broker.logdirs.free_space import FreeSpace
+from broker.logdirs.handed_over import HandedOver
 from broker.logdirs.read_gate import ReadGate
-from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import ZERO_UUID, Uuid
+from broker.logdirs.taking_over import TakingOver
+from quorumlog.errors import ApiError
+from quorumlog.ids import Uuid
 from storage.batch import StoredBatch
 from storage.directory_life import DirectoryLife, DirectoryOffline, Generation
 from storage.disk import DiskError
 from storage.failure_rule import Consequence, consequence_of
+from storage.indexes.rebuild import RebuildNeeded, leaving_rebuilds
 from storage.log import Log
-from storage.log_config import NEVER
-from storage.log_errors import LogClosed, LogUnreadable, is_back_pressure
+from storage.log_errors import LogUnreadable, is_back_pressure
 from storage.partition_directories import PartitionDirectories
 from storage.worker import Answer, Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, Job, Outcome
@@ -38,8 +44,6 @@ from storage.writer import AppendJob, CallJob, Job, Outcome
 T = TypeVar("T")
 OnEnded = Callable[[Exception | None], None]  # None: it went well
 
-MAX_FLUSH_MS = 3_600_000  # of `flush.ms`: sooner is allowed, and a timer holds its log, which may be deleted meanwhile
-FLUSH_RETRY_MS = 100  # where the queue was full; not `flush.ms`, which may be 0
 SETTLE_RETRY_MS = 50  # of an awaited job where the queue was full
 SETTLE_WAIT_MS = 20_000  # after which that is refused
 READS_AT_ONCE = 256  # in the queue of the reader threads; far below its limit, and enough to keep them at work
@@ -47,6 +51,7 @@ MAX_WAITING_READS = 10_000  # as many as a listener has connections
 READ_WAIT_MS = 1_000
 MAX_WAITING_SEARCHES = 200
 SEARCH_WAIT_MS = 10_000  # for one slice
+MAX_REBUILDS = 10_000  # of indexes that one read finds wrong; then it builds them itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +75,6 @@ class LogDirectory:
         return self.life.path
 
 
-def offline_ids(directories: Iterable[LogDirectory]) -> list[Uuid]:
-    """Of those that are offline now. One whose id could not be read is left out: the controller knows only ids."""
-    offline = [entry.directory_id for entry in directories if entry.life.is_offline]
-    return [directory_id for directory_id in offline if directory_id != ZERO_UUID]
-
-
 class DirectoryQueue:
     """on_failed is called at the first failure, before those that wait are told. From then on every call is refused.
 
@@ -94,17 +93,21 @@ class DirectoryQueue:
         self._on_unreadable = on_unreadable
         self._waiting: dict[object, OnEnded] = {}  # by the answer that ends the wait, in the order of the calls
         directory.life.on_failed(self._fail)
+        self.on_retired: Callable[[], None] = _no_one  # told after a call, on the loop, where segments wait to be freed
         self._background = BackgroundJobs(self.call, lambda: not self.generation.is_usable)
-        self._sync_timers: dict[Log, asyncio.TimerHandle] = {}
+        self._taking_over = TakingOver(self._background, self.call_synced, self._error_of)
+        self._beside = BackgroundJobs(self._call_beside, lambda: not self.generation.is_usable)
+        self.handed_over = HandedOver()
+        self._flush_timers = FlushTimers(self._sync_now)
+        self._takes_changes = True
         self.space = FreeSpace()
         self.appends = 0  # since the start
         self.has_appended = asyncio.Event()  # set by each append; `space_checks.py` clears it
-        path = directory.path
         self._reads = ReadGate(
-            f"reads of {path}", at_once=READS_AT_ONCE, max_waiting=MAX_WAITING_READS, max_wait_ms=READ_WAIT_MS
+            f"reads of {directory.path}", at_once=READS_AT_ONCE, max_waiting=MAX_WAITING_READS, max_wait_ms=READ_WAIT_MS
         )
         self._searches = ReadGate(
-            f"searches in {path}", at_once=1, max_waiting=MAX_WAITING_SEARCHES, max_wait_ms=SEARCH_WAIT_MS
+            f"searches in {directory.path}", at_once=1, max_waiting=MAX_WAITING_SEARCHES, max_wait_ms=SEARCH_WAIT_MS
         )
 
     @property
@@ -136,47 +139,78 @@ class DirectoryQueue:
         on_written = None if written is None else self._answer_to(written)
         on_synced = self._last_answer_to(synced)
         self._submit(AppendJob(log, batches, gaps), on_written, on_synced, ends_with=on_synced)
-        if log.config.flush_ms < NEVER and not log.config.durable:
-            self._sync_later(log, min(log.config.flush_ms, MAX_FLUSH_MS))
+        self._flush_timers.appended(log)
 
     def call(self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
         """Run `work` in the worker, in the order of calls. One of done and failed is called. Raises ApiError, Busy.
 
         `work` makes its changes durable itself.
         """
-
-        def answered(outcome: Outcome) -> None:
-            if self._waiting.pop(answered, None) is None:
-                return
-            error = self._error_of(outcome)
-            if error is None:
-                done(outcome.value)
-            else:
-                failed(error)
-
-        self._waiting[answered] = failed
+        answered = self._one_answer(done, failed)
         self._submit(CallJob(work), answered, None, ends_with=answered)
 
-    def _sync_later(self, log: Log, delay_ms: int) -> None:
-        """For `flush.ms`, the longest time from the first append that is not synced. One timer for each log."""
-        if log not in self._sync_timers:
-            loop = asyncio.get_running_loop()
-            self._sync_timers[log] = loop.call_later(delay_ms / 1000, self._sync_now, log)
+    def call_synced(
+        self, work: Callable[[], T], logs: Sequence[Log], *, done: Callable[[T], None], failed: OnEnded
+    ) -> None:
+        """`call`, answered after the sync that ends the turn. logs: which `work` leaves to that sync; it may add to
+        them."""
+        answered = self._one_answer(done, failed)
+        self._submit(CallJob(work, logs), None, answered, ends_with=answered)
 
-    def _sync_now(self, log: Log) -> None:
-        del self._sync_timers[log]
-        if not self.generation.is_usable:
-            return
+    def _call_beside(self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
+        """`call`, for a job beside the writer."""
+        self._refuse_if_failed()
+        answered = self._one_answer(done, failed)
         try:
-            self.directory.worker.submit(CallJob(log.request_sync, (log,)), None, self._answer_to(_nothing))
+            self.directory.worker.beside(work, answered)
+        except (WorkerFull, WorkerClosed) as error:
+            self._waiting.pop(answered, None)
+            raise refusal(error) from error
+
+    def _sync_now(self, log: Log) -> bool:
+        """False where the queue is full."""
+        try:
+            if self.generation.is_usable:
+                with suppress(WorkerClosed):  # closing a log syncs it
+                    self.directory.worker.submit(CallJob(log.request_sync, (log,)), None, self._answer_to(_nothing))
         except WorkerFull:
-            self._sync_later(log, FLUSH_RETRY_MS)
-        except WorkerClosed:
-            pass  # closing a log syncs it
+            return False
+        return True
 
     def run_in_background(self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
         """`call` for jobs that come by the thousand (`background_jobs.py`). Never raises: `failed` gets the reason."""
         self._background.add(work, done, failed)
+
+    def run_beside(self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
+        """Run `work` beside the writer, on files that `handed_over` names. Never raises: `failed` gets the reason.
+
+        Its changes are durable when it returns. Jobs begin in the order of the calls, some at a time.
+        """
+        self._beside.add(work, done, failed)
+
+    def take_over(self, log: Log, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
+        """`run_in_background`, for a log that was opened beside the writer (`taking_over.py`).
+
+        `work` leaves its sync to the end of the turn, and the answer comes after that.
+        """
+        self._taking_over.add(log, work, done, failed)
+
+    async def all_given_back(self) -> None:
+        """Begin no more jobs beside the writer, and wait for those that run. Called when the directory is closed."""
+        self._beside.drop(refusal(WorkerClosed(self.directory.path)))
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.handed_over.when_none(lambda: None if future.done() else future.set_result(None))
+        await future
+
+    @contextmanager
+    def without_changes(self) -> Iterator[None]:
+        """The writer's files are handed over, all of them: meanwhile every change is refused."""
+        self._takes_changes = False
+        self._flush_timers.cancel()
+        try:
+            yield
+        finally:
+            self._takes_changes = True
 
     def hurry(self) -> None:
         """From now on background jobs enter the worker's queue at once. Called before the last call of all."""
@@ -184,14 +218,9 @@ class DirectoryQueue:
 
     async def settle(self, work: Callable[[], T]) -> T:
         """`call`, awaited; a full queue is waited for. Raises what `work` raises, DirectoryOffline, or ApiError."""
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         for tries_left in reversed(range(SETTLE_WAIT_MS // SETTLE_RETRY_MS)):
             try:
-                self.call(
-                    work,
-                    done=lambda result: None if future.done() else future.set_result(result),
-                    failed=lambda error: None if future.done() or error is None else future.set_exception(error),
-                )
+                future = self.ask(work)
             except Busy:
                 if not tries_left:
                     raise
@@ -200,12 +229,30 @@ class DirectoryQueue:
                 break
         return await future
 
+    def ask(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        """`call`, to be awaited. Raises ApiError, Busy."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.call(
+            work,
+            done=lambda result: None if future.done() else future.set_result(result),
+            failed=lambda error: None if future.done() or error is None else future.set_exception(error),
+        )
+        return future
+
     def fail(self, cause: Exception) -> None:
         """Take the directory offline, unless it is."""
         self.directory.life.fail(cause, self.generation)
 
+    def is_unreadable(self, error: LogUnreadable) -> None:
+        """A job elsewhere could not read a log of this directory: its replica goes offline."""
+        if self.generation.is_usable:
+            self._on_unreadable(self, error)
+
     async def read(self, work: Callable[[], T]) -> T:
-        """Run `work`, which only reads, in the directory's pool. Raises what it raises, or ApiError, Busy."""
+        """Run `work`, which only reads, in the directory's pool. Raises what it raises, or ApiError, Busy.
+
+        Where it finds an index that is wrong, that is built again in slices of `search`, and `work` is repeated.
+        """
         return await self._read(self._reads, work)
 
     async def search(self, work: Callable[[], T]) -> T:
@@ -213,6 +260,18 @@ class DirectoryQueue:
         return await self._read(self._searches, work)
 
     async def _read(self, gate: ReadGate, work: Callable[[], T]) -> T:
+        for _ in range(MAX_REBUILDS):
+            try:
+                return await self._read_once(gate, partial(leaving_rebuilds, work))
+            except RebuildNeeded as needed:
+                try:
+                    while not await self._read_once(self._searches, needed.indexes.rebuild_step):
+                        pass
+                except DiskError:
+                    break  # the work meets it, too, and says what it means
+        return await self._read_once(gate, work)
+
+    async def _read_once(self, gate: ReadGate, work: Callable[[], T]) -> T:
         await gate.enter()
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
@@ -226,8 +285,10 @@ class DirectoryQueue:
             self.directory.worker.read(work, answered)
         except (ApiError, WorkerFull, WorkerClosed) as error:
             gate.leave()
-            raise _refusal(error) from error
-        self._waiting[future] = lambda _: None if future.done() else future.set_exception(self._offline_error())
+            raise refusal(error) from error
+        self._waiting[future] = lambda _: (
+            None if future.done() else future.set_exception(offline_error(self.directory.path))
+        )
         try:
             outcome = await future
         finally:
@@ -250,13 +311,15 @@ class DirectoryQueue:
         """ends_with: the answer that ends the wait for this job."""
         try:
             self._refuse_if_failed()
+            if not self._takes_changes:
+                raise WorkerClosed(self.directory.path)
             self.directory.worker.submit(job, written, synced)
         except ApiError:
             self._waiting.pop(ends_with, None)
             raise
         except (WorkerFull, WorkerClosed) as error:
             self._waiting.pop(ends_with, None)
-            raise _refusal(error) from error
+            raise refusal(error) from error
 
     def _fail(self, failure: DirectoryOffline) -> None:
         """The directory has failed, perhaps by a call that never returns: tell all that wait."""
@@ -270,10 +333,24 @@ class DirectoryQueue:
 
     def _refuse_if_failed(self) -> None:
         if not self.generation.is_usable:
-            raise self._offline_error()
+            raise offline_error(self.directory.path)
 
-    def _offline_error(self) -> ApiError:
-        return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {self.directory.path} is offline")
+    def _one_answer(self, done: Callable[[Any], None], failed: OnEnded) -> Answer:
+        """Calls one of them, once; `failed` also when the directory fails first."""
+
+        def answered(outcome: Outcome) -> None:
+            if self._waiting.pop(answered, None) is None:
+                return
+            if self.directory.partitions.retired:
+                self.on_retired()
+            error = self._error_of(outcome)
+            if error is None:
+                done(outcome.value)
+            else:
+                failed(error)
+
+        self._waiting[answered] = failed
+        return answered
 
     def _answer_to(self, on_ended: OnEnded) -> Answer:
         generation = self.generation
@@ -308,25 +385,16 @@ class DirectoryQueue:
             return None if self.generation.is_usable else self.generation.failure
         if is_back_pressure(error):
             return Busy(str(error))
-        if _fails_the_directory(error):
+        if fails_the_directory(error):
             self.fail(error)
         elif isinstance(error, LogUnreadable) and self.generation.is_usable:
             self._on_unreadable(self, error)
         return error
 
 
-def _refusal(error: ApiError | WorkerFull | WorkerClosed) -> ApiError:
-    if isinstance(error, ApiError):
-        return error
-    if isinstance(error, WorkerFull):
-        return Busy(str(error))
-    return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+def _no_one() -> None:
+    """Nobody frees segments here."""
 
 
 def _nothing(_: Exception | None) -> None:
     """The failure of a directory is told elsewhere."""
-
-
-def _fails_the_directory(error: Exception) -> bool:
-    """A log that is closed without a cause was closed by us: it was deleted, or the broker stops."""
-    return isinstance(error, DirectoryOffline) or (isinstance(error, LogClosed) and error.cause is not None)

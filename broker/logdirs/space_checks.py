@@ -16,25 +16,24 @@ from quorumlog.errors import ApiError
 from quorumlog.rest import Rest
 from storage.disk import DiskError
 
-CHECK_INTERVAL_MS = 500
 REST_INTERVAL_MAX_MS = 8_000  # while nothing is appended
 
 _log = logging.getLogger("quorumlog.broker")
 
 
-async def check_free_space_for_ever(queue: DirectoryQueue, setting: int | None) -> None:
-    """Measure the directory while it is online. setting: `log.dir.free.space.reserve.bytes`."""
-    rest = Rest(CHECK_INTERVAL_MS, REST_INTERVAL_MAX_MS)
-    while True:
+async def check_free_space_for_ever(queue: DirectoryQueue, setting: int | None, interval_ms: int) -> None:
+    """Measure the directory until it fails. setting: `log.dir.free.space.reserve.bytes`."""
+    rest = Rest(interval_ms, max(interval_ms, REST_INTERVAL_MAX_MS))
+    while queue.is_usable:
         if queue.has_appended.is_set() or queue.space.is_short:
             rest.news()
         else:
             rest.quiet()
         queue.has_appended.clear()
         await _check(queue, setting)
-        await asyncio.sleep(CHECK_INTERVAL_MS / 1000)
+        await asyncio.sleep(interval_ms / 1000)
         try:
-            async with asyncio.timeout((rest.interval_ms - CHECK_INTERVAL_MS) / 1000):
+            async with asyncio.timeout((rest.interval_ms - interval_ms) / 1000):
                 await queue.has_appended.wait()
         except TimeoutError:
             pass
@@ -50,6 +49,7 @@ async def _check(queue: DirectoryQueue, setting: int | None) -> None:
     except (ApiError, DiskError) as error:
         _log.debug("the free space of %s is unknown: %s", path, error)
         return
+    space.full_part = 1 - free_bytes / total_bytes if total_bytes else 0.0
     if space.measured(free_bytes, reserve_bytes(total_bytes, setting)):
         if space.is_short:
             _log.error("%s", space.describe(path))

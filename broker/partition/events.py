@@ -14,6 +14,7 @@ from broker.partition.isr_state import Isr
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, Epoch, NodeId, Offset
 from storage.log_config import NEVER
+from storage.producers.transactions import STABLE, Unstable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +45,18 @@ class LogReady:
     synced_end: Offset
     epoch_start: Offset = -1
     high_watermark: Offset = 0  # from the checkpoint; used only the first time, when the log was just opened
+    unstable: Unstable = STABLE  # of the records before end_offset
 
 
 class LogAdvanced(NamedTuple):
-    """What the log holds now, and how much of it is on disk. Both ends are exclusive."""
+    """What the log holds now, and how much of it is on disk. Both ends are exclusive.
+
+    unstable: the transactions among the records before end_offset.
+    """
 
     end_offset: Offset
     synced_end: Offset
+    unstable: Unstable = STABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,7 @@ class LogTruncated:
 
     log_start: Offset
     end_offset: Offset
+    unstable: Unstable = STABLE
 
 
 @dataclass(frozen=True, slots=True)

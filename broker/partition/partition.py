@@ -50,6 +50,7 @@ from broker.partition.isr_state import Committed, IsrState, PendingExpand, Pendi
 from quorumlog.ids import NO_EPOCH, NO_NODE, BrokerEpoch, Epoch, NodeId, Offset
 from storage.commit_rule import high_watermark
 from storage.log_config import NEVER
+from storage.producers.transactions import STABLE
 
 
 class Role(Enum):
@@ -59,8 +60,8 @@ class Role(Enum):
 
 
 class Partition:
-    """Invariants (`check_invariants`): log_start <= high_watermark <= end_offset; synced_end <= end_offset; the epochs
-    and, within one leadership, the high watermark never fall; a leader is in its own ISR."""
+    """Invariants (`check_invariants`): log_start <= last_stable_offset <= high_watermark <= end_offset; synced_end <=
+    end_offset; the epochs and, within one leadership, the high watermark never fall; a leader is in its own ISR."""
 
     def __init__(
         self, node_id: NodeId, *, min_isr: int, durable: bool, flush_messages: int = NEVER, lag_time_max_ms: int
@@ -84,9 +85,8 @@ class Partition:
         self._others: tuple[NodeId, ...] = ()  # `replicas` without this one
         self._agreement = IsrAgreement()
         self.log_start: Offset = 0
-        self.end_offset: Offset = 0
-        self.synced_end: Offset = 0
-        self.high_watermark: Offset = 0
+        self.synced_end = self.high_watermark = self.end_offset = self.log_start
+        self.unstable = STABLE  # of the records before end_offset
         self.epoch_start: Offset = 0  # where this leadership began
         self.followers: dict[NodeId, FollowerProgress] = {}  # of a leader, in the order of `replicas`
         self._eligible: Mapping[NodeId, BrokerEpoch] = {}
@@ -123,8 +123,9 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> Offset:
-        """How far a read_committed consumer reads. There are no transactions, so nothing below the mark is unstable."""
-        return self.high_watermark
+        """How far a read_committed consumer reads: not into a transaction that is open, or whose end may not be known
+        to all replicas; but never less than the log's start."""
+        return max(self.log_start, min(self.high_watermark, self.unstable.first(self.high_watermark)))
 
     @property
     def effective_min_isr(self) -> int:
@@ -167,8 +168,7 @@ class Partition:
                 self._eligible = event.eligible
                 return [*self._advance_high_watermark(now_ms), *self._report_low_watermark()]
             case SettingsChanged():
-                self.min_isr, self.durable = event.min_isr, event.durable
-                self.flush_messages = event.flush_messages
+                self.min_isr, self.durable, self.flush_messages = event.min_isr, event.durable, event.flush_messages
                 return self._advance_high_watermark(now_ms)
             case IsrAnswered():
                 return self._on_isr_answered(event, now_ms)
@@ -222,6 +222,7 @@ class Partition:
 
     def _on_log_ready(self, event: LogReady, now_ms: int) -> list[PartitionEffect]:
         self.log_start, self.end_offset, self.synced_end = event.log_start, event.end_offset, event.synced_end
+        self.unstable = event.unstable
         if not self._opened:
             self._opened = True
             self.high_watermark = event.high_watermark
@@ -256,13 +257,14 @@ class Partition:
 
     def _on_log_advanced(self, event: LogAdvanced, now_ms: int) -> list[PartitionEffect]:
         assert event.synced_end <= event.end_offset, event
-        self.end_offset = max(self.end_offset, event.end_offset)
+        if event.end_offset >= self.end_offset:
+            self.end_offset, self.unstable = event.end_offset, event.unstable
         self.synced_end = max(self.synced_end, event.synced_end)
         return self._advance_high_watermark(now_ms)
 
     def _on_truncated(self, event: LogTruncated) -> list[PartitionEffect]:
         assert not self.is_leader, "a leader never truncates"
-        self.log_start, self.end_offset = event.log_start, event.end_offset
+        self.log_start, self.end_offset, self.unstable = event.log_start, event.end_offset, event.unstable
         self.synced_end = min(self.synced_end, self.end_offset)
         self.high_watermark = max(self.log_start, min(self.high_watermark, self.end_offset))
         return []
@@ -387,7 +389,7 @@ class Partition:
 
     def check_invariants(self) -> None:
         """After every step, in tests and in the simulation."""
-        assert self.log_start <= self.high_watermark <= self.end_offset, vars(self)
+        assert self.log_start <= self.last_stable_offset <= self.high_watermark <= self.end_offset, vars(self)
         assert self.synced_end <= self.end_offset, vars(self)
         self._agreement.check_invariants()
         if self.role is Role.LEADER:

@@ -141,6 +141,12 @@ class Tail:
         sizes = [batch.size for batch in self._batches[first:end]]
         return TailCount(sum(sizes), len(sizes), sizes[0] if sizes else 0)
 
+    def batches_from(self, offset: Offset, count: int) -> list[StoredBatch]:
+        """`count` batches from the one that contains `offset`, which the tail contains."""
+        first = self._index_of(offset)
+        assert first is not None
+        return self._batches[first : first + count]
+
     def _index_of(self, offset: Offset) -> int | None:
         """Of the batch that contains `offset`; None if the tail does not contain it."""
         if self._gone == len(self._batches) or not self.start_offset <= offset < self.end_offset:
@@ -154,6 +160,14 @@ class Tail:
         self._chunks.clear()
         self._batches.clear()
         self._gone = 0
+
+    def drop_before(self, offset: Offset) -> None:
+        """Drop every append that began before `offset`: compaction is about to change the log up to there.
+
+        The transaction indexes will not name what it removes, so aborted records would be taken for committed ones.
+        """
+        while self._chunks and self._chunks[0].batches[0].base_offset < offset:
+            self.drop_oldest(self._chunks[0])
 
     def drop_oldest(self, chunk: _Chunk) -> None:
         assert self._chunks[0] is chunk, "a tail drops its oldest chunk first"

@@ -33,6 +33,8 @@ class DeletePath:
         """
         replica = self._registry.find(topic, index)
         replica.leading()
+        if replica.is_frozen:
+            raise Busy(f"{replica.name} is being moved to another log directory")
         queue, partition_log = replica.queue, replica.partition_log
         assert queue is not None and partition_log is not None
         target = _target(replica, offset)

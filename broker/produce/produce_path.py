@@ -9,8 +9,11 @@ The records inside a batch are looked at once, here, before it gets offsets; fol
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
 
 from broker.delayed.operations import DelayedOperations
 from broker.delayed.purgatory import Reason, Waiter
@@ -19,10 +22,14 @@ from broker.logdirs.log_directory import DirectoryQueue
 from broker.partition.events import LogAdvanced
 from broker.partition.key import PartitionKey
 from broker.partition.tail import frame_bytes
+from broker.produce.append_faults import ACKS_ALL, ACKS_LEADER, append_error, leading_log, min_isr_fault
 from broker.produce.append_line import AppendLine
+from broker.produce.conversion import Conversion
 from broker.produce.pending_append import AppendResult, PendingAppend
+from broker.produce.produce_rules import check_form, check_size, check_timestamps, uses_append_time
 from broker.produce.record_checks import RecordChecks, is_ended
 from broker.produce.refused_batches import RefusedBatches
+from broker.produce.transactional import EndTransaction, Verified
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
 from quorumlog.clock import Clock
@@ -33,15 +40,21 @@ from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import BatchHeader, headers, parse_header, with_append_time
 from quorumlog.records.produced import validate_produced
 from quorumlog.records.record_check import check_records, passes_at_once
-from quorumlog.topic_config import TopicConfig
 from quorumlog.turn import Turn
 from storage.batch import StoredBatch, stamped_batches
 from storage.log import Log
-from storage.log_errors import UnexpectedAppend
 from storage.producer_state import Remembered
+from storage.producers.verification import Guard
 
-ACKS_NONE, ACKS_LEADER, ACKS_ALL = ACKS = 0, 1, -1
-NO_TIMESTAMP = -1
+_Enqueue = Callable[[Replica, Log], None]
+
+
+class _Asked(NamedTuple):
+    """What a request wants to know of its append."""
+
+    acks: int
+    timeout_ms: int
+    pending: PendingAppend
 
 
 class ProducePath:
@@ -74,15 +87,25 @@ class ProducePath:
         for line in self._lines.values():
             line.close()
 
-    def append(self, topic: Uuid | str, index: int, records: Buffer, *, acks: int, timeout_ms: int) -> PendingAppend:
+    def append(
+        self,
+        topic: Uuid | str,
+        index: int,
+        records: Buffer,
+        *,
+        acks: int,
+        timeout_ms: int,
+        verified: Verified | None = None,
+    ) -> PendingAppend:
         """Validate and enqueue, in the order of calls. The result is only for the answer and need not be awaited.
 
         A batch that takes long to look at, or finds the directory's queue full, and appends to its partition behind it,
         are enqueued later, in order.
         records: whole batches as produced; kept until written. acks: 0 and 1 wait for the leader's disk, -1 for every
-        in-sync replica. Raises ApiError if nothing was appended. The awaited result raises ApiError if something may
-        have been: NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR;
-        and any error of `append` itself if the batch was not enqueued in this call.
+        in-sync replica. verified: a coordinator vouches for the batch's transaction (transactional.py). Raises ApiError
+        if nothing was appended. The awaited result raises ApiError if something may have been:
+        NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR; and any error
+        of `append` itself if the batch was not enqueued in this call.
         """
         try:
             replica, log = self._led(topic, index, acks)
@@ -90,32 +113,63 @@ class ProducePath:
             self._note_refused(topic, index, records, error)
             raise
         found = validate_produced(records, replica.config.max_message_bytes)
-        _check_form(found)
+        check_form(found, is_verified=verified is not None)
         if self._refused and not replica.sequences.knows(log, found[0].producer_id):
             self._refused.refuse_later(topic, index, found[0], self._clock.now_ms())
-        pending = PendingAppend(self._turn)
+        asked = _Asked(acks, timeout_ms, PendingAppend(self._turn))
+        sent = Conversion(records, found, replica.config)
+        guard = None if verified is None else verified.guard
+        enqueue = partial(self._enqueue, sent=sent, asked=asked, guard=guard)
         steps = self._look_inside(replica, records, found[0])
+        if sent.is_needed:
+            steps = chain(steps or (), sent.steps())
+        else:
+            check_size(replica.config, found)
         if steps is None:
-            self._enqueue_or_wait(replica, log, records, found, acks, timeout_ms, pending)
+            self._enqueue_or_wait(replica, log, asked, enqueue)
         else:
 
             def looked(error: ApiError | None) -> None:
                 try:
                     if error is not None:
                         raise error
-                    log = self._still_leading(replica, acks)
-                    self._enqueue_or_wait(replica, log, records, found, acks, timeout_ms, pending)
+                    self._enqueue_or_wait(replica, self._still_leading(replica, acks), asked, enqueue)
                 except ApiError as refused:
-                    pending.settle(refused)
+                    asked.pending.settle(refused)
 
             self._checks.join(replica.key, steps, looked)
-        return pending
+        return asked.pending
+
+    def begin_verification(
+        self, topic: Uuid | str, index: int, header: BatchHeader, *, epoch_per_transaction: bool = False
+    ) -> Guard | None:
+        """The guard of a transactional batch, before its coordinator is asked; see `ProducerSequences`.
+
+        Raises ApiError where this broker does not lead the partition.
+        """
+        replica, log = self._led(topic, index, ACKS_LEADER)
+        return replica.sequences.begin_verification(
+            log, header, epoch_per_transaction=epoch_per_transaction, now_ms=self._clock.now_ms()
+        )
+
+    def append_end_txn_marker(
+        self, topic: Uuid | str, index: int, ending: EndTransaction, *, timeout_ms: int
+    ) -> PendingAppend:
+        """End a producer's transaction on a partition, or confirm that it has ended: a marker is written in any case.
+
+        Answered as an append with acks=-1, once every in-sync replica has the marker. Raises, or its result raises, as
+        `append` does; and ApiError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        """
+        replica, log = self._led(topic, index, ACKS_ALL)
+        asked = _Asked(ACKS_ALL, timeout_ms, PendingAppend(self._turn))
+        self._enqueue_or_wait(replica, log, asked, partial(self._enqueue_marker, ending=ending, asked=asked))
+        return asked.pending
 
     def _led(self, topic: Uuid | str, index: int, acks: int) -> tuple[Replica, Log]:
         if self._closed:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker is shutting down")
         replica = self._registry.find(topic, index)
-        return replica, _leading(replica, acks)
+        return replica, leading_log(replica, acks)
 
     def _note_refused(self, topic: Uuid | str, index: int, records: Buffer, error: ApiError) -> None:
         if error.code.retriable:
@@ -129,7 +183,7 @@ class ProducePath:
         """The log to append to, some time after the request came. Raises ApiError."""
         if self._closed or self._registry.replicas.get(replica.key) is not replica:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{replica.name} was replaced or is closing")
-        return _leading(replica, acks)
+        return leading_log(replica, acks)
 
     def _look_inside(self, replica: Replica, records: Buffer, header: BatchHeader) -> Iterator[None] | None:
         """None if the batch may be queued now; otherwise the steps before it. Raises ApiError: INVALID_RECORD."""
@@ -141,74 +195,78 @@ class ProducePath:
                     return steps
         return iter(()) if self._checks.holds_up(replica.key) else None
 
-    def _enqueue_or_wait(
-        self,
-        replica: Replica,
-        log: Log,
-        records: Buffer,
-        found: list[BatchHeader],
-        acks: int,
-        timeout_ms: int,
-        pending: PendingAppend,
-    ) -> None:
-        """Queue the batch, or let it wait for a place in the directory's queue. Raises ApiError if it does neither."""
+    def _enqueue_or_wait(self, replica: Replica, log: Log, asked: _Asked, enqueue: _Enqueue) -> None:
+        """Queue what was asked, or let it wait for a place in the directory's queue. Raises ApiError if neither."""
         queue = replica.queue
         assert queue is not None
-        line = self._lines.get(queue)
-        if line is None or not line.holds_up(replica.key):
+        line = self._line_of(replica, queue)
+        if not replica.is_frozen and (line is None or not line.holds_up(replica.key)):
             try:
-                self._enqueue(replica, log, records, found, acks, timeout_ms, pending)
+                enqueue(replica, log)
                 return
             except Busy:
-                line = self._lines.setdefault(queue, line or AppendLine(self._clock))
+                pass
+        line = line or self._lines.setdefault(queue, AppendLine(self._clock))
 
-        def enqueue() -> None:
-            self._enqueue(replica, self._still_leading(replica, acks), records, found, acks, timeout_ms, pending)
+        def enqueue_later() -> None:
+            if replica.is_frozen:
+                raise Busy(f"{replica.name} is being moved to another log directory; nothing was appended")
+            enqueue(replica, self._still_leading(replica, asked.acks))
 
-        line.join(replica.key, timeout_ms, enqueue, pending.settle)
+        line.join(replica.key, asked.timeout_ms, enqueue_later, asked.pending.settle)
 
-    def _enqueue(
-        self,
-        replica: Replica,
-        log: Log,
-        records: Buffer,
-        found: list[BatchHeader],
-        acks: int,
-        timeout_ms: int,
-        pending: PendingAppend,
-    ) -> None:
-        """Number the batch and queue it, and let `pending` wait for it. Raises ApiError if nothing was appended."""
-        assert replica.queue is not None
-        repeated = replica.sequences.check(log, found)
+    def _line_of(self, replica: Replica, queue: DirectoryQueue) -> AppendLine | None:
+        """Where its appends wait. Those that wait while its log is moved are in the line of the earlier directory."""
+        for line in self._lines.values():
+            if line.holds_up(replica.key):
+                return line
+        return self._lines.get(queue)
+
+    def _enqueue(self, replica: Replica, log: Log, *, sent: Conversion, asked: _Asked, guard: Guard | None) -> None:
+        """Number the batch and queue it, and let its request wait for it. Raises ApiError if nothing was appended."""
+        repeated = replica.sequences.check(log, sent.found, guard)
         if repeated is not None:
-            self._answer_again(replica, log, repeated, acks, timeout_ms, pending)
+            self._answer_again(replica, log, repeated, asked)
             return
-        append_time_ms = self._clock.wall_ms() if _uses_append_time(replica.config) else -1
-        batches = self._stamp(replica, records, found, append_time_ms)
-        pending.result = AppendResult(
+        append_time_ms = self._clock.wall_ms() if uses_append_time(replica.config) else -1
+        self._queue(replica, log, self._stamp(replica, sent.records, sent.found, append_time_ms), append_time_ms, asked)
+
+    def _enqueue_marker(self, replica: Replica, log: Log, *, ending: EndTransaction, asked: _Asked) -> None:
+        """As `_enqueue`. A marker has no number, so none is a repetition."""
+        producer_id, epoch = ending.producer_id, ending.producer_epoch
+        replica.sequences.check_marker(log, producer_id, epoch, ending.marker, ending.transaction_version)
+        data = ending.batch(self._clock.wall_ms())
+        batches = stamped_batches(data, headers(data), replica.next_offset, replica.core.leader_epoch)
+        self._queue(replica, log, batches, -1, asked)
+
+    def _queue(
+        self, replica: Replica, log: Log, batches: list[StoredBatch], append_time_ms: int, asked: _Asked
+    ) -> None:
+        assert replica.queue is not None
+        asked.pending.result = AppendResult(
             base_offset=batches[0].base_offset,
             log_start_offset=log.start_offset,
             log_append_time_ms=append_time_ms,
         )
+        end_offset = batches[-1].next_offset
         append = _Append(
-            self, replica, replica.core.leader_epoch, batches, batches[-1].next_offset, acks, pending, replica.series
+            self, replica, replica.core.leader_epoch, batches, end_offset, asked.acks, asked.pending, replica.series
         )
         entry = replica.sequences.upcoming(log, batches[0])  # before the writer has the batch
         replica.queue.append(log, batches, written=append.written, synced=append.synced)
         replica.sequences.queued(batches[0], entry)
         replica.next_offset = append.next_offset
-        append.wait(timeout_ms)
+        append.wait(asked.timeout_ms)
 
-    def _answer_again(
-        self, replica: Replica, log: Log, repeated: Remembered, acks: int, timeout_ms: int, pending: PendingAppend
-    ) -> None:
+    def _answer_again(self, replica: Replica, log: Log, repeated: Remembered, asked: _Asked) -> None:
         """Answer as the first batch is answered: once it is committed or, with acks 0 and 1, once an empty append that
         is queued behind it is synced."""
         assert replica.queue is not None
+        acks, pending = asked.acks, asked.pending
         pending.result = AppendResult(
             base_offset=repeated.base_offset,
             log_start_offset=log.start_offset,
-            log_append_time_ms=repeated.timestamp if _uses_append_time(replica.config) else -1,
+            log_append_time_ms=repeated.timestamp if uses_append_time(replica.config) else -1,
         )
         append = _Append(
             self, replica, replica.core.leader_epoch, (), repeated.last_offset + 1, acks, pending, replica.series
@@ -217,7 +275,7 @@ class ProducePath:
             append.woken(Reason.OFFSET)
         elif acks != ACKS_ALL:
             replica.queue.append(log, (), written=append.written, synced=append.synced)
-        append.wait(timeout_ms)
+        append.wait(asked.timeout_ms)
 
     def _stamp(
         self, replica: Replica, records: Buffer, found: list[BatchHeader], append_time_ms: int
@@ -226,17 +284,8 @@ class ProducePath:
             records = b"".join(with_append_time(records, header, append_time_ms) for header in found)
             found = headers(records)
         else:
-            self._check_timestamps(replica.config, found)
+            check_timestamps(replica.config, found, self._clock.wall_ms())
         return stamped_batches(records, found, replica.next_offset, replica.core.leader_epoch)
-
-    def _check_timestamps(self, config: TopicConfig, found: Sequence[BatchHeader]) -> None:
-        now_ms = self._clock.wall_ms()
-        for header in found:
-            ahead_ms, behind_ms = header.max_timestamp - now_ms, now_ms - header.base_timestamp
-            if ahead_ms > config.message_timestamp_after_max_ms:
-                raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"a record is {ahead_ms} ms ahead of this broker's clock")
-            if header.base_timestamp != NO_TIMESTAMP and behind_ms > config.message_timestamp_before_max_ms:
-                raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"a record is {behind_ms} ms behind this broker's clock")
 
     # --- called by `_Append` ---
 
@@ -248,11 +297,11 @@ class ProducePath:
         log = replica.log
         assert log is not None
         synced_end = log.synced_end  # before the end, which the writer may be moving
-        end_offset = log.end_offset
-        core = replica.core
+        view = log.view
+        end_offset, core = view.end_offset, replica.core
         if core.synced_end == synced_end and core.end_offset == end_offset:
             return  # another append of the same turn has reported them
-        self._step(replica, LogAdvanced(end_offset, min(synced_end, end_offset)))
+        self._step(replica, LogAdvanced(end_offset, min(synced_end, end_offset), view.unstable))
         if core.is_leader:
             self._delayed.ends.reached(replica.key, core.end_offset)
 
@@ -289,7 +338,7 @@ class _Append:
     def written(self, error: Exception | None) -> None:
         if error is not None:
             self._begin_another_series()
-            self._settle(_append_error(error))
+            self._settle(append_error(error))
             return
         assert self.replica.log is not None
         self.replica.sequences.written(self.replica.log, self.batches)
@@ -309,7 +358,7 @@ class _Append:
 
     def synced(self, error: Exception | None) -> None:
         if error is not None:
-            self._settle(_append_error(error))
+            self._settle(append_error(error))
             return
         self.path.advance(self.replica)
         if self.acks != ACKS_ALL:
@@ -329,7 +378,7 @@ class _Append:
     def _committed(self) -> ApiError | None:
         if not self._still_leads():
             return self._not_leader()
-        return _min_isr_fault(self.replica, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+        return min_isr_fault(self.replica, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
     def _settle(self, error: ApiError | None) -> None:
         if self.waiter is not None:
@@ -348,47 +397,3 @@ class _Append:
             f"broker {self.replica.core.node_id} no longer leads {self.replica.name}; the records may yet be committed"
         )
         return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, text)
-
-
-def _append_error(error: Exception) -> ApiError:
-    """Busy: this append, or one that it was numbered behind, found no room; nothing was appended."""
-    if isinstance(error, Busy):
-        return error
-    if isinstance(error, UnexpectedAppend):
-        return Busy(f"an append before this one was held back: {error}")
-    return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
-
-
-def _leading(replica: Replica, acks: int) -> Log:
-    """The log to append to. Raises ApiError: NOT_LEADER_OR_FOLLOWER, INVALID_REQUIRED_ACKS, NOT_ENOUGH_REPLICAS;
-    KAFKA_STORAGE_ERROR also where the directory is short of free space."""
-    log = replica.leading()
-    queue = replica.queue
-    if queue is not None and queue.space.is_short:
-        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, queue.space.describe(queue.directory.path))
-    if acks not in ACKS:
-        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}, only -1, 0 and 1 mean something")
-    if acks == ACKS_ALL and (fault := _min_isr_fault(replica, ErrorCode.NOT_ENOUGH_REPLICAS)):
-        raise fault
-    return log
-
-
-def _min_isr_fault(replica: Replica, code: ErrorCode) -> ApiError | None:
-    core = replica.core
-    if not core.under_min_isr:
-        return None
-    text = f"{replica.name}: {len(core.isr_state.isr)} in sync, min.insync.replicas is {core.effective_min_isr}"
-    return ApiError(code, text)
-
-
-def _check_form(found: Sequence[BatchHeader]) -> None:
-    """Kafka's rule of one batch per partition; and no batch of a transaction, since no coordinator could end it."""
-    if len(found) > 1:
-        raise ApiError(ErrorCode.INVALID_RECORD, f"{len(found)} batches for one partition; a request holds one")
-    if found[0].is_transactional:
-        text = "a batch of a transaction without a transactional id; transactions are not supported"
-        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, text)
-
-
-def _uses_append_time(config: TopicConfig) -> bool:
-    return config.message_timestamp_type == "LogAppendTime"

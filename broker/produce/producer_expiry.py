@@ -27,7 +27,7 @@ async def expire_producers_for_ever(registry: Registry, config: ReplicationConfi
         waiting = rounds[directory_id]
         while waiting:
             replica = waiting.popleft()
-            if replica.log is not None and replica.queue is not None:
+            if replica.log is not None and replica.queue is not None and not replica.is_frozen:
                 work = partial(replica.log.expire_producers, clock.now_ms(), config.producer_id_expiration_ms)
                 next_one = partial(do_next, directory_id)
                 replica.queue.run_in_background(work, done=next_one, failed=next_one)
@@ -37,6 +37,8 @@ async def expire_producers_for_ever(registry: Registry, config: ReplicationConfi
     try:
         while True:
             await asyncio.sleep(config.producer_id_expiration_check_interval_ms / 1000)
+            for replica in registry.replicas.values():
+                replica.sequences.expire_verifications(clock.now_ms(), config.producer_id_expiration_ms)
             for directory_id, replicas in _by_directory(registry).items():
                 if directory_id not in rounds:
                     rounds[directory_id] = replicas

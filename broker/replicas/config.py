@@ -18,8 +18,13 @@ HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS_DEFAULT = 5_000  # replica.high.watermark.
 RECOVERY_CHECKPOINT_INTERVAL_MS_DEFAULT = 60_000  # log.flush.offset.checkpoint.interval.ms
 TAIL_BYTES_DEFAULT = 64 * 1024 * 1024  # memory for recently appended batches, of all partitions together
 ALTER_PARTITION_RETRY_MS_DEFAULT = 50
+RETENTION_CHECK_INTERVAL_MS_DEFAULT = 300_000  # log.retention.check.interval.ms
+FREE_SPACE_CHECK_INTERVAL_MS_DEFAULT = 500
+INITIAL_TASK_DELAY_MS_DEFAULT = 30_000  # log.initial.task.delay.ms
 PRODUCER_ID_EXPIRATION_MS_DEFAULT = 86_400_000  # producer.id.expiration.ms
 PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS_DEFAULT = 600_000  # producer.id.expiration.check.interval.ms
+INDEX_CHECK_INTERVAL_MS_DEFAULT = 86_400_000  # log.index.check.interval.ms; not in Kafka
+INDEX_CHECK_BYTES_PER_S_DEFAULT = 4 << 20  # log.index.check.max.bytes.per.second; not in Kafka
 
 MAX_SLICE_WORK_DEFAULT = 100  # replicas made or changed by the metadata in one turn; making one takes some 50 us
 
@@ -38,11 +43,17 @@ class ReplicationConfig:
     recovery_checkpoint_interval_ms: int = RECOVERY_CHECKPOINT_INTERVAL_MS_DEFAULT
     tail_bytes: int = TAIL_BYTES_DEFAULT
     alter_partition_retry_ms: int = ALTER_PARTITION_RETRY_MS_DEFAULT
+    retention_check_interval_ms: int = RETENTION_CHECK_INTERVAL_MS_DEFAULT
+    initial_task_delay_ms: int = INITIAL_TASK_DELAY_MS_DEFAULT
     producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS_DEFAULT
     producer_id_expiration_check_interval_ms: int = PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS_DEFAULT
+    index_check_interval_ms: int = INDEX_CHECK_INTERVAL_MS_DEFAULT  # negative: never
+    index_check_bytes_per_s: int = INDEX_CHECK_BYTES_PER_S_DEFAULT  # of each log directory
     max_slice_work: int = MAX_SLICE_WORK_DEFAULT
     looks_inside_batches: bool = True  # record.validation=full; False: =header
+    cordoned_directories: frozenset[str] = frozenset()  # cordoned.log.dirs: paths
     free_space_reserve_bytes: int | None = None  # log.dir.free.space.reserve.bytes
+    free_space_check_interval_ms: int = FREE_SPACE_CHECK_INTERVAL_MS_DEFAULT
     topic_defaults: Mapping[str, str] = field(default_factory=dict)  # set for all topics by this broker's file
     internal_listener_name: str = "INTERNAL"  # inter.broker.listener.name: followers fetch there unless there is a
     replication_listener_name: str = ""  # replication.listener.name

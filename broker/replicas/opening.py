@@ -18,11 +18,21 @@ class Opening:
         self._on_done = on_done
         self._waiting: dict[PartitionKey, None] | None = None  # None: not known yet
         self.done = False
+        self.made = 0  # replicas that were made and logs that were settled, until it is done
 
     @property
     def left(self) -> int:
         """The number of logs that are not open yet; 0 before the first image."""
         return len(self._waiting or ())
+
+    @property
+    def waiting(self) -> tuple[PartitionKey, ...]:
+        """The logs that are not open yet; none before the first image."""
+        return tuple(self._waiting or ())
+
+    def replica_made(self) -> None:
+        """A replica was made of an image, before its log is opened."""
+        self.made += not self.done
 
     def expect(self, keys: Iterable[PartitionKey]) -> None:
         """Called once, with the first image: these logs are being opened."""
@@ -32,8 +42,9 @@ class Opening:
 
     def settled(self, key: PartitionKey) -> None:
         """The log is open, has failed, or is not needed any more. Other keys and repeated calls do no harm."""
-        if self._waiting is not None:
-            self._waiting.pop(key, None)
+        if self._waiting is not None and key in self._waiting:
+            del self._waiting[key]
+            self.made += 1
             self._check()
 
     def _check(self) -> None:

@@ -19,6 +19,7 @@ directory again once a later process has opened its log.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from broker.logdirs.log_directory import DirectoryQueue
@@ -35,9 +36,9 @@ from broker.replicas.replica import Replica, Step, new_core
 from broker.replicas.topic_settings import TopicSettings
 from quorum.listener import Steps
 from quorum.metadata.delta import Delta
-from quorum.metadata.image import Image
+from quorum.metadata.image import BROKER_RESOURCE, Image
 from quorum.metadata.registration import LOST
-from quorumlog.ids import BrokerEpoch, NodeId, Uuid
+from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.controller import DirectoryAssignment
 from storage.names import DELETE, STRAY
 
@@ -60,8 +61,14 @@ class Placements:
         step: Step,
         open_log: Callable[[Replica], None],
         on_assignments_changed: Callable[[], None],
+        promised: Callable[[PartitionKey], Uuid | None] = lambda _: None,
+        on_broker_settings: Callable[[], None] = lambda: None,
     ) -> None:
-        """open_log: open the log of a replica that has no leader yet. on_assignments_changed: some are pending."""
+        """open_log: open the log of a replica that has no leader yet. on_assignments_changed: some are pending.
+
+        promised: the directory that a replica is about to move to, which the controller has to know before it does.
+        on_broker_settings: those of this broker or of all brokers may have changed.
+        """
         self._node_id = node_id
         self._registry = registry
         self._store = store
@@ -72,9 +79,13 @@ class Placements:
         self._step = step
         self._open_log = open_log
         self._on_assignments_changed = on_assignments_changed
+        self._promised = promised
+        self._on_broker_settings = on_broker_settings
         self._tail_budget = TailBudget(config.tail_bytes)
         self._eligible: Mapping[NodeId, BrokerEpoch] = {}
         self._applied = False
+        self._applied_end: Offset = 0  # of the last image that was applied whole
+        self._deletions_done: Offset = 0
         self._closed = False
 
     def close(self) -> None:
@@ -90,17 +101,33 @@ class Placements:
             return
         self._registry.image = image
         is_first, self._applied = not self._applied, True
+        if is_first or any(kind == BROKER_RESOURCE for kind, _ in delta.changed_configs):
+            self._on_broker_settings()
         changes = yield from changes_of(delta, image, self._node_id)
-        yield from self._paced(changes.deleted, lambda key: self._remove(key, DELETE))
-        yield from self._paced(changes.moved_away, lambda key: self._remove(key, STRAY))
+        yield from self._paced((*changes.deleted, *changes.reassigned), lambda key: self._remove(key, DELETE))
+        yield from self._paced(changes.vanished, lambda key: self._remove(key, STRAY))
         if changes.eligible is not None:
             yield from self._set_eligible(changes.eligible)
         placed = (*changes.leaders, *changes.followers)
         yield from self._paced(placed, self._host)
         yield from self._act(placed, image, is_first)
         yield from self._paced(changes.reconfigured, self._settings.changed)
-        if not self._closed and any(self._is_elsewhere(one.key) for one in placed):
+        self._applied_whole(placed, image)
+
+    def _applied_whole(self, placed: Sequence[Placed], image: Image) -> None:
+        """Every step was done, unless the broker closed meanwhile."""
+        if self._closed:
+            return
+        self._applied_end = image.offset
+        if any(self._is_elsewhere(one.key) for one in placed):
             self._on_assignments_changed()
+
+    @property
+    def deletions_done_before(self) -> Offset:
+        """This broker holds no directory of a topic that was deleted below this offset; 0: not known."""
+        if self._own_life.has_begun and self._store.has_let_go:
+            self._deletions_done = self._applied_end
+        return self._deletions_done
 
     def pending_assignments(self) -> list[DirectoryAssignment]:
         """Replicas that lie elsewhere than the metadata says: lost ones first, then by topic id and index."""
@@ -108,16 +135,42 @@ class Placements:
             DirectoryAssignment(
                 topic_id=key[0], index=key[1], directory_id=directory, keeps_log=key in self._store.found
             )
-            for key, replica in sorted(self._registry.replicas.items(), key=lambda item: item[0])
-            if (directory := _directory_of(replica)) not in (None, replica.assigned)
+            for key, replica in self._registry.replicas.items()
+            if (directory := self._directory_of(replica)) not in (None, replica.assigned)
         ]
-        return sorted(pending, key=lambda one: one.directory_id != LOST)
+        return sorted(pending, key=lambda one: (one.directory_id != LOST, one.topic_id, one.index))
 
     def directory_failed(self, queue: DirectoryQueue) -> None:
         """Its replicas are offline from now on."""
         for replica in list(self._registry.replicas.values()):
             if replica.queue is queue:
                 self._step(replica, LogFailed())
+
+    def directory_returned(self, queue: DirectoryQueue) -> list[Replica]:
+        """Host the replicas that lie in it, or may be made in it, anew: they come back as followers.
+
+        Returns those whose logs it holds. What the metadata does not give to this broker any more is set aside.
+        """
+        self._judge_strays(self._registry.image)
+        returned: list[Replica] = []
+        for key, before in list(self._registry.replicas.items()):
+            registration = self._registry.image.partition(*key)
+            may_return = before.queue is None or before.queue.directory_id == queue.directory_id
+            if registration is None or not may_return or self._own_life.is_held(key):
+                continue
+            del self._registry.replicas[key]
+            if before.log is not None:
+                before.log.give_up()  # of a generation that is over
+            if registration.leader == self._node_id:  # that leadership ended when the directory failed
+                registration = replace(registration, leader=NO_NODE)
+            placed = Placed(topic=before.topic, key=key, registration=registration)
+            self._host(placed)
+            self._tell(placed)
+            replica = self._registry.replicas[key]
+            if replica.queue is queue and key in self._store.found:
+                returned.append(replica)
+        self._on_assignments_changed()
+        return returned
 
     def _paced(self, items: Iterable[T], act: Callable[[T], None]) -> Steps:
         """Act on each item; nothing more once the broker has closed."""
@@ -138,11 +191,23 @@ class Placements:
         had_begun = self._own_life.has_begun
         admitted = self._own_life.admit(placed, image)
         if self._own_life.has_begun and not had_begun:
-            self._store.set_strays_aside(strays(self._store.found, image, self._node_id))
+            self._judge_strays(image)
         if is_first:
             self._opening.expect(key for key in self._registry.replicas if self._is_being_opened(key))
         yield from self._paced(admitted, self._tell)
         yield from self._paced(placed, self._open_if_held)
+
+    def _judge_strays(self, image: Image) -> None:
+        """A stray is deleted if its topic is remembered as deleted. Of any other nothing is known: it is kept."""
+        found = strays(self._store.found, image, self._node_id)
+        for topic_id, index in found:
+            deleted = image.deleted.get(topic_id)
+            if deleted is not None:
+                delay_ms = self._settings.of(deleted.name).file_delete_delay_ms
+                self._store.delete_found((topic_id, index), delay_ms / 1000)
+        self._store.set_strays_aside([key for key in found if key[0] not in image.deleted])
+        for key in strays(self._store.futures.by_key, image, self._node_id):
+            self._store.futures.discard(self._store.futures.by_key.pop(key), DELETE)
 
     def _open_if_held(self, placed: Placed) -> None:
         if self._own_life.is_held(placed.key) and placed.key in self._store.found:
@@ -155,7 +220,14 @@ class Placements:
 
     def _is_elsewhere(self, key: PartitionKey) -> bool:
         replica = self._registry.replicas[key]
-        return _directory_of(replica) not in (None, replica.assigned)
+        return self._directory_of(replica) not in (None, replica.assigned)
+
+    def _directory_of(self, replica: Replica) -> Uuid | None:
+        if replica.key in self._store.refused:
+            return LOST
+        found = _directory_of(replica)
+        promised = self._promised(replica.key)
+        return found if promised is None or found in (None, LOST) else promised
 
     def _set_eligible(self, eligible: Mapping[NodeId, BrokerEpoch]) -> Steps:
         self._eligible = eligible
@@ -191,9 +263,10 @@ class Placements:
             core=new_core(self._node_id, config, self._config.replica_lag_time_max_ms),
             config=config,
             tail=Tail(self._tail_budget),
-            queue=self._store.place(placed.key, assigned, self._registry.replicas.values()),
+            queue=self._store.place(placed.key, assigned, placed.topic),
             assigned=assigned,
         )
+        self._opening.replica_made()
         self._step(replica, BrokersChanged(self._eligible))
         if replica.queue is None:
             self._step(replica, LogFailed())
@@ -216,6 +289,8 @@ def _directory_of(replica: Replica) -> Uuid | None:
         return None if replica.assigned == queue.directory_id else LOST
     if replica.core.failed:
         return LOST
+    if not queue.directory.life.is_online:
+        return None
     if replica.assigned == LOST and replica.log is None:
         return None
     return queue.directory_id

@@ -1,7 +1,9 @@
 """What a change of the metadata means for this broker's replicas, in the order of KRAFT 2.9. Pure.
 
-Order: deleted topics, replicas that moved to other brokers, leaders, followers. Only a topic that a committed record
-removed is deleted; a replica that is merely absent from the metadata is set aside (DESIGN §6).
+Order: deleted topics, replicas that moved to other brokers, leaders, followers. Deleted is what a committed record
+gives up: a topic that was removed, and a replica that a later state of its partition does not name. What is merely
+absent from the metadata is set aside, also where the metadata came as a snapshot (DESIGN §6); so is a replica that an
+*earlier* state does not name, which is what a cluster looks like that was recovered from old metadata.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 
 from broker.partition.key import PartitionKey
 from quorum.metadata.delta import Delta
-from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, Image
+from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, Image, TopicImage
 from quorum.metadata.registration import PartitionRegistration
 from quorumlog.ids import BrokerEpoch, NodeId
 
@@ -32,7 +34,8 @@ class Changes:
     """What to do, in the order of the fields; within each field in order of topic id and index."""
 
     deleted: tuple[PartitionKey, ...]  # the topic was removed
-    moved_away: tuple[PartitionKey, ...]  # this broker is no replica any more
+    reassigned: tuple[PartitionKey, ...]  # this broker is no replica any more
+    vanished: tuple[PartitionKey, ...]  # nothing says what became of it
     leaders: tuple[Placed, ...]
     followers: tuple[Placed, ...]
     reconfigured: tuple[str, ...]  # names of topics whose settings may have changed
@@ -41,30 +44,40 @@ class Changes:
 
 def changes_of(delta: Delta, image: Image, node_id: NodeId) -> Generator[None, None, Changes]:
     """In steps: each yield ends one, and the result is returned after the last."""
-    deleted = [
-        (topic.id, index)
-        for topic in delta.deleted_topics
-        for index, registration in topic.sorted_partitions()
-        if node_id in registration.replicas
-    ]
-    placed: list[Placed] = []
-    moved_away: list[PartitionKey] = []
+    deleted = _held_of(delta.deleted_topics, node_id)
+    vanished = _held_of(delta.vanished_topics, node_id)
+    reassigned: list[PartitionKey] = []
+    leaders: list[Placed] = []
+    followers: list[Placed] = []
     for number, change in enumerate(delta.changed_partitions(), 1):
         if number % PARTITIONS_PER_STEP == 0:
             yield
         key = (change.topic.id, change.index)
         if node_id in change.after.replicas:
-            placed.append(Placed(topic=change.topic.name, key=key, registration=change.after))
+            placed = Placed(topic=change.topic.name, key=key, registration=change.after)
+            (leaders if change.after.leader == node_id else followers).append(placed)
         elif change.before is not None and node_id in change.before.replicas:
-            moved_away.append(key)
+            is_later = change.after.partition_epoch > change.before.partition_epoch
+            (reassigned if is_later else vanished).append(key)
     return Changes(
         deleted=tuple(deleted),
-        moved_away=tuple(moved_away),
-        leaders=tuple(one for one in placed if one.registration.leader == node_id),
-        followers=tuple(one for one in placed if one.registration.leader != node_id),
+        reassigned=tuple(reassigned),
+        vanished=tuple(vanished),
+        leaders=tuple(leaders),
+        followers=tuple(followers),
         reconfigured=_reconfigured(delta, image),
         eligible=_eligible(image) if delta.changed_brokers else None,
     )
+
+
+def _held_of(topics: Iterable[TopicImage], node_id: NodeId) -> list[PartitionKey]:
+    """The partitions of these topics that this broker is a replica of."""
+    return [
+        (topic.id, index)
+        for topic in topics
+        for index, registration in topic.sorted_partitions()
+        if node_id in registration.replicas
+    ]
 
 
 def _reconfigured(delta: Delta, image: Image) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from broker.logdirs.hosted_replica import Exchange
 from broker.logdirs.log_directory import DirectoryQueue
 from broker.partition.events import PartitionEvent
 from broker.partition.key import PartitionKey
@@ -16,7 +17,7 @@ from quorumlog.ids import Epoch, NodeId, Offset, Uuid, show_uuid
 from quorumlog.messages.common import CurrentLeader
 from quorumlog.topic_config import TopicConfig
 from storage.log import Log
-from storage.log_config import LogConfig
+from storage.log_config import MIN_SEGMENT_BYTES, LogConfig
 from storage.partition_log import PartitionLog
 
 
@@ -28,7 +29,8 @@ class Replica:
     log; changed by jobs of that worker only. log: its log, once the loop knows of it. next_offset: the base offset of
     the next produced batch, at or past log.end_offset because appends wait in the queue; valid while this replica
     leads. series: of those appends; when one of them fails, all behind it do, and the next ones begin another series.
-    sequences: the producers of those appends.
+    sequences: the producers of those appends. exchange: of the log for its copy in another directory; None: none is
+    under way.
     """
 
     topic: str
@@ -43,10 +45,16 @@ class Replica:
     next_offset: Offset = 0
     series: int = 0
     sequences: ProducerSequences = field(default_factory=ProducerSequences)
+    exchange: Exchange | None = None
 
     @property
     def name(self) -> str:
         return f"{self.topic}-{self.key[1]}"
+
+    @property
+    def is_frozen(self) -> bool:
+        """Its log is being exchanged: it is read, and no change of it may be queued (broker/moves/exchange.py)."""
+        return self.exchange is not None
 
     @property
     def can_be_opened(self) -> bool:
@@ -91,12 +99,19 @@ def new_core(node_id: NodeId, config: TopicConfig, lag_time_max_ms: int) -> Part
 
 
 def log_config(config: TopicConfig) -> LogConfig:
+    """The last segment is never compacted, so one that `max.compaction.lag.ms` concerns is closed in time (KIP-354)."""
+    is_compacted = "compact" in config.cleanup_policy
     return LogConfig(
-        segment_bytes=config.segment_bytes,
+        segment_bytes=max(MIN_SEGMENT_BYTES, config.segment_bytes),  # `internal.segment.bytes` has no lower limit
+        segment_ms=min(config.segment_ms, config.max_compaction_lag_ms) if is_compacted else config.segment_ms,
+        segment_jitter_ms=config.segment_jitter_ms,
+        segment_index_bytes=config.segment_index_bytes,
         index_interval_bytes=max(1, config.index_interval_bytes),
+        preallocate=config.preallocate,
         durable=config.synced,
         flush_messages=config.flush_messages,
         flush_ms=config.flush_ms,
+        delete_delay_ms=config.file_delete_delay_ms,
         remembers_producers=True,
     )
 

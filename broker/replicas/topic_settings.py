@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
+from operator import attrgetter
 
 from broker.logdirs.busy import Busy
 from broker.logdirs.log_directory import DirectoryQueue
@@ -15,6 +17,23 @@ from quorumlog.ids import NodeId
 from quorumlog.topic_config import TopicConfig
 
 RETRY_MS = 1_000
+
+# What a replica's log (`log_config`) and its core (`SettingsChanged`) are told of the settings.
+_TOLD = attrgetter(
+    "segment_bytes",
+    "segment_ms",
+    "segment_jitter_ms",
+    "segment_index_bytes",
+    "index_interval_bytes",
+    "preallocate",
+    "durability",
+    "flush_messages",
+    "flush_ms",
+    "file_delete_delay_ms",
+    "min_insync_replicas",
+    "cleanup_policy",
+    "max_compaction_lag_ms",
+)
 
 
 class TopicSettings:
@@ -45,16 +64,30 @@ class TopicSettings:
         return TopicConfig.from_map({**image.topic_config(topic), **own, **on_topic}, self._defaults)
 
     def changed(self, topic: str) -> None:
-        """The core gets the settings after the log has them, and is synced if they require it."""
+        """The core gets the settings after the log has them, and is synced if they require it.
+
+        Most settings concern neither: they are read from `replica.config` when they are needed.
+        """
         config = self.of(topic)
-        topic_id = self._registry.image.topic_ids[topic]
-        for key, replica in self._registry.replicas.items():
-            if key[0] == topic_id and replica.config != config:
-                replica.config = config
-                if replica.queue is not None:
-                    self._tell_log(replica, replica.queue, config)
+        found = self._registry.image.topic(topic)
+        assert found is not None, f"settings of {topic}, which does not exist"
+        for index in sorted(found.partitions):
+            replica = self._registry.replicas.get((found.id, index))
+            if replica is None or replica.config == config:
+                continue
+            before, replica.config = replica.config, config
+            if replica.queue is not None and _TOLD(before) != _TOLD(config):
+                self._tell_log(replica, replica.queue, config)
+
+    def _tell_again(self, replica: Replica) -> None:
+        if replica.queue is not None and self._registry.replicas.get(replica.key) is replica:
+            self._tell_log(replica, replica.queue, replica.config)
 
     def _tell_log(self, replica: Replica, queue: DirectoryQueue, config: TopicConfig) -> None:
+        if replica.exchange is not None:
+            replica.exchange.waiting.append(partial(self._tell_again, replica))
+            return
+
         def change() -> None:
             if replica.partition_log is not None:
                 replica.partition_log.configure(log_config(config))
@@ -77,7 +110,7 @@ class TopicSettings:
         """The log could not be synced because too many files are open. Newer settings tell the log themselves."""
 
         def again() -> None:
-            if self._registry.replicas.get(replica.key) is replica and replica.config is config:
-                self._tell_log(replica, queue, config)
+            if _TOLD(replica.config) == _TOLD(config):
+                self._tell_again(replica)
 
         asyncio.get_running_loop().call_later(RETRY_MS / 1000, again)

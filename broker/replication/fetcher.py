@@ -27,6 +27,7 @@ from typing import Protocol
 
 from broker.partition.key import PartitionKey
 from broker.replicas.config import ReplicationConfig
+from broker.replicas.throttle import ReplicationThrottle
 from broker.replication.fetch_position import FetchPosition
 from broker.replication.leader_session import LeaderSession, SessionRequest
 from quorumlog.clock import Clock
@@ -95,7 +96,9 @@ class Fetcher:
         turn: Turn,
         config: ReplicationConfig,
         broker_epoch: Callable[[], BrokerEpoch],
+        throttle: ReplicationThrottle | None = None,
     ) -> None:
+        """throttle: of what this broker fetches; None: none."""
         self._node_id = node_id
         self._leader = leader
         self._sink = sink
@@ -103,6 +106,7 @@ class Fetcher:
         self._turn = turn
         self._config = config
         self._broker_epoch = broker_epoch
+        self._throttle = throttle
         self._positions: dict[PartitionKey, FetchPosition] = {}
         self._session = LeaderSession()
         self._asked: SessionRequest | None = None  # by the fetch under way
@@ -164,6 +168,7 @@ class Fetcher:
         self._taken.clear()
         self._cancel_timer()
         now_ms = self._clock.now_ms()
+        self._hold_back(now_ms)
         request = self._session.next_request(self._positions, now_ms, self._broker_epoch())
         if request is None:
             self._go_after_backoff(now_ms)
@@ -174,6 +179,16 @@ class Fetcher:
         cancel = self._leader.fetch(message, message.max_wait_ms + self._config.rpc_timeout_ms, self._ended)
         if self._is_fetching:
             self._cancel = cancel
+
+    def _hold_back(self, now_ms: int) -> None:
+        """Leave out, until the throttle has something left, what it holds back; like a position that backs off."""
+        if self._throttle is None or not self._throttle.is_on:
+            return
+        for position in self._positions.values():
+            held_ms = self._throttle.held_back_ms(position.key, self._node_id) if position.is_ready(now_ms) else 0
+            if held_ms:
+                position.not_before_ms = now_ms + held_ms
+                self._session.touch(position.key)
 
     @property
     def _is_writing(self) -> bool:
@@ -279,6 +294,8 @@ class Fetcher:
                 self._session.touch(key)
                 if len(answer.records):
                     self._rotate(position)
+                if self._throttle is not None and self._throttle.is_on:
+                    self._throttle.spend(key, len(answer.records))
                 self._sink.take(position, answer, self._done)
                 taken.append(position)
         return taken

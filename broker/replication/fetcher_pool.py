@@ -8,6 +8,7 @@ from broker.partition.key import PartitionKey
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica
+from broker.replicas.throttle import ReplicationThrottle
 from broker.replication.fetch_position import FetchPosition
 from broker.replication.fetcher import Fetcher, Sink
 from broker.replication.leader_end_point import RemoteLeaderEndPoint
@@ -32,10 +33,12 @@ class FetcherPool:
         broker_epoch: Callable[[], BrokerEpoch],
         on_leader_lost: Callable[[NodeId], None],
         turn: Turn,
+        throttle: ReplicationThrottle | None = None,
     ) -> None:
-        """on_leader_lost: see `RemoteLeaderEndPoint`."""
+        """on_leader_lost: see `RemoteLeaderEndPoint`. throttle: see `Fetcher`."""
         self._node_id = node_id
         self._on_leader_lost = on_leader_lost
+        self._throttle = throttle
         self._registry = registry
         self._transport = transport
         self._sink = sink
@@ -95,6 +98,7 @@ class FetcherPool:
             turn=self._turn,
             config=self._config,
             broker_epoch=self._broker_epoch,
+            throttle=self._throttle,
         )
         self._end_points.append(end_point)
         return fetcher

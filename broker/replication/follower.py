@@ -4,6 +4,9 @@ Rules (RELIABILITY §replication):
 
 - The position moves, and so acknowledges, only after the bytes are on disk (where the topic asks for that).
 - Records of an epoch above the fetch's are dropped. An answer that belongs to an earlier leadership changes nothing.
+- What lies before the leader's start was deleted there, and with it the epochs that would tell whether ours is the
+  same. A follower whose log parted there, or ends there in an older epoch, drops it and goes on at the leader's start.
+  It must not keep it: records that were never committed would be read from it once it is elected.
 - A log whose start lies past the place where the two logs parted has no record in common with the leader's. Either
   log has lost committed records, because no start passes the high watermark. The follower keeps its log for the
   operator (`...-stray`), alarms, and copies the leader's from its start. It must not go on at its own start: elected
@@ -65,6 +68,9 @@ class Follower:
         replica = self._followed(position)
         if replica is None:
             return
+        if replica.is_frozen:
+            self._back_off(position)
+            return
         try:
             if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 self._start_again(replica, position, answer.log_start_offset, done)
@@ -96,6 +102,9 @@ class Follower:
         log, queue = _log_of(replica), replica.queue
         assert queue is not None
         batches = verified_batches(whole(answer.records), position.leader_epoch)
+        if batches and _cannot_be_compared(log, answer.log_start_offset, batches[0].leader_epoch):
+            self._restart(replica, position, answer.log_start_offset, done)
+            return
         if batches and batches[0].base_offset < position.offset == log.start_offset == log.end_offset:
             self._begin_inside(replica, position, batches, done)
             return
@@ -121,8 +130,8 @@ class Follower:
 
     def _advance(self, replica: Replica, log: Log) -> None:
         synced_end = log.synced_end  # before the end, which the writer may be moving
-        end_offset = log.end_offset
-        self._step(replica, LogAdvanced(end_offset, min(synced_end, end_offset)))
+        view = log.view
+        self._step(replica, LogAdvanced(view.end_offset, min(synced_end, view.end_offset), view.unstable))
 
     def _moved(self, position: FetchPosition, log: Log) -> None:
         assert log.is_acknowledgeable, "acknowledged before it was on disk"
@@ -178,6 +187,8 @@ class Follower:
         point = truncation_point(log.epochs, log.end_offset, Diverging(leader.epoch, leader.end_offset))
         if point < log.start_offset:
             self._copy_anew(replica, position, answer.log_start_offset, done)
+        elif log.start_offset < answer.log_start_offset and point <= answer.log_start_offset:
+            self._restart(replica, position, answer.log_start_offset, done)
         else:
             self._cut(replica, position, point, done)
 
@@ -189,13 +200,18 @@ class Follower:
 
     def _start_again(self, replica: Replica, position: FetchPosition, leader_start: Offset, done: Done) -> None:
         """Our log ends before the leader's starts: drop it, and go on at the leader's start."""
-        log, queue = _log_of(replica), replica.queue
+        log = _log_of(replica)
         if leader_start <= log.end_offset:  # the position is past the leader's end
             if log.last_epoch == NO_EPOCH and position.offset == log.end_offset:
                 self._copy_anew(replica, position, leader_start, done)  # no record of ours can say where we parted
             else:
                 self._back_off(position)  # the leader will say where the logs parted
             return
+        self._restart(replica, position, leader_start, done)
+
+    def _restart(self, replica: Replica, position: FetchPosition, leader_start: Offset, done: Done) -> None:
+        """Nothing that we hold is in the leader's log: drop it, and go on where that log starts."""
+        log, queue = _log_of(replica), replica.queue
         assert queue is not None
         work = partial(_files_of(replica).restart_at, leader_start)
         self._run(queue, position, work, lambda _: self._repaired(replica, position, log), done)
@@ -221,7 +237,8 @@ class Follower:
 
     def _repaired(self, replica: Replica, position: FetchPosition, log: Log) -> None:
         before = (position.offset, position.last_epoch)
-        self._step(replica, LogTruncated(log.start_offset, log.end_offset))
+        view = log.view
+        self._step(replica, LogTruncated(view.start_offset, view.end_offset, view.unstable))
         self._moved(position, log)
         if (position.offset, position.last_epoch) == before:
             self._back_off(position)  # nothing gained: do not ask the same at once, for ever
@@ -259,6 +276,14 @@ def verified_batches(records: Buffer, leader_epoch: Epoch) -> list[StoredBatch]:
     for header in wanted:
         verify_crc(records, header)
     return received_batches(records, wanted)
+
+
+def _cannot_be_compared(log: Log, leader_start: Offset, next_epoch: Epoch) -> bool:
+    """Whether all that the log holds lies before the leader's start, and what follows is of a later epoch.
+
+    next_epoch: of the leader's first records. An equal epoch would prove that the records before it are the same.
+    """
+    return log.start_offset < log.end_offset <= leader_start and log.last_epoch < next_epoch
 
 
 def _log_of(replica: Replica) -> Log:

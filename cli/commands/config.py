@@ -1,4 +1,4 @@
-"""`quorumlog config`: the settings of topics and brokers that are changed while the cluster runs."""
+"""`quorumlog config`: the settings of topics, brokers and groups that are changed while the cluster runs."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ if TYPE_CHECKING:
     from quorumlog.client.config_change import ConfigChange
     from quorumlog.messages.cluster import DescribedConfig
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Show and change settings of topics and brokers.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Show and change settings of topics, brokers and groups."
+)
 
 
 class Entity(StrEnum):
     TOPIC = "topic"
     BROKER = "broker"
+    GROUP = "group"
 
 
 EntityOption = Annotated[Entity, typer.Option("--entity-type", help="Whose settings.")]
 NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="A topic; or a broker's id; or `default` for all brokers.")
+    str, typer.Argument(metavar="NAME", help="A topic; or a broker's id, or `default` for all brokers; or a group.")
 ]
-RESOURCE_TYPES = {Entity.TOPIC: 2, Entity.BROKER: 4}  # Kafka's numbers
+RESOURCE_TYPES = {Entity.TOPIC: 2, Entity.BROKER: 4, Entity.GROUP: 32}  # Kafka's numbers
 ALL_BROKERS = "default"
-SOURCES = {1: "topic", 2: "broker", 3: "all brokers", 4: "file", 5: "default"}
+SOURCES = {1: "topic", 2: "broker", 3: "all brokers", 4: "file", 5: "default", 8: "group"}
 BY_DEFAULT = 5
 
 

@@ -1,4 +1,4 @@
-"""`quorumlog consume TOPIC`: prints records on stdout, with kcat's option letters."""
+"""`quorumlog consume TOPIC...`: prints records on stdout, with kcat's option letters; alone or as a group's member."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from cli import output
 from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from cli.errors import CliError, Exit
+from cli.first_interrupt import FirstInterrupt
 from cli.output import Format, OutputOption
 from cli.places import Range, parse_places
 from cli.profile import Target
@@ -19,15 +20,29 @@ from cli.records_text import DEFAULT_FORMAT, BadFormat, compile_format, to_json_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from quorumlog.client.blocking_consumer import Consumer
     from quorumlog.client.consumer import ConsumedRecord
 
 app = typer.Typer(add_completion=False)
 POLL_MS = 500
+EPILOG = (
+    "Examples: quorumlog consume orders -e -o json. quorumlog consume orders refunds --group billing. "
+    "quorumlog consume audit --group check -O end -n 10."
+)
 
 
-@app.command()
+@app.command(epilog=EPILOG)
 def consume(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC")],
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "-G",
+            "--group",
+            metavar="GROUP",
+            help="Share the topics with the group's members, from where it has committed; commit what is printed.",
+        ),
+    ] = None,
     offset: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,14 +75,19 @@ def consume(
 ) -> None:
     """Print records from the beginning and wait for more; -e stops at the end. -o json means -J.
 
-    Records of one partition come in order; there is no order between partitions.
+    Records of one partition come in order; there is no order between partitions. With --group, -O beginning or -O end
+    says where to begin if the group has committed nothing.
     """
     as_json = output.use(output_format) or json_lines
     places = (["beginning"] if from_beginning else []) + (offset or [])
     wanted = parse_places(places, to_end=exit_at_end, now_ms=int(time.time() * 1_000))
     render = to_json_line if as_json else _compiled(record_format)
     target = find_target(servers, profile, options)
-    seen = _consume(target, topic, partition, wanted, count, render)
+    group = group or target.options.get("group.id") or target.options.get("group_id")
+    if group is not None:
+        seen = _consume_as_member(target, topics, group, _checked(wanted, partition), count, render)
+    else:
+        seen = _consume(target, topics, partition, wanted, count, render)
     if exit_at_end:
         output.say(f"% {output.counted(seen, 'record')}")
 
@@ -79,26 +99,92 @@ def _compiled(record_format: str) -> Callable[[Any], bytes]:
         raise CliError(Exit.USAGE, f"-f: {error}") from error
 
 
+def _checked(wanted: Range, partitions: list[int] | None) -> Range:
+    """Raises CliError for what a member of a group cannot choose."""
+    if partitions:
+        raise CliError(Exit.USAGE, "-p: the members of a group share all partitions; leave out -p or --group")
+    if wanted.last is not None or wanted.start not in ("earliest", "latest"):
+        text = "with --group, -O takes beginning or end; `quorumlog group reset-offsets` moves a group elsewhere"
+        raise CliError(Exit.USAGE, text)
+    return wanted
+
+
+def _consume_as_member(
+    target: Target,
+    topics: list[str],
+    group: str,
+    wanted: Range,
+    count: int | None,
+    render: Callable[[ConsumedRecord], bytes],
+) -> int:
+    """What was printed is committed, also if it is interrupted; but not if it cannot be printed."""
+    if wanted.stop is not None:
+        _check_topics(target, topics)
+    with connected(target) as cluster:
+        consumer = cluster.consumer(topics, group=group, start=wanted.start, stop=wanted.stop)
+        with FirstInterrupt(consumer.wakeup) as interrupt:
+            seen = _print_until(interrupt, consumer, count, render)
+        if interrupt.came:
+            consumer.close()
+            raise KeyboardInterrupt
+        return seen
+
+
+def _check_topics(target: Target, topics: list[str]) -> None:
+    """A member waits for topics that do not exist yet; one that stops at the end would print nothing, and be content.
+
+    Raises RequestFailed for a topic that does not exist.
+    """
+    with connected(_without_consumer_options(target)) as cluster:
+        for topic in topics:
+            cluster.admin.describe_topic(topic)
+
+
+def _print_until(
+    interrupt: FirstInterrupt, consumer: Consumer, count: int | None, render: Callable[[ConsumedRecord], bytes]
+) -> int:
+    from quorumlog.client.errors import WokenUp
+
+    try:
+        return _print(consumer, count, render, lambda: interrupt.came)
+    except WokenUp:
+        return 0
+
+
 def _consume(
     target: Target,
-    topic: str,
+    topics: list[str],
     partitions: list[int] | None,
     wanted: Range,
     count: int | None,
     render: Callable[[ConsumedRecord], bytes],
 ) -> int:
-    starts = _starts(target, topic, partitions, wanted)
-    seen = 0
+    starts = {
+        (topic, index): start
+        for topic in dict.fromkeys(topics)
+        for index, start in _starts(target, topic, partitions, wanted).items()
+    }
     with connected(target) as cluster:
         consumer = cluster.consumer()
-        consumer.assign([(topic, index, start) for index, start in starts.items()], stop=wanted.stop)
-        while not consumer.finished and (count is None or seen < count):
-            records = consumer.poll(None if count is None else count - seen, POLL_MS)
-            for record in records:
-                sys.stdout.buffer.write(render(record))
-            if records:
-                sys.stdout.buffer.flush()
-            seen += len(records)
+        consumer.assign([(*key, start) for key, start in starts.items()], stop=wanted.stop)
+        return _print(consumer, count, render)
+
+
+def _print(
+    consumer: Consumer,
+    count: int | None,
+    render: Callable[[ConsumedRecord], bytes],
+    stops: Callable[[], bool] = lambda: False,
+) -> int:
+    """Returns how many. stops: asked between polls; what a poll has returned is printed whole."""
+    seen = 0
+    while not stops() and not consumer.finished and (count is None or seen < count):
+        records = consumer.poll(None if count is None else count - seen, POLL_MS)
+        for record in records:
+            sys.stdout.buffer.write(render(record))
+        if records:
+            sys.stdout.buffer.flush()
+        seen += len(records)
     return seen
 
 

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import output
-from cli.local.find import DataOption, find_nodes
+from cli.commands import metadata_snapshot
+from cli.local.find import DataOption, data_of
 from cli.output import Format, OutputOption
 
 if TYPE_CHECKING:
     from cli.offline.metadata_log import LoggedRecord
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Read the cluster's metadata log from its files.")
+
+app.add_typer(metadata_snapshot.app, name="snapshot")
 
 
 @app.callback()
@@ -26,7 +29,10 @@ def metadata() -> None:
 @app.command()
 def dump(
     place: Annotated[
-        Path | None, typer.Option("--from", metavar="DIR", help="A metadata log, or a log directory that contains it.")
+        Path | None,
+        typer.Option(
+            "--from", metavar="DIR", help="A metadata log, a log directory that contains it, or a .checkpoint file."
+        ),
     ] = None,
     node: Annotated[int | None, typer.Option("--node", help="Node of the local cluster; default: the first.")] = None,
     image: Annotated[bool, typer.Option("--image", help="Print the state after the records, not the records.")] = False,
@@ -38,12 +44,21 @@ def dump(
 ) -> None:
     """Print the records of the metadata log, or with --image the state after them. -o json: one object per line.
 
+    Where the log begins behind a snapshot, the records before it are in the snapshot: name its file to print them.
+
     Reads the files of one node, running or not. The newest records may be uncommitted: the files do not tell.
     """
     from cli.offline.metadata_log import find_metadata_log, read_image, read_log
+    from cli.offline.snapshots import read_image_of, snapshot_of
 
     output.use(output_format)
-    directory = find_metadata_log(place or _local(data, node))
+    snapshot = snapshot_of(place) if place is not None else None
+    if place is not None and snapshot is not None and image:
+        from quorum.metadata.dump import describe_image
+
+        _show_image(describe_image(read_image_of(place, snapshot)))
+        return
+    directory = place if place is not None and snapshot is not None else find_metadata_log(place or data_of(data, node))
     if image:
         from quorum.metadata.dump import describe_image
 
@@ -52,11 +67,6 @@ def dump(
     for record in read_log(directory, start, end):
         if all_records or record.meaning["type"] != "NoOpRecord":
             _show(record)
-
-
-def _local(data: Path | None, node_id: int | None) -> Path:
-    nodes = find_nodes(data)
-    return nodes.layout.node(nodes.ids[0] if node_id is None else node_id).data
 
 
 def _show(record: LoggedRecord) -> None:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import output
+from cli.commands.quorum_history import history
+from cli.commands.quorum_verify import verify
+from cli.commands.quorum_voters import add_controller, remove_controller, replication
 from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from cli.errors import CliError, Exit
 from cli.output import Format, OutputOption, duration
@@ -15,7 +18,14 @@ from cli.output import Format, OutputOption, duration
 if TYPE_CHECKING:
     from quorumlog.messages.quorum import DescribeQuorumResponse, QuorumReplica
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Show the metadata quorum: leader, epoch, lag.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="The metadata quorum: leader, lag, voters; hand it over."
+)
+app.command()(history)
+app.command()(verify)
+app.command("add-controller")(add_controller)
+app.command("remove-controller")(remove_controller)
+app.command("replication")(replication)
 FETCH_LIMIT_MS = 2_000  # a voter that has not fetched for longer gets a hint
 POLL_S = 0.2
 
@@ -43,6 +53,32 @@ def status(
             print()
     if not document["healthy"]:
         raise typer.Exit(Exit.UNHEALTHY)
+
+
+@app.command("transfer-leadership")
+def transfer_leadership(
+    to: Annotated[int, typer.Option("--to", metavar="ID", help="A voter. Default: the one that is ready first.")] = -1,
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Let another voter lead the quorum, in some ten milliseconds. Exit code 10 if that voter had not caught up."""
+    from quorumlog.client.errors import RequestFailed
+    from quorumlog.errors import ErrorCode
+
+    output.use(output_format)
+    with connected(find_target(servers, profile, options)) as cluster:
+        try:
+            found = cluster.admin.transfer_leadership(to)
+        except RequestFailed as error:
+            if error.code is ErrorCode.REQUEST_TIMED_OUT:
+                raise CliError(Exit.TIMED_OUT, str(error)) from error
+            raise
+    if output.is_json():
+        output.show_json({"leader": found.leader_id, "epoch": found.leader_epoch})
+    else:
+        output.say(f"node {found.leader_id} leads the quorum, epoch {found.leader_epoch}")
 
 
 @app.command("wait-healthy")

@@ -23,7 +23,8 @@ def status(data: DataOption = None, output_format: OutputOption = Format.TABLE) 
     """Show each local node, whether it serves, and the state of the cluster.
 
     Also shows what each node found when it opened its logs (what was cut, and where it is kept), which of its
-    directories and replicas are offline, and which directories are short of free space.
+    directories and replicas are offline, which directories are short of free space, and how far the opening of a
+    node's logs has come.
     Exit code 0: all nodes serve and every partition is in sync. 5: something is missing. 3: no node runs.
     """
     output.use(output_format)
@@ -53,6 +54,8 @@ def _node(nodes: LocalNodes, node_id: int) -> dict[str, Any]:
         "recovery": nodes.recovery(node_id) if state is NodeState.RUNNING else [],
         "offline": nodes.offline(node_id) if state is NodeState.RUNNING else [],
         "problems": nodes.problems(node_id) if state is NodeState.RUNNING else [],
+        "opening": nodes.opening(node_id) if state is NodeState.RUNNING else [],
+        "index_checks": nodes.index_checks(node_id) if state is NodeState.RUNNING else [],
         "reason": "" if readiness.ready or state is not NodeState.RUNNING else readiness.reason,
     }
 
@@ -118,5 +121,9 @@ def _show(nodes: LocalNodes, rows: list[dict[str, Any]], cluster: dict[str, Any]
     for row in rows:
         for found in row["recovery"]:
             print(f"found at the start of node {row['node_id']}: {found}")
+        for progress in row["opening"]:
+            print(f"node {row['node_id']} opens its logs: {progress}")
+        for check in row["index_checks"]:
+            print(f"node {row['node_id']} has checked its indexes: {check}")
     for problem in problems:
         output.say(f"hint  {problem}")

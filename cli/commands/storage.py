@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import output
+from cli.commands.storage_recovery import adopt_command, incarnation_of, recover_command
 from cli.errors import CliError, Exit
 from cli.output import Format, OutputOption
 from quorumlog.ids import format_uuid, parse_uuid
 
 if TYPE_CHECKING:
     from cli.server.config import NodeConfig
+    from cli.server.first_voters import FirstVoters
+    from quorumlog.cluster_incarnation import ClusterIncarnation
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Format a node's directories and show their owner.")
+app.command("recover")(recover_command)
+app.command("adopt")(adopt_command)
 
 ConfigsOption = Annotated[
     list[Path], typer.Option("-c", "--config", metavar="FILE", help="server.properties or .toml; may be repeated.")
@@ -36,12 +41,40 @@ def format_storage(
         Path | None,
         typer.Option("--secret-file", metavar="FILE", help="cluster.secret of a node that is already formatted."),
     ] = None,
+    cluster_incarnation: Annotated[
+        str,
+        typer.Option("--cluster-incarnation", metavar="NUMBER.ID", help="Of a recovered cluster; see: storage info"),
+    ] = "0",
+    standalone: Annotated[bool, typer.Option("--standalone", "-s", help="This controller is the first voter.")] = False,
+    initial_controllers: Annotated[
+        str | None,
+        typer.Option(
+            "--initial-controllers",
+            "-I",
+            metavar="ID@HOST:PORT:DIRECTORY_ID,…",
+            help="The first voters, this controller among them; the same list on all of them.",
+        ),
+    ] = None,
+    no_initial_controllers: Annotated[
+        bool,
+        typer.Option("--no-initial-controllers", "-N", help="This controller joins later; see: quorum add-controller"),
+    ] = False,
+    release_version: Annotated[
+        int | None,
+        typer.Option("--release-version", "-r", metavar="LEVEL", help="First level of metadata.version."),
+    ] = None,
+    feature: Annotated[
+        list[str] | None,
+        typer.Option("--feature", "-f", metavar="NAME=LEVEL", help="metadata.version=LEVEL: the same."),
+    ] = None,
     ignore_formatted: Annotated[
         bool, typer.Option("--ignore-formatted", "-g", help="Skip directories that this node has already formatted.")
     ] = False,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Format the directories of one node, or of several nodes on this machine.
+
+    A controller without controller.quorum.voters needs --standalone, --initial-controllers or --no-initial-controllers.
 
     All nodes of a cluster need the same cluster id and the same secret. Format the first node, copy its cluster.secret
     to the other machines, and pass it there as --secret-file. A formatted directory is never overwritten.
@@ -50,7 +83,16 @@ def format_storage(
     configs = [_read(path) for path in config]
     identity = _checked(cluster_id) if cluster_id else format_uuid(_random_uuid())
     secret = _secret(secret_file)
-    rows = [row for node in configs for row in _format(node, identity, secret, ignore_formatted)]
+    incarnation = incarnation_of(cluster_incarnation)
+    first_voters = _first_voters(standalone, initial_controllers, no_initial_controllers)
+    first_level = _first_level(release_version, feature or [])
+    if first_voters.standalone and sum(node.is_controller for node in configs) > 1:
+        raise CliError(Exit.USAGE, "--standalone is for one controller", "say --initial-controllers")
+    rows = [
+        row
+        for node in configs
+        for row in _format(node, identity, secret, incarnation, first_voters, first_level, ignore_formatted)
+    ]
     document = {"cluster_id": identity, "directories": rows}
     output.say(f"cluster {identity}")
     output.show(
@@ -72,8 +114,11 @@ def info(config: ConfigsOption, output_format: OutputOption = Format.TABLE) -> N
     output.use(output_format)
     rows = [row for path in config for row in _info(_read(path))]
     output.show(
-        ("DIRECTORY", "CLUSTER", "NODE", "DIRECTORY ID"),
-        [[row["path"], row["cluster_id"], row["node_id"], row["directory_id"]] for row in rows],
+        ("DIRECTORY", "CLUSTER", "INCARNATION", "NODE", "DIRECTORY ID"),
+        [
+            [row["path"], row["cluster_id"], row["cluster_incarnation"], row["node_id"], row["directory_id"]]
+            for row in rows
+        ],
         {"directories": rows},
     )
     if any(row["cluster_id"] is None for row in rows):
@@ -127,6 +172,21 @@ def accept_metadata_loss(
     output.show(("LOST BEFORE OFFSET",), [[lost_before]], {"lost_before": lost_before})
 
 
+@app.command("refetch-metadata")
+def refetch_metadata(config: StoppedOption, output_format: OutputOption = Format.TABLE) -> None:
+    """Let a stopped node fetch all of the cluster's metadata anew at its next start.
+
+    For a metadata log that begins behind a damaged snapshot. The log's segments are kept as .cut files. A voter votes
+    again once it has caught up with a leader that the other voters elect; where they cannot elect one, it waits.
+    """
+    from cli.server.metadata_repair import refetch
+    from storage.edge.disk import RealDisk
+
+    output.use(output_format)
+    end_offset = refetch(RealDisk(), _read(config))
+    output.show(("VOTES AGAIN FROM OFFSET",), [[end_offset]], {"votes_again_from": end_offset})
+
+
 def _read(path: Path) -> NodeConfig:
     from cli.server.config_file import read_config
 
@@ -158,10 +218,49 @@ def _secret(path: Path | None) -> str:
     return secret
 
 
-def _format(config: NodeConfig, cluster_id: str, secret: str, ignore_formatted: bool) -> list[dict[str, Any]]:
+def _first_voters(standalone: bool, initial: str | None, later: bool) -> FirstVoters:
+    from cli.server.first_voters import FirstVoters, parse_initial_controllers
+
+    if standalone + (initial is not None) + later > 1:
+        text = "--standalone, --initial-controllers and --no-initial-controllers exclude each other"
+        raise CliError(Exit.USAGE, text)
+    return FirstVoters(
+        standalone=standalone, initial=parse_initial_controllers(initial) if initial is not None else (), later=later
+    )
+
+
+def _first_level(release: int | None, features: list[str]) -> int | None:
+    found = [] if release is None else [release]
+    for text in features:
+        name, _, level = text.partition("=")
+        if name != "metadata.version" or not level.isdigit():
+            raise CliError(Exit.USAGE, f"--feature {text}: only metadata.version=LEVEL can be given")
+        found.append(int(level))
+    if len(found) > 1:
+        raise CliError(Exit.USAGE, "metadata.version is given twice")
+    return found[0] if found else None
+
+
+def _format(
+    config: NodeConfig,
+    cluster_id: str,
+    secret: str,
+    incarnation: ClusterIncarnation,
+    first_voters: FirstVoters,
+    first_level: int | None,
+    ignore_formatted: bool,
+) -> list[dict[str, Any]]:
     from cli.server.format_here import format_here
 
-    done = format_here(config, cluster_id, secret, ignore_formatted=ignore_formatted)
+    done = format_here(
+        config,
+        cluster_id,
+        secret,
+        incarnation=incarnation,
+        first_voters=first_voters,
+        first_level=first_level,
+        ignore_formatted=ignore_formatted,
+    )
     return [
         {
             "node_id": config.node_id,
@@ -173,6 +272,9 @@ def _format(config: NodeConfig, cluster_id: str, secret: str, ignore_formatted: 
     ]
 
 
+_INFO = ("cluster_id", "cluster_incarnation", "node_id", "directory_id")
+
+
 def _info(config: NodeConfig) -> list[dict[str, Any]]:
     from storage.directory import NotFormatted, read_meta
     from storage.edge.disk import RealDisk
@@ -182,8 +284,8 @@ def _info(config: NodeConfig) -> list[dict[str, Any]]:
         try:
             meta = read_meta(RealDisk(), path)
         except NotFormatted:
-            rows.append({"path": path, "cluster_id": None, "node_id": None, "directory_id": None})
+            rows.append({"path": path, **dict.fromkeys(_INFO)})
             continue
-        identity = format_uuid(meta.directory_id)
-        rows.append({"path": path, "cluster_id": meta.cluster_id, "node_id": meta.node_id, "directory_id": identity})
+        values = (meta.cluster_id, str(meta.incarnation), meta.node_id, format_uuid(meta.directory_id))
+        rows.append({"path": path, **dict(zip(_INFO, values, strict=True))})
     return rows

@@ -21,6 +21,7 @@ from cli.demo import flights as data
 from cli.demo.fault import LeaderKill
 from cli.demo.flights import Figures, Flights
 from cli.demo.page import mean_text, render
+from cli.demo.second_act import SecondAct
 from cli.demo.steps import Steps
 from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.client.loop_thread import loop_thread
@@ -61,8 +62,17 @@ class Demo:
             self._create_topic(cluster)
             fault, loaded = self._load(cluster)
             figures, account = self._ask(session, cluster, loaded)
-        problems = self._compare(figures, account) + _late_kill(fault, loaded)
-        self._report(figures, account, problems, fault, loaded)
+            problems = self._compare(figures, account) + _late_kill(fault, loaded)
+            act = SecondAct(
+                cluster,
+                self.steps,
+                TOPIC,
+                data.figures_of(self.flights),
+                self.flights.columns.index("carrier"),
+                self.out,
+            )
+            problems += act.run()
+        self._report(figures, account, problems, fault, loaded, act)
         return problems
 
     @contextmanager
@@ -149,7 +159,13 @@ class Demo:
         return problems
 
     def _report(
-        self, figures: dict[str, Figures], account: Account, problems: Sequence[str], fault: LeaderKill, loaded: Loaded
+        self,
+        figures: dict[str, Figures],
+        account: Account,
+        problems: Sequence[str],
+        fault: LeaderKill,
+        loaded: Loaded,
+        act: SecondAct,
     ) -> None:
         from cli.demo import chart
 
@@ -165,7 +181,7 @@ class Demo:
             ]
             page = render(
                 figures=figures, names=self.names, account=account, problems=problems, story=story,
-                carriers_svg=chart.to_svg(carriers), load_svg=chart.to_svg(load),
+                second_story=act.story(), carriers_svg=chart.to_svg(carriers), load_svg=chart.to_svg(load),
             )  # fmt: skip
             (self.out / "index.html").write_text(page)
         self._print(figures, account)
@@ -188,7 +204,10 @@ class Demo:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="./dev demo", description="A cluster, a killed leader, and Spark's result.")
+    parser = argparse.ArgumentParser(
+        prog="./dev demo",
+        description="A cluster, a killed leader, and Spark's result; then a group that counts in transactions.",
+    )
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where the report goes (default: out/demo)")
     parser.add_argument("--rows", type=int, default=None, help="load only the first ROWS rows (default: all 336,776)")
     options = parser.parse_args(arguments)

@@ -25,6 +25,7 @@ def render(
     account: Account,
     problems: Sequence[str],
     story: Sequence[str],
+    second_story: Sequence[str],
     carriers_svg: str,
     load_svg: str,
 ) -> str:
@@ -39,9 +40,14 @@ def render(
         '<meta name="viewport" content="width=device-width"><title>quorumlog demo</title>'
         f"<style>{_STYLE}</style></head><body><h1>Flights from New York, in quorumlog, read by Spark</h1>{verdict}"
         f"<h2>Flights and mean departure delay</h2>{carriers_svg}{_figures(figures, names)}"
-        f"<h2>How the rows were loaded</h2><ul>{''.join(f'<li>{escape(line)}</li>' for line in story)}</ul>{load_svg}"
-        f"<h2>Every row accounted for</h2>{_account(account)}</body></html>\n"
+        f"<h2>How the rows were loaded</h2>{_list(story)}{load_svg}"
+        f"<h2>Every row accounted for</h2>{_account(account)}"
+        f"<h2>Counted by a consumer group, in transactions</h2>{_list(second_story)}</body></html>\n"
     )
+
+
+def _list(lines: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
 
 
 def _figures(figures: Mapping[str, Figures], names: Mapping[str, str]) -> str:

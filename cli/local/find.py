@@ -43,6 +43,12 @@ def find_nodes(data: Path | None) -> LocalNodes:
     return LocalNodes.open(find_root(data))
 
 
+def data_of(data: Path | None, node_id: int | None) -> Path:
+    """The data of one node of the local cluster; None: of its first node."""
+    nodes = find_nodes(data)
+    return nodes.layout.node(nodes.ids[0] if node_id is None else node_id).data
+
+
 def target_of(nodes: LocalNodes) -> Target:
     """This cluster, whatever the current profile. Only running nodes are listed, so that no other program answers."""
     running = nodes.in_state(NodeState.RUNNING) or nodes.ids

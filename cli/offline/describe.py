@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from dataclasses import asdict
 from typing import Any
 
@@ -63,10 +64,14 @@ def record_line(record: Record, meaning: Plain | None) -> str:
     sizes = f"keySize: {_size(record.key)} valueSize: {_size(record.value)}"
     line = f"| offset: {record.offset} CreateTime: {record.timestamp_ms} {sizes}"
     if meaning is not None:
-        details = " ".join(f"{name}: {value}" for name, value in meaning.items())
+        details = " ".join(f"{name}: {_compact(value)}" for name, value in meaning.items())
         return f"{line} {details}"
     names = ",".join(name for name, _ in record.headers)
     return f"{line} headerKeys: [{names}] key: {_text(record.key)} payload: {_text(record.value)}"
+
+
+def _compact(value: Any) -> Any:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False) if isinstance(value, dict) else value
 
 
 def control_meaning(record: Record) -> Plain:

@@ -9,13 +9,15 @@ from pathlib import Path
 from cli.errors import CliError, Exit
 from cli.offline.batches import Damage, FoundBatch, log_files, read_batches
 from cli.offline.describe import Plain, control_meaning
+from cli.offline.snapshots import image_before
 from quorum.metadata.delta import Delta
 from quorum.metadata.dump import describe_record
 from quorum.metadata.frame import decode_record
-from quorum.metadata.image import EMPTY, Image
+from quorum.metadata.image import Image
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record
+from quorumlog.records.control import ControlRecord, decode_control
 
 DIRECTORY = "__cluster_metadata-0"
 
@@ -38,25 +40,44 @@ def find_metadata_log(place: Path) -> Path:
     raise CliError(Exit.NOT_FOUND, f"{place} holds no metadata log ({DIRECTORY})")
 
 
-def read_log(directory: Path, start: Offset = 0, end: Offset | None = None) -> Iterator[LoggedRecord]:
-    """Records of offsets [start, end). Raises CliError(DATA_INVALID) at damage, BadRecord."""
-    for batch, record in _records(directory):
+def read_log(place: Path, start: Offset = 0, end: Offset | None = None) -> Iterator[LoggedRecord]:
+    """Records of offsets [start, end), of a log's directory or of one file. Raises CliError(DATA_INVALID), BadRecord.
+
+    The offsets inside a snapshot's file are its own, from 0 on.
+    """
+    for batch, record in _records(place):
         if record.offset < start or (end is not None and record.offset >= end):
             continue
         yield LoggedRecord(record.offset, batch.header.leader_epoch, record.timestamp_ms, meaning(batch, record))
 
 
+def read_control(directory: Path) -> Iterator[tuple[Offset, Epoch, int, ControlRecord]]:
+    """Offset, epoch, timestamp in ms and content of each control record. Raises CliError(DATA_INVALID) at damage."""
+    for batch, record in _records(directory):
+        if batch.header.is_control:
+            control = decode_control(record.key, record.value)
+            yield record.offset, batch.header.leader_epoch, record.timestamp_ms, control
+
+
 def read_image(directory: Path, end: Offset | None = None) -> Image:
     """The image after the records before `end`. One node's files do not show which of them are committed.
 
-    Raises CliError(DATA_INVALID) at damage, BadRecord, ReplayError, UnsupportedMetadata.
+    It begins with the newest snapshot up to `end`. Raises CliError(DATA_INVALID) at damage, BadRecord, ReplayError,
+    UnsupportedMetadata.
     """
-    delta = Delta(EMPTY)
-    end_offset, epoch = EMPTY.offset, EMPTY.epoch
+    base = image_before(directory, end)
+    delta = Delta(base)
+    end_offset, epoch = base.offset, base.epoch
     for batch, record in _records(directory):
+        if record.offset < base.offset:
+            continue
+        if record.offset != end_offset:
+            what = f"{directory} holds no offset {end_offset}; the next one is {record.offset}"
+            raise CliError(Exit.DATA_INVALID, what)
         if end is not None and record.offset >= end:
             break
         if not batch.header.is_control:
+            delta.next_offset = record.offset
             try:
                 delta.replay(decode_record(record.value or b""))
             except UnsupportedMetadata as error:
@@ -75,9 +96,9 @@ def meaning(batch: FoundBatch, record: Record) -> Plain:
         return {"type": "unsupported", "found": error.found, "supported": error.supported}
 
 
-def _records(directory: Path) -> Iterator[tuple[FoundBatch, Record]]:
-    """All records. A torn batch at the end is being written and is left out."""
-    files = log_files(directory)
+def _records(place: Path) -> Iterator[tuple[FoundBatch, Record]]:
+    """All records of a directory or of one file. A torn batch at the end is being written and is left out."""
+    files = [place] if place.is_file() else log_files(place)
     for path in files:
         for found in read_batches(path):
             if isinstance(found, Damage):

@@ -9,15 +9,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.server.keys import COARSER, NODE_KEYS, SIZES, WITHOUT_EFFECT, NodeKey, all_keys, check_known
-from cli.server.listeners import Voter, parse_named, parse_voters, resolve_advertised, resolve_listeners
+from cli.server.directory_paths import checked_cordoned, checked_directories
+from cli.server.group_keys import group_config, offsets_topic
+from cli.server.keys import COARSER, NODE_KEYS, SIZES, WITHOUT_EFFECT, all_keys, check_known
+from cli.server.listeners import Voter, parse_named, parse_servers, parse_voters, resolve_advertised, resolve_listeners
+from cli.server.node_key import NodeKey
 from cli.server.properties import ConfigError, from_environment, parse_file
+from cli.server.transaction_keys import transaction_config, transactions_topic, verification
 from cli.server.values import parse_bytes, parse_int
 from quorumlog.broker_config import TOPIC_SYNONYMS
 from quorumlog.errors import ApiError
+from quorumlog.group_config import GroupConfig
 from quorumlog.ids import NodeId
+from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Address, Listener
 from quorumlog.topic_config import validate_all
+from quorumlog.transaction_config import TransactionConfig, VerificationConfig
+from quorumlog.transactions_topic import TransactionsTopicConfig
 
 ROLES = ("broker", "controller")
 LOG_FORMATS = ("console", "json")
@@ -41,13 +49,23 @@ class NodeConfig:
     listeners: tuple[Listener, ...]
     advertised: Mapping[str, Address]
     voters: tuple[Voter, ...]
+    bootstrap_servers: tuple[Address, ...]
+    auto_join: bool
     log_dirs: tuple[str, ...]
+    cordoned_log_dirs: tuple[str, ...]
     metadata_log_dir: str
     log_dir_stall_ms: int
+    num_recovery_threads_per_data_dir: int
     log_open_files_max: int | None
     log_index_bytes_max: int
     log_dir_free_space_reserve_bytes: int | None
     metadata_log_segment_bytes: int
+    metadata_log_segment_ms: int
+    metadata_log_max_record_bytes_between_snapshots: int
+    metadata_log_max_snapshot_interval_ms: int
+    metadata_max_retention_bytes: int
+    metadata_max_retention_ms: int
+    metadata_retention_check_interval_ms: int
     rack: str | None
     auto_create_topics_enable: bool
     num_partitions: int
@@ -60,7 +78,11 @@ class NodeConfig:
     controlled_shutdown_timeout_ms: int
     quorum_fetch_timeout_ms: int
     quorum_election_timeout_ms: int
+    quorum_fetch_snapshot_max_bytes: int
     metadata_max_idle_interval_ms: int
+    auto_leader_rebalance_enable: bool
+    leader_imbalance_check_interval_seconds: int
+    leader_imbalance_per_broker_percentage: int
     controller_max_slice_work: int
     broker_max_slice_work: int
     replica_lag_time_max_ms: int
@@ -71,8 +93,24 @@ class NodeConfig:
     replica_fetch_response_max_bytes: int
     replica_high_watermark_checkpoint_interval_ms: int
     log_flush_offset_checkpoint_interval_ms: int
+    log_cleaner_enable: bool
+    log_cleaner_threads: int
+    log_cleaner_dedupe_buffer_size: int
+    log_cleaner_io_buffer_size: int
+    log_cleaner_io_buffer_load_factor: float
+    log_cleaner_io_max_bytes_per_second: float
+    log_cleaner_backoff_ms: int
+    replica_alter_log_dirs_io_max_bytes_per_second: int
+    num_replica_alter_log_dirs_threads: int | None
+    log_retention_check_interval_ms: int
+    log_initial_task_delay_ms: int
+    log_dir_failure_timeout_ms: int
+    log_index_check_interval_ms: int
+    log_index_check_max_bytes_per_second: int
     log_tail_bytes: int
     producer_id_expiration_ms: int
+    transaction_max_timeout_ms: int
+    producer_id_expiration_check_interval_ms: int
     record_validation: str
     fetch_max_bytes: int
     socket_request_max_bytes: int
@@ -84,7 +122,13 @@ class NodeConfig:
     metrics_host: str
     log_format: str
     log_level: str
+    cluster_secret_in_clear: bool
     rpc_reflection: bool
+    groups: GroupConfig
+    offsets_topic: OffsetsTopicConfig
+    transactions: TransactionConfig
+    transactions_topic: TransactionsTopicConfig
+    verification: VerificationConfig
     given: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -99,6 +143,13 @@ class NodeConfig:
     @property
     def internal_listener(self) -> Listener:
         return self.listeners[-1]
+
+    @property
+    def internal_address(self) -> Address:
+        """Where other nodes reach the internal listener. Port 0: the system chooses it at the start."""
+        listener = self.internal_listener
+        address = self.advertised[listener.name]
+        return Address(address.host, address.port or listener.address.port)
 
     @property
     def client_listeners(self) -> tuple[Listener, ...]:
@@ -141,12 +192,21 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         listeners=listeners,
         advertised=advertised,
         voters=parse_voters(node["controller.quorum.voters"]),
-        log_dirs=_directories(log_dirs),
+        bootstrap_servers=parse_servers(node["controller.quorum.bootstrap.servers"]),
+        auto_join=node["controller.quorum.auto.join.enable"],
+        log_dirs=checked_directories(log_dirs),
+        cordoned_log_dirs=checked_cordoned(node["cordoned.log.dirs"], log_dirs),
         metadata_log_dir=node["metadata.log.dir"] or log_dirs[0],
         rack=node["broker.rack"],
         topic_defaults=_topic_defaults(values, where),
         quorum_fetch_timeout_ms=node["controller.quorum.fetch.timeout.ms"],
         quorum_election_timeout_ms=node["controller.quorum.election.timeout.ms"],
+        quorum_fetch_snapshot_max_bytes=node["controller.quorum.fetch.snapshot.max.bytes"],
+        groups=group_config(node),
+        offsets_topic=offsets_topic(node),
+        transactions=transaction_config(node),
+        transactions_topic=transactions_topic(node),
+        verification=verification(node),
         given=dict(values),
         warnings=_warnings(values, listeners),
         **{field: node[field.replace("_", ".")] for field in _PLAIN_FIELDS},
@@ -157,6 +217,7 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
 
 _PLAIN_FIELDS = (
     "log_dir_stall_ms",
+    "num_recovery_threads_per_data_dir",
     "log_open_files_max",
     "log_index_bytes_max",
     "log_dir_free_space_reserve_bytes",
@@ -169,6 +230,9 @@ _PLAIN_FIELDS = (
     "controlled_shutdown_enable",
     "controlled_shutdown_timeout_ms",
     "metadata_max_idle_interval_ms",
+    "auto_leader_rebalance_enable",
+    "leader_imbalance_check_interval_seconds",
+    "leader_imbalance_per_broker_percentage",
     "controller_max_slice_work",
     "broker_max_slice_work",
     "replica_lag_time_max_ms",
@@ -178,10 +242,32 @@ _PLAIN_FIELDS = (
     "max_incremental_fetch_session_cache_slots",
     "replica_fetch_response_max_bytes",
     "metadata_log_segment_bytes",
+    "metadata_log_segment_ms",
+    "metadata_log_max_record_bytes_between_snapshots",
+    "metadata_log_max_snapshot_interval_ms",
+    "metadata_max_retention_bytes",
+    "metadata_max_retention_ms",
+    "metadata_retention_check_interval_ms",
     "replica_high_watermark_checkpoint_interval_ms",
     "log_flush_offset_checkpoint_interval_ms",
+    "log_cleaner_enable",
+    "log_cleaner_threads",
+    "log_cleaner_dedupe_buffer_size",
+    "log_cleaner_io_buffer_size",
+    "log_cleaner_io_buffer_load_factor",
+    "log_cleaner_io_max_bytes_per_second",
+    "log_cleaner_backoff_ms",
+    "replica_alter_log_dirs_io_max_bytes_per_second",
+    "num_replica_alter_log_dirs_threads",
+    "log_retention_check_interval_ms",
+    "log_initial_task_delay_ms",
+    "log_dir_failure_timeout_ms",
+    "log_index_check_interval_ms",
+    "log_index_check_max_bytes_per_second",
     "log_tail_bytes",
     "producer_id_expiration_ms",
+    "transaction_max_timeout_ms",
+    "producer_id_expiration_check_interval_ms",
     "record_validation",
     "fetch_max_bytes",
     "socket_request_max_bytes",
@@ -193,6 +279,7 @@ _PLAIN_FIELDS = (
     "metrics_host",
     "log_format",
     "log_level",
+    "cluster_secret_in_clear",
     "rpc_reflection",
 )
 
@@ -241,15 +328,6 @@ def _listeners(node: Mapping[str, Any], broker: bool) -> tuple[tuple[Listener, .
     return listeners, resolve_advertised(listeners, given)
 
 
-def _directories(paths: tuple[str, ...]) -> tuple[str, ...]:
-    if not paths:
-        raise ConfigError("log.dirs is empty; name at least one directory")
-    for path in paths:
-        if paths.count(path) > 1:
-            raise ConfigError(f"log.dirs: {path} is given twice")
-    return paths
-
-
 def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:
     """The defaults of topic configs in this file. Of two units of the same setting the finer wins, as in Kafka."""
     defaults: dict[str, str] = {}
@@ -280,7 +358,12 @@ def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...]) -> tup
 
 def _check(config: NodeConfig) -> None:
     voter_ids = [voter.node_id for voter in config.voters]
-    if config.is_controller and config.node_id not in voter_ids:
+    if not voter_ids and not config.bootstrap_servers:
+        raise ConfigError(
+            "neither controller.quorum.voters nor controller.quorum.bootstrap.servers is set: name every controller as "
+            "ID@HOST:PORT in the first, or some of them as HOST:PORT in the second"
+        )
+    if voter_ids and config.is_controller and config.node_id not in voter_ids:
         raise ConfigError(
             f"process.roles has controller, but node.id={config.node_id} is not in controller.quorum.voters {voter_ids}"
         )
@@ -292,6 +375,11 @@ def _check(config: NodeConfig) -> None:
         raise ConfigError(
             f"broker.session.timeout.ms={config.broker_session_timeout_ms} must be above "
             f"broker.heartbeat.interval.ms={config.broker_heartbeat_interval_ms}"
+        )
+    if config.log_cleaner_threads and config.log_cleaner_dedupe_buffer_size // config.log_cleaner_threads < 1 << 20:
+        raise ConfigError(
+            f"log.cleaner.dedupe.buffer.size={config.log_cleaner_dedupe_buffer_size} is less than 1 MiB for each of "
+            f"log.cleaner.threads={config.log_cleaner_threads}; raise it, or lower the threads"
         )
     if config.record_validation not in RECORD_VALIDATIONS:
         choices = ", ".join(RECORD_VALIDATIONS)

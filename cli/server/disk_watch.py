@@ -14,6 +14,7 @@ from cli.server.replica_directories import DirectoryWorkers
 from quorumlog.clock import Clock
 from storage.directory_life import DirectoryLife
 from storage.stall_watch import StallWatch
+from storage.worker import Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class DiskWatch:
         self._busy = asyncio.Event()  # a worker has got a job since the last time when all were idle
         for worker in workers.all:
             worker.on_busy(self._busy.set)
+        workers.on_new(self._watch_too)
 
     async def run(self) -> None:
         """Runs until cancelled. It looks only while a worker is busy: an idle one has no call that could hang."""
@@ -42,6 +44,10 @@ class DiskWatch:
             await asyncio.sleep(tick_ms / 1_000)
             for one in self._watched:
                 self._look(one)
+
+    def _watch_too(self, worker: Worker) -> None:
+        worker.on_busy(self._busy.set)
+        self._busy.set()
 
     def _look(self, one: _Watched) -> None:
         if one.life.is_offline:

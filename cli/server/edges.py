@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
+from broker.cleaning.runner import Runner
 from quorumlog.clock import Clock
 from quorumlog.ids import Uuid
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.turn import Turn
+from quorumlog.wire.features import FeatureNotice
 from storage.disk import Disk
 from storage.worker import Worker
 from storage.writer import DirectoryWriter
@@ -24,6 +26,8 @@ class Edges:
     new_uuid: 16 random bytes.
     protect: makes a file readable by its owner only.
     turn: the end of a callback of the node's loop; workers and the transport run their callbacks by it.
+    features: what the transport announces in ApiVersions; the node sets what it reads.
+    cleaner: called once for each of `log.cleaner.threads`; does the work of compaction.
     on_crash (name, error): ends the process at once, because an unhandled error must not leave a half-working node.
     """
 
@@ -36,3 +40,5 @@ class Edges:
     protect: Callable[[str], None]
     turn: Turn
     on_crash: OnCrash
+    cleaner: Callable[[], Runner]
+    features: FeatureNotice = field(default_factory=FeatureNotice)

@@ -5,14 +5,25 @@ from __future__ import annotations
 import os
 
 from cli.server.config import NodeConfig
+from cli.server.first_voters import STATIC, FirstVoters
 from cli.server.format import Formatted, format_node
 from cli.server.random_uuid import random_uuid
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from storage.edge.disk import RealDisk
 
 _OWNER_ONLY = 0o600
 
 
-def format_here(config: NodeConfig, cluster_id: str, secret: str, *, ignore_formatted: bool = False) -> list[Formatted]:
+def format_here(
+    config: NodeConfig,
+    cluster_id: str,
+    secret: str,
+    *,
+    incarnation: ClusterIncarnation = FIRST,
+    first_voters: FirstVoters = STATIC,
+    first_level: int | None = None,
+    ignore_formatted: bool = False,
+) -> list[Formatted]:
     """See `format_node`."""
     return format_node(
         config,
@@ -21,5 +32,8 @@ def format_here(config: NodeConfig, cluster_id: str, secret: str, *, ignore_form
         disk=RealDisk(),
         new_uuid=random_uuid,
         protect=lambda path: os.chmod(path, _OWNER_ONLY),
+        incarnation=incarnation,
+        first_voters=first_voters,
+        first_level=first_level,
         ignore_formatted=ignore_formatted,
     )

@@ -4,7 +4,9 @@ A full collection visits every object of the process that may be part of a cycle
 million objects of the image, which are in no cycle, and the loop stands still for a tenth of a second. `gc.freeze`
 excludes what exists from all later collections. Reference counts still free a frozen object: an older image goes when
 nobody holds it. A frozen cycle is never freed, so freezing is tied to the growth of the image and is rare: after each
-thousand changes of partitions, and once more when they have ended, for what the broker made of them.
+thousand changes of partitions, and once more when they have ended, for what the broker made of them. A broker that
+starts makes far more objects for its replicas than the image has: some two hundred for each log that it opens. So it
+freezes after some hundred of them, and not at all because of logs that it opens later.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ import asyncio
 import gc
 from collections.abc import Callable
 
-TICK_MS = 100  # so a tick finds a few thousand changes at most
+TICK_MS = 25  # so a tick finds a thousand changes at most
 MIN_CHANGES = 1_000  # of partitions, since the last freeze
-SETTLE_TICKS = 50  # without a freeze, until the last one of a series
-QUIET_TICKS = 10  # without a change, after which it sleeps
+MIN_MADE = 100  # replicas that were made, and logs that were opened, since the last freeze
+SETTLE_TICKS = 200  # without a freeze, until the last one of a series
+QUIET_TICKS = 40  # without a change, after which it sleeps
 
 
 def freeze_survivors() -> None:
@@ -26,12 +29,18 @@ def freeze_survivors() -> None:
 
 
 class Freezer:
-    """changes: how many partitions the metadata has changed since the start; asked at each tick."""
+    """changes: how many partitions the metadata has changed since the start. made: how many replicas and logs a start
+    has made of them so far; it stays as it is when the start is over. Both are asked at each tick."""
 
-    def __init__(self, changes: Callable[[], int], freeze: Callable[[], None] = freeze_survivors) -> None:
-        self._changes = changes
+    def __init__(
+        self,
+        changes: Callable[[], int],
+        freeze: Callable[[], None] = freeze_survivors,
+        made: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._changes, self._made = changes, made
         self._freeze = freeze
-        self._frozen_at = 0
+        self._frozen_at = self._frozen_made = 0
         self._ticks_left: int | None = None  # until the last freeze of a series; None: there is no series
         self._seen = 0  # changes at the last tick
         self._quiet_ticks = 0
@@ -39,7 +48,7 @@ class Freezer:
 
     def wake(self) -> None:
         """The metadata may have changed."""
-        if not self._woken.is_set() and self._changes() != self._seen:
+        if not self._woken.is_set() and self._changes() + self._made() != self._seen:
             self._woken.set()
 
     async def run(self) -> None:
@@ -52,16 +61,21 @@ class Freezer:
                 self._woken.clear()
 
     @property
+    def has_frozen(self) -> bool:
+        """What this process holds is large."""
+        return self._frozen_at > 0 or self._frozen_made > 0
+
+    @property
     def may_sleep(self) -> bool:
         """Nothing has changed for a while, and there is no series."""
         return self._ticks_left is None and self._quiet_ticks >= QUIET_TICKS
 
     def tick(self) -> None:
-        changes = self._changes()
-        self._quiet_ticks = 0 if changes != self._seen else self._quiet_ticks + 1
-        self._seen = changes
-        if changes - self._frozen_at >= MIN_CHANGES:
-            self._frozen_at, self._ticks_left = changes, SETTLE_TICKS
+        changes, made = self._changes(), self._made()
+        self._quiet_ticks = 0 if changes + made != self._seen else self._quiet_ticks + 1
+        self._seen = changes + made
+        if changes - self._frozen_at >= MIN_CHANGES or made - self._frozen_made >= MIN_MADE:
+            self._frozen_at, self._frozen_made, self._ticks_left = changes, made, SETTLE_TICKS
             self._freeze()
         elif self._ticks_left is not None:
             self._ticks_left -= 1

@@ -7,7 +7,7 @@ import importlib
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cli.server.http_admin import Page, Route
 from cli.server.node import Node
@@ -15,9 +15,13 @@ from cli.server.offline import offline_directories, offline_replicas
 from cli.server.watchdog import LoopWatchdog
 from quorumlog.ids import NO_EPOCH, NO_NODE
 
+if TYPE_CHECKING:
+    from broker.node import Broker
+
 JSON_TYPE = "application/json"
 BROKER_SERVICES = ("quorumlog.Broker", "quorumlog.v1.Broker")
 CONTROLLER_SERVICES = ("quorumlog.Controller", "quorumlog.v1.Controller", "quorumlog.v1.Quorum")
+MAX_BLOCKED = 20
 METRICS = "cli.server.metrics"
 
 
@@ -42,6 +46,8 @@ def who(node: Node) -> dict[str, Any]:
     recovery: what opening the logs found, a text for each log that was not whole.
     offline: a text for each directory that is offline, then for each replica that is offline alone.
     problems: what else the operator has to do something about now, a text for each.
+    opening: a text for each directory with logs that are not open yet.
+    index_checks: a text for each directory, what the last check in the background has looked at.
     """
     leader = node.loader.active_controller
     return {
@@ -52,14 +58,47 @@ def who(node: Node) -> dict[str, Any]:
         "recovery": recovery_findings(node),
         "offline": [*offline_directories(node), *offline_replicas(node)],
         "problems": problems(node),
+        "opening": opening(node),
+        "index_checks": index_checks(node),
     }
 
 
+def opening(node: Node) -> list[str]:
+    """How far the opening of the logs has come, a text for each directory that has logs to open.
+
+    Before that, a text for each directory that has not answered yet.
+    """
+    silent = [f"{path}: has not answered for {ms} ms" for path, ms in node.unanswered_directories.items()]
+    return (
+        silent if node.broker is None else [str(one) for one in node.broker.data_plane.opening_progress.by_directory()]
+    )
+
+
+def index_checks(node: Node) -> list[str]:
+    """A text for each directory that has been checked once."""
+    reports = [] if node.broker is None else list(node.broker.data_plane.index_checks.values())
+    return [str(report) for report in reports if report.last is not None]
+
+
 def problems(node: Node) -> list[str]:
-    """Log directories that are short of free space, and damaged notes of theirs, in the order of their ids."""
-    queues = [] if node.broker is None else list(node.broker.data_plane.store.queues.values())
+    """Log directories that are short of space, damaged notes of theirs, damaged batches, logs that cannot expire."""
+    if node.broker is None:
+        return []
+    plane = node.broker.data_plane
+    queues = list(plane.store.queues.values())
     short = [queue.space.describe(queue.directory.path) for queue in queues if queue.space.is_short]
-    return [*short, *(text for queue in queues for text in queue.directory.partitions.findings)]
+    notes = [text for queue in queues for text in queue.directory.partitions.findings]
+    damage = [text for report in plane.index_checks.values() for text in report.problems()]
+    return [*short, *notes, *damage, *blocked_retention(node.broker)]
+
+
+def blocked_retention(broker: Broker) -> list[str]:
+    """A text for each log that keeps everything because of one record, at most MAX_BLOCKED of them."""
+    plane = broker.data_plane
+    names = {key: replica.name for key in plane.blocked_retention if (replica := plane.registry.replicas.get(key))}
+    texts = [plane.blocked_retention[key].describe(name) for key, name in list(names.items())[:MAX_BLOCKED]]
+    left = len(names) - len(texts)
+    return [*texts, f"{left} more logs keep all their records in the same way"] if left else texts
 
 
 def recovery_findings(node: Node) -> list[str]:
@@ -81,6 +120,9 @@ def is_serving(node: Node, service: str) -> bool | None:
 
 
 def why_not_ready(node: Node) -> str:
+    silent = [f"log directory {path} has not answered for {ms} ms" for path, ms in node.unanswered_directories.items()]
+    if silent:
+        return f"starting: {'; '.join(silent)}"
     if node.loader.active_controller is None:
         return "the leader of the quorum is unknown"
     if node.broker is None:

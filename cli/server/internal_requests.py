@@ -9,14 +9,20 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from quorum.controller.requests import RULES
+from quorum.raft import MAX_LEVEL, MIN_LEVEL
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.controller import ProbeRequest, ProbeResponse
 from quorumlog.messages.quorum import (
+    AddRaftVoterRequest,
     BeginQuorumEpochRequest,
     DescribeQuorumRequest,
     EndQuorumEpochRequest,
+    FetchSnapshotRequest,
     QuorumFetchRequest,
+    RemoveRaftVoterRequest,
+    TransferLeadershipRequest,
+    UpdateRaftVoterRequest,
     VoteRequest,
 )
 from quorumlog.rpc.transport import Context, Handler
@@ -25,16 +31,34 @@ TO_QUORUM: tuple[type, ...] = (
     VoteRequest,
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
+    FetchSnapshotRequest,
     QuorumFetchRequest,
     DescribeQuorumRequest,
+    AddRaftVoterRequest,
+    RemoveRaftVoterRequest,
+    UpdateRaftVoterRequest,
+    TransferLeadershipRequest,
 )
 
 
 def internal_handler(
-    *, node_id: NodeId, incarnation_id: Uuid, quorum: Handler, controller: Handler | None, broker: Handler | None
+    *,
+    node_id: NodeId,
+    incarnation_id: Uuid,
+    directory_id: Uuid = b"",
+    quorum: Handler,
+    controller: Handler | None,
+    broker: Handler | None,
 ) -> Handler:
-    """controller, broker: None if the node does not have that role."""
-    here = ProbeResponse(node_id=node_id, incarnation_id=incarnation_id)
+    """controller, broker: None if the node does not have that role. directory_id: of its metadata log."""
+    here = ProbeResponse(
+        node_id=node_id,
+        incarnation_id=incarnation_id,
+        directory_id=directory_id,
+        is_controller=controller is not None,
+        min_kraft_version=MIN_LEVEL,
+        max_kraft_version=MAX_LEVEL,
+    )
     table: dict[type, Handler] = dict.fromkeys(TO_QUORUM, quorum)
     table.update({request: controller or _not_a_controller(node_id) for request in RULES})
 

@@ -8,49 +8,23 @@ existing file can be used as it is. Any other key is an error.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
 
+from cli.server.balance_keys import BALANCE_KEYS
+from cli.server.group_keys import GROUP_KEYS
+from cli.server.node_key import MAX_INT, NodeKey
+from cli.server.node_key import maybe as _maybe
+from cli.server.node_key import number as _number
+from cli.server.node_key import number_or_not as _number_or_not
+from cli.server.node_key import size as _bytes
+from cli.server.node_key import text as _text
 from cli.server.properties import ConfigError
-from cli.server.values import parse_bool, parse_bytes, parse_int, parse_list
+from cli.server.transaction_keys import TRANSACTION_KEYS
+from cli.server.values import parse_bool, parse_bytes, parse_float, parse_int, parse_list
 from quorumlog.broker_config import TOPIC_SYNONYMS
 
 MAX_PORT = 65_535
-MAX_INT = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeKey:
-    """One key. default None: required, or absent if `optional`. Limits are inclusive, for numbers only."""
-
-    name: str
-    parse: Callable[[str], Any]
-    default: str | None
-    doc: str
-    optional: bool = False
-    minimum: int | None = None
-    maximum: int | None = None
-
-
-def _text(text: str) -> str:
-    return text.strip()
-
-
-def _number(name: str, default: int, minimum: int, doc: str, maximum: int = MAX_INT) -> NodeKey:
-    return NodeKey(name=name, parse=parse_int, default=str(default), doc=doc, minimum=minimum, maximum=maximum)
-
-
-def _bytes(name: str, default: int, minimum: int, doc: str) -> NodeKey:
-    return NodeKey(name=name, parse=parse_bytes, default=str(default), doc=doc, minimum=minimum, maximum=MAX_INT)
-
-
-def _number_or_not(name: str, minimum: int, doc: str) -> NodeKey:
-    return NodeKey(name=name, parse=parse_int, default=None, optional=True, doc=doc, minimum=minimum, maximum=MAX_INT)
-
-
-def _maybe(name: str, parse: Callable[[str], Any], doc: str) -> NodeKey:
-    return NodeKey(name=name, parse=parse, default=None, optional=True, doc=doc)
+MAX_LONG = 2**63 - 1
 
 
 _KEYS = (
@@ -90,17 +64,44 @@ _KEYS = (
     NodeKey(
         name="controller.quorum.voters",
         parse=parse_list,
-        default=None,
-        doc="ID@HOST:PORT of every controller's internal listener, the same on all nodes.",
+        default="",
+        doc="ID@HOST:PORT of every controller's internal listener, the same on all nodes. Not needed where the voters "
+        "are in the metadata log (kraft.version 1).",
+    ),
+    NodeKey(
+        name="controller.quorum.bootstrap.servers",
+        parse=parse_list,
+        default="",
+        doc="HOST:PORT of the internal listeners of some controllers: a node that knows no leader asks them.",
+    ),
+    NodeKey(
+        name="controller.quorum.auto.join.enable",
+        parse=parse_bool,
+        default="false",
+        doc="A controller that is no voter makes itself one, after it has removed its former self on another "
+        "directory. Once for each directory: what was removed stays removed.",
     ),
     NodeKey(name="log.dirs", parse=parse_list, default="/tmp/quorumlog-logs", doc="Directories of the partitions."),
     _maybe("log.dir", parse_list, "The older name of `log.dirs`."),
+    NodeKey(
+        name="cordoned.log.dirs",
+        parse=parse_list,
+        default="",
+        doc="Those of `log.dirs`, or * for all, that get new partitions only where no other directory is online.",
+    ),
     _maybe("metadata.log.dir", _text, "Directory of the metadata log; the first of `log.dirs` if not set."),
     _number(
         "log.dir.stall.ms",
         3_000,
         100,
         "A directory where a write or a sync takes longer than this is taken offline. Not in Kafka.",
+    ),
+    _number(
+        "num.recovery.threads.per.data.dir",
+        2,
+        1,
+        "Logs that are opened or closed at the same time in each of `log.dirs`, and other jobs beside its writer.",
+        maximum=64,
     ),
     _number_or_not(
         "log.open.files.max",
@@ -118,6 +119,46 @@ _KEYS = (
         "system if that is less. Not in Kafka.",
     ),
     _bytes("metadata.log.segment.bytes", 64 << 20, 1_024, "Size at which a segment of the metadata log is closed."),
+    _number(
+        "metadata.log.segment.ms",
+        7 * 24 * 3_600_000,
+        1,
+        "Age at which a segment of the metadata log is closed.",
+        MAX_LONG,
+    ),
+    _bytes(
+        "metadata.log.max.record.bytes.between.snapshots",
+        20 << 20,
+        1,
+        "A node takes a snapshot of its metadata after so many bytes of the metadata log.",
+    ),
+    _number(
+        "metadata.log.max.snapshot.interval.ms",
+        3_600_000,
+        0,
+        "A node takes a snapshot of its metadata after so long, if there are new records; 0: by bytes alone.",
+    ),
+    _bytes(
+        "metadata.max.retention.bytes",
+        100 << 20,
+        -1,
+        "With more than this in the metadata log and its snapshots, the oldest go, as far as a newer snapshot stands "
+        "for them; -1: no limit.",
+        maximum=MAX_LONG,
+    ),
+    _number(
+        "metadata.max.retention.ms",
+        7 * 24 * 3_600_000,
+        -1,
+        "A snapshot older than this goes, and the metadata log before the next one, if there is one; -1: no limit.",
+        maximum=MAX_LONG,
+    ),
+    _number(
+        "metadata.retention.check.interval.ms",
+        60_000,
+        10,
+        "How often a node looks at the two limits above and at metadata.log.segment.ms. Not in Kafka.",
+    ),
     _maybe("broker.rack", _text, "The machine's rack; replicas are spread over racks."),
     NodeKey(
         name="auto.create.topics.enable", parse=parse_bool, default="true", doc="Create a topic that a client requests."
@@ -133,6 +174,7 @@ _KEYS = (
     _number("controlled.shutdown.timeout.ms", 20_000, 0, "How long a stop waits for the handover. Not in Kafka."),
     _number("controller.quorum.fetch.timeout.ms", 1_000, 10, "Silence of the quorum's leader before an election."),
     _number("controller.quorum.election.timeout.ms", 500, 10, "How long a candidate waits, plus up to as much again."),
+    _bytes("controller.quorum.fetch.snapshot.max.bytes", 1 << 20, 1, "Most bytes of a snapshot in one answer."),
     _number("metadata.max.idle.interval.ms", 500, 0, "Write a no-op record after this long without others; 0: never."),
     _number(
         "controller.max.slice.work", 5_000, 1, "Partitions that a controller handles before a pause. Not in Kafka."
@@ -152,8 +194,73 @@ _KEYS = (
         100,
         "Time between two notes of the recovery points, of partitions and of the metadata log.",
     ),
+    NodeKey(
+        name="log.cleaner.enable", parse=parse_bool, default="true", doc="Compact logs of `cleanup.policy=compact`."
+    ),
+    _number("log.cleaner.threads", 1, 0, "Logs that are compacted at the same time, each by a process of its own."),
+    _bytes(
+        "log.cleaner.dedupe.buffer.size",
+        128 << 20,
+        1 << 20,
+        "Memory for the keys of all logs that are compacted now: 24 bytes a key.",
+        MAX_LONG,
+    ),
+    _bytes("log.cleaner.io.buffer.size", 512 << 10, 0, "Memory for reading and writing, of all compactions together."),
+    NodeKey(
+        name="log.cleaner.io.buffer.load.factor",
+        parse=parse_float,
+        default="0.9",
+        minimum=0.01,
+        maximum=1.0,
+        doc="How full the memory for keys may become.",
+    ),
+    NodeKey(
+        name="log.cleaner.io.max.bytes.per.second",
+        parse=parse_float,
+        default="1.7976931348623157E308",
+        minimum=1.0,
+        doc="Most bytes that all compactions read and write in a second.",
+    ),
+    _number("log.cleaner.backoff.ms", 15_000, 0, "Pause when no log is due to be compacted."),
+    _number(
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+        MAX_LONG,
+        1,
+        "Most bytes that moves between log directories copy in a second, all together.",
+        MAX_LONG,
+    ),
+    _number_or_not(
+        "num.replica.alter.log.dirs.threads",
+        1,
+        "Moves between log directories that copy at the same time. Default: one for each directory.",
+    ),
+    _number(
+        "log.retention.check.interval.ms", 300_000, 1, "Time between two checks for segments that a topic lets go."
+    ),
+    _number("log.initial.task.delay.ms", 30_000, 0, "Time from the start to the first of these checks."),
+    _number(
+        "log.dir.failure.timeout.ms",
+        30_000,
+        1,
+        "A broker stops if the controller has not learned for so long that one of its log directories has failed.",
+        MAX_LONG,
+    ),
+    _number(
+        "log.index.check.interval.ms",
+        86_400_000,
+        -1,
+        "Time between two checks of all closed segments and their indexes in the background; -1: none. Not in Kafka.",
+        maximum=MAX_LONG,
+    ),
+    _bytes(
+        "log.index.check.max.bytes.per.second",
+        4 << 20,
+        1,
+        "Most bytes that this check reads in a second, in each log directory. Not in Kafka.",
+    ),
     _bytes("log.tail.bytes", 64 << 20, 0, "Memory for the newest batches of all partitions. Not in Kafka."),
     _number("producer.id.expiration.ms", 86_400_000, 1, "A partition forgets a producer that is silent for this long."),
+    _number("producer.id.expiration.check.interval.ms", 600_000, 1, "Time between two looks for such producers."),
     NodeKey(
         name="record.validation",
         parse=_text,
@@ -176,7 +283,17 @@ _KEYS = (
     NodeKey(name="metrics.host", parse=_text, default="127.0.0.1", doc="Address for metrics.port. Not in Kafka."),
     NodeKey(name="log.format", parse=_text, default="console", doc="Format of the log: console or json. Not in Kafka."),
     NodeKey(name="log.level", parse=_text, default="info", doc="debug, info, warning or error. Not in Kafka."),
+    NodeKey(
+        name="cluster.secret.in.clear",
+        parse=parse_bool,
+        default="false",
+        doc="Take the secret itself from nodes of software that proves nothing, and show it to them. Only while such "
+        "nodes are upgraded. Not in Kafka.",
+    ),
     NodeKey(name="rpc.reflection", parse=parse_bool, default="false", doc="Serve gRPC reflection. Not in Kafka."),
+    *BALANCE_KEYS,
+    *GROUP_KEYS,
+    *TRANSACTION_KEYS,
 )
 
 NODE_KEYS: Mapping[str, NodeKey] = {key.name: key for key in _KEYS}
@@ -193,25 +310,31 @@ COARSER: Mapping[str, tuple[str, int]] = {  # Kafka's older units, coarsest firs
 
 WITHOUT_EFFECT = frozenset(
     {
+        # moves between directories have no threads of their own, and no windows
+        "alter.log.dirs.replication.quota.window.num",
+        "alter.log.dirs.replication.quota.window.size.seconds",
+        # a waiting request is forgotten when it is answered
+        "delete.records.purgatory.purge.interval.requests",
+        "fetch.purgatory.purge.interval.requests",
+        "producer.purgatory.purge.interval.requests",
+        # a sync comes when `flush.ms` is over, and a log start is noted when it changes: no task looks for them
+        "log.flush.scheduler.interval.ms",
+        "log.flush.start.offset.checkpoint.interval.ms",
         "background.threads",
+        # what a turn of the loop brings is one batch, a coordinator has no thread, and a load is cut into slices
+        "group.coordinator.append.linger.ms",
         "group.coordinator.threads",
-        "group.initial.rebalance.delay.ms",
-        "log.cleaner.enable",
-        "log.cleaner.threads",
-        "log.retention.check.interval.ms",
+        "offsets.load.buffer.size",
         "num.io.threads",
         "num.network.threads",
-        "num.recovery.threads.per.data.dir",
         "num.replica.fetchers",
-        "offsets.topic.num.partitions",
-        "offsets.topic.replication.factor",
         "queued.max.requests",
         "share.coordinator.state.topic.min.isr",
         "share.coordinator.state.topic.replication.factor",
         "socket.receive.buffer.bytes",
         "socket.send.buffer.bytes",
-        "transaction.state.log.min.isr",
-        "transaction.state.log.replication.factor",
+        # a load is cut into slices
+        "transaction.state.log.load.buffer.size",
     }
 )
 

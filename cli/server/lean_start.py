@@ -37,7 +37,11 @@ def loaded() -> None:
     gc.enable()
 
 
-def started() -> None:
-    """Collect the garbage of the start, and exclude the rest from later collections."""
-    gc.collect()
+def started(*, is_large: bool) -> None:
+    """Collect the garbage of the start, and exclude the rest from later collections.
+
+    is_large: the node holds thousands of partitions, and a full collection would stop it for a tenth of a second. Only
+    the youngest garbage goes then; the rest of the start's garbage that is in cycles, less than a MB, stays.
+    """
+    gc.collect(1 if is_large else 2)
     gc.freeze()

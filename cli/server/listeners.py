@@ -61,9 +61,12 @@ def parse_voters(texts: Sequence[str]) -> tuple[Voter, ...]:
         if int(node_id) in voters:
             raise ConfigError(f"{key}: node {node_id} is given twice")
         voters[int(node_id)] = Voter(node_id=int(node_id), address=parse_address(key, address))
-    if not voters:
-        raise ConfigError(f"{key} is empty; name every controller as ID@HOST:PORT, the same list on all nodes")
     return tuple(voters[node_id] for node_id in sorted(voters))
+
+
+def parse_servers(texts: Sequence[str]) -> tuple[Address, ...]:
+    """HOST:PORT each."""
+    return tuple(parse_address("controller.quorum.bootstrap.servers", text) for text in texts)
 
 
 def resolve_listeners(

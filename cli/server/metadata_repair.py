@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from cli.server.config import NodeConfig
 from quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, QuorumState, renew_quorum_state
+from quorum.snapshots import list_snapshots
+from quorum.snapshots.log_aside import set_log_aside
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from storage.directory import LOCK_NAME, read_meta
 from storage.disk import Disk, FileMissing
@@ -41,6 +43,15 @@ def accept_loss(disk: Disk, config: NodeConfig) -> Offset:
         return lost_before
 
 
+def refetch(disk: Disk, config: NodeConfig) -> Offset:
+    """Set the metadata log aside, so that the node fetches everything anew. Returns the end that it may have had.
+
+    Raises NotFormatted, DirectoryLocked, DiskError.
+    """
+    with _stopped(disk, config) as path:
+        return set_log_aside(disk, path, METADATA_PARTITION)
+
+
 @contextmanager
 def _stopped(disk: Disk, config: NodeConfig) -> Iterator[str]:
     """The metadata log's directory, of a node that does not run."""
@@ -53,9 +64,11 @@ def _stopped(disk: Disk, config: NodeConfig) -> Iterator[str]:
 
 
 def _last_epoch(disk: Disk, path: str) -> Epoch:
-    """Of the log's last record, as its checkpoint has it; -1 where that is missing or cannot be read."""
+    """Of the last record of the log or of a snapshot, as far as their names and the checkpoint of the epochs tell."""
     checkpoint = f"{path}/{CHECKPOINT_NAME}"
+    snapshots = [snapshot.epoch for snapshot in list_snapshots(disk.list(path)).snapshots if snapshot.offset > 0]
     try:
-        return LeaderEpochCache.parse(checkpoint, disk.read_bytes(checkpoint)).last_epoch
+        in_log = LeaderEpochCache.parse(checkpoint, disk.read_bytes(checkpoint)).last_epoch
     except (FileMissing, CorruptCheckpoint):
-        return NO_EPOCH
+        in_log = NO_EPOCH
+    return max(in_log, *snapshots, NO_EPOCH)

@@ -14,4 +14,5 @@ def offline_replicas(node: Node) -> list[str]:
     """A text for each replica that is offline although its directory is not, by topic and partition."""
     found = {} if node.broker is None else node.broker.data_plane.unreadable.by_name
     next_step = "repair or replace the disk, then restart the node"
-    return [f"replica {name} is offline: {why}; {next_step}" for name, why in sorted(found.items())]
+    twice = [] if node.broker is None else list(node.broker.data_plane.store.refused.values())
+    return twice + [f"replica {name} is offline: {why}; {next_step}" for name, why in sorted(found.items())]

@@ -6,27 +6,40 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from broker.api.services import HandlerLimits
+from broker.cleaning.config import CleanerConfig
 from broker.lifecycle.lifecycle import LifecycleConfig
+from broker.moves.config import MovesConfig
 from broker.node import BrokerConfig
 from broker.replicas.config import ReplicationConfig
 from cli.server import rest
 from cli.server.config import NodeConfig
-from cli.server.keys import NODE_KEYS, NodeKey
-from cli.server.values import parse_bool, parse_bytes, parse_int, parse_list
+from cli.server.keys import NODE_KEYS
+from cli.server.node_key import NodeKey
+from cli.server.values import parse_bool, parse_bytes, parse_float, parse_int, parse_list
 from quorum.controller.config import ControllerConfig
-from quorum.metadata.topic_settings import BOOLEAN, DEFAULT, INT, LIST, SET_IN_FILE, STRING
+from quorum.metadata.features import SUPPORTED
+from quorum.metadata.topic_settings import BOOLEAN, DEFAULT, DOUBLE, INT, LIST, SET_IN_FILE, STRING
 from quorum.raft.config import RaftConfig
+from quorum.raft.membership import Membership
 from quorum.raft.voters import Voter, VoterSet
+from quorum.snapshot_config import SnapshotConfig
+from quorum.snapshots import SnapshotRetention
 from quorumlog.ids import BrokerEpoch
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
-from quorumlog.messages.common import Endpoint
+from quorumlog.messages.common import Endpoint, FeatureRange
 from storage.log_config import LogConfig
 
-_TYPES: Mapping[Callable[[str], Any], int] = {parse_bool: BOOLEAN, parse_int: INT, parse_bytes: INT, parse_list: LIST}
+_TYPES: Mapping[Callable[[str], Any], int] = {
+    parse_bool: BOOLEAN,
+    parse_int: INT,
+    parse_bytes: INT,
+    parse_float: DOUBLE,
+    parse_list: LIST,
+}
 
 
 def voter_set(config: NodeConfig) -> VoterSet:
-    """Without directory ids, because the voter set is static (kraft.version 0)."""
+    """The static set, without directory ids (kraft.version 0). It is in force until the metadata log names another."""
     name = config.internal_listener.name
     return VoterSet(
         Voter(
@@ -37,12 +50,28 @@ def voter_set(config: NodeConfig) -> VoterSet:
     )
 
 
+def membership(config: NodeConfig) -> Membership:
+    """What this node tells about itself as a voter. A port that the system chooses cannot be told before the start."""
+    listener = config.internal_listener
+    address = config.internal_address
+    endpoint = Endpoint(name=listener.name, host=address.host, port=address.port)
+    return Membership(
+        endpoints=(endpoint,) if endpoint.port else (),
+        can_become_voter=config.is_controller,
+        auto_join=config.auto_join,
+        bootstrap=tuple(
+            Endpoint(name=listener.name, host=server.host, port=server.port) for server in config.bootstrap_servers
+        ),
+    )
+
+
 def raft_config(config: NodeConfig) -> RaftConfig:
     """A leader holds a fetch for at most half of the fetch timeout, so that it is not taken for dead."""
     return RaftConfig(
         election_timeout_ms=config.quorum_election_timeout_ms,
         fetch_timeout_ms=config.quorum_fetch_timeout_ms,
         fetch_max_wait_ms=max(1, config.quorum_fetch_timeout_ms // 2),
+        fetch_snapshot_max_bytes=config.quorum_fetch_snapshot_max_bytes,
     )
 
 
@@ -50,13 +79,27 @@ def metadata_log_config(config: NodeConfig) -> LogConfig:
     return LogConfig(segment_bytes=config.metadata_log_segment_bytes)
 
 
-def controller_config(config: NodeConfig) -> ControllerConfig:
+def snapshot_config(config: NodeConfig) -> SnapshotConfig:
+    return SnapshotConfig(
+        bytes_between=config.metadata_log_max_record_bytes_between_snapshots,
+        interval_ms=config.metadata_log_max_snapshot_interval_ms,
+        retention=SnapshotRetention(bytes=config.metadata_max_retention_bytes, ms=config.metadata_max_retention_ms),
+        check_interval_ms=config.metadata_retention_check_interval_ms,
+        segment_ms=config.metadata_log_segment_ms,
+    )
+
+
+def controller_config(config: NodeConfig, supported: tuple[FeatureRange, ...] = SUPPORTED) -> ControllerConfig:
     return ControllerConfig(
         internal_listener=config.internal_listener.name,
         broker_session_timeout_ms=config.broker_session_timeout_ms,
         metadata_max_idle_interval_ms=config.metadata_max_idle_interval_ms,
         metadata_rest_interval_ms=rest.no_ops_ms(config),
+        auto_leader_rebalance_enable=config.auto_leader_rebalance_enable,
+        leader_imbalance_check_interval_seconds=config.leader_imbalance_check_interval_seconds,
+        leader_imbalance_per_broker_percentage=config.leader_imbalance_per_broker_percentage,
         max_slice_work=config.controller_max_slice_work,
+        supported=supported,
         num_partitions=config.num_partitions,
         default_replication_factor=config.default_replication_factor,
         min_insync_replicas=int(config.topic_defaults.get("min.insync.replicas", "1")),
@@ -76,14 +119,34 @@ def broker_config(config: NodeConfig, previous_broker_epoch: BrokerEpoch) -> Bro
         lifecycle=LifecycleConfig(
             heartbeat_interval_ms=config.broker_heartbeat_interval_ms,
             heartbeat_rest_ms=rest.heartbeats_ms(config),
+            session_timeout_ms=config.broker_session_timeout_ms,
             registration_timeout_ms=config.initial_broker_registration_timeout_ms,
             controlled_shutdown_timeout_ms=config.controlled_shutdown_timeout_ms,
+            directory_failure_timeout_ms=config.log_dir_failure_timeout_ms,
         ),
         replication=_replication(config),
         limits=HandlerLimits(
             max_fetch_bytes=config.fetch_max_bytes,
             fetch_session_slots=config.max_incremental_fetch_session_cache_slots,
         ),
+        cleaner=CleanerConfig(
+            enable=config.log_cleaner_enable,
+            threads=config.log_cleaner_threads,
+            dedupe_buffer_bytes=config.log_cleaner_dedupe_buffer_size,
+            io_buffer_bytes=config.log_cleaner_io_buffer_size,
+            load_factor=config.log_cleaner_io_buffer_load_factor,
+            bytes_per_s=config.log_cleaner_io_max_bytes_per_second,
+            backoff_ms=config.log_cleaner_backoff_ms,
+        ),
+        moves=MovesConfig(
+            bytes_per_s=config.replica_alter_log_dirs_io_max_bytes_per_second,
+            threads=config.num_replica_alter_log_dirs_threads or 0,
+        ),
+        groups=config.groups,
+        offsets_topic=config.offsets_topic,
+        transactions=config.transactions,
+        transactions_topic=config.transactions_topic,
+        verification=config.verification,
     )
 
 
@@ -125,7 +188,13 @@ def _replication(config: NodeConfig) -> ReplicationConfig:
         high_watermark_checkpoint_interval_ms=config.replica_high_watermark_checkpoint_interval_ms,
         recovery_checkpoint_interval_ms=config.log_flush_offset_checkpoint_interval_ms,
         tail_bytes=config.log_tail_bytes,
+        retention_check_interval_ms=config.log_retention_check_interval_ms,
+        initial_task_delay_ms=config.log_initial_task_delay_ms,
+        index_check_interval_ms=config.log_index_check_interval_ms,
+        index_check_bytes_per_s=config.log_index_check_max_bytes_per_second,
         producer_id_expiration_ms=config.producer_id_expiration_ms,
+        producer_id_expiration_check_interval_ms=config.producer_id_expiration_check_interval_ms,
+        cordoned_directories=frozenset(config.cordoned_log_dirs),
         free_space_reserve_bytes=config.log_dir_free_space_reserve_bytes,
         looks_inside_batches=config.record_validation == "full",
         topic_defaults=config.topic_defaults,

@@ -87,7 +87,7 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     stop = loop.create_future()
     _handle_signals(stop)
     nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
-    freezer = Freezer(lambda: node.loader.partition_changes)
+    freezer = Freezer(lambda: node.loader.partition_changes, made=lambda: node.made_by_the_start)
     node.loader.on_progress(freezer.wake)
     nursery.start(freezer.run(), "freezer")
     admin = HttpAdmin(admin_routes(node, watchdog))
@@ -95,6 +95,8 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
         await _start(config, node, admin)
     except (DirectoryProblem, AddressInUse, OSError) as error:
         _log.error("cannot start: %s", error)
+        if node.hangs:
+            end_at_once(EXIT_PRECONDITION)
         return EXIT_PRECONDITION
     except CorruptQuorumState as error:
         _log.error("cannot start: %s", error)
@@ -102,7 +104,7 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     except Exception:
         _log.exception("cannot start")
         return EXIT_FAILED
-    started()
+    started(is_large=freezer.has_frozen)
     nursery.start(watchdog.run(), "loop watchdog")
     nursery.start(_tell_when_ready(node), "ready line")
     reason = await _until_stopped(stop, node)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from broker.api.handlers import HANDLERS
+from cli.server.cleaner_process import CleanerProcess
 from cli.server.config import NodeConfig
 from cli.server.edges import Edges
 from cli.server.fail_stop import fail_stop
@@ -19,6 +20,7 @@ from quorumlog.rpc.grpc_standard import HealthSource, always_serving
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.turn import Turn
+from quorumlog.wire.features import FeatureNotice
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.routing import RoutingTransport
 from storage.bounded import LogResources
@@ -26,7 +28,8 @@ from storage.edge.descriptors import connections_of, descriptor_limit, open_file
 from storage.edge.disk import RealDisk
 from storage.edge.watched_disk import WatchedDisk
 from storage.edge.worker import ThreadWorker
-from storage.worker import Worker
+from storage.roll_sources import RollSources
+from storage.worker import Worker, WorkerLimits
 from storage.writer import DirectoryWriter
 
 _OWNER_ONLY = 0o600
@@ -54,7 +57,9 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             "%d descriptors (ulimit -n): at most %d connections to each listener, and %d open segment files",
             limit, connections, open_files,
         )  # fmt: skip
-    disk = WatchedDisk(RealDisk(LogResources(open_files, config.log_index_bytes_max)))
+    clock = SystemClock()
+    rolls = RollSources(clock.wall_ms, random.random)
+    disk = WatchedDisk(RealDisk(LogResources(open_files, config.log_index_bytes_max, rolls)))
     options = GrpcOptions(max_message_bytes=config.socket_request_max_bytes, reflection=config.rpc_reflection)
     limits = WireLimits(
         max_frame_bytes=config.socket_request_max_bytes,
@@ -63,6 +68,9 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         max_node_bytes=config.queued_max_request_bytes,
         max_internal_bytes=config.queued_max_internal_request_bytes,
     )
+
+    worker_limits = WorkerLimits(beside_threads=config.num_recovery_threads_per_data_dir)
+    features = FeatureNotice()
 
     def transport(identity: Identity) -> Transport:
         return RoutingTransport(
@@ -73,16 +81,17 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             serves=tuple(HANDLERS),
             advertised=config.advertised,
             turn=turn,
+            features=features,
         )
 
     def post(call: Callable[[], None]) -> None:
         loop.call_soon_threadsafe(turn.run, call)
 
     def worker(writer: DirectoryWriter) -> Worker:
-        return ThreadWorker(writer, post, soon=turn.later)
+        return ThreadWorker(writer, post, worker_limits, soon=turn.later)
 
     return Edges(
-        clock=SystemClock(),
+        clock=clock,
         disk=disk,
         transport=transport,
         worker=worker,
@@ -91,4 +100,6 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         protect=lambda path: os.chmod(path, _OWNER_ONLY),
         turn=turn,
         on_crash=fail_stop,
+        cleaner=CleanerProcess,
+        features=features,
     )

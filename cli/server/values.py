@@ -21,6 +21,13 @@ def parse_int(text: str) -> int:
     return int(text)
 
 
+def parse_float(text: str) -> float:
+    """A decimal number, with an exponent if need be."""
+    if not re.fullmatch(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", text.strip(), re.ASCII):
+        raise ValueError(f"{text!r} is not a number")
+    return float(text)
+
+
 def parse_bytes(text: str) -> int:
     """A number of bytes: 1048576, 1MiB, 1 GB (units without the i are powers of ten)."""
     match = _BYTES.fullmatch(text.strip())

@@ -82,7 +82,7 @@ class Deletion:
 class AllowedLoss:
     """Records at and after `end` that were committed at that time were lost, as the promise of the topic allows it.
 
-    Only topics that leave durability to the page cache have such losses (jepsen/sim/durability.py).
+    Only topics that leave durability to the page cache have such losses (jepsen/sim/truth/durability.py).
     """
 
     key: Key
@@ -97,6 +97,7 @@ class History:
 
     created: topics whose creation was acknowledged, and whose deletion nobody asked for since then. deleted: topics
     whose deletion was acknowledged, and which nobody made anew. lives: the number of each topic's last life.
+    retained: by partition and life, the offset before which a policy let records go.
     configs, partitions: what was acknowledged last, unless a later request may have been carried out.
     """
 
@@ -104,6 +105,7 @@ class History:
     polls: list[Poll] = field(default_factory=list)
     deletions: list[Deletion] = field(default_factory=list)
     losses: list[AllowedLoss] = field(default_factory=list)
+    retained: dict[tuple[Key, int], Offset] = field(default_factory=dict)
     created: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     lives: dict[str, int] = field(default_factory=dict)
@@ -123,6 +125,6 @@ class History:
         return self.lives.get(key[0], 1)
 
     def may_begin_at(self, key: Key, life: int) -> Offset:
-        """Records before this offset may be gone: someone asked for their deletion."""
+        """Records before this offset may be gone: someone asked for their deletion, or a policy lets them go."""
         asked = [deletion.before for deletion in self.deletions if (deletion.key, deletion.life) == (key, life)]
-        return max(asked, default=0)
+        return max([*asked, self.retained.get((key, life), 0)])

@@ -1,8 +1,8 @@
 """The anomalies of a partition log as its clients see it (RELIABILITY 3.4). Pure: a history in, findings out.
 
-Retention and compaction are off in this workload. So every offset from a log's start to its end must exist for ever,
-and a start moves only where someone asked to delete records (deleted_history.py). The records of a topic that is
-deleted may vanish; those of its next life have nothing to do with them.
+Compaction is off in this workload. So every offset from a log's start to its end must exist for ever, and a start
+moves only where someone asked to delete records (deleted_history.py), or where a policy lets them go. The records of a
+topic that is deleted may vanish; those of its next life have nothing to do with them.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ def gaps_in_polls(history: History) -> Iterator[Finding]:
 
 def gaps_in_the_end(history: History) -> Iterator[Finding]:
     for key, end in history.final_ends.items():
-        start = history.final_starts.get(key, 0)
+        retained = history.retained.get((key, history.last_life(key)), 0)  # perhaps while the last reader read
+        start = max(history.final_starts.get(key, 0), retained)
         missing = [offset for offset in range(start, end) if offset not in history.final[key]]
         if missing:
             yield Finding("offset-gap", f"{_name(key)} ends at {end} and lacks {missing[:5]}")

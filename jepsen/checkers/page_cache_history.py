@@ -1,7 +1,8 @@
 """A history without the records that were allowed to be lost, so that every checker may ask for all others.
 
-Only topics that leave durability to the page cache have allowed losses (jepsen/sim/durability.py). Everything else is
-promised for them, too: the order of records, no duplicates, no holes, and that a lost record does not come back.
+Only topics that leave durability to the page cache have allowed losses (jepsen/sim/truth/durability.py). Everything
+else is promised for them, too: the order of records, no duplicates, no holes, and that a lost record does not come
+back.
 """
 
 from __future__ import annotations

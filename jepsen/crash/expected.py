@@ -23,14 +23,17 @@ class Expected:
 
     must: epochs of the records that are acknowledged and that nobody has asked to remove, by offset. may: epochs of
     all records that were ever sent there and not removed for certain. start_at_least, start_at_most: where the log may
-    start. is_new: False once its creation was acknowledged.
+    start. is_new: False once its creation was acknowledged. steps: of transactions, by offset and epoch, as
+    jepsen/crash/transactions.py writes them; empty for a log without.
     """
 
     tag: str
+    is_copy: bool = False  # a follower fills it: nobody reads it meanwhile
     must: dict[Offset, Epoch] = field(default_factory=dict)
     may: dict[Offset, list[Epoch]] = field(default_factory=dict)
     start_at_least: Offset = 0
     start_at_most: Offset = 0
+    steps: dict[tuple[Offset, Epoch], str] = field(default_factory=dict)
 
     # --- an append ---
 

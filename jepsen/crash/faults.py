@@ -23,9 +23,44 @@ class Fault(Enum):
 CRASHES = (Fault.KILL, Fault.POWER_CUT, Fault.HANG)
 ERRNO = {Fault.EIO: errno.EIO, Fault.ENOSPC: errno.ENOSPC, Fault.EMFILE: errno.EMFILE}
 
-_SILENT = ("begin_sync", "close")  # raise nothing: a hint; and the real close has nothing to report after a sync
+_SILENT = (
+    "begin_sync",
+    "reserve",
+    "close",
+)  # raise nothing: hints; and the real close has nothing to report after a sync
 _NEED_ROOM = (WRITE_FULLY, "make_directory", "rename", "sync", "sync_directory", "lock")
 _NEED_A_DESCRIPTOR = ("open", "list", "read_bytes", "sync_directory", "lock", "remove_tree")
+
+
+class Variant(Enum):
+    """How much of the struck call is done, and what the disk keeps of what was not synced."""
+
+    BEFORE = "before"  # nothing is done
+    TORN_EARLY = "torn-early"  # three parts of a write
+    TORN_MIDDLE = "torn-middle"
+    TORN_LATE = "torn-late"
+    AFTER = "after"  # all is done, and the process never knew
+    UNSYNCED_LOST = "unsynced-lost"  # all is done; the disk keeps nothing that was not synced
+    SUBSET_LOST = "subset-lost"  # all is done; of what was not synced, some sectors and names are lost
+    ERROR = "error"  # the call failed; the process goes on, and ends later
+
+
+DONE = {Variant.BEFORE: 0.0, Variant.TORN_EARLY: 0.3, Variant.TORN_MIDDLE: 0.5, Variant.TORN_LATE: 0.9}  # others: 1
+SURVIVES = {Variant.UNSYNCED_LOST: "none", Variant.SUBSET_LOST: "subset"}
+_TORN = (Variant.TORN_EARLY, Variant.TORN_MIDDLE, Variant.TORN_LATE)
+_PARTS = {
+    Fault.KILL: (Variant.BEFORE, Variant.AFTER),
+    Fault.POWER_CUT: (Variant.BEFORE, Variant.UNSYNCED_LOST, Variant.SUBSET_LOST),
+    Fault.HANG: (Variant.BEFORE, Variant.AFTER),
+}
+
+
+def variants(site: Site, fault: Fault) -> tuple[Variant, ...]:
+    """The variants of a fault at a site. Only a write can be torn."""
+    if fault not in _PARTS:
+        return (Variant.ERROR,)
+    is_torn = site.method == WRITE_FULLY and fault is not Fault.HANG
+    return _PARTS[fault] + (_TORN if is_torn else ())
 
 
 def applicable(site: Site) -> tuple[Fault, ...]:

@@ -7,18 +7,21 @@ import random
 
 from cli.server.config import NodeConfig, from_values
 from cli.server.directories import NodeDirectories, open_directories
+from cli.server.first_voters import FirstVoters
 from cli.server.format import Formatted, format_node
 from cli.server.secret import new_secret
 from jepsen.crash.check import require
 from jepsen.crash.struck_disk import StruckDisk
 from jepsen.crash.world import World
+from quorum.metadata_log import METADATA_DIRECTORY
+from quorum.metadata_survey import survey
 
 CLUSTER = "crash-sweep"
 SECRET = new_secret(bytes(range(32)))
 FIRST_ID = 1_000
 
 
-def _config() -> NodeConfig:
+def config() -> NodeConfig:
     """Two directories whose parents are not there, and a third one for the metadata."""
     return from_values(
         {
@@ -30,16 +33,30 @@ def _config() -> NodeConfig:
     )
 
 
-def _format(disk: StruckDisk, first_id: int, *, again: bool = False) -> list[Formatted]:
+def _standalone_config() -> NodeConfig:
+    return from_values(
+        {
+            "node.id": "1",
+            "controller.quorum.bootstrap.servers": "127.0.0.1:9093",
+            "log.dirs": "/disks/first/a,/disks/b",
+            "metadata.log.dir": "/meta",
+        }
+    )
+
+
+def _format(disk: StruckDisk, first_id: int, *, again: bool = False, standalone: bool = False) -> list[Formatted]:
+    """standalone: as the first voter of a quorum that can change, and at a level of its own."""
     numbers = itertools.count(first_id)
     return format_node(
-        _config(),
+        _standalone_config() if standalone else config(),
         cluster_id=CLUSTER,
         secret=SECRET,
         disk=disk,
         new_uuid=lambda: next(numbers).to_bytes(16, "big"),
         protect=lambda _path: None,
         ignore_formatted=again,
+        first_voters=FirstVoters(standalone=standalone),
+        first_level=2 if standalone else None,
     )
 
 
@@ -47,6 +64,25 @@ def format_and_open(world: World) -> None:
     disk = world.process.disk
     world.formatted = {one.path: one.directory_id for one in _format(disk, FIRST_ID, again=True)}
     _open(disk)
+
+
+def format_first_voter(world: World) -> None:
+    disk = world.process.disk
+    done = _format(disk, FIRST_ID, again=True, standalone=True)
+    world.formatted = {one.path: one.directory_id for one in done}
+    _open(disk)
+
+
+def reopen_first_voter(world: World) -> None:
+    """The bootstrap checkpoint names the directory's own id, whatever interrupted the format."""
+    disk = world.process.disk
+    _format(disk, FIRST_ID + 900, again=True, standalone=True)
+    opened = _open(disk)
+    world.found = {entry.path: entry.meta.directory_id for entry in opened.opened}
+    found = survey(world.disk, f"/meta/{METADATA_DIRECTORY}").voters
+    voters = [voter.directory_id for voter in found.voters] if found is not None else []
+    require(voters == [world.found["/meta"]], "format", f"voters {voters} in {world.found}")
+    require(opened.first_level == 2, "format", f"first level {opened.first_level}")
 
 
 def half_formatted(world: World, rng: random.Random) -> None:
@@ -78,14 +114,14 @@ def reopen(world: World) -> None:
 def check(world: World) -> None:
     """Every directory has an id of its own, and one that was told stays."""
     found = world.found
-    require(len(set(found.values())) == len(_config().directories), "format", f"directory ids {found}")
+    require(len(set(found.values())) == len(config().directories), "format", f"directory ids {found}")
     kept = {path: found.get(path) for path in world.formatted}
     require(kept == world.formatted, "format", f"directory ids {found}, told were {world.formatted}")
     world.formatted = found
 
 
 def _open(disk: StruckDisk) -> NodeDirectories:
-    opened = open_directories(disk, _config())
+    opened = open_directories(disk, config())
     if opened.failures:
         raise opened.failures[0]
     return opened

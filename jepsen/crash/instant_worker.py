@@ -25,6 +25,9 @@ class InstantWorker:
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:
         callback(run_read(fn))
 
+    def beside(self, fn: Callable[[], Any], callback: Answer) -> None:
+        callback(self._writer.attempt(fn))
+
     @property
     def is_busy(self) -> bool:
         return False

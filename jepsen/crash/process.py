@@ -8,28 +8,32 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from jepsen.crash.instant_worker import InstantWorker
 from jepsen.crash.struck_disk import StruckDisk
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
 from quorum.metadata_directory import MetadataDirectory
 from quorum.metadata_log import METADATA_DIRECTORY, MetadataLog
 from quorum.raft import QuorumState
+from quorum.snapshots.opening import OpenedSnapshots
 from quorumlog.ids import Offset, Uuid
 from storage.directory import LockedDirectory
 from storage.directory_life import Generation
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.names import STRAY
-from storage.partition_directories import PartitionDirectories
+from storage.partition_directories import FoundPartitions, PartitionDirectories
 from storage.partition_log import PartitionLog
 from storage.writer import CallJob, DirectoryWriter, Job, Outcome
 
 DATA = "/data"
 SEGMENT_BYTES = 580  # three batches
-CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES, index_interval_bytes=100, remembers_producers=True)
+CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES, index_interval_bytes=100, remembers_producers=True, preallocate=True)
+LAZY = "lazy"  # the topic that asks for no sync
+LAZY_CONFIG = replace(CONFIG, durable=False)
 METADATA_CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES, index_interval_bytes=100)
 FREE_STEP_BYTES = 300
 ASIDE = bytes([7]) * 16  # in the names of directories that are set aside
@@ -48,17 +52,30 @@ class Process:
         self.metadata: MetadataLog | None = None
         self.metadata_log: Log | None = None
         self.quorum_state = QuorumState()
+        self.snapshots: OpenedSnapshots | None = None
 
     def open(self, known: Mapping[str, Uuid]) -> None:
         """known: topic ids by topic, as the metadata has them."""
-        self.directory = LockedDirectory.open(self.disk, DATA)
-        clean = self.directory.clean_shutdown is not None
-        self.partitions = PartitionDirectories(self.disk, DATA, clean)
-        self._writer = DirectoryWriter(DATA, self.generation)
+        self.open_directory()
         self.call(lambda: self._open_logs(known))
-        self._open_metadata(clean)
+        self.open_metadata()
+
+    def open_directory(self) -> None:
+        """Without what is in it."""
+        self.directory = LockedDirectory.open(self.disk, DATA)
+        self.partitions = PartitionDirectories(self.disk, DATA, self.directory.clean_shutdown is not None)
+        self.partitions.on_broken_log = self.generation.fail
+        self.writer = DirectoryWriter(DATA, self.generation)
 
     def _open_logs(self, known: Mapping[str, Uuid]) -> None:
+        found = self.find(known)
+        for topic, topic_id in known.items():
+            if (topic_id, 0) in found.partitions:
+                self.noted[topic] = self.partitions.recovery_points.get((topic, 0))
+            self.logs[topic] = PartitionLog.open_or_create(self.partitions, (topic, 0), topic_id, config_of(topic))
+
+    def find(self, known: Mapping[str, Uuid]) -> FoundPartitions:
+        """What the directory holds, after what is not `known` has left it."""
         found = self.partitions.find()
         for partition in found.nameless:
             self.partitions.move_away(partition, ASIDE, STRAY)
@@ -68,25 +85,23 @@ class Process:
         for name in found.leftovers:
             while not self.partitions.free(name, FREE_STEP_BYTES):
                 pass
-        for topic, topic_id in known.items():
-            if (topic_id, 0) in found.partitions:
-                self.noted[topic] = self.partitions.recovery_points.get((topic, 0))
-            self.logs[topic] = PartitionLog.open_or_create(self.partitions, (topic, 0), topic_id, CONFIG)
+        return found
 
-    def _open_metadata(self, clean: bool) -> None:
+    def open_metadata(self) -> None:
         path = f"{DATA}/{METADATA_DIRECTORY}"
         worker = InstantWorker(DirectoryWriter(path, self.generation))
         self.metadata_directory = MetadataDirectory(
-            worker=worker, disk=self.disk, log_config=METADATA_CONFIG, clean=clean
+            worker=worker, disk=self.disk, log_config=METADATA_CONFIG, clean=self.partitions.clean
         )
-        opened = _loop().run_until_complete(self.metadata_directory.open())
+        opened = on_loop(self.metadata_directory.open())
         self.metadata_log, self.quorum_state = opened.log, opened.state
-        self.metadata = MetadataLog(opened.checkpointed, worker, _raise, _StoppedClock())
+        self.snapshots = opened.snapshots
+        self.metadata = MetadataLog(opened.checkpointed, worker, _raise, StoppedClock(), starts=opened.starts)
 
     def turn(self, jobs: Sequence[Job]) -> list[Outcome]:
         """One turn with its syncs. Raises DirectoryOffline if any job met it; what is acknowledged had no error."""
-        self._writer.write_phase(jobs)
-        outcomes = self._writer.sync_phase()
+        self.writer.write_phase(jobs)
+        outcomes = self.writer.sync_phase()
         for outcome in outcomes:
             if outcome.error is not None:
                 raise outcome.error
@@ -103,13 +118,22 @@ class Process:
         return logs if self.metadata_log is None else {**logs, METADATA_DIRECTORY: self.metadata_log}
 
 
+def config_of(topic: str) -> LogConfig:
+    return LAZY_CONFIG if topic == LAZY else CONFIG
+
+
+def on_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run to its end what a node does on its loop."""
+    return _loop().run_until_complete(work)
+
+
 @functools.cache
 def _loop() -> asyncio.AbstractEventLoop:
     """One for all processes: to make one takes longer than to open a log. Nothing waits in it between two uses."""
     return asyncio.new_event_loop()
 
 
-class _StoppedClock:
+class StoppedClock:
     """Nothing that is swept here waits for time."""
 
     def now_ms(self) -> int:

@@ -34,7 +34,7 @@ def describe_directories(world: World) -> None:
         worker=InstantWorker(DirectoryWriter(DATA)),
     )
     queue = DirectoryQueue(directory, _ignore, _ignore)
-    store = SimpleNamespace(queues={META.directory_id: queue})
+    store = SimpleNamespace(queues={META.directory_id: queue}, cordoned=frozenset())
     registry = SimpleNamespace(replicas={})
     report = DirectoryReport([directory], cast(PartitionStore, store), cast(Registry, registry))
     (described,) = asyncio.run(report.describe())

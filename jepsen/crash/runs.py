@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from cli.server.directories import DirectoryProblem
+from jepsen.crash.audited import recovered_state, require_clean_audit
 from jepsen.crash.check import Violation, check_while_changing, image_hash, require
-from jepsen.crash.faults import CRASHES, Fault, applicable
+from jepsen.crash.faults import CRASHES, DONE, SURVIVES, Fault, Variant, applicable, variants
 from jepsen.crash.reports import ToldAsError
 from jepsen.crash.struck_disk import Call, ProcessEnded, Strike
 from jepsen.crash.workloads import WORKLOADS, Workload
@@ -21,7 +22,6 @@ from storage.log_errors import LogClosed, LogUnreadable
 
 UNEXPECTED = "unexpected exception"  # what is broken where no promise is named
 HANG_LIMIT_S = 30.0  # of real time, for a change to end or to hang
-DONE = (0.0, 0.3, 0.5, 0.9, 1.0)  # how much of the struck call was done
 BY_NAME = {workload.name: workload for workload in WORKLOADS}
 
 _TOLD = (DiskError, DirectoryOffline, DirectoryProblem, LogUnreadable, ToldAsError)  # how an error may be told
@@ -36,28 +36,31 @@ class Case:
     site: str
     fault: Fault
     seed: int
+    variant: Variant
 
     @property
     def replay(self) -> str:
-        chosen = f"--site {self.site} --fault {self.fault.value} --seed {self.seed}"
+        chosen = f"--site {self.site} --fault {self.fault.value} --variant {self.variant.value} --seed {self.seed}"
         return f"./dev crash-sweep {chosen} --workload '{self.workload}' --call {self.at}"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """images: hashes of what each start was given. broken: the name of the promise that
-    does not hold, or `UNEXPECTED`, and the evidence; "" if all hold."""
+    does not hold, or `UNEXPECTED`, and the evidence; "" if all hold. recovered: what the first start made of it."""
 
     case: Case
     images: tuple[bytes, ...]
     broken: str = ""
+    recovered: str = ""
 
 
 def cases_of(workload: Workload, seed: int) -> Iterator[Case]:
     """Every call of the undisturbed change, with every fault that it can meet."""
     for call in calls_of(workload, seed):
         for fault in applicable(call.site):
-            yield Case(workload.name, call.number, str(call.site), fault, seed)
+            for variant in variants(call.site, fault):
+                yield Case(workload.name, call.number, str(call.site), fault, seed, variant)
 
 
 def calls_of(workload: Workload, seed: int) -> list[Call]:
@@ -72,22 +75,23 @@ def run(case: Case) -> Outcome:
     """Never raises: whatever goes wrong is what is broken."""
     images: list[bytes] = []
     try:
-        _run(case, images)
+        recovered = _run(case, images)
     except Violation as error:
         return Outcome(case, tuple(images), str(error))
     except (Exception, ProcessEnded) as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{UNEXPECTED}: {type(error).__name__}: {error} ({where.filename.rpartition('/')[2]}:{where.lineno})"
         return Outcome(case, tuple(images), text)
-    return Outcome(case, tuple(images))
+    return Outcome(case, tuple(images), recovered=recovered)
 
 
-def _run(case: Case, images: list[bytes]) -> None:
+def _run(case: Case, images: list[bytes]) -> str:
+    """Returns what the first start has recovered."""
     workload = BY_NAME[case.workload]
-    rng = random.Random(f"{case.workload} {case.at} {case.fault.value} {case.seed}")
+    rng = random.Random(f"{case.workload} {case.at} {case.fault.value} {case.variant.value} {case.seed}")
     world = workload.prepared(case.seed)
     disk = world.process.disk
-    disk.watch(case.at, Strike(case.fault, rng.choice(DONE)))
+    disk.watch(case.at, Strike(case.fault, DONE.get(case.variant, 1.0)))
     if case.fault is Fault.HANG:
         _hang(world, workload.change)
     else:
@@ -95,15 +99,18 @@ def _run(case: Case, images: list[bytes]) -> None:
     require(disk.struck is not None and str(disk.struck.site) == case.site, "determinism", f"{disk.struck}")
     disk.unwatch()
     power_fails = case.fault is Fault.POWER_CUT or (case.fault not in CRASHES and rng.random() < 0.5)
-    world.end(rng if power_fails else None)
+    world.end(rng if power_fails else None, SURVIVES.get(case.variant))
     images.append(image_hash(world.disk))
     workload.reopen(world)
     workload.check(world)
+    recovered = recovered_state(world)
     workload.goes_on(world)
     world.end(rng)
     images.append(image_hash(world.disk))
     workload.reopen(world)
     workload.check(world)
+    require_clean_audit(world)
+    return recovered
 
 
 def _strike(world: World, change: Callable[[World], object], fault: Fault) -> None:

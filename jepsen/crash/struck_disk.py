@@ -16,8 +16,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from jepsen.crash.faults import CRASHES, ERRNO, Fault
 from jepsen.crash.sites import ROOT, SEAM, WRITE_FULLY, Site, production_sites
-from jepsen.sim.disk import SimDisk, SimFile, SimLock
-from jepsen.sim.disk_faults import Fail, Operation, ShortWrite
+from jepsen.sim.machine.disk import SimDisk, SimFile
+from jepsen.sim.machine.disk_faults import Fail, Operation, ShortWrite
+from jepsen.sim.machine.lock import SimLock
 from storage.disk import Buffer, DiskError, FileMissing
 
 T = TypeVar("T")
@@ -90,11 +91,17 @@ class StruckDisk:
     def is_directory(self, path: str) -> bool:
         return self.call("is_directory", path, lambda: self.disk.is_directory(path))
 
+    def identity(self, path: str) -> tuple[int, int]:
+        return self.call("identity", path, lambda: self.disk.identity(path))
+
     def make_directory(self, path: str) -> None:
         self.call("make_directory", path, lambda: self.disk.make_directory(path))
 
     def rename(self, old: str, new: str) -> None:
         self.call("rename", old, lambda: self.disk.rename(old, new))
+
+    def copy_modified(self, source: str, target: str) -> None:
+        self.call("copy_modified", target, lambda: self.disk.copy_modified(source, target))
 
     def unlink(self, path: str) -> None:
         self.call("unlink", path, lambda: self.disk.unlink(path))
@@ -191,8 +198,15 @@ class StruckFile:
     def truncate(self, size: int) -> None:
         self._disk.call("truncate", self._path, lambda: self._file.truncate(size))
 
+    def reserve(self, size: int) -> None:
+        self._disk.call("reserve", self._path, lambda: self._file.reserve(size))
+
     def drop_cached(self) -> None:
         self._disk.call("drop_cached", self._path, self._file.drop_cached)
+
+    def past_cache(self) -> StruckFile:
+        self._disk.call("past_cache", self._path, self._file.past_cache)
+        return self
 
     def size(self) -> int:
         return self._disk.call("size", self._path, self._file.size)

@@ -10,19 +10,23 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jepsen.crash import formatting
+from jepsen.crash import (
+    compacting,
+    formatting,
+    importing,
+    moving,
+    opening,
+    quorum,
+    rebuilding,
+    recovering,
+    retention,
+    snapshots,
+    transactions,
+)
 from jepsen.crash.check import check
 from jepsen.crash.process import DATA
 from jepsen.crash.reports import describe_directories
 from jepsen.crash.world import BATCH_RECORDS, World
-from quorum.metadata_log import METADATA_DIRECTORY
-from quorum.raft.quorum_state import (
-    QUORUM_STATE_NAME,
-    CorruptQuorumState,
-    QuorumState,
-    read_quorum_state,
-    renew_quorum_state,
-)
 from quorumlog.ids import Offset
 from storage.directory import CLEAN_SHUTDOWN
 from storage.epochs import CHECKPOINT_NAME
@@ -271,66 +275,25 @@ def half_made(world: World, _: random.Random) -> None:
     world.disk.open(f"{path}/{log_name(0)}", create=True)
 
 
-# --- the quorum ---
+def _command(
+    name: str,
+    change: Callable[[World], object],
+    reopen: Callable[[World], object],
+    check: Callable[[World], object],
+    prepare: Callable[[World, random.Random], object] = _nothing,
+) -> Workload:
+    """A command of an operator, on directories without records."""
+    return Workload(name, change, prepare, False, reopen, check, goes_on=_nothing)
 
 
-def metadata(world: World) -> None:
-    world.lead()
-    world.commit(2)
-    world.vote(3)
-    world.commit(3)
-
-
-def truncate_metadata(world: World) -> None:
-    world.truncate_metadata(1 + 2 * BATCH_RECORDS)
-    world.lead()
-    world.commit(4)
-    world.vote(1)
-
-
-def stop_metadata(world: World) -> None:
-    world.commit(1)
-    world.stop()
-
-
-def metadata_power_cut(world: World, rng: random.Random) -> None:
-    world.commit(2)
-    world.vote(3)
-    world.disk.unlink(f"{DATA}/{METADATA_DIRECTORY}/{CHECKPOINT_NAME}")
-    world.end(rng)
-
-
-def unreadable_votes(world: World, rng: random.Random) -> None:
-    world.lead()
-    stopped(world, rng)
-    path = f"{DATA}/{METADATA_DIRECTORY}/{QUORUM_STATE_NAME}"
-    file = world.disk.open(path)
-    file.truncate(5)
-    file.sync()
-
-
-def renew_votes(world: World) -> None:
-    """The operator's way out. It may be repeated, after a crash as well."""
-    disk, path = world.process.disk, f"{DATA}/{METADATA_DIRECTORY}/{QUORUM_STATE_NAME}"
-    world.quorum_states = [QuorumState(epoch=world.epoch + 1)]
-    renew_quorum_state(disk, path, world.epoch, world.epoch)
-    world.open()
-
-
-def open_after_a_renewal(world: World) -> None:
-    path = f"{DATA}/{METADATA_DIRECTORY}/{QUORUM_STATE_NAME}"
-    try:
-        read_quorum_state(world.disk, path, has_records=True)
-    except CorruptQuorumState:
-        renew_quorum_state(world.disk, path, world.quorum_states[0].epoch - 1, -1)
-    world.open()
-
-
-def _formatting(name: str, prepare: Callable[[World, random.Random], object] = _nothing) -> Workload:
-    return Workload(
-        name, formatting.format_and_open, prepare, False, formatting.reopen, formatting.check, goes_on=_nothing
-    )
-
+_FORMAT = (formatting.format_and_open, formatting.reopen, formatting.check)
+_FIRST_VOTER = (formatting.format_first_voter, formatting.reopen_first_voter, formatting.check)
+_RECOVER = (recovering.recover_survivor, recovering.reopen_recovered, recovering.check_recovered)
+_COMPACT = (compacting.start, compacting.check)
+_IMPORT = (True, World.open, importing.check_import, importing.go_on)
+_LOOK_UP = (True, World.open, rebuilding.check_look_ups, rebuilding.go_on)
+_OPEN_WHOLE = (True, rebuilding.open_whole, rebuilding.check_look_ups, rebuilding.go_on)
+_ADOPT = (recovering.adopt_broker, recovering.reopen_adopted, recovering.check_adopted)
 
 WORKLOADS = (
     Workload("append", append),
@@ -338,10 +301,20 @@ WORKLOADS = (
     Workload("new epoch", new_epoch),
     *[Workload(f"truncate to {at}", truncate_to(at)) for at in (START, START + 1, SEGMENT + 1, 15, END - 1)],
     *[Workload(f"raise start to {at}", raise_start_to(at)) for at in (START + 1, SEGMENT, END)],
+    *[Workload(f"expire below {at}", retention.expire_below(T, U, at)) for at in (SEGMENT, END - 2, END)],
+    Workload("free what was cut", retention.free_what_was_cut(T, SEGMENT + 1)),
+    Workload("start with retired segments", retention.start_and_free, retention.left_retired(T, END - 2)),
+    Workload("start above whole segments", retention.start_above(T, U), retention.left_noted(T, END - 2)),
+    *[Workload(*row, False, check=transactions.check, goes_on=transactions.go_on) for row in transactions.ROWS],
     Workload("restart at the end", restart_at(END)),
     Workload("restart after the end", restart_at(31)),
     Workload("copy inside a batch", copy_inside, after_a_restart),
     Workload("checkpoint", checkpoint),
+    _command("compact", compacting.compact, *_COMPACT, compacting.filled),
+    _command("start after half a compaction", compacting.start, *_COMPACT, compacting.half_swapped),
+    Workload("import", importing.copy, importing.begin, *_IMPORT),
+    Workload("import after an interruption", importing.copy, importing.half_done, *_IMPORT),
+    *[Workload(*row, False, moving.start, moving.check, moving.go_on) for row in moving.ROWS],
     Workload("create", create),
     Workload("create what is half made", create, half_made),
     Workload("delete and make anew", remake),
@@ -354,13 +327,32 @@ WORKLOADS = (
     Workload("start after a deletion", start, power_cut_in_a_deletion),
     Workload("start without caches", start, without_caches),
     Workload("start with a torn end and a foreign segment", start, damaged),
-    Workload("renew votes", renew_votes, unreadable_votes, reopen=open_after_a_renewal),
+    Workload("open beside after a power cut", opening.open_beside, power_cut),
+    Workload("open beside without caches", opening.open_beside, without_caches),
+    Workload("open beside in one turn", opening.open_in_one_turn, killed),
+    Workload("open beside above whole segments", opening.open_and_checkpoint(T, U), opening.left_noted(T, END - 2)),
+    Workload("delete while it is opened", opening.open_and_delete(T), killed),
+    Workload("look up with wrong indexes", rebuilding.look_up, rebuilding.wrong, *_LOOK_UP),
+    Workload("check wrong indexes", rebuilding.check_in_use, rebuilding.wrong_above_a_start, *_LOOK_UP),
+    Workload("start with broken indexes", rebuilding.open_and_look_up, rebuilding.broken, *_OPEN_WHOLE),
+    Workload("renew votes", quorum.renew_votes, quorum.unreadable_votes, reopen=quorum.open_after_a_renewal),
     Workload("read", read_cold, freshly_started),
-    Workload("metadata", metadata),
-    Workload("truncate metadata", truncate_metadata),
-    Workload("stop after a commit", stop_metadata),
-    Workload("start after a lost checkpoint", start, metadata_power_cut),
-    _formatting("format"),
-    _formatting("format again", formatting.half_formatted),
-    _formatting("open what is formatted", formatting.formatted_before),
+    Workload("metadata", quorum.metadata),
+    Workload("truncate metadata", quorum.truncate_metadata),
+    Workload("stop after a commit", quorum.stop_metadata),
+    Workload("start after a lost checkpoint", start, quorum.metadata_power_cut),
+    Workload("take snapshots", snapshots.take, check=snapshots.check_all),
+    Workload("retain one snapshot", snapshots.retain, snapshots.two_snapshots, check=snapshots.check_all),
+    Workload("serve a snapshot", snapshots.serve, snapshots.two_snapshots, check=snapshots.check_all),
+    Workload("start with a damaged snapshot", start, snapshots.damaged, check=snapshots.check_all),
+    Workload("install a snapshot", snapshots.install, snapshots.two_snapshots, check=snapshots.check_all),
+    Workload("start behind a snapshot", start, snapshots.left_empty, check=snapshots.check_all),
+    Workload("start before the log is cut", start, snapshots.left_half_way, check=snapshots.check_all),
+    _command("format", *_FORMAT),
+    _command("format again", *_FORMAT, formatting.half_formatted),
+    _command("open what is formatted", *_FORMAT, formatting.formatted_before),
+    _command("format a first voter", *_FIRST_VOTER),
+    _command("recover", *_RECOVER, recovering.survivor),
+    _command("recover after an interruption", *_RECOVER, recovering.half_recovered),
+    _command("adopt", *_ADOPT, recovering.survivor),
 )

@@ -9,8 +9,8 @@ import random
 from collections.abc import Sequence
 
 from jepsen.crash.expected import Expected, payload
-from jepsen.crash.process import CONFIG, DATA, Process
-from jepsen.sim.disk import SimDisk
+from jepsen.crash.process import DATA, Process, config_of
+from jepsen.sim.machine.disk import SimDisk
 from quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorum.raft import AppendLeaderChange, AppendValues, QuorumState, VoterKey
 from quorumlog.ids import Epoch, Offset, Uuid
@@ -19,15 +19,21 @@ from storage.batch import StoredBatch, stamped_batches
 from storage.directory import format_directory
 from storage.directory_life import DirectoryOffline
 from storage.disk import DiskError
+from storage.fetch_rule import SnapshotId
 from storage.log import Log
+from storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
 from storage.log_errors import LogUnreadable
 from storage.meta_properties import MetaProperties
-from storage.partition_log import PartitionLog, checkpoint_high_watermarks, checkpoint_logs
+from storage.partition_log import PartitionLog
+from storage.retention.expiry import Candidate, Planned, find_expired, note_starts, retire_expired
+from storage.retention.policy import Policy
+from storage.retention.retired import Freeing
 from storage.writer import AppendJob
 
 SECTOR_BYTES = 48  # smaller than a batch, so that a power cut tears batches
 BATCH_RECORDS = 3
 FIRST_MS = 1_700_000_000_000
+LONG_MS = 86_400_000
 PRODUCER_ID = 7
 BROKER_EPOCH = 5
 UNIQUE = bytes([9]) * 16
@@ -47,6 +53,8 @@ class World:
         self.expected: dict[str, Expected] = {METADATA_DIRECTORY: Expected("meta")}  # by topic, of its present id
         self.quorum_states = [QuorumState()]  # the last one that is acknowledged, and one that was asked for after it
         self.epoch: Epoch = 1
+        self.snapshots: list[SnapshotId] = []  # of the metadata log, acknowledged
+        self.damaged: list[SnapshotId] = []  # of the metadata log; to be set aside by the next start
         self.formatted: dict[str, Uuid] = {}  # directory ids by path, as they were told
         self.found: dict[str, Uuid] = {}  # as the present process found them
         self.process = Process(self.disk)
@@ -65,13 +73,16 @@ class World:
         """A leader of a later process writes in a later epoch."""
         self.process.open(self.known)
 
-    def end(self, power_cut: random.Random | None) -> None:
-        """The process ends, and another one can begin. power_cut: decides what is left of what was not synced."""
+    def end(self, power_cut: random.Random | None, survives: str | None = None) -> None:
+        """The process ends, and another one can begin. power_cut: decides what is left of what was not synced.
+
+        survives: see `DirectoryNode.power_cut`.
+        """
         self.process.disk.end()
         if power_cut is None:
             self.disk.kill()
         else:
-            self.disk.crash(power_cut)
+            self.disk.crash(power_cut, survives)
         self.process = Process(self.disk)
         self.epoch += 10
 
@@ -131,6 +142,35 @@ class World:
         self.process.call(lambda: held.raise_start(offset))
         expected.start_done(offset)
 
+    def expire(self, topic: str, before: Offset) -> None:
+        """A pass of retention that lets every segment go that ends at or before an offset, one segment at a time."""
+        expected = self.expected[topic]
+        for one in self.note_expired(topic, before, is_final=False):
+            while not self.process.call(lambda one=one: retire_expired(one, max_segments=1)):  # type: ignore[misc]
+                pass
+            expected.start_done(one.start)
+
+    def note_expired(self, topic: str, before: Offset, *, is_final: bool = True) -> list[Planned]:
+        """The start of such a pass: the new start is noted, and what lies before it is gone for the next process.
+
+        is_final: this process does not go on with the pass.
+        """
+        expected, held, partitions = self.expected[topic], self.held(topic), self.process.partitions
+        planned = find_expired([Candidate(held, Policy(retention_ms=0), before)], FIRST_MS + LONG_MS)
+        for one in planned:
+            expected.start_asked(one.start)
+        self.process.call(lambda: note_starts(partitions, planned))
+        if is_final:
+            for one in planned:
+                expected.start_done(one.start)
+        return planned
+
+    def free_retired(self, step_bytes: int) -> None:
+        """What has left the logs, as the removals free it, beside the writer."""
+        freeing = Freeing(self.process.disk, self.process.partitions.retired.take())
+        while not freeing.free(step_bytes):
+            pass
+
     def restart_at(self, topic: str, offset: Offset) -> None:
         expected, held = self.expected[topic], self.held(topic)
         expected.cut_asked(0)
@@ -145,6 +185,7 @@ class World:
         start = held.log.start_offset
         base = start // BATCH_RECORDS * BATCH_RECORDS
         made = self.batches(topic, 2, base)
+        self.expected[topic].is_copy = True
         self.process.call(lambda: held.begin_inside(made))
         self.expected[topic].acknowledged(start, base + 2 * BATCH_RECORDS - start, self.epoch)
 
@@ -164,7 +205,7 @@ class World:
         self.know(topic, number)
         process = self.process
         process.logs[topic] = process.call(
-            lambda: PartitionLog.open_or_create(process.partitions, (topic, 0), self.known[topic], CONFIG)
+            lambda: PartitionLog.open_or_create(process.partitions, (topic, 0), self.known[topic], config_of(topic))
         )
 
     def delete(self, topic: str, successor: int) -> str:

@@ -1,4 +1,4 @@
-"""`./dev swarm --functions`: the functions of broker, quorum and storage that a few seeds never run.
+"""`./dev swarm --functions`: the functions of broker, quorum and storage that one seed of each profile never runs.
 
 Some may stay unreached, each for a reason (`MAY_STAY`). Of all others a share must run (`LEAST_SHARE`), so that no
 simulation grows narrow without notice.
@@ -6,15 +6,18 @@ simulation grows narrow without notice.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import os
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
 from jepsen.functions.defined import defined_functions
-from jepsen.swarm import SEED_LIMIT_S, profile_of
+from jepsen.pool.job import Job
+from jepsen.pool.pool import results
+from jepsen.swarm import profile_of
+
+PROCESSES = 2
 
 LEAST_SHARE = 0.88
 MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> patterns of names, as for a shell
@@ -22,7 +25,10 @@ MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> p
     "answers that only describe; tests/broker/api and tests/scenarios ask for them": (
         "broker/api/handlers/describe_*",
         "broker/api/handlers/find_coordinator.py:*",
-        "broker/api/handlers/list_groups.py:*",
+        "broker/api/handlers/group_admin.py:*",
+        "broker/coordinator/groups/consumer/describe.py:*",
+        "broker/coordinator/transactions/describe.py:*",
+        "broker/replicas/producer_report.py:*",
         "broker/replicas/directory_report.py:*",
         "quorum/metadata/dump.py:*",
         "quorum/raft/describe.py:*",
@@ -50,16 +56,16 @@ MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> p
         "quorum/driver.py:Driver.leader",
         "quorum/metadata/image.py:Image.state_hash_bytes",
         "quorum/metadata/loader.py:MetadataLoader.high_watermark",
-        "quorum/metadata/delta.py:Delta.changed_topics",
+        "quorum/metadata/delta_lists.py:DeltaLists.changed_topics",
         "quorum/metadata/delta.py:Delta.metadata_version",
         "storage/log.py:Log.size_bytes",
         "storage/log.py:Log.append",
         "storage/offset_files.py:OffsetFile.offsets",
-        "storage/offset_index.py:OffsetIndexFile.size",
+        "storage/indexes/index_file.py:IndexFile.size",
     ),
     "our own mistakes and files of strangers; a simulated node that met one would be a finding": (
         "quorum/driver.py:Driver._fail*",
-        "quorum/metadata/delta.py:ReplayError.__init__",
+        "quorum/metadata/frame.py:ReplayError.__init__",
         "quorum/metadata/features.py:describe_range",
         "quorum/metadata/frame.py:_RecordType.name",
         "quorum/metadata/unsupported.py:*",
@@ -80,15 +86,39 @@ MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> p
         "storage/segment_scan.py:_is_ours_but_for_the_magic",
         "storage/properties.py:_escaped_char",
     ),
-    "nothing uses it yet: compaction, transactions and snapshots of metadata will": (
-        "storage/batch.py:StoredBatch.*",
-        "storage/fetch_rule.py:_needs_snapshot",
-        "storage/file_handle.py:FileHandle.rename",
-        "storage/log_file.py:LogFile.rename",
-        "storage/offset_index.py:OffsetIndexFile.rename",
-        "storage/segment.py:Segment.rename",
+    "transactions that a compaction, a recovery or a reader of committed records meets on disk; tests/storage do": (
+        "broker/fetch/partition_read.py:_aborted",
+        "broker/fetch/read_log.py:read_committed_from_disk",
+        "storage/cleaning/batch_filter.py:BatchFilter._marker",
+        "storage/indexes/transaction_index.py:*",
+        "storage/producer_state.py:check_marker",
+        "storage/producers/*",
     ),
-    "what an operator does to a node that is stopped; tests/server does it": (
+    "imports and exports of other clusters' logs; tests/formats, tests/quorum and tests/broker carry them out": (
+        "broker/api/handlers/imports.py:*",
+        "broker/produce/import_path.py:*",
+        "quorum/controller/imports.py:*",
+        "storage/foreign/*",
+        "storage/partition_log.py:PartitionLog.seal",
+    ),
+    "the auditor reads the files of nodes that are stopped; tests/storage and the crash sweep run it": (
+        "storage/audit/*",
+    ),
+    "what an operator asks of a node; tests/broker/moves, tests/storage/test_moves.py and tests/live ask for it": (
+        "broker/api/handlers/alter_replica_log_dirs.py:*",
+        "broker/api/handlers/bring_log_dir_online.py:*",
+        "broker/logdirs/found_futures.py:*",
+    ),
+    "what is asked before a level falls; tests/broker/api and tests/live lower levels": (
+        "broker/api/features_in_use.py:*",
+    ),
+    "the compiled form of the work with keys; tests/storage compare its answers with those of the plain form": (
+        "storage/cleaning/compiled_keys.py:*",
+        "storage/cleaning/key_kernels.py:*",
+    ),
+    "what an operator does to a node that is stopped; tests/server and tests/sim/test_lost_majority.py do it": (
+        "quorum/lost_majority.py:*",
+        "quorum/metadata_survey.py:*",
         "quorum/raft/quorum_state.py:renew_quorum_state",
     ),
 }
@@ -98,20 +128,21 @@ Say = Callable[[str], None]
 
 def functions_of_seeds(seeds: Iterable[int], profile: str | None, seconds: int) -> list[str]:
     """The functions that ran in simulations of these seeds. profile: see `profile_of`. Raises RuntimeError."""
+    jobs = (
+        Job(seed=seed, profile=profile_of(turn, profile), seconds=seconds, noting=True)
+        for turn, seed in enumerate(seeds)
+    )
+    return functions_of(results(jobs, PROCESSES, os.environ))
+
+
+def functions_of(found: Iterable[tuple[Job, Mapping[str, Any]]]) -> list[str]:
+    """The functions that ran in any of these jobs. Raises RuntimeError for one that gave no result."""
     ran: dict[str, None] = {}
-    for turn, seed in enumerate(seeds):
-        ran.update(dict.fromkeys(_functions_of(seed, profile_of(turn, profile), seconds)))
+    for job, result in found:
+        if "functions" not in result:
+            raise RuntimeError(f"seed {job.seed} of {job.profile}: {result['findings'][:1]}")
+        ran.update(dict.fromkeys(result["functions"]))
     return list(ran)
-
-
-def _functions_of(seed: int, profile: str, seconds: int) -> list[str]:
-    options = ["--seed", str(seed), "--profile", profile, "--seconds", str(seconds), "--json"]
-    command = [sys.executable, "-m", "jepsen.functions.traced_sim", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SEED_LIMIT_S)
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"seed {seed} of {profile}: {done.stderr[-500:]}")
-    found: list[str] = json.loads(done.stdout)["functions"]
-    return found
 
 
 def may_stay(function: str) -> bool:

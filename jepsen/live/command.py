@@ -6,12 +6,11 @@ Exit code 0: VALID; 1: a promise was broken; 2: the run could not be carried out
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
+from jepsen.live import interrupt
 from jepsen.live.plan import Kind
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def live(options: argparse.Namespace) -> int:
         return COULD_NOT_RUN
     from jepsen.live.run import Options
 
-    signal.signal(signal.SIGTERM, _interrupt)
+    interrupt.listen()
     chosen = Options(
         seed=options.seed,
         minutes=options.minutes,
@@ -107,8 +106,3 @@ def closing_lines(outcome: Outcome) -> list[str]:
 
 def _say(text: str) -> None:
     print(text, flush=True)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """SIGTERM ends a run like Ctrl-C."""
-    raise KeyboardInterrupt

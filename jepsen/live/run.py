@@ -13,6 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from jepsen.checkers.findings import Finding
+from jepsen.live import interrupt
+from jepsen.live.audited import audit_nodes
+from jepsen.live.audited import line_of as line_of_audit
 from jepsen.live.checks import check_logs, count_missing_leader_only, few, judge_doubled, vanished_reads
 from jepsen.live.clients import ProducerThread
 from jepsen.live.guard import Guard
@@ -165,6 +168,7 @@ class LiveRun:
                     break
                 self._doing = f"strike {strike.number}: {strike.kind.value}"
                 striker.carry_out(strike)
+                interrupt.look()
                 self._say(line_of(striker.records[-1]))
                 if striker.records[-1].whole_ms < 0:
                     break
@@ -218,6 +222,10 @@ class LiveRun:
         self._findings += [*findings, *duplicates]
         self._findings += few(vanished_reads(seen.by_partition, logs))
         self._findings += check_replicas(directories, logs, self._decode)
+        found, audited = audit_nodes(path for _, paths in directories for path in paths)
+        self._findings += found
+        if audited is not None:
+            self._say(line_of_audit(audited))
         times = ack_times(self._ledger, strike_time[1])
         pauses = [pause_of(record, times) for record in records]
         self._findings += long_pauses(records, pauses)

@@ -73,7 +73,9 @@ class StruckFile:
         self._strikes, self._path, self._file = strikes, path, file
         self.pread = file.pread
         self.begin_sync = file.begin_sync
+        self.reserve = file.reserve
         self.drop_cached = file.drop_cached
+        self.past_cache = file.past_cache
         self.size = file.size
         self.close = file.close
 

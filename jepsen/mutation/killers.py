@@ -2,6 +2,8 @@
 
 - sim: an invariant or a checker, on a seed for which the sound tree is VALID. The end of a process is none.
 - crash: a promise of the crash sweep, in a workload that keeps all promises in the sound tree. An exception is none.
+- soak: a promise that was broken, or a gauge that passed its bound or grows, in a run that finds nothing in the sound
+  tree; whether that run is long enough to prove anything of it does not matter here.
 - test: a failed assertion of a test that passes in the sound tree. An error of another kind is none.
 """
 
@@ -20,10 +22,13 @@ from xml.etree import ElementTree
 from jepsen.checkers.findings import NOT_INVARIANTS
 from jepsen.crash.runs import UNEXPECTED
 from jepsen.mutation.mutant import Mutant
-from jepsen.swarm import Job, results
+from jepsen.pool.job import Job
+from jepsen.pool.pool import results
+from jepsen.soak.gauges import FOUND, TOO_LITTLE, VALID
 
 TEST_LIMIT_S = 300
 CRASH_LIMIT_S = 900
+SOAK_LIMIT_S = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,9 @@ class Killers:
                 yield from self._simulations(mutant, mutated, seeds)
             case "crash":
                 yield from self._sweeps(mutant, mutated)
+            case "soak":
+                by = passed_bound(mutated, mutant.where)
+                yield Tried(0, by if by and self._knows(("soak", mutant.where, 0, 0)) else "")
             case _:
                 by = failed_test(mutated, mutant.where)
                 yield Tried(0, by if by and self._knows(("test", mutant.where, 0, 0)) else "")
@@ -87,6 +95,9 @@ class Killers:
             return bool(result["verdict"] == "VALID")
         if kind == "crash":
             return broken_promise(self._sound, what) == ""
+        if kind == "soak":
+            told = _soak(self._sound, what)
+            return f": {VALID} " in told or f": {TOO_LITTLE} " in told
         return passes(self._sound, what)
 
 
@@ -102,6 +113,17 @@ def broken_promise(folder: Path, workload: str) -> str:
     told = _run(folder, ["jepsen", *sweep], CRASH_LIMIT_S).splitlines()
     broken = [line.removeprefix("BROKEN ").partition(":")[0] for line in told if line.startswith("BROKEN ")]
     return next((name for name in broken if name != UNEXPECTED), "")
+
+
+def passed_bound(folder: Path, days: str) -> str:
+    """The first finding of a soak of log directories in this tree; "" if it has none, or ends in another way."""
+    told = [line for line in _soak(folder, days).splitlines() if line.startswith(FOUND)]
+    return told[0].removeprefix(FOUND).partition(":")[0] if told else ""
+
+
+def _soak(folder: Path, days: str) -> str:
+    report = ["--report", str(folder / "soak")]
+    return _run(folder, ["jepsen", "soak", "--virtual-days", days, "--seed", "1", *report], SOAK_LIMIT_S)
 
 
 def failed_test(folder: Path, node_id: str) -> str:

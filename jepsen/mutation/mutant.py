@@ -2,7 +2,8 @@
 
 - what: the mistake, in a few words.
 - expect: the invariants, checkers or promises that should fire; for people. Where a test is the killer, it says so.
-- killer: `sim` (the default), `crash WORKLOAD; WORKLOAD...` or `test NODE-ID` (one pytest file, class or function).
+- killer: `sim` (the default), `crash WORKLOAD; WORKLOAD...`, `soak DAYS` (virtual days of log directories) or
+  `test NODE-ID` (one pytest file, class or function).
 - profile, seconds: of the simulation; the defaults are the swarm and 20 virtual seconds.
 
 A diff that no longer applies fails the run.
@@ -12,18 +13,20 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 MUTANTS = ROOT / "jepsen" / "mutants"
 PACKAGES = ("quorumlog", "storage", "quorum", "broker", "cli", "jepsen")
-KINDS = ("sim", "crash", "test")
+KINDS = ("sim", "crash", "soak", "test")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """kind: of its killer, one of `KINDS`. where: the workloads of the crash sweep, or the test; "" for a simulation.
+    """kind: of its killer, one of `KINDS`. where: the workloads of the crash sweep, the days of the soak, or the test;
+    "" for a simulation.
 
     expect: names of findings, for people; any named finding of its killer counts.
     """
@@ -41,6 +44,12 @@ class Mutant:
     def killer(self) -> str:
         """For people."""
         return f"sim {self.profile}" if self.kind == "sim" else f"{self.kind} {self.where}"
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """That the diff changes, from the root."""
+        heads = (line for line in self.diff.splitlines() if line.startswith("+++ b/"))
+        return tuple(head.removeprefix("+++ b/").split("\t")[0] for head in heads)
 
     @property
     def workloads(self) -> list[str]:
@@ -66,6 +75,23 @@ def read_mutant(path: Path) -> Mutant:
 
 def all_mutants() -> list[Mutant]:
     return [read_mutant(path) for path in sorted(MUTANTS.glob("*.diff"))]
+
+
+def changed_since(ref: str) -> frozenset[str]:
+    """Files of this working tree that differ from a commit, from the root. Raises CalledProcessError for no commit."""
+    command = ["git", "diff", "--name-only", ref]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return frozenset(done.stdout.splitlines())
+
+
+def touched_by(mutants: Iterable[Mutant], changed: frozenset[str]) -> list[Mutant]:
+    """Those whose file, diff or killing test has changed: what killed them may not do so any more."""
+
+    def is_touched(mutant: Mutant) -> bool:
+        test = mutant.where.partition("::")[0] if mutant.kind == "test" else ""
+        return bool(changed & {*mutant.files, f"jepsen/mutants/{mutant.name}.diff", test})
+
+    return [mutant for mutant in mutants if is_touched(mutant)]
 
 
 def copy_tree(folder: Path, *, tests: bool = False) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import resource
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from jepsen.mutation.killers import Killers
-from jepsen.mutation.mutant import Mutant, all_mutants, apply, copy_tree
+from jepsen.mutation.mutant import Mutant, all_mutants, apply, copy_tree, touched_by
 from jepsen.mutation.table import Row, write_report
 
 Say = Callable[[str], None]
@@ -41,14 +41,29 @@ class Fate:
         return Row(mutant.name, mutant.what, mutant.killer, self.by or "survived", self.runs, round(self.took_s))
 
 
-def run_mutants(names: Iterable[str], seeds: int, processes: int, report: Path | None = None, say: Say = print) -> int:
-    """Try the mutants, all if none is named. Returns 1 unless all are killed. seeds: most simulations of each."""
+def run_mutants(
+    names: Sequence[str],
+    seeds: int,
+    processes: int,
+    report: Path | None = None,
+    say: Say = print,
+    changed: frozenset[str] | None = None,
+) -> int:
+    """Try the mutants, all if none is named. Returns 1 unless all are killed. seeds: most simulations of each.
+
+    changed: only those that these files concern; there may be none.
+    """
     known = all_mutants()
     unknown = [name for name in names if name not in [mutant.name for mutant in known]]
     if unknown:
         say(f"no such mutant: {', '.join(unknown)}")
         return 1
     chosen = [mutant for mutant in known if not names or mutant.name in names]
+    if changed is not None:
+        chosen = touched_by(chosen, changed)
+        if not chosen:
+            say("no mutant concerns what has changed")
+            return 0
     say(f"{len(chosen)} mutants, at most {seeds} seeds for each that the simulation must kill")
     fates = []
     with tempfile.TemporaryDirectory() as name:

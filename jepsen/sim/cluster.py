@@ -8,97 +8,88 @@ cluster.scheduler.run_for(...)
 
 from __future__ import annotations
 
-from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants import Invariants
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.machine import Machine
-from jepsen.sim.message import Message, Verdict
-from jepsen.sim.network import Interceptor, Network
-from jepsen.sim.scheduler import Scheduler
-from jepsen.sim.settings import BROKERS, CONTROLLERS, NODES
-from jepsen.sim.sizes import Sizes
+from collections.abc import Mapping
+
+from broker.moves.config import UNLIMITED_BYTES_PER_S
+from jepsen.sim.base_cluster import BaseCluster
+from jepsen.sim.invariants.hooks import Invariants
+from jepsen.sim.invariants.replica_watch import data_plane_of
+from jepsen.sim.machine.machine import Machine
+from jepsen.sim.profiles.sizes import Sizes
+from jepsen.sim.settings import BROKERS, DIRECTORIES, NODES, config_of
 from jepsen.sim.trace import Trace
-from quorum.metadata.image import Image
-from quorum.raft import RaftRole
 from quorumlog.ids import NO_NODE
 
+MOVE_RATES = ("2000", "2000", "10000", "")  # bytes a second; "": as fast as it can
 CLIENT_HOST, READER_HOST = "client", "reader"  # producers and the operator; readers
+GROUP_HOST = "group"  # members of the consumer group, if there is one
+TRANSACTIONS_HOST = "transactions"  # clients of transactions, if there are any
 
 
-class SimCluster:
-    """machines: by host, controllers first. lane: data is sent over the lane, not over gRPC.
-
-    intercept: set by a nemesis to hold or drop single messages.
-    """
+class SimCluster(BaseCluster):
+    """Three controllers and three brokers. lane: data is sent over the lane, not over gRPC."""
 
     def __init__(
-        self, seed: int, trace: Trace | None = None, *, draw_sizes: bool = False, page_cache: bool = False
+        self,
+        seed: int,
+        trace: Trace | None = None,
+        *,
+        draw_sizes: bool = False,
+        page_cache: bool = False,
+        retention: bool = False,
+        index_rot: bool = False,
+        directories: int = 1,
+        moves: bool = False,
+        sizes: Sizes | None = None,
+        config: Mapping[str, str] | None = None,
     ) -> None:
-        """draw_sizes: the seed decides the sizes of logs and buffers; else they have their defaults.
+        """draw_sizes: the seed decides the sizes of logs and buffers; else they are `sizes`, or the defaults.
 
+        config: more settings of every node.
+        directories: log directories of each broker. moves: replicas move between them, at a rate that the seed decides.
+        retention: topics let records go; else the seed decides that with the sizes.
+        index_rot: bits of index files flip; else the seed decides that with the sizes.
         page_cache: all topics leave durability to the page cache; else the seed decides that with the sizes.
         """
-        self.scheduler = Scheduler(seed, trace)
-        self.network = Network(self.scheduler)
+        super().__init__(seed, trace)
         self.lane = self.scheduler.rng("wire").random() < 0.5
-        self.sizes = Sizes.drawn(self.scheduler.rng("sizes")) if draw_sizes else Sizes()
+        self.sizes = Sizes.drawn(self.scheduler.rng("sizes")) if draw_sizes else sizes or Sizes()
         if page_cache:
             self.sizes = self.sizes.with_durability(self.scheduler.rng("durability"), share=1.0)
         elif draw_sizes:
             self.sizes = self.sizes.with_durability(self.scheduler.rng("durability"))
-        self.findings = Findings(lambda: self.scheduler.now_ns)
-        self.invariants = Invariants(self.findings)
-        self.intercept: Interceptor | None = None
-        self.counts: dict[str, int] = {}  # of strikes and of what they and scripts did, by name
-        self.clients: dict[str, SimLoop] = {}  # processes of clients, by host
-        self.scripted = False  # True while a script of aimed.py runs
+        if retention or draw_sizes:
+            rng = self.scheduler.rng("retention")
+            self.sizes = self.sizes.with_retention(rng, **({"share": 1.0} if retention else {}))
+        if index_rot or draw_sizes:
+            rng = self.scheduler.rng("sizes of index rot")
+            self.sizes = self.sizes.with_index_rot(rng, **({"share": 1.0} if index_rot else {}))
+        node = {"log.dirs": ",".join(DIRECTORIES[:directories]), **self.sizes.node, **(config or {})}
+        if moves:
+            rate = self.scheduler.rng("rate of moves").choice(MOVE_RATES)
+            node |= {"replica.alter.log.dirs.io.max.bytes.per.second": rate} if rate else {}
+        self._invariants = Invariants(self.findings)
         self.machines = {
             host: Machine(
                 self.scheduler,
                 self.network,
                 host,
                 lane=self.lane,
-                settings=self.sizes.node,
+                config=config_of(host, self.lane, node),
                 on_touch=self.invariants.on_touch,
                 on_disk=self.invariants.on_disk,
                 on_death=self._on_death,
                 on_answer=self.invariants.on_answer,
+                on_asked=self.invariants.on_asked,
             )
             for host in NODES
         }
         self.invariants.watch(self.machines)
-        self.network.intercept = self._on_message
         self.network.on_admitted = self.invariants.calls.on_admitted
 
     @property
-    def controllers(self) -> list[Machine]:
-        return [self.machines[host] for host in CONTROLLERS]
-
-    @property
-    def brokers(self) -> list[Machine]:
-        return [self.machines[host] for host in BROKERS]
-
-    @property
-    def image(self) -> Image:
-        """The newest committed metadata that any node has published."""
-        return self.invariants.quorum.image
-
-    def count(self, what: str) -> None:
-        self.counts[what] = self.counts.get(what, 0) + 1
-
-    def start(self) -> None:
-        for machine in self.machines.values():
-            machine.format()
-            machine.start()
-
-    def active_controller(self) -> Machine | None:
-        """The quorum's leader: of the nodes that claim to lead, the one with the highest epoch."""
-        leading = [
-            machine
-            for machine in self.controllers
-            if machine.alive and machine.node and machine.node.driver and machine.node.driver.role is RaftRole.LEADER
-        ]
-        return max(leading, key=_epoch, default=None)
+    def invariants(self) -> Invariants:
+        return self._invariants
 
     def leader_of(self, topic: str, index: int) -> Machine | None:
         image = self.image.topic(topic)
@@ -121,6 +112,17 @@ class SimCluster:
             for _, partition in topic.sorted_partitions()
         )
 
+    def lift_throttle_of_moves(self) -> None:
+        """As an operator does. A move that pauses goes on within a minute (storage/cleaning/throttle.py)."""
+        for machine in self.brokers:
+            plane = data_plane_of(machine)
+            if plane is not None:
+                plane.moves.set_rate(UNLIMITED_BYTES_PER_S)
+
+    def is_assigned(self) -> bool:
+        """True if the metadata names for each replica the directory in which its log lies."""
+        return not self.invariants.directories.unassigned(self.image, self.brokers)
+
     def problems(self) -> str:
         """Why `is_healthy` is false, for people."""
         ill = [
@@ -136,15 +138,3 @@ class SimCluster:
             if partition.leader == NO_NODE or len(partition.isr) < len(partition.replicas)
         ]
         return f"not ready: {ill}; fenced: {fenced}; partitions: {thin}"
-
-    def _on_message(self, message: Message) -> Verdict:
-        self.invariants.on_message(message)
-        return Verdict.PASS if self.intercept is None else self.intercept(message)
-
-    def _on_death(self, machine: Machine, why: str) -> None:
-        self.invariants.on_death(machine, why)
-
-
-def _epoch(machine: Machine) -> int:
-    assert machine.node is not None and machine.node.driver is not None
-    return machine.node.driver.epoch

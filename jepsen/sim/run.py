@@ -8,49 +8,25 @@ partition, and return everything that it ever acknowledged.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, TextIO
+from typing import TextIO
 
 from jepsen.checkers.findings import Finding
 from jepsen.checkers.history import Status
 from jepsen.checkers.log_history import check_history
-from jepsen.sim import killed_coroutines
-from jepsen.sim.cluster import SimCluster
-from jepsen.sim.nemesis import Nemesis
-from jepsen.sim.plan import PAGE_CACHE, Plan
-from jepsen.sim.scheduler import NS_PER_MS, NS_PER_S
+from jepsen.sim.cluster import GROUP_HOST, TRANSACTIONS_HOST, SimCluster
+from jepsen.sim.profiles.plan import INDEX_ROT, PAGE_CACHE, RETENTION, Plan
+from jepsen.sim.result import Result, Verdict
+from jepsen.sim.strikes.nemesis import Nemesis
+from jepsen.sim.time import killed_coroutines
+from jepsen.sim.time.phases import Phases
+from jepsen.sim.time.scheduler import NS_PER_MS, NS_PER_S, Scheduler
 from jepsen.sim.trace import Trace
-from jepsen.sim.workload import Workload
+from jepsen.sim.workload import groups, transactions
+from jepsen.sim.workload.workload import Workload
 
 START_S = 20  # for the first leader, registrations and the first topic
 HEALING_S = 90
 _ACKED_PER_S_MIN = 0.5  # a run with fewer acknowledgements proves nothing
-
-
-class Verdict(Enum):
-    VALID = "VALID"
-    INVALID = "INVALID"
-    VACUOUS = "VACUOUS"  # nothing is wrong, but hardly anything happened
-
-
-@dataclass(slots=True, kw_only=True)
-class Result:
-    """wire: the transport of the data. steps: of the scheduler.
-
-    exercised: what happened, and how often; 0 for a fault that never struck.
-    """
-
-    seed: int
-    plan: Plan
-    wire: str
-    verdict: Verdict
-    findings: list[Finding]
-    trace_hash: str
-    steps: int
-    virtual_s: float
-    exercised: dict[str, int] = field(default_factory=dict)
 
 
 def run(seed: int, *, profile: str = "swarm", seconds: int = 60, trace: TextIO | None = None) -> Result:
@@ -70,9 +46,20 @@ class _Simulation:
     def __init__(self, seed: int, profile: str, seconds: int, trace: TextIO | None) -> None:
         self.seed, self.seconds = seed, seconds
         self.trace = Trace(trace)
-        self.cluster = SimCluster(seed, self.trace, draw_sizes=True, page_cache=profile == PAGE_CACHE)
+        self.plan = Plan.of(profile, Scheduler(seed).rng("plan"))
+        self.cluster = SimCluster(
+            seed,
+            self.trace,
+            draw_sizes=True,
+            page_cache=profile == PAGE_CACHE,
+            retention=profile == RETENTION,
+            index_rot=profile == INDEX_ROT,
+            directories=self.plan.directories,
+            config=_settings(self.plan),
+            moves=self.plan.moves,
+        )
         self.scheduler = self.cluster.scheduler
-        self.plan = Plan.of(profile, self.scheduler.rng("plan"))
+        self._phases = Phases(self.cluster, self.cluster.problems)
         self.workload = Workload(self.cluster, self.plan)
         self.nemesis = Nemesis(self.cluster, self.plan)
         self.healing_ms = 0
@@ -109,56 +96,64 @@ class _Simulation:
         self.cluster.start()
         self.workload.start()
         ready = lambda: self.cluster.is_healthy() and bool(self.workload.topics)  # noqa: E731
-        self._until(ready, START_S, "cluster-starts")
+        self._phases.until(ready, START_S, "cluster-starts")
 
     def _safety(self) -> None:
         self.nemesis.start()
-        self._for(self.seconds)
+        if self.cluster.sizes.rots:
+            self.cluster.invariants.rot.start(self.scheduler)
+        self.workload.start_levels()
+        self._phases.pass_time(self.seconds)
 
     def _liveness(self) -> None:
+        self.workload.end_levels()
         self.nemesis.heal()
         healed_ns = self.scheduler.now_ns
-        self._until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
+        self._phases.until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
         self.healing_ms = (self.scheduler.now_ns - healed_ns) // NS_PER_MS
         if not self.cluster.findings:
-            self._for(2)
+            self._phases.pass_time(2)
             self.workload.stop()
-            self._until(lambda: self.workload.idle, HEALING_S, "clients-end")
+            self._phases.until(lambda: self.workload.idle, HEALING_S, "clients-end")
 
     def _reading(self) -> None:
-        self._perform(self.workload.probe(), "records-are-taken-again")
+        self._phases.perform(self.workload.loop, self.workload.probe(), HEALING_S, "records-are-taken-again")
         if self.cluster.findings:
             return
-        self._perform(self.workload.read_all(), "everything-can-be-read")
+        self._phases.perform(self.workload.loop, self.workload.read_all(), HEALING_S, "everything-can-be-read")
+        members = self.workload.beside.groups
+        if members is not None:
+            self._phases.perform(
+                self.workload.beside.loops[GROUP_HOST], members.read_all(), HEALING_S, "groups-are-served-again"
+            )
+        transactional = self.workload.beside.transactions
+        if transactional is not None:
+            loop = self.workload.beside.loops[TRANSACTIONS_HOST]
+            self._phases.perform(loop, transactional.read_all(), HEALING_S, "transactions-end")
         # A follower whose connection broke just before the faults ended can drop out of the ISR until its call times
         # out.
-        self._until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
-        self._for(2)
+        self._phases.until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
+        if self.plan.moves:  # the throttle of a seed may be too slow for a log of some megabytes
+            self.cluster.lift_throttle_of_moves()
+        self._phases.until(lambda: not self.cluster.invariants.moves.left(), HEALING_S, "moves-end")
+        reassigned = self.cluster.invariants.reassignments
+        self._phases.until(lambda: not reassigned.left(self.cluster.image), HEALING_S, "reassignments-end")
+        self._phases.until(self.cluster.is_assigned, HEALING_S, "directories-are-assigned")
+        self._phases.pass_time(2)
         if not self.cluster.findings:
             self.cluster.invariants.at_the_end()
+            self.workload.compaction.check()
             self.workload.note_losses(self.cluster.invariants.durability.losses)
+            self.workload.note_retained(self.cluster.invariants.retention.retained)
             self.history_findings = check_history(self.workload.history)
+            if members is not None:
+                self.history_findings += members.check(self.cluster.invariants.coordinators.expiries)
+                self.cluster.invariants.group_logs.at_the_end(self.cluster.image, self.cluster.machines)
+            if transactional is not None:
+                self.history_findings += transactional.check()
+                self.cluster.invariants.transaction_logs.at_the_end(self.cluster.image, self.cluster.machines)
 
     # --- steps ---
-
-    def _for(self, seconds: float) -> None:
-        until_ns = self.scheduler.now_ns + int(seconds * NS_PER_S)
-        if not self.scheduler.run_while(lambda: not self.cluster.findings, until_ns):
-            self.scheduler.run_until(until_ns)  # no event is left before that time
-
-    def _until(self, condition: Callable[[], bool], limit_s: int, name: str) -> None:
-        """A liveness property: `condition`, checked every 10 ms, must become true within the limit."""
-        for _ in range(limit_s * 100):
-            if condition() or self.cluster.findings:
-                return
-            self._for(0.01)
-        self.cluster.findings.broken(name, f"not within {limit_s} s; {self.cluster.problems()}")
-
-    def _perform(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = self.workload.loop.create_task(work)
-        self._until(task.done, HEALING_S, name)
-        if task.done() and task.exception() is not None:
-            self.cluster.findings.broken(name, repr(task.exception()))
 
     # --- the verdict ---
 
@@ -166,6 +161,9 @@ class _Simulation:
         if findings:
             return Verdict.INVALID
         if self.workload.acked < self.seconds * _ACKED_PER_S_MIN or self._struck_nothing():
+            return Verdict.VACUOUS
+        transactional = self.workload.beside.transactions
+        if transactional is not None and not transactional.exercised_enough(self.seconds):
             return Verdict.VACUOUS
         if not self.cluster.invariants.tails.proves_enough(self.seconds):
             return Verdict.VACUOUS
@@ -184,6 +182,7 @@ class _Simulation:
             "polled": sum(len(poll.records) for poll in history.polls),
             "topics": len(history.created),
             **self.workload.chores,
+            **(self.workload.levels.counts if self.workload.levels is not None else {}),
             "epochs led": len(invariants.quorum.leaders),
             "votes": invariants.promises.votes_granted,
             "partition leaders": invariants.partitions.leader_changes,
@@ -193,12 +192,32 @@ class _Simulation:
             "tails compared": invariants.tails.compared,
             "fetched batches compared": invariants.fetches.batches,
             "index entries checked": invariants.log_parts.index_entries,
+            "producers compared": invariants.producers.compared,
             "appends checked": invariants.appends.appended,
+            "indexes that rotted": invariants.rot.planted,
+            "indexes mended": invariants.rot.mended,
+            "starts moved by policies": invariants.retention.moves,
+            "asked when deposed": invariants.controller_answers.asked_when_deposed,
             "acks=1 checked": invariants.answers.acked_by_leaders,
+            "directories failed": invariants.directories.failures,
+            **(invariants.moves.counts if self.plan.moves else {}),
+            **(invariants.reassignments.counts if self.plan.reassigns else {}),
             "metadata": invariants.quorum.committed_end,
+            "metadata snapshots": invariants.quorum.snapshots,
+            "metadata snapshots fetched": invariants.quorum.installed,
             "ms to heal": self.healing_ms,
+            **self.workload.compaction.counts,
+            **self.workload.beside.counts,
+            **(invariants.coordinators.all_counts if self.plan.groups or self.plan.transactions else {}),
+            **(invariants.group_logs.counts if self.plan.groups else {}),
+            **invariants.transaction_logs.counts,
             "full buffers": self.cluster.network.full_buffers,
             **invariants.disk_events.counts,
             **dict.fromkeys(self.plan.faults, 0),
             **self.cluster.counts,
         }
+
+
+def _settings(plan: Plan) -> dict[str, str]:
+    """Of every node."""
+    return {**(groups.SETTINGS if plan.groups else {}), **(transactions.SETTINGS if plan.transactions else {})}

@@ -13,9 +13,12 @@ NODES: dict[str, NodeId] = {**CONTROLLERS, **BROKERS}
 CLUSTER_ID = "simulated-cluster-id-1"
 SECRET = "a-secret-that-every-simulated-node-knows"
 CLIENT_PORT, INTERNAL_PORT, GRPC_PORT, REPLICATION_PORT = 9092, 9093, 9094, 9095
-DATA = "/data/d0"
+DATA = "/data/d0"  # the metadata log lies here
+SECOND_DATA = "/data/d1"  # of brokers with two log directories
+DIRECTORIES = (DATA, SECOND_DATA)
 METADATA_LOG = f"{DATA}/__cluster_metadata-0"
 BOOTSTRAP = ",".join(f"{host}:{CLIENT_PORT}" for host in BROKERS)
+COMPACTED_TOPIC = "compacted"  # of compaction.py: bytes of its logs change, so the other invariants leave it out
 MIN_ISR = 2  # min.insync.replicas of topics that do not set it
 
 _COMMON = {
@@ -29,6 +32,7 @@ _COMMON = {
     "auto.create.topics.enable": "false",
     "controller.max.slice.work": "30",  # one or two partitions: small clusters too see operations in slices
     "broker.max.slice.work": "2",  # likewise
+    "log.cleaner.backoff.ms": "500",
 }
 
 

@@ -11,23 +11,32 @@ from typing import TextIO
 
 from quorumlog.messages.buffer import Buffer
 
-_DIGEST_BYTES = 8
+_DIGEST_DIGITS = 16
+_BUFFERED = 1_000  # lines that wait for the hash
 
 
 class Trace:
     def __init__(self, file: TextIO | None = None) -> None:
         self._file = file
         self._hash = hashlib.sha256()
+        self._buffer: list[str] = []  # lines that the hash does not have yet
         self.lines = 0
 
     def record(self, now_ns: int, node: str, kind: str, payload: Buffer = b"") -> None:
-        digest = hashlib.sha256(payload).digest()[:_DIGEST_BYTES].hex() if payload else "-"
+        digest = hashlib.sha256(payload).hexdigest()[:_DIGEST_DIGITS] if payload else "-"
         line = f"{now_ns} {node} {kind} {digest}\n"
-        self._hash.update(line.encode("utf-8"))
+        self._buffer.append(line)
         self.lines += 1
+        if len(self._buffer) >= _BUFFERED:
+            self._take_buffer()
         if self._file is not None:
             self._file.write(line)
 
     def hexdigest(self) -> str:
         """SHA-256 of all lines so far."""
+        self._take_buffer()
         return self._hash.hexdigest()
+
+    def _take_buffer(self) -> None:
+        self._hash.update("".join(self._buffer).encode("utf-8"))
+        self._buffer.clear()

@@ -143,16 +143,18 @@ def _names(file: FileDescriptorProto) -> Iterator[tuple[str, TypeName]]:
 
 
 def _check_requests(schema: list[File]) -> None:
-    """Handlers and codecs are found by request type, so each request type must belong to one method."""
-    owner: dict[str, str] = {}
+    """Handlers and codecs are found by request type, so each request type must belong to one method. Or to two: the
+    newer one then streams what the older one carries one by one."""
+    owner: dict[tuple[str, bool], str] = {}
     for file in schema:
         for method in file.methods:
-            path = f"{method.service}/{method.name}"
-            if method.request.python in owner:
-                raise SchemaError(
-                    f"{method.request.python} is the request of both {owner[method.request.python]} and {path}"
-                )
-            owner[method.request.python] = path
+            path, name = f"{method.service}/{method.name}", method.request.python
+            before = owner.get((name, method.client_streaming)) or (
+                owner.get((name, True)) if not method.client_streaming else None
+            )
+            if before is not None:
+                raise SchemaError(f"{name} is the request of both {before} and {path}")
+            owner[name, method.client_streaming] = path
 
 
 class _Reader:

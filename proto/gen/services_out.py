@@ -48,7 +48,7 @@ def render_codecs(files: list[File]) -> str:
         + "from quorumlog.rpc.convert.codec import Codec\n"
         + imports(f"{root}.rpc.convert", [n for m in methods for n in (m.request, m.response)], "encode_", "decode_")
         + "\nCODECS: dict[type, Codec] = {\n"
-        + "".join(_codec(method) for method in methods)
+        + "".join(dict.fromkeys(_codec(method) for method in methods))  # two methods may have the same messages
         + "}\n"
     )
 

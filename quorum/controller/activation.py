@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from quorum.controller.draft import Draft
-from quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
+from quorum.metadata.features import INCARNATION_LEVEL, first_levels
 from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, Image
-from quorumlog.messages.metadata_records import ConfigRecord, FeatureLevelRecord
+from quorumlog.messages.metadata_records import ClusterIncarnationRecord, ConfigRecord, FeatureLevelRecord
 
 MIN_ISR = "min.insync.replicas"
 
 
 def activate(draft: Draft) -> None:
-    """Write what a new cluster begins with: its metadata.version, and its default of min.insync.replicas.
+    """Write what a new cluster begins with: the levels of its features, and its default of min.insync.replicas.
+
+    A cluster that was recovered at a level without a record for its incarnation gets that record at the first
+    activation after the upgrade.
 
     A log that holds something and names no level was begun before there were feature levels: it stays at level 1.
     Elections depend on min.insync.replicas (KIP-966). If each controller took it from its own file, two controllers
     with different files would judge the same partition differently. Elections that are missing are held afterwards.
     """
     if _is_new(draft.image):
-        draft.add(FeatureLevelRecord(name=METADATA_VERSION, level=LATEST_LEVEL))
+        config = draft.state.config
+        for name, level in first_levels(config.supported, config.first_level).items():
+            draft.add(FeatureLevelRecord(name=name, level=level))
+    incarnation = draft.state.incarnation
+    if incarnation.number > draft.image.incarnation.number and draft.level >= INCARNATION_LEVEL:
+        draft.add(ClusterIncarnationRecord(number=incarnation.number, id=incarnation.id))
     cluster = draft.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT))
     if cluster is None or MIN_ISR not in cluster:
         draft.add(

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: settings of topics and of brokers, one key at a time (KIP-339), or all of a resource.
+"""IncrementalAlterConfigs: settings of topics, brokers and groups, one key at a time (KIP-339), or all of a resource.
 
 Each resource is changed as a whole or refused alone. A lower `min.insync.replicas` concerns partitions too: an ISR that
 is large enough then needs no ELR any more (KRAFT 2.8). Their records come first, so that each prefix of the records is
@@ -8,17 +8,25 @@ a sound state. A setting that allows more elections is written first; a separate
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from immutables import Map
 
-from quorum.controller.config_changes import changed_values
+from quorum.controller.config_changes import APPEND, SUBTRACT, changed_values
 from quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
 from quorum.controller.election import topic_rules
 from quorum.controller.sweep import change_partitions
-from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, ConfigResource, Image
-from quorumlog.broker_config import topic_name_of
+from quorum.metadata.image import (
+    BROKER_RESOURCE,
+    CLUSTER_DEFAULT,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    ConfigResource,
+    Image,
+)
+from quorumlog.broker_config import BROKER_CONFIGS, PER_BROKER, stored_name_of
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.group_settings import GROUP_SETTINGS, check_together
 from quorumlog.ids import Uuid
 from quorumlog.messages.admin import (
     AlterConfigsResource,
@@ -27,7 +35,7 @@ from quorumlog.messages.admin import (
     IncrementalAlterConfigsResponse,
 )
 from quorumlog.messages.metadata_records import ConfigRecord
-from quorumlog.topic_config import validate_all
+from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, validate_all
 
 MIN_ISR = "min.insync.replicas"
 OF_ELECTIONS = (MIN_ISR, "unclean.leader.election.enable")
@@ -76,12 +84,17 @@ def _settings_after(image: Image, asked: AlterConfigsResource) -> dict[str, str]
     _check_exists(image, resource)
     before: Mapping[str, str] = image.configs.get(resource, {})
     is_topic = asked.resource_type == TOPIC_RESOURCE
-    inherited = image.topic_config(asked.resource_name) if is_topic else {}
+    is_list = any(change.operation in (APPEND, SUBTRACT) for change in asked.configs)
+    inherited = image.topic_config(asked.resource_name) if is_topic and is_list else {}
     kept = {} if asked.replace else before
-    after = changed_values(kept, inherited, asked.configs, _as_named if is_topic else topic_name_of)
-    validate_all(after)
-    if not is_topic:
+    name_of, keys = NAMES_AND_KEYS[asked.resource_type]
+    after = changed_values(kept, inherited, asked.configs, name_of, keys)
+    validate_all(after, keys)
+    if asked.resource_type == GROUP_RESOURCE:
+        check_together(after)
+    if asked.resource_type == BROKER_RESOURCE:
         _check_min_isr(asked.resource_name, before, after)
+        _check_per_broker(asked.resource_name, after)
     return after
 
 
@@ -106,13 +119,24 @@ def _as_named(name: str) -> str:
     return name
 
 
+NAMES_AND_KEYS: Mapping[int, tuple[Callable[[str], str], Mapping[str, ConfigKey]]] = {
+    TOPIC_RESOURCE: (_as_named, TOPIC_CONFIGS),
+    BROKER_RESOURCE: (stored_name_of, BROKER_CONFIGS),
+    GROUP_RESOURCE: (_as_named, GROUP_SETTINGS),
+}
+"""By type of resource: the name under which a setting is stored, and the settings that there are."""
+
+
 def _check_exists(image: Image, resource: ConfigResource) -> None:
     kind, name = resource
     if kind == TOPIC_RESOURCE:
         if name not in image.topic_ids:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic is named {name}")
+    elif kind == GROUP_RESOURCE:
+        if not name:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "the name of a group is needed; all groups have no settings here")
     elif kind != BROKER_RESOURCE:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"resource type {kind}: 2 is a topic, 4 a broker")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"resource type {kind}: 2 is a topic, 4 a broker, 32 a group")
     elif name != CLUSTER_DEFAULT:
         if not (name.isascii() and name.isdigit() and len(name) < 11 and str(int(name)) == name):
             raise ApiError(ErrorCode.INVALID_REQUEST, f"{name!r} is no broker id; the empty name means all brokers")
@@ -130,9 +154,17 @@ def _check_min_isr(name: str, before: Mapping[str, str], after: Mapping[str, str
         raise ApiError(ErrorCode.INVALID_CONFIG, f"{MIN_ISR} of all brokers can be set, not taken back")
 
 
+def _check_per_broker(name: str, after: Mapping[str, str]) -> None:
+    for key in sorted(PER_BROKER & after.keys() if name == CLUSTER_DEFAULT else ()):
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"{key} is set for one broker, not for all: name the broker's id")
+
+
 def _lowered_min_isr(image: Image, resource: ConfigResource, after: Mapping[str, str]) -> int | None:
     """The new min.insync.replicas of the topics concerned if it is lower than before, else None."""
     if resource[0] != TOPIC_RESOURCE and resource != (BROKER_RESOURCE, CLUSTER_DEFAULT):
+        return None
+    before: Mapping[str, str] = image.configs.get(resource, {})
+    if before.get(MIN_ISR) == after.get(MIN_ISR):
         return None
     cluster: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
     is_topic = resource[0] == TOPIC_RESOURCE

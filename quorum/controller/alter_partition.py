@@ -54,6 +54,8 @@ def _alter(draft: Draft, sender: NodeId, asked: AlterPartition) -> AlterPartitio
     if record is not None:
         draft.add(record)
     after = draft.image.topics[asked.topic_id].partitions[asked.index]
+    if after.leader != sender:  # the new ISR ended a reassignment that does not keep the sender, or not as leader
+        return _refused(asked, ErrorCode.NEW_LEADER_ELECTED)
     return AlterPartitionResult(
         topic_id=asked.topic_id,
         index=asked.index,

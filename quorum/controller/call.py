@@ -19,7 +19,11 @@ class Calls(Protocol):
 
     def on_refused(self, call: Call, error: ApiError) -> None: ...
 
-    def await_commit(self, end_offset: Offset, response: Any, answer: Answer) -> None: ...
+    def await_commit(self, end_offset: Offset, response: Any, answer: Answer) -> None:
+        """For an answer to what has written records: their commit proves that this controller was active."""
+
+    def await_confirmation(self, outcome: Any, answer: Answer) -> None:
+        """For an answer from the tip alone, a response or an ApiError: it may be stale."""
 
     def leadership_lost(self, *, unknown: bool) -> ApiError:
         """Leadership is lost. unknown: the records may survive, and repeating the request may do harm."""
@@ -33,6 +37,7 @@ class Call:
         self.request = request
         self.rule = rule
         self.answer = answer
+        self.is_refused = False
         self._calls = calls
 
     @property
@@ -43,12 +48,16 @@ class Call:
         self._calls.on_accepted(self)
 
     def refused(self, error: ApiError) -> None:
+        self.is_refused = True
         self._calls.on_refused(self, error)
-        self.answer.fail(error)
+        self._calls.await_confirmation(error, self.answer)
 
-    def performed(self, response: Any, tip: Image) -> None:
+    def performed(self, response: Any, tip: Image, wrote: bool) -> None:
         assert isinstance(response, self.rule.response), f"{type(response).__name__} answers {self.rule.request}"
-        self._calls.await_commit(tip.offset, response, self.answer)
+        if wrote or not self.rule.needs_confirmation(response):
+            self._calls.await_commit(tip.offset, response, self.answer)
+        else:
+            self._calls.await_confirmation(response, self.answer)
 
     def dropped(self, wrote: bool) -> None:
         self.answer.fail(self._calls.leadership_lost(unknown=wrote and not self.rule.retry_safe))

@@ -34,6 +34,13 @@ class Answer:
         if not self.future.done():
             self.future.set_result(response)
 
+    def settle(self, outcome: Any) -> None:
+        """outcome: the response, or the ApiError that refuses the request."""
+        if isinstance(outcome, ApiError):
+            self.fail(outcome)
+        else:
+            self.give(outcome)
+
     def fail(self, error: ApiError) -> None:
         self._timer.cancel()
         if not self.future.done():
@@ -42,7 +49,7 @@ class Answer:
 
 class _Waiting(NamedTuple):
     end_offset: Offset  # exclusive
-    response: Any
+    outcome: Any  # as of Answer.settle
     answer: Answer
 
 
@@ -55,15 +62,15 @@ class CommitWaiters:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, end_offset: Offset, response: Any, answer: Answer) -> None:
-        """Give `response` when all below `end_offset` is committed. Ends never go back."""
+    def add(self, end_offset: Offset, outcome: Any, answer: Answer) -> None:
+        """Give `outcome` when all below `end_offset` is committed. Ends never go back."""
         assert not self._waiting or self._waiting[-1].end_offset <= end_offset
-        self._waiting.append(_Waiting(end_offset, response, answer))
+        self._waiting.append(_Waiting(end_offset, outcome, answer))
 
     def on_high_watermark(self, high_watermark: Offset) -> None:
         while self._waiting and self._waiting[0].end_offset <= high_watermark:
             waiting = self._waiting.popleft()
-            waiting.answer.give(waiting.response)
+            waiting.answer.settle(waiting.outcome)
 
     def fail_all(self, error_of: Callable[[Answer], ApiError]) -> None:
         waiting, self._waiting = self._waiting, deque()

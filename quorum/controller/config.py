@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from quorum.metadata.features import SUPPORTED
+from quorumlog.messages.common import FeatureRange
+
 MAX_PARTITIONS_PER_REQUEST = 10_000  # of CreateTopics and CreatePartitions, summed: it is one batch and one turn
+MAX_REASSIGNED_PER_REQUEST = 10_000  # partitions, of AlterPartitionReassignments
+MAX_ELECTIONS_PER_REQUEST = 10_000  # partitions named by ElectLeaders; a request for all of them has no limit
 MAX_ASSIGNMENTS_PER_REQUEST = 2_250  # of AssignReplicasToDirectories
 MAX_WAITING_OPERATIONS = 10_000  # appended or read, not yet committed; above it requests are refused
 
@@ -13,6 +18,8 @@ MAX_WAITING_OPERATIONS = 10_000  # appended or read, not yet committed; above it
 class ControllerConfig:
     """Names are Kafka's, with `.` as `_`. Times in milliseconds.
 
+    supported: the levels of features that this software supports; a new cluster begins at the highest. first_level: of
+    metadata.version, where a new cluster is to begin at another one.
     max_slice_work: of an operation in one turn, in partitions looked at, some 2 us each (draft.py).
     """
 
@@ -24,5 +31,10 @@ class ControllerConfig:
     num_partitions: int = 1
     default_replication_factor: int = 1
     min_insync_replicas: int = 1  # becomes a cluster-wide setting in the log when the first controller is active
+    auto_leader_rebalance_enable: bool = True
+    leader_imbalance_check_interval_seconds: int = 300
+    leader_imbalance_per_broker_percentage: int = 10  # above it the broker's preferred leaderships are given back
     probe_timeout_ms: int = 500
     max_slice_work: int = 5_000
+    supported: tuple[FeatureRange, ...] = SUPPORTED
+    first_level: int | None = None

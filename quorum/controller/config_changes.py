@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from quorumlog.broker_config import ONLY_TAKEN_BACK
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import AlterableConfig
-from quorumlog.topic_config import TOPIC_CONFIGS, Kind, validate
+from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, Kind, validate, words
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3  # Kafka's numbers of operations
 
@@ -16,12 +17,13 @@ def changed_values(
     inherited: Mapping[str, str],
     changes: Iterable[AlterableConfig],
     name_of: Callable[[str], str],
+    keys: Mapping[str, ConfigKey] = TOPIC_CONFIGS,
 ) -> dict[str, str]:
     """The resource's own values after the changes. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG.
 
     before: the resource's own values. inherited: the value that APPEND and SUBTRACT start from where the resource has
     none; if that is missing too, the default.
-    name_of: the name under which a key is kept.
+    name_of: the name under which a key is kept. keys: those that the resource may have.
     """
     after = dict(before)
     seen: list[str] = []
@@ -30,14 +32,20 @@ def changed_values(
         if name in seen:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"{change.name} is in the request twice")
         seen.append(name)
-        _apply(after, inherited, name, change)
+        _apply(after, inherited, name, change, keys)
     return after
 
 
-def _apply(after: dict[str, str], inherited: Mapping[str, str], name: str, change: AlterableConfig) -> None:
+def _apply(
+    after: dict[str, str],
+    inherited: Mapping[str, str],
+    name: str,
+    change: AlterableConfig,
+    keys: Mapping[str, ConfigKey],
+) -> None:
     if change.operation == DELETE:
-        if name not in after:
-            _require_known(name)
+        if name not in after and name not in ONLY_TAKEN_BACK:
+            _require_known(name, keys)
         after.pop(name, None)
         return
     if change.operation not in (SET, APPEND, SUBTRACT):
@@ -45,32 +53,28 @@ def _apply(after: dict[str, str], inherited: Mapping[str, str], name: str, chang
     if change.value is None:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"{change.name} needs a value; delete takes it back")
     if change.operation == SET:
-        validate(name, change.value)
+        validate(name, change.value, keys)
         after[name] = change.value
         return
-    _require_list(name, change)
-    now = after.get(name, inherited.get(name, TOPIC_CONFIGS[name].default))
+    _require_list(name, change, keys)
+    now = after.get(name, inherited.get(name, keys[name].default))
     after[name] = _list_after(now, change.value, add=change.operation == APPEND)
 
 
-def _require_known(name: str) -> None:
-    if name not in TOPIC_CONFIGS:
-        validate(name, "")  # its error names the most similar key
+def _require_known(name: str, keys: Mapping[str, ConfigKey]) -> None:
+    if name not in keys:
+        validate(name, "", keys)  # its error names the most similar key
 
 
-def _require_list(name: str, change: AlterableConfig) -> None:
-    _require_known(name)
-    if TOPIC_CONFIGS[name].kind is not Kind.CHOICES:
+def _require_list(name: str, change: AlterableConfig, keys: Mapping[str, ConfigKey]) -> None:
+    _require_known(name, keys)
+    if keys[name].kind not in (Kind.CHOICES, Kind.LIST):
         raise ApiError(ErrorCode.INVALID_CONFIG, f"{change.name} is no list: set it, or delete it")
 
 
-def _list_after(now: str, words: str, *, add: bool) -> str:
-    held = _words(now)
+def _list_after(now: str, named: str, *, add: bool) -> str:
+    held = words(now)
     if add:
-        return ",".join(dict.fromkeys([*held, *_words(words)]))
-    gone = _words(words)
+        return ",".join(dict.fromkeys([*held, *words(named)]))
+    gone = words(named)
     return ",".join(word for word in held if word not in gone)
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]

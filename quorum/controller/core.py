@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from quorum.controller.activation import activate
+from quorum.controller.balance import BalanceTimer, balance_leaders
 from quorum.controller.config import ControllerConfig
 from quorum.controller.draft import Draft
 from quorum.controller.fencing import elect_missing_leaders, fence_lost_broker
@@ -22,7 +23,9 @@ from quorum.controller.operation_queue import OperationQueue
 from quorum.controller.requests import RULES
 from quorum.controller.sessions import Sessions
 from quorum.controller.state import ControllerState
+from quorum.metadata.delta import Delta
 from quorum.metadata.image import EMPTY, Image
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog.rest import Rest
@@ -40,15 +43,21 @@ class Controller:
     Every operation that is made here enters `queue` next.
     """
 
-    def __init__(self, *, cluster_id: str, config: ControllerConfig, rng: Random) -> None:
+    def __init__(
+        self, *, cluster_id: str, config: ControllerConfig, rng: Random, incarnation: ClusterIncarnation = FIRST
+    ) -> None:
         self.config = config
         self.epoch: Epoch | None = None  # of the quorum; None: not active
         self.tip: Image = EMPTY
         self.queue = OperationQueue()
         self.sessions = Sessions(config.broker_session_timeout_ms)
         self.idle = Idle(Rest(config.metadata_max_idle_interval_ms, config.metadata_rest_interval_ms))
-        self.state = ControllerState(cluster_id=cluster_id, config=config, rng=rng, sessions=self.sessions)
+        self.state = ControllerState(
+            cluster_id=cluster_id, config=config, rng=rng, sessions=self.sessions, incarnation=incarnation
+        )
+        self.balance = BalanceTimer.of(config)
         self._elections: Operation | None = None  # under way
+        self._balancing: Operation | None = None  # likewise
 
     @property
     def active(self) -> bool:
@@ -57,8 +66,10 @@ class Controller:
     def claim(self, image: Image, epoch: Epoch, now_ms: int) -> Operation:
         """Become active. image: all that is committed."""
         self.epoch, self.tip = epoch, image
+        self.state.announced.clear()
         self.sessions.reset(self.unfenced(), now_ms)
         self.idle.on_append(now_ms)
+        self.balance.begin(now_ms)
         return Operation("activation", in_one_slice(activate), self.state)
 
     def resign(self) -> None:
@@ -70,6 +81,9 @@ class Controller:
         self.epoch, self.tip = None, EMPTY
         self.sessions.reset((), 0)
         self.state.elections_wanted, self._elections = False, None
+        self._balancing = None
+        self.balance.end()
+        self.state.forgot_ms = None
 
     def unfenced(self) -> list[NodeId]:
         return [broker.broker_id for broker in self.tip.sorted_brokers() if not broker.fenced]
@@ -100,6 +114,14 @@ class Controller:
         self._elections = Operation("elections", elect_missing_leaders, self.state)
         return self._elections
 
+    def balancing(self, now_ms: int) -> Operation | None:
+        """Gives brokers the leaderships back that are preferably theirs. None: the last such operation goes on."""
+        self.balance.begin(now_ms)
+        if self._balancing is not None:
+            return None
+        self._balancing = Operation("balance of leaders", balance_leaders, self.state)
+        return self._balancing
+
     def no_op(self) -> Operation:
         return Operation(NO_OP, in_one_slice(write_no_op), self.state)
 
@@ -108,6 +130,11 @@ class Controller:
         draft = Draft(self.state)
         draft.begin(self.tip, now_ms)
         renew_session(draft, heartbeat)
+
+    def skip_to(self, end_offset: Offset) -> None:
+        """The log ends here, exclusive: the quorum itself may have appended control records since the last slice."""
+        if self.epoch is not None and end_offset > self.tip.offset:
+            self.tip = Delta(self.tip).apply(end_offset, self.epoch)
 
     def appended(self, operation: Operation, piece: Slice, end_offset: Offset, now_ms: int) -> None:
         """The records of the operation's slice, one or more, now end at `end_offset`, exclusive."""
@@ -124,6 +151,8 @@ class Controller:
         self.queue.leave(operation)
         if operation is self._elections:
             self._elections = None
+        if operation is self._balancing:
+            self._balancing = None
 
     # Time.
 
@@ -140,13 +169,17 @@ class Controller:
         at = self.idle.deadline_ms()
         return at is not None and at <= now_ms
 
+    def balance_is_due(self, now_ms: int) -> bool:
+        at = self.balance.deadline_ms
+        return at is not None and at <= now_ms
+
     def deadline_ms(self) -> int | None:
-        """When a session ends or a NoOp is due; None: not active."""
+        """When a session ends, a NoOp is due, or leaders are to be balanced; None: not active."""
         if not self.active:
             return None
         expiry = self._next_expiry()
-        times = [time for time in (None if expiry is None else expiry[0], self.idle.deadline_ms()) if time is not None]
-        return min(times, default=None)
+        times = (None if expiry is None else expiry[0], self.idle.deadline_ms(), self.balance.deadline_ms)
+        return min((time for time in times if time is not None), default=None)
 
     def _next_expiry(self) -> tuple[int, NodeId] | None:
         """(when, which) of the unfenced broker whose session ends first.

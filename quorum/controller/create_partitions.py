@@ -1,7 +1,7 @@
 """CreatePartitions: adds partitions to existing topics (FEATURES 1.14). Partitions cannot be removed.
 
 Each topic grows as a whole or is refused alone; a request that is too large is refused as a whole. New
-partitions have as many replicas as the topic's first one.
+partitions have as many replicas as the topic's first one, or as the target of its reassignment.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from quorum.controller.assignment import present
 from quorum.controller.config import MAX_PARTITIONS_PER_REQUEST
 from quorum.controller.draft import Draft
 from quorum.controller.election import Brokers
@@ -74,7 +75,7 @@ def _grow(draft: Draft, asked: PartitionsOfTopic) -> None:
 
 def _placement(brokers: Brokers, topic: TopicImage, asked: PartitionsOfTopic, rng: Random) -> list[tuple[NodeId, ...]]:
     added = asked.count - len(topic.partitions)
-    replication_factor = len(topic.partitions[0].replicas)
+    replication_factor = len(present(topic.partitions[0]).target)
     if not asked.assignments:
         return list(place_replicas(in_order(brokers), added, replication_factor, rng))
     if len(asked.assignments) != added:

@@ -7,7 +7,7 @@ The ISR of a new partition is its active replicas, in the order of placement; th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from quorum.controller.config import MAX_PARTITIONS_PER_REQUEST, ControllerConfig
@@ -86,14 +86,12 @@ class _Plan:
         """Add one topic, or nothing. Raises ApiError."""
         draft.spend(WORK_OF_A_TOPIC)
         for image in (self._image, self.records.image):
-            _check_name(image, topic.name)
-        settings = _settings(topic)
+            check_name(image, topic.name)
+        settings = settings_of(topic)
         placement = self._placement(topic, draft.state)
         added, topic_id = draft.of_new_topics(), draft.state.new_topic_id()
         added.add(TopicRecord(name=topic.name, topic_id=topic_id))
-        for name in sorted(settings):
-            value = settings[name]
-            added.add(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=value))
+        add_settings(added, topic.name, settings)
         partitions, factor = 0, 0
         for index, replicas in enumerate(placement):
             draft.spend(WORK_OF_A_RECORD)
@@ -109,8 +107,8 @@ class _Plan:
 
     def _placement(self, topic: CreatableTopic, state: ControllerState) -> Placement:
         if topic.assignments:
-            return _assigned_placement(self._brokers, topic)
-        return _chosen_placement(self._brokers, topic, state)
+            return assigned_placement(self._brokers, topic)
+        return chosen_placement(self._brokers, topic, state)
 
 
 def _response(draft: Draft, results: list[CreateTopicResult], image: Image) -> Slices[CreateTopicsResponse]:
@@ -140,7 +138,7 @@ def _partition_count(topic: CreatableTopic, config: ControllerConfig) -> int:
     return config.num_partitions if topic.num_partitions == -1 else max(topic.num_partitions, 0)
 
 
-def _check_name(image: Image, name: str) -> None:
+def check_name(image: Image, name: str) -> None:
     validate_topic_name(name)
     if name in image.topic_ids:
         raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name} exists")
@@ -151,7 +149,7 @@ def _check_name(image: Image, name: str) -> None:
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {name} collides with {clash}")
 
 
-def _settings(topic: CreatableTopic) -> dict[str, str]:
+def settings_of(topic: CreatableTopic) -> dict[str, str]:
     """The settings to write; an entry without a value asks for the default, which needs no record. Raises ApiError."""
     settings: dict[str, str] = {}
     for entry in topic.configs:
@@ -163,7 +161,13 @@ def _settings(topic: CreatableTopic) -> dict[str, str]:
     return settings
 
 
-def _chosen_placement(brokers: Brokers, topic: CreatableTopic, state: ControllerState) -> Placement:
+def add_settings(draft: Draft, topic: str, settings: Mapping[str, str]) -> None:
+    for name in sorted(settings):
+        value = settings[name]
+        draft.add(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic, name=name, value=value))
+
+
+def chosen_placement(brokers: Brokers, topic: CreatableTopic, state: ControllerState) -> Placement:
     config = state.config
     partitions = config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
     factor = config.default_replication_factor if topic.replication_factor == -1 else topic.replication_factor
@@ -176,7 +180,7 @@ def _chosen_placement(brokers: Brokers, topic: CreatableTopic, state: Controller
     return place_replicas(in_order(brokers), partitions, factor, state.rng)
 
 
-def _assigned_placement(brokers: Brokers, topic: CreatableTopic) -> Placement:
+def assigned_placement(brokers: Brokers, topic: CreatableTopic) -> Placement:
     if topic.num_partitions != -1 or topic.replication_factor != -1:
         raise ApiError(ErrorCode.INVALID_REQUEST, "assignments say how many partitions and replicas there are")
     by_index = {assignment.partition: assignment.broker_ids for assignment in topic.assignments}

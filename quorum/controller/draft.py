@@ -18,6 +18,7 @@ from quorum.metadata.frame import MetadataRecord, encode_record
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.registration import BrokerRegistration
 from quorumlog.ids import NodeId, Offset
+from quorumlog.messages.metadata_records import FeatureLevelRecord
 
 T = TypeVar("T")
 Slices = Generator[None, None, T]  # an operation: each yield ends a slice, the return value is its answer
@@ -37,10 +38,11 @@ class Draft:
     def begin(self, base: Image, now_ms: int) -> None:
         """Begin the next slice. base: the tip."""
         self.now_ms = now_ms
-        self.level = base.metadata_version  # decides in which versions records are written
+        self.level = base.metadata_version  # decides in which version the next record is written
         self.delta = Delta(base)
         self.records: list[MetadataRecord] = []
         self.values: list[bytes] = []  # the same records, encoded
+        self._image: Image | None = base  # of these records; None: nobody has asked for it
         self._work = 0
 
     def preview(self) -> Draft:
@@ -57,7 +59,9 @@ class Draft:
 
     @property
     def image(self) -> Image:
-        return self.delta.apply(self.delta.base.offset, self.delta.base.epoch)
+        if self._image is None:
+            self._image = self.delta.apply(self.delta.base.offset, self.delta.base.epoch)
+        return self._image
 
     @property
     def brokers(self) -> Map[NodeId, BrokerRegistration]:
@@ -78,19 +82,25 @@ class Draft:
 
     def add(self, record: MetadataRecord) -> None:
         self._work += WORK_OF_A_RECORD
+        self._image = None
         self.delta.replay(record)
         self.records.append(record)
         self.values.append(encode_record(record, self.level))
+        if isinstance(record, FeatureLevelRecord):
+            self.level = self.delta.metadata_version  # from the next record on
 
     def adopt(self, new_topics: Draft) -> None:
         """Add all its records. They are replayed and encoded already, so this costs a few steps for each topic.
 
         new_topics: from `of_new_topics`; none of them exists here.
         """
-        assert new_topics.level == self.level, f"encoded at level {new_topics.level}, {self.level} is in force"
+        self._image = None
         self.delta.adopt(new_topics.delta)
         self.records += new_topics.records
-        self.values += new_topics.values
+        if new_topics.level == self.level:
+            self.values += new_topics.values
+        else:  # the level was changed since they were encoded
+            self.values += [encode_record(record, self.level) for record in new_topics.records]
 
     def topic_config(self, name: str) -> dict[str, str]:
         """Settings of a topic, over the cluster-wide ones, as they will be once the operations under way have ended."""

@@ -9,8 +9,13 @@ Every change of a partition goes through `partition_change`, whatever its cause,
    last known leader; otherwise, only where the topic allows it, any replica that is alive. A replica is valid if it is
    alive and in the ISR, or, where the ISR is empty, in the ELR.
 4. A new leader means a new leader epoch. A smaller ISR alone does not (KAFKA-15021).
+5. Where a preferred leader is asked for, the first of `replicas` leads if it is valid.
+6. A reassignment ends with the change that makes its end possible (`assignment.py`). A replica that goes means a new
+   leader epoch, even for the same leader: so it does not take a fetch of the replica that is gone for one of a member.
+7. A partition that takes an import has no leader before the import is finished (`imports.py`), whatever the topic
+   allows: its replicas hold some of the records.
 
-Source: KRAFT 2.6, 2.8; KIP-966. A `RECOVERING` leader was elected uncleanly, by one of the last
+Source: KRAFT 2.6, 2.8; KIP-455, KIP-460, KIP-966. A `RECOVERING` leader was elected uncleanly, by one of the last
 two clauses of rule 3.
 """
 
@@ -18,9 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 
+from quorum.controller.assignment import Assignment, present, settled, without
 from quorum.metadata.check import effective_min_isr
-from quorum.metadata.registration import RECOVERING, BrokerRegistration, PartitionRegistration
+from quorum.metadata.registration import IMPORTING, RECOVERING, UNASSIGNED, BrokerRegistration, PartitionRegistration
 from quorumlog.ids import NO_NODE, NodeId, Uuid
 from quorumlog.messages.metadata_records import DirectoryList, NodeList, PartitionChangeRecord
 from quorumlog.topic_config import TopicConfig
@@ -47,14 +54,25 @@ def topic_rules(settings: Mapping[str, str]) -> TopicRules:
     )
 
 
+class Election(Enum):
+    """Who may lead. Every one of them leaves a valid leader where it is, unless the preferred one is valid, too."""
+
+    USUAL = "as the rules say"
+    PREFERRED = "the first replica, if it is valid"
+    UNCLEAN = "any replica that is alive, where no replica holds every committed record"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
     """What an operation asks for, beside the rules. None: no change.
 
     not_eligible: replicas that may lack committed records; they leave the ELR.
     emptied: replicas that certainly lost their data; they are not even a last known leader.
+    directories: parallel to the replicas before the change. assignment: of a reassignment that begins or is cancelled.
     """
 
+    assignment: Assignment | None = None
+    election: Election = Election.USUAL
     isr: tuple[NodeId, ...] | None = None
     directories: tuple[Uuid, ...] | None = None
     leader_recovery_state: int | None = None
@@ -72,8 +90,18 @@ class _Choice:
     unclean: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a partition is kept after the change. alive: the replicas that could serve. isr: those of it that are."""
+
+    assignment: Assignment
+    directories: tuple[Uuid, ...]
+    alive: tuple[NodeId, ...]
+    isr: tuple[NodeId, ...]
+
+
 NOTHING = Wish()
-_NO_CHANGES = (None,) * 6
+_NO_CHANGES = (None,) * 9
 
 
 def partition_change(
@@ -88,27 +116,34 @@ def partition_change(
 
     brokers: as they will be once the operation and all others under way have ended (`Draft.brokers`).
     """
-    directories = partition.directories if wish.directories is None else wish.directories
-    alive = _alive(partition.replicas, directories, brokers)
-    wanted = partition.isr if wish.isr is None else wish.isr
-    isr = tuple(broker_id for broker_id in wanted if broker_id in alive)
-    min_isr = effective_min_isr(rules.min_insync_replicas, partition.replicas)
-    elr = _eligible(partition, isr, without=(*wish.not_eligible, *wish.emptied))
-    known = _last_known_leader(partition, isr, wish.emptied)
-    choice = _elect(partition, isr, elr, known, alive, rules)
+    place = _place(partition, brokers, rules, wish)
+    replicas, isr, alive = place.assignment.replicas, place.isr, place.alive
+    min_isr = effective_min_isr(rules.min_insync_replicas, replicas)
+    elr = _eligible(partition, replicas, isr, (*wish.not_eligible, *wish.emptied))
+    known = _last_known_leader(partition, replicas, isr, wish.emptied)
+    if partition.leader_recovery_state == IMPORTING and wish.leader_recovery_state is None:
+        choice = _Choice(leader=NO_NODE, isr=(), elr=())
+    else:
+        preferred = replicas[0] if wish.election is Election.PREFERRED else NO_NODE
+        unclean = rules.unclean or (wish.election is Election.UNCLEAN and not elr)
+        choice = _elect(partition, isr, elr, known, alive, _last_resort(place) if unclean else (), preferred)
     elr = () if len(choice.isr) >= min_isr else choice.elr
     state = RECOVERING if choice.unclean else wish.leader_recovery_state
+    replica_goes = not set(partition.replicas) <= set(replicas)
     changes = (
         _nodes_if_changed(choice.isr, partition.isr),
-        choice.leader if choice.leader != partition.leader or choice.unclean else None,
+        choice.leader if choice.leader != partition.leader or choice.unclean or replica_goes else None,
         None if state == partition.leader_recovery_state else state,
         _nodes_if_changed(elr, partition.eligible_leader_replicas),
         _nodes_if_changed(() if choice.isr else known, partition.last_known_elr),
-        None if directories == partition.directories else DirectoryList(directories=directories),
+        None if place.directories == partition.directories else DirectoryList(directories=place.directories),
+        _nodes_if_changed(replicas, partition.replicas),
+        _nodes_if_changed(place.assignment.adding, partition.adding_replicas),
+        _nodes_if_changed(place.assignment.removing, partition.removing_replicas),
     )
     if changes == _NO_CHANGES:
         return None
-    isr_list, leader, new_state, elr_list, known_list, directory_list = changes
+    isr_list, leader, new_state, elr_list, known_list, directory_list, replica_list, adding, removing = changes
     return PartitionChangeRecord(
         partition=index,
         topic_id=topic_id,
@@ -118,7 +153,46 @@ def partition_change(
         eligible_leader_replicas=elr_list,
         last_known_elr=known_list,
         directories=directory_list,
+        replicas=replica_list,
+        adding_replicas=adding,
+        removing_replicas=removing,
     )
+
+
+def _place(partition: PartitionRegistration, brokers: Brokers, rules: TopicRules, wish: Wish) -> _Place:
+    assignment = present(partition) if wish.assignment is None else wish.assignment
+    place = _at(assignment, partition, brokers, wish)
+    if assignment.under_way:
+        holders = (*place.isr, *partition.isr, *partition.eligible_leader_replicas)
+        end = settled(assignment, place.isr, holders, rules.min_insync_replicas)
+        if end is not assignment:
+            return _at(end, partition, brokers, wish)
+    return place
+
+
+def _at(assignment: Assignment, partition: PartitionRegistration, brokers: Brokers, wish: Wish) -> _Place:
+    directories = partition.directories if wish.directories is None else wish.directories
+    if assignment.replicas != partition.replicas:
+        of_replica = dict(zip(partition.replicas, directories, strict=True))
+        directories = tuple(
+            of_replica[broker_id] if broker_id in of_replica else default_directory(brokers.get(broker_id))
+            for broker_id in assignment.replicas
+        )
+    alive = _alive(assignment.replicas, directories, brokers)
+    wanted = partition.isr if wish.isr is None else wish.isr
+    isr = tuple(broker_id for broker_id in wanted if broker_id in alive)
+    return _Place(assignment, directories, alive, isr)
+
+
+def default_directory(broker: BrokerRegistration | None) -> Uuid:
+    """The broker's only directory. If it has several, it chooses one and reports it later (KRAFT 2.7)."""
+    return broker.log_directories[0] if broker is not None and len(broker.log_directories) == 1 else UNASSIGNED
+
+
+def _last_resort(place: _Place) -> tuple[NodeId, ...]:
+    """Who may lead uncleanly: of the replicas that are alive those that came last hold least, so they come last."""
+    adding = place.assignment.adding
+    return (*without(place.alive, adding), *(broker_id for broker_id in place.alive if broker_id in adding))
 
 
 def _alive(replicas: tuple[NodeId, ...], directories: tuple[Uuid, ...], brokers: Brokers) -> tuple[NodeId, ...]:
@@ -134,21 +208,27 @@ def _alive(replicas: tuple[NodeId, ...], directories: tuple[Uuid, ...], brokers:
 
 
 def _eligible(
-    partition: PartitionRegistration, isr: tuple[NodeId, ...], without: tuple[NodeId, ...]
+    partition: PartitionRegistration,
+    replicas: tuple[NodeId, ...],
+    isr: tuple[NodeId, ...],
+    not_eligible: tuple[NodeId, ...],
 ) -> tuple[NodeId, ...]:
-    """(old ISR and old ELR) less the new ISR and `without`, in the order of replicas."""
+    """(old ISR and old ELR) less the new ISR and `not_eligible`, in the order of replicas."""
     held = (*partition.isr, *partition.eligible_leader_replicas)
-    return tuple(b for b in partition.replicas if b in held and b not in isr and b not in without)
+    return tuple(b for b in replicas if b in held and b not in isr and b not in not_eligible)
 
 
 def _last_known_leader(
-    partition: PartitionRegistration, isr: tuple[NodeId, ...], emptied: tuple[NodeId, ...]
+    partition: PartitionRegistration,
+    replicas: tuple[NodeId, ...],
+    isr: tuple[NodeId, ...],
+    emptied: tuple[NodeId, ...],
 ) -> tuple[NodeId, ...]:
     """The leader at the time the ISR became empty, remembered for as long as it is."""
     if isr:
         return ()
     known = partition.last_known_elr if partition.leader == NO_NODE else (partition.leader,)
-    return tuple(broker_id for broker_id in known if broker_id not in emptied)
+    return tuple(broker_id for broker_id in known if broker_id in replicas and broker_id not in emptied)
 
 
 def _elect(
@@ -157,18 +237,21 @@ def _elect(
     elr: tuple[NodeId, ...],
     known: tuple[NodeId, ...],
     alive: tuple[NodeId, ...],
-    rules: TopicRules,
+    last_resort: tuple[NodeId, ...],
+    preferred: NodeId,
 ) -> _Choice:
-    """Rule 3. `isr` holds only replicas that are alive."""
+    """Rules 3 and 5. isr: only replicas that are alive. preferred: NO_NODE if nobody asks for it."""
     valid = [broker_id for broker_id in alive if broker_id in (isr or elr)]
+    if preferred in valid:
+        return _lead(preferred, isr, elr)
     if partition.leader in valid:
         return _lead(partition.leader, isr, elr)
     if valid:
         return _lead(valid[0], isr, elr)
     if not elr and known and known[0] in alive:
         return _Choice(leader=known[0], isr=known, elr=(), unclean=True)
-    if rules.unclean and alive:
-        return _Choice(leader=alive[0], isr=alive[:1], elr=(), unclean=True)
+    if last_resort:
+        return _Choice(leader=last_resort[0], isr=last_resort[:1], elr=(), unclean=True)
     return _Choice(leader=NO_NODE, isr=isr, elr=elr)
 
 

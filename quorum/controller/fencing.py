@@ -105,6 +105,20 @@ def replace_incarnation(
     yield from _leave(draft, after, wish, directories, damaged)
 
 
+def leave_for_good(draft: Draft, broker_id: NodeId) -> Slices[None]:
+    """The broker is about to be unregistered: it leaves every ISR and every ELR.
+
+    What is left on its disks counts as a last known leader still, except where nothing says in which directory it
+    lies: another process may come with this id, and without the data.
+    """
+
+    def wish(partition: PartitionRegistration, _rules: TopicRules) -> Wish:
+        may_be_empty = partition.directory(broker_id) == UNASSIGNED
+        return Wish(not_eligible=(broker_id,), emptied=(broker_id,) if may_be_empty else ())
+
+    yield from _leave(draft, replace(draft.image.brokers[broker_id], fenced=True), wish)
+
+
 def leave_damaged(draft: Draft, broker_id: NodeId, damaged: Partitions) -> Slices[None]:
     """Take the broker out of ISR and ELR where its log lacks records that were synced once, and nowhere else.
 
@@ -122,10 +136,14 @@ def leave_damaged(draft: Draft, broker_id: NodeId, damaged: Partitions) -> Slice
 
 
 def elect_missing_leaders(draft: Draft) -> Slices[None]:
-    """Try to elect a leader for each partition without one; again if something happened meanwhile that may help."""
+    """Try to elect a leader for each partition without one; again if something happened meanwhile that may help.
+
+    A smaller min.insync.replicas may also let a reassignment end.
+    """
     while draft.state.elections_wanted:
         draft.state.elections_wanted = False
         yield from change_partitions(draft, draft.image.index.leaderless, _is_leaderless)
+        yield from change_partitions(draft, draft.image.index.reassigning, _is_copied)
 
 
 def _leave(
@@ -148,6 +166,11 @@ def _leave(
     with draft.state.pending.registration(after, directories):
         yield from change_partitions(draft, held, counts_on_it, wish_for)
         yield from leave_damaged(draft, after.broker_id, damaged)
+
+
+def _is_copied(partition: PartitionRegistration) -> bool:
+    """Whether the reassignment waits for no newcomer."""
+    return all(one in partition.isr or one in partition.removing_replicas for one in partition.adding_replicas)
 
 
 def _is_leaderless(partition: PartitionRegistration) -> bool:

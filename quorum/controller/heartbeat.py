@@ -11,6 +11,7 @@ from enum import Enum
 from quorum.controller.broker_epoch import registered
 from quorum.controller.draft import Draft, Slices
 from quorum.controller.fencing import begin_controlled_shutdown, fence, take_directories_offline, unfence
+from quorum.controller.forget_deleted import forget_deleted
 from quorum.metadata.image import Image
 from quorum.metadata.registration import BrokerRegistration
 from quorumlog.errors import ApiError, ErrorCode
@@ -79,6 +80,7 @@ def heartbeat(draft: Draft, request: BrokerHeartbeatRequest) -> Slices[BrokerHea
         yield from _enter(draft, broker_id, now, then)
     if then is BrokerState.CONTROLLED_SHUTDOWN:
         sessions.note_shutdown_end(broker_id, draft.next_offset)
+    forget_deleted(draft)
     return BrokerHeartbeatResponse(
         is_caught_up=caught_up,
         is_fenced=then in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW),
@@ -92,6 +94,7 @@ def renew_session(draft: Draft, request: BrokerHeartbeatRequest) -> BrokerRegist
     if broker.incarnation_id != request.incarnation_id:
         raise ApiError(ErrorCode.STALE_BROKER_EPOCH, f"broker {broker.broker_id} is another incarnation")
     draft.state.sessions.touch(broker.broker_id, request.current_metadata_offset, draft.now_ms)
+    draft.state.sessions.note_deletions_done(broker.broker_id, request.deletions_done_before)
     return broker
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from quorum.controller.election import Brokers
-from quorum.metadata.registration import UNASSIGNED, BrokerRegistration
+from quorum.controller.election import Brokers, default_directory
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.metadata_records import PartitionRecord
@@ -35,8 +34,3 @@ def partition_record(brokers: Brokers, topic_id: Uuid, index: int, replicas: tup
         leader=isr[0],
         directories=tuple(default_directory(brokers[broker_id]) for broker_id in replicas),
     )
-
-
-def default_directory(broker: BrokerRegistration) -> Uuid:
-    """The broker's only directory. If it has several, it chooses one and reports it later (KRAFT 2.7)."""
-    return broker.log_directories[0] if len(broker.log_directories) == 1 else UNASSIGNED

@@ -45,8 +45,11 @@ class Caller(Protocol):
     def refused(self, error: ApiError) -> None:
         """Nothing was written."""
 
-    def performed(self, response: Any, tip: Image) -> None:
-        """The last record is appended; the response may be sent once all of `tip` is committed."""
+    def performed(self, response: Any, tip: Image, wrote: bool) -> None:
+        """The last record is appended; the response may be sent once all of `tip` is committed.
+
+        wrote: one of these records is this operation's own.
+        """
 
     def dropped(self, wrote: bool) -> None:
         """Leadership is lost. wrote: some of its records may survive."""

@@ -1,9 +1,10 @@
 """On which brokers the replicas of a new topic are placed: striped over racks and brokers.
 
-Partition p begins at rack p (modulo racks) and takes one broker of each following rack in turn; inside a rack the ring
-of brokers turns by one for each round over the racks, and is shuffled again after each full turn. So leaders and
-replicas are spread evenly over equal racks, and the followers of one leader differ. Fenced brokers are taken only where
-the active ones are too few, and never first: the first replica is the leader. Source: FEATURES 1.14, KIP-36.
+Partition p begins at rack p (modulo racks with an active broker) and takes one broker of each following rack in turn;
+inside a rack the ring of brokers turns by one for each round over the racks, and is shuffled again after each full
+turn. So leaders and replicas are spread evenly over equal racks, also while a rack is down, and the followers of one
+leader differ. Fenced brokers are taken only where the active ones are too few, and never first: the first replica is
+the leader. Source: FEATURES 1.14, KIP-36.
 """
 
 from __future__ import annotations
@@ -64,11 +65,12 @@ def place_replicas(
 def _place_all(
     racks: list[_Rack], partitions: int, replication_factor: int, first_turn: int, rng: Random
 ) -> Iterator[tuple[NodeId, ...]]:
+    starts = [index for index, rack in enumerate(racks) if rack.active]
     for partition in range(partitions):
-        start, turn = partition % len(racks), partition // len(racks)
-        if start == 0:
+        turn, which = divmod(partition, len(starts))
+        if which == 0:
             _shuffle_after_full_turn(racks, turn, rng)
-        yield _place(racks, start, first_turn + turn, replication_factor)
+        yield _place(racks, starts[which], first_turn + turn, replication_factor)
 
 
 def _check(brokers: list[BrokerRegistration], replication_factor: int) -> None:

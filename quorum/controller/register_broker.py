@@ -48,6 +48,8 @@ def register_broker(draft: Draft, request: RegisterBrokerRequest) -> Slices[Regi
     _check_identity(request)
     _check_features(draft.image, request)
     _check_directories(draft, request)
+    ranges = tuple(sorted(request.features, key=lambda supported: supported.name))
+    draft.state.announced.brokers[request.broker_id] = (request.incarnation_id, ranges)
     if existing is not None and same_process:
         return (yield from _register_again(draft, request, existing))
     return (yield from _register_new(draft, request, existing))

@@ -13,21 +13,32 @@ from typing import Any
 
 from quorum.controller.alter_configs import alter_configs
 from quorum.controller.alter_partition import alter_partitions
+from quorum.controller.alter_reassignments import alter_reassignments
 from quorum.controller.assign_directories import assign_directories
 from quorum.controller.create_partitions import create_partitions
 from quorum.controller.create_topics import create_topics
 from quorum.controller.delete_topics import delete_topics
 from quorum.controller.draft import Draft, Slices
+from quorum.controller.elect_leaders import elect_leaders
 from quorum.controller.heartbeat import heartbeat
+from quorum.controller.imports import begin_import, finish_import
+from quorum.controller.list_reassignments import list_reassignments
 from quorum.controller.operation import CONFIG_LANE, Lane, broker_lane, in_one_slice
 from quorum.controller.producer_ids import allocate_producer_ids
 from quorum.controller.register_broker import register_broker
+from quorum.controller.register_controller import register_controller
+from quorum.controller.unregister_broker import unregister_broker
+from quorum.controller.update_features import update_features
+from quorumlog.ids import NodeId
 from quorumlog.messages.admin import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
 )
+from quorumlog.messages.brokers import UnregisterBrokerRequest, UnregisterBrokerResponse
 from quorumlog.messages.cluster import (
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -45,11 +56,28 @@ from quorumlog.messages.controller import (
     BrokerHeartbeatResponse,
     RegisterBrokerRequest,
     RegisterBrokerResponse,
+    RegisterControllerRequest,
+    RegisterControllerResponse,
+)
+from quorumlog.messages.imports import (
+    BeginImportRequest,
+    BeginImportResponse,
+    FinishImportRequest,
+    FinishImportResponse,
+)
+from quorumlog.messages.reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
 )
 
 
 class Asker(Enum):
     BROKER = "a broker, for itself: `broker_id` is the node that sends it"
+    CONTROLLER = "a controller, for itself: `controller_id` is the node that sends it"
     CLIENT = "a client, through any broker"
 
 
@@ -69,6 +97,8 @@ class Rule:
     retry_safe: what an answer says when leadership is lost before the commit. True: repeating the request does no harm,
     so the caller is told NOT_CONTROLLER and asks the next controller. False: REQUEST_TIMED_OUT, the outcome is unknown.
     lane: of the request's operation, see operation_queue.py.
+    needs_confirmation: whether a response that wrote no record says something that may be false by now, because
+    another controller is active already. Such a response waits until the leadership is confirmed (confirmed_reads.py).
     """
 
     request: type
@@ -79,6 +109,13 @@ class Rule:
     retry_safe: bool
     deadline: Deadline = Deadline.COMMIT
     lane: Callable[[Any], Lane | None] = lambda _request: None
+    needs_confirmation: Callable[[Any], bool] = lambda _response: True
+
+    def speaker(self, request: Any) -> NodeId | None:
+        """The node that this request speaks for; None: for none."""
+        if self.asker is Asker.CLIENT:
+            return None
+        return NodeId(request.broker_id if self.asker is Asker.BROKER else request.controller_id)
 
     def slices(self, request: Any) -> Callable[[Draft], Slices[Any]]:
         perform = self.perform
@@ -87,7 +124,8 @@ class Rule:
         return lambda draft: perform(draft, request)
 
 
-def _lane_of_sender(request: Any) -> Lane:
+def _lane_of_broker(request: Any) -> Lane:
+    """Of the broker that the request names."""
     return broker_lane(request.broker_id)
 
 
@@ -99,7 +137,7 @@ _TABLE = (
         atomic=False,
         asker=Asker.BROKER,
         retry_safe=True,
-        lane=_lane_of_sender,
+        lane=_lane_of_broker,
     ),
     Rule(
         request=BrokerHeartbeatRequest,
@@ -108,7 +146,8 @@ _TABLE = (
         atomic=False,
         asker=Asker.BROKER,
         retry_safe=True,
-        lane=_lane_of_sender,
+        lane=_lane_of_broker,
+        needs_confirmation=lambda response: response.should_shutdown,  # any other one lets a broker go on as it is
     ),
     Rule(
         request=AlterPartitionRequest,
@@ -117,7 +156,7 @@ _TABLE = (
         atomic=False,
         asker=Asker.BROKER,
         retry_safe=True,
-        lane=_lane_of_sender,
+        lane=_lane_of_broker,
     ),
     Rule(
         request=AssignReplicasToDirectoriesRequest,
@@ -126,7 +165,7 @@ _TABLE = (
         atomic=False,
         asker=Asker.BROKER,
         retry_safe=True,
-        lane=_lane_of_sender,
+        lane=_lane_of_broker,
     ),
     Rule(
         request=AllocateProducerIdsRequest,
@@ -171,6 +210,77 @@ _TABLE = (
         asker=Asker.CLIENT,
         retry_safe=False,
         lane=lambda _request: CONFIG_LANE,
+    ),
+    Rule(
+        request=RegisterControllerRequest,
+        response=RegisterControllerResponse,
+        perform=register_controller,
+        atomic=True,
+        asker=Asker.CONTROLLER,
+        retry_safe=True,
+    ),
+    Rule(
+        request=UpdateFeaturesRequest,
+        response=UpdateFeaturesResponse,
+        perform=update_features,
+        atomic=True,
+        asker=Asker.CLIENT,
+        retry_safe=False,
+        deadline=Deadline.REQUESTED,
+    ),
+    Rule(
+        request=UnregisterBrokerRequest,
+        response=UnregisterBrokerResponse,
+        perform=unregister_broker,
+        atomic=False,
+        asker=Asker.CLIENT,
+        retry_safe=False,  # the broker may have registered again
+        lane=_lane_of_broker,
+    ),
+    Rule(
+        request=AlterPartitionReassignmentsRequest,
+        response=AlterPartitionReassignmentsResponse,
+        perform=alter_reassignments,
+        atomic=False,
+        asker=Asker.CLIENT,
+        retry_safe=False,
+        deadline=Deadline.REQUESTED,
+    ),
+    Rule(
+        request=ListPartitionReassignmentsRequest,
+        response=ListPartitionReassignmentsResponse,
+        perform=list_reassignments,
+        atomic=False,
+        asker=Asker.CLIENT,
+        retry_safe=True,
+        deadline=Deadline.REQUESTED,
+    ),
+    Rule(
+        request=ElectLeadersRequest,
+        response=ElectLeadersResponse,
+        perform=elect_leaders,
+        atomic=False,
+        asker=Asker.CLIENT,
+        retry_safe=False,
+        deadline=Deadline.REQUESTED,
+    ),
+    Rule(
+        request=BeginImportRequest,
+        response=BeginImportResponse,
+        perform=begin_import,
+        atomic=True,
+        asker=Asker.CLIENT,
+        retry_safe=True,  # the second one finds what the first one made
+        deadline=Deadline.REQUESTED,
+    ),
+    Rule(
+        request=FinishImportRequest,
+        response=FinishImportResponse,
+        perform=finish_import,
+        atomic=True,
+        asker=Asker.CLIENT,
+        retry_safe=True,
+        deadline=Deadline.REQUESTED,
     ),
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from quorum.controller.core import Controller
@@ -16,7 +16,7 @@ from quorum.controller.operation import Operation, Slice
 from quorum.raft.events import NotLeader
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
-from quorumlog.ids import Epoch, Offset
+from quorumlog.ids import Epoch, NodeId, Offset
 
 MAX_RECORDS_AHEAD = 2_000  # appended and not committed, above which no long operation goes on
 
@@ -33,8 +33,21 @@ class MetadataDriver(Protocol):
     @property
     def high_watermark(self) -> Offset: ...
 
+    @property
+    def voter_ids(self) -> Iterable[NodeId]:
+        """Of the voters in force."""
+
     def append(self, epoch: Epoch, values: Sequence[bytes]) -> Offset:
         """One atomic batch; its end offset, exclusive. Synchronous. Raises NotLeader or ApiError: nothing was done."""
+
+    @property
+    def kraft_version(self) -> int: ...
+
+    async def upgrade_kraft_version(self, *, validate_only: bool) -> None:
+        """Raises ApiError, which says why it cannot."""
+
+    def confirm_leadership(self) -> asyncio.Future[None]:
+        """Done when this node has been the leader after the call. Raises ApiError if it is not, or may not be."""
 
 
 class OperationRunner:
@@ -94,6 +107,7 @@ class OperationRunner:
 
     def _advance(self, operation: Operation) -> None:
         try:
+            self._core.skip_to(self._driver().end_offset)
             piece = operation.next_slice(self._core.tip, self._clock.now_ms())
             self._append(operation, piece)
         except NotLeader:
@@ -133,7 +147,7 @@ class OperationRunner:
             return
         self._core.ended(operation)
         if caller is not None:
-            caller.performed(operation.response, self._core.tip)
+            caller.performed(operation.response, self._core.tip, operation.wrote)
 
     def _refuse(self, operation: Operation, error: ApiError) -> None:
         assert not operation.wrote, f"{operation.name} was refused after it had written: {error.message}"

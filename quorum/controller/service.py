@@ -2,7 +2,8 @@
 
 Everything that decides is in `core`. What the shell adds is order: an operation runs and appends its first slice before
 its handler's first suspension, so operations take effect in the order of their calls (runner.py). Its answer leaves
-when the high watermark has passed its records, or, if it wrote none, all that it may have read.
+when the high watermark has passed its records, or, if it wrote none, all that it may have read; and then only once the
+leadership is confirmed (confirmed_reads.py).
 """
 
 from __future__ import annotations
@@ -11,21 +12,27 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
+from quorum.controller.activation_wait import ActivationWait
 from quorum.controller.broker_liveness import BrokerLiveness
 from quorum.controller.call import Call
 from quorum.controller.commit_waiters import Answer, CommitWaiters
 from quorum.controller.config import MAX_WAITING_OPERATIONS, ControllerConfig
+from quorum.controller.confirmed_reads import ConfirmedReads
 from quorum.controller.core import Controller
 from quorum.controller.failure_detector import Target
-from quorum.controller.requests import RULES, Asker, Deadline, Rule
+from quorum.controller.kraft_version import names_kraft_version, update_kraft_version
+from quorum.controller.requests import RULES, Deadline, Rule
 from quorum.controller.runner import MetadataDriver, OperationRunner
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
 from quorum.metadata.loader import MetadataLoader
+from quorum.snapshots import SnapshotHeading
 from quorumlog.alarm import Alarm
 from quorumlog.clock import Clock
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
+from quorumlog.messages.admin import UpdateFeaturesRequest
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import BrokerHeartbeatRequest, RegisterBrokerRequest
 from quorumlog.nursery import Nursery
@@ -56,18 +63,21 @@ class ControllerService:
         transport: Transport,
         nursery: Nursery,
         loader: MetadataLoader,
+        cluster_incarnation: ClusterIncarnation = FIRST,
     ) -> None:
         self.node_id = node_id
         self.config = config
         self._clock = clock
         self._loader = loader
-        self._core = Controller(cluster_id=cluster_id, config=config, rng=rng)
+        self._core = Controller(cluster_id=cluster_id, config=config, rng=rng, incarnation=cluster_incarnation)
         self._runner = OperationRunner(self._core, clock, on_not_leader=self._resign, on_later_end=self._arm_anew)
         self._waiters = CommitWaiters()
+        self._reads = ConfirmedReads(lambda: self._runner.high_watermark, self._not_controller)
         self._alarm = Alarm(clock, self._core.deadline_ms, self._on_alarm)
         self._liveness = BrokerLiveness(
             config=config, clock=clock, transport=transport, nursery=nursery, on_proven_dead=self._on_proven_dead
         )
+        self._activation = ActivationWait()
         self._stopped = False
         self._former: NodeId | None = None  # the last other node that was active
         loader.subscribe(self._on_image)
@@ -79,6 +89,7 @@ class ControllerService:
     @driver.setter
     def driver(self, driver: MetadataDriver) -> None:
         self._runner.driver = driver
+        self._core.state.voter_ids = lambda: driver.voter_ids
 
     @property
     def active(self) -> bool:
@@ -91,39 +102,61 @@ class ControllerService:
 
     async def handle(self, context: Context, request: Any) -> Any:
         """Raises ApiError: NOT_CONTROLLER, REQUEST_TIMED_OUT (outcome unknown), or what the operation says."""
+        if self._activation.is_open:
+            await self._activation.wait()
+        if isinstance(request, UpdateFeaturesRequest) and names_kraft_version(request):
+            self._rule(context, request)
+            if self.driver is None:
+                raise self._not_controller()
+            return await update_kraft_version(self.driver, request)
         return await self._submit(context, request)
 
     async def stop(self) -> None:
         """Fail every answer that waits, and do nothing from now on. Idempotent."""
         self._stopped = True
+        self._activation.end()
         self._resign()
         self._liveness.stop()
         self._alarm.cancel()
 
     # Calls by the quorum (RaftListener).
 
+    def on_snapshot(self, heading: SnapshotHeading) -> None:
+        """Nothing to do: the loader takes it."""
+
     def on_committed(self, batches: bytes, end_offset: Offset) -> None:
         """Nothing to do: the loader replays them."""
 
     def on_high_watermark(self, high_watermark: Offset) -> None:
         self._waiters.on_high_watermark(high_watermark)
+        self._reads.on_high_watermark(high_watermark)
         self._runner.schedule()
 
     def on_leader_change(self, leader_id: NodeId, epoch: Epoch, endpoint: Endpoint | None) -> None:
-        """Nothing to do: the loader keeps the active controller."""
-        if leader_id not in (NO_NODE, self.node_id):
+        if leader_id == self.node_id:
+            self._activation.begin()
+            return
+        self._activation.end()
+        if leader_id != NO_NODE:
             self._former = leader_id
 
     def on_claim(self, epoch: Epoch, end_offset: Offset) -> None:
         if self._stopped:
             return
         image = self._loader.committed_image
-        assert image.offset == end_offset, f"claimed at {end_offset}, replayed to {image.offset}"
+        # Control records about the voters may follow, but no record of a controller: nobody else leads this epoch.
+        assert image.offset >= end_offset, f"claimed at {end_offset}, replayed to {image.offset}"
         _log.info("node %d is the active controller of epoch %d, from offset %d", self.node_id, epoch, end_offset)
         activation = self._core.claim(image, epoch, self._clock.now_ms())
         self._liveness.on_active(self._core.unfenced(), self._former)
         self._runner.submit(activation)
+        self._activation.end()
         self._arm_anew()
+
+    def on_hand_over(self, epoch: Epoch) -> None:
+        """Answers whose records are appended may still leave; everything else is for the next controller."""
+        _log.info("node %d hands the leadership of epoch %d over", self.node_id, epoch)
+        self._become_inactive()
 
     def on_resign(self, epoch: Epoch) -> None:
         self._resign()
@@ -136,21 +169,22 @@ class ControllerService:
             raise self._not_controller()
         rule = self._rule(context, request)
         lane = rule.lane(request)
-        if isinstance(request, BrokerHeartbeatRequest) and (self._is_overloaded or self._core.queue.is_busy(lane)):
-            self._core.renew_session(request, self._clock.now_ms())
-            self._liveness.on_heartbeat(context, request)
+        is_heartbeat = isinstance(request, BrokerHeartbeatRequest)
+        if is_heartbeat and (self._is_overloaded or self._core.queue.is_busy(lane)):
+            is_heartbeat = self._on_waiting_heartbeat(context, request)
         if self._is_overloaded:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"{len(self._waiters)} operations wait; nothing was written")
         answer = Answer(self._timeout_ms(rule, request), retry_safe=rule.retry_safe)
-        self._runner.submit(self._core.operation(request, Call(self, context, request, rule, answer)))
-        if isinstance(request, BrokerHeartbeatRequest) and not answer.given:
+        call = Call(self, context, request, rule, answer)
+        self._runner.submit(self._core.operation(request, call))
+        if is_heartbeat and not answer.given and not call.is_refused:
             self._keep_session(request.broker_id, answer)
         self._arm()
         return answer.future
 
     @property
     def _is_overloaded(self) -> bool:
-        return len(self._waiters) + len(self._core.queue) >= MAX_WAITING_OPERATIONS
+        return len(self._waiters) + len(self._reads) + len(self._core.queue) >= MAX_WAITING_OPERATIONS
 
     def _rule(self, context: Context, request: Any) -> Rule:
         """Raises ApiError for a request that is no controller's, or that speaks for another node."""
@@ -158,8 +192,9 @@ class ControllerService:
         if rule is None:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"controllers do not serve {type(request).__name__}")
         peer = context.peer
-        if rule.asker is Asker.BROKER and peer is not None and peer.node_id != request.broker_id:
-            text = f"{type(request).__name__} speaks for broker {request.broker_id}, and node {peer.node_id} sent it"
+        speaker = rule.speaker(request)
+        if speaker is not None and peer is not None and peer.node_id != speaker:
+            text = f"{type(request).__name__} speaks for node {speaker}, and node {peer.node_id} sent it"
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, text)
         return rule
 
@@ -167,6 +202,16 @@ class ControllerService:
         if rule.deadline is Deadline.REQUESTED and request.timeout_ms > 0:
             return int(request.timeout_ms)
         return self.config.commit_timeout_ms
+
+    def _on_waiting_heartbeat(self, context: Context, request: BrokerHeartbeatRequest) -> bool:
+        """Its broker is alive, though its operation cannot run yet. False if it is not registered: its operation says
+        so to the caller."""
+        try:
+            self._core.renew_session(request, self._clock.now_ms())
+        except ApiError:
+            return False
+        self._liveness.on_heartbeat(context, request)
+        return True
 
     def _keep_session(self, broker_id: NodeId, answer: Answer) -> None:
         """Keep the broker's session alive until its heartbeat is answered or times out."""
@@ -194,6 +239,17 @@ class ControllerService:
         self._waiters.add(end_offset, response, answer)
         self._waiters.on_high_watermark(self._runner.high_watermark)
 
+    def await_confirmation(self, outcome: Any, answer: Answer) -> None:
+        """outcome: a response, or an ApiError."""
+        driver = self._runner.driver
+        assert driver is not None
+        try:
+            confirmed = driver.confirm_leadership()
+        except ApiError:  # the quorum has stopped
+            answer.fail(self._not_controller())
+            return
+        self._reads.add(confirmed, self._core.tip.offset, outcome, answer)
+
     def leadership_lost(self, *, unknown: bool) -> ApiError:
         """unknown: the change may survive in the log, and repeating it may do harm."""
         if unknown:
@@ -202,11 +258,15 @@ class ControllerService:
         return self._not_controller()
 
     def _resign(self) -> None:
+        self._become_inactive()
+        self._waiters.fail_all(lambda answer: self.leadership_lost(unknown=not answer.retry_safe))
+        self._reads.fail_all()
+
+    def _become_inactive(self) -> None:
         if self._core.active:
             _log.info("node %d is no longer the active controller", self.node_id)
             self._core.resign()
             self._liveness.on_inactive()
-        self._waiters.fail_all(lambda answer: self.leadership_lost(unknown=not answer.retry_safe))
 
     def _not_controller(self) -> ApiError:
         leader = self._loader.active_controller
@@ -254,6 +314,10 @@ class ControllerService:
         expired = self._core.expired_broker(now_ms)
         if expired is not None:
             self._fence(expired, f"no heartbeat for {self.config.broker_session_timeout_ms} ms")
+        elif self._core.balance_is_due(now_ms):
+            balancing = self._core.balancing(now_ms)
+            if balancing is not None:
+                self._runner.submit(balancing)
         elif self._core.no_op_is_due(now_ms):
             if self._runner.high_watermark >= self._core.tip.offset:
                 self._runner.submit(self._core.no_op())

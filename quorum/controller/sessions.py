@@ -21,11 +21,13 @@ from quorumlog.ids import NodeId, Offset
 class Session:
     """metadata_end: exclusive end of the metadata that the broker has applied. shutdown_end: see `Sessions`.
 
+    deletions_done_before: the broker holds no directory of a topic that was deleted below this offset.
     unanswered: how many of its heartbeats wait here.
     """
 
     contact_ms: int
     metadata_end: Offset = 0
+    deletions_done_before: Offset = 0
     shutdown_end: Offset | None = None
     unanswered: int = 0
 
@@ -63,6 +65,15 @@ class Sessions:
         """A heartbeat has come. metadata_end: exclusive end of the metadata that the broker has applied."""
         self.renew(broker_id, now_ms)
         self._sessions[broker_id].metadata_end = metadata_end
+
+    def note_deletions_done(self, broker_id: NodeId, before: Offset) -> None:
+        """As the heartbeat that has just come says."""
+        self._sessions[broker_id].deletions_done_before = before
+
+    def deletions_done_before(self, broker_ids: Iterable[NodeId]) -> Offset:
+        """None of these brokers holds a directory of a topic that was deleted below this offset; 0: it is not known."""
+        sessions = [self._sessions.get(broker_id) for broker_id in broker_ids]
+        return min((0 if one is None else one.deletions_done_before for one in sessions), default=0)
 
     def wait(self, broker_id: NodeId) -> Session:
         """The newest heartbeat waits for its answer. Call `answered` of the result when it no longer waits."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from quorum.controller.announced import Announced
 from quorum.controller.config import ControllerConfig
 from quorum.controller.pending import Pending
 from quorum.controller.sessions import Sessions
 from quorum.metadata.registration import is_reserved_directory
-from quorumlog.ids import Uuid
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
+from quorumlog.ids import NodeId, Uuid
 
 if TYPE_CHECKING:
     from random import Random
@@ -17,14 +20,23 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class ControllerState:
-    """elections_wanted: a partition without a leader may be given one now; an operation of its own will look."""
+    """elections_wanted: a partition without a leader may be given one now; an operation of its own will look.
+
+    incarnation: of the cluster, as this node's directories say. voter_ids: of the quorum now.
+    announced: what nodes support, as they have told this active controller.
+    forgot_ms: when the last ForgetDeletedTopicsRecord was written.
+    """
 
     cluster_id: str
     config: ControllerConfig
     rng: Random
     sessions: Sessions
+    incarnation: ClusterIncarnation = FIRST
+    voter_ids: Callable[[], Iterable[NodeId]] = tuple
+    announced: Announced = field(default_factory=Announced)
     pending: Pending = field(default_factory=Pending)
     elections_wanted: bool = False
+    forgot_ms: int | None = None
 
     def new_topic_id(self) -> Uuid:
         """Not reserved, and not beginning with "-" as text, which tools would take for an option."""

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from quorum.metadata.delta import Delta
-from quorum.metadata.features import check_supported
+from quorum.metadata.features import SUPPORTED, check_supported
 from quorum.metadata.frame import BadRecord, MetadataRecord, decode_record
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.ids import Epoch, Offset
+from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.records import BatchHeader, iter_batch, verify_crc
 
@@ -22,7 +23,11 @@ class ReplayedTo(NamedTuple):
 
 
 def metadata_records(
-    batches: bytes, header: BatchHeader, expected_offset: Offset, delta: Delta
+    batches: bytes,
+    header: BatchHeader,
+    expected_offset: Offset,
+    delta: Delta,
+    supported: tuple[FeatureRange, ...] = SUPPORTED,
 ) -> Iterator[MetadataRecord]:
     """The records of one batch, which begins at `expected_offset`. delta: where they are replayed, one by one.
 
@@ -38,15 +43,15 @@ def metadata_records(
         if record.value is None:
             raise BadRecord(f"the record at offset {record.offset} has no value")
         try:
-            decoded = _understood(record.value)
+            decoded = understood(record.value, supported)
         except UnsupportedMetadata as error:
             raise error.at(record.offset, delta.metadata_version) from None
         yield decoded
 
 
-def _understood(value: bytes) -> MetadataRecord:
+def understood(value: bytes, supported: tuple[FeatureRange, ...]) -> MetadataRecord:
     """Raises BadRecord, UnsupportedMetadata: also for a level that the cluster finalized and this software lacks."""
     record = decode_record(value)
     if isinstance(record, FeatureLevelRecord):
-        check_supported(record.name, record.level)
+        check_supported(record.name, record.level, supported)
     return record

@@ -27,6 +27,18 @@ def entry_hash(key: tuple[Value, ...], value: Value) -> int:
     return _hash(bytes(out))
 
 
+def setting_hash(resource_type: int, resource_name: str, name: str, value: str) -> int:
+    """`entry_hash(("config", resource_type, resource_name, name), value)` at a third of its cost: settings are changed
+    by the thousand."""
+    number, resource = b"%d" % resource_type, resource_name.encode("utf-8")
+    key, text = name.encode("utf-8"), value.encode("utf-8")
+    sizes = (len(number), len(resource), len(key), len(text))
+    return _hash(
+        b"(2:(4:s6:configi%d:%bs%d:%bs%d:%bs%d:%b"
+        % (sizes[0], number, sizes[1], resource, sizes[2], key, sizes[3], text)
+    )
+
+
 def packed_hash(kind: bytes, numbers: tuple[int, ...], ids: tuple[bytes, ...]) -> int:
     """Hash of one entry of an image, below MODULUS.
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from quorum.metadata.registration import UNASSIGNED, BrokerRegistration, PartitionRegistration
+from quorum.metadata.registration import (
+    UNASSIGNED,
+    BrokerRegistration,
+    ControllerRegistration,
+    PartitionRegistration,
+)
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
@@ -14,6 +19,7 @@ from quorumlog.messages.metadata_records import (
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
 )
 
 T = TypeVar("T")
@@ -29,6 +35,15 @@ def registered_broker(record: RegisterBrokerRecord) -> BrokerRegistration:
         fenced=record.fenced,
         in_controlled_shutdown=record.in_controlled_shutdown,
         log_directories=record.log_directories,
+        features=record.features,
+    )
+
+
+def registered_controller(record: RegisterControllerRecord) -> ControllerRegistration:
+    return ControllerRegistration(
+        controller_id=record.controller_id,
+        incarnation_id=record.incarnation_id,
+        endpoints=record.endpoints,
         features=record.features,
     )
 

@@ -8,17 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quorum.metadata.image import TOPIC_RESOURCE, Image, TopicImage, hash_of
+from quorum.metadata.deleted_topics import MAX_DELETED_TOPICS, REMEMBERED_FROM
+from quorum.metadata.features import METADATA_VERSION, OTHERS_LEVEL, uncovered
+from quorum.metadata.frame import is_written_at
+from quorum.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE, Image, TopicImage, hash_of
 from quorum.metadata.partition_index import index_of
-from quorum.metadata.registration import RECOVERED, RECOVERING, PartitionRegistration, is_reserved_directory
+from quorum.metadata.registration import (
+    IMPORTING,
+    RECOVERED,
+    RECOVERING,
+    PartitionRegistration,
+    is_reserved_directory,
+)
+from quorumlog.broker_config import BROKER_CONFIGS
 from quorumlog.errors import ApiError
+from quorumlog.group_settings import GROUP_SETTINGS
 from quorumlog.ids import NO_NODE, UUID_BYTES, NodeId, format_uuid
-from quorumlog.topic_config import TopicConfig, validate_all
+from quorumlog.messages.common import FeatureRange
+from quorumlog.messages.metadata_records import RegisterControllerRecord
+from quorumlog.topic_config import TOPIC_CONFIGS, TopicConfig, validate_all
+
+_KEYS = {TOPIC_RESOURCE: TOPIC_CONFIGS, GROUP_RESOURCE: GROUP_SETTINGS}  # by type of resource; others are brokers
 
 
 def violations(image: Image) -> list[str]:
     """One sentence for each broken rule; empty for a sound image."""
-    return [*_brokers(image), *_topics(image), *_configs(image), *_hash(image), *_index(image)]
+    return [
+        *_brokers(image),
+        *_controllers(image),
+        *_levels(image),
+        *_topics(image),
+        *_configs(image),
+        *_deleted(image),
+        *_hash(image),
+        *_index(image),
+    ]
 
 
 def effective_min_isr(min_insync_replicas: int, replicas: tuple[NodeId, ...]) -> int:
@@ -41,9 +65,33 @@ def _brokers(image: Image) -> Iterator[str]:
                 yield f"{name}: directory {format_uuid(directory)} is also broker {owners[directory]}'s"
         if len(set(broker.log_directories)) < len(broker.log_directories):
             yield f"{name}: a directory is registered twice"
-        features = [feature.name for feature in broker.features]
-        if features != sorted(set(features)) or any(not 1 <= f.min_level <= f.max_level for f in broker.features):
-            yield f"{name}: the feature ranges {broker.features} are not one range per name, in order"
+        yield from _ranges(name, broker.features)
+        for feature, level in uncovered(image.features, broker.features) if broker.features else ():
+            yield f"{name}: does not support {feature} at level {level}, which is in force"
+
+
+def _controllers(image: Image) -> Iterator[str]:
+    if image.controllers and not is_written_at(RegisterControllerRecord, image.metadata_version):
+        yield f"controllers are registered, and metadata.version {image.metadata_version} has no record of them"
+    for controller in image.sorted_controllers():
+        name = f"controller {controller.controller_id}"
+        if len(controller.incarnation_id) != UUID_BYTES:
+            yield f"{name}: incarnation id of {len(controller.incarnation_id)} bytes"
+        yield from _ranges(name, controller.features)
+        for feature, level in uncovered(image.features, controller.features):
+            yield f"{name}: does not support {feature} at level {level}, which is in force"
+
+
+def _levels(image: Image) -> Iterator[str]:
+    for name in sorted(set(image.features) - {METADATA_VERSION}):
+        if image.metadata_version < OTHERS_LEVEL:
+            yield f"{name} is on at metadata.version {image.metadata_version}; it needs {OTHERS_LEVEL}"
+
+
+def _ranges(name: str, ranges: tuple[FeatureRange, ...]) -> Iterator[str]:
+    features = [feature.name for feature in ranges]
+    if features != sorted(set(features)) or any(not 1 <= f.min_level <= f.max_level for f in ranges):
+        yield f"{name}: the feature ranges {ranges} are not one range per name, in order"
 
 
 def _topics(image: Image) -> Iterator[str]:
@@ -87,8 +135,8 @@ def _partition(image: Image, partition: PartitionRegistration, min_isr: int) -> 
     yield from _places(image, partition)
     if not set(partition.adding_replicas) | set(partition.removing_replicas) <= replicas:
         yield "replicas being added or removed are not among the replicas"
-    if set(partition.adding_replicas) & set(partition.removing_replicas):
-        yield "a replica is being added and removed"
+    if replicas and replicas <= set(partition.removing_replicas):
+        yield f"all of the replicas {partition.replicas} are being removed"
 
 
 def _leadership(partition: PartitionRegistration) -> Iterator[str]:
@@ -98,8 +146,10 @@ def _leadership(partition: PartitionRegistration) -> Iterator[str]:
         yield f"leader {partition.leader} is not in the ISR {partition.isr}"
     if partition.last_known_elr and (partition.isr or len(partition.last_known_elr) != 1):
         yield f"last known leader {partition.last_known_elr} beside the ISR {partition.isr}"
-    if partition.leader_recovery_state not in (RECOVERED, RECOVERING):
+    if partition.leader_recovery_state not in (RECOVERED, RECOVERING, IMPORTING):
         yield f"leader recovery state {partition.leader_recovery_state}"
+    if partition.leader_recovery_state == IMPORTING and (partition.isr or partition.eligible_leader_replicas):
+        yield f"takes an import, with the ISR {partition.isr} and the ELR {partition.eligible_leader_replicas}"
     if partition.leader_recovery_state == RECOVERING and len(partition.isr) > 1:
         yield f"recovering with the ISR {partition.isr}"
     if not 0 <= partition.leader_epoch <= partition.partition_epoch:
@@ -126,9 +176,21 @@ def _configs(image: Image) -> Iterator[str]:
         if kind == TOPIC_RESOURCE and name not in image.topic_ids:
             yield f"settings of the topic {name}, which does not exist"
         try:
-            validate_all(image.configs[kind, name])
+            validate_all(image.configs[kind, name], _KEYS.get(kind, BROKER_CONFIGS))
         except ApiError as error:
             yield f"settings of {kind}/{name}: {error.message}"
+
+
+def _deleted(image: Image) -> Iterator[str]:
+    if len(image.deleted) > MAX_DELETED_TOPICS:
+        yield f"{len(image.deleted)} deleted topics are remembered, more than {MAX_DELETED_TOPICS}"
+    if image.deleted and image.metadata_version < REMEMBERED_FROM:
+        yield f"deleted topics are remembered at metadata.version {image.metadata_version}"
+    for topic_id, deleted in image.sorted_deleted():
+        if topic_id in image.topics:
+            yield f"topic {deleted.name}: {format_uuid(topic_id)} exists and was deleted"
+        if not 0 <= deleted.offset < image.offset:
+            yield f"topic {deleted.name}: deleted at {deleted.offset}, which is not below {image.offset}"
 
 
 def _hash(image: Image) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """From one image to the next, record by record.
 
     delta = Delta(base)
-    delta.replay(record)                # after ReplayError the delta must not be used
+    delta.replay(record)                # at `next_offset`; after ReplayError the delta must not be used
     image = delta.apply(end_offset, epoch)
 
 Changes are listed in the order of keys, not of records, so that the lists do not depend on how batches were cut. An
@@ -10,15 +10,21 @@ entry that was changed and then removed within one delta is listed as deleted, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from immutables import Map, MapMutation
 
+from quorum.metadata.access import ACCESS_RECORDS, replay_access
 from quorum.metadata.canonical import MODULUS
-from quorum.metadata.changes import changed_broker, changed_partition, created_partition, registered_broker
-from quorum.metadata.features import metadata_version
-from quorum.metadata.frame import MetadataRecord
+from quorum.metadata.changes import (
+    changed_broker,
+    changed_partition,
+    created_partition,
+    registered_broker,
+    registered_controller,
+)
+from quorum.metadata.deleted_topics import MAX_DELETED_TOPICS, REMEMBERED_FROM, DeletedTopic, deleted_topic_hash
+from quorum.metadata.delta_lists import DeltaLists, Touched
+from quorum.metadata.features import INCARNATION_LEVEL, metadata_version
+from quorum.metadata.frame import MetadataRecord, ReplayError
 from quorum.metadata.image import (
     TOPIC_RESOURCE,
     ConfigResource,
@@ -26,53 +32,41 @@ from quorum.metadata.image import (
     TopicImage,
     broker_hash,
     config_hash,
+    controller_hash,
     feature_hash,
+    incarnation_hash,
     known_partition_hash,
     producer_ids_hash,
     topic_hash,
 )
 from quorum.metadata.partition_index import Change, concerns_index
 from quorum.metadata.registration import BrokerRegistration, PartitionRegistration
-from quorumlog.ids import Epoch, NodeId, Offset, Uuid, format_uuid
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
+from quorumlog.ids import UUID_BYTES, Epoch, NodeId, Offset, Uuid, format_uuid
 from quorumlog.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
+    ClusterIncarnationRecord,
     ConfigRecord,
+    DeletedTopicRecord,
     FeatureLevelRecord,
+    ForgetDeletedTopicsRecord,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
     RemoveTopicRecord,
+    SnapshotStateRecord,
     TopicRecord,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
 )
 
 MAX_UNINDEXED = 256  # changes of partitions; a delta of one large batch must not index them all in its last step
 
 
-class ReplayError(Exception):
-    """A record that does not fit the image before it: a mistake of the writer, or a log of another system."""
-
-    def __init__(self, record: MetadataRecord, reason: str) -> None:
-        super().__init__(f"{reason}: {record}")
-        self.record, self.reason = record, reason
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedPartition:
-    """before: None for a partition that is new in this delta."""
-
-    topic: TopicImage
-    index: int
-    before: PartitionRegistration | None
-    after: PartitionRegistration
-
-
-_NO_TOPIC = TopicImage("", bytes(16), Map())
-
-
-class Delta:
+class Delta(DeltaLists):
     """Changes since `base`. The maps are persistent: each step is cheap and leaves `base` untouched.
 
     The topic whose partitions are being changed is *open*: its map is changed in place until another topic follows, or
@@ -81,6 +75,7 @@ class Delta:
 
     def __init__(self, base: Image) -> None:
         self.base = base
+        self.next_offset = base.offset  # of the next record; set it where control records lie between two of them
         self._brokers = base.brokers
         self._closed_topics = base.topics  # read it as `_topics`, which closes the open topic
         self._open: TopicImage | None = None  # its partitions as they were
@@ -89,20 +84,33 @@ class Delta:
         self._topic_ids = base.topic_ids
         self._configs = base.configs
         self._features = base.features
+        self._controllers = base.controllers
         self._next_producer_id = base.next_producer_id
+        self._deleted = base.deleted
+        self._incarnation = base.incarnation
+        self._access = base.access
         self._hash = base.state_hash
         self._index = base.index
         self._unindexed: dict[Uuid, list[Change]] = {}  # by topic
         self._unindexed_count = 0
-        self._touched_brokers: dict[NodeId, None] = {}
-        self._touched_topics: dict[Uuid, None] = {}
-        self._touched_partitions: dict[Uuid, dict[int, None]] = {}
-        self._touched_configs: dict[ConfigResource, None] = {}
+        self._touched = Touched()
+
+    @classmethod
+    def leading_to(cls, base: Image, image: Image, touched: Touched) -> Delta:
+        """As if records had led from `base` to `image`; more of them may be replayed. touched: what they changed."""
+        delta = cls(image)
+        delta.base, delta._touched = base, touched
+        return delta
 
     @property
     def metadata_version(self) -> int:
         """The level in force after the records replayed so far."""
         return metadata_version(self._features)
+
+    @property
+    def state_hash(self) -> int:
+        """After the records replayed so far."""
+        return self._hash
 
     def replay(self, record: MetadataRecord) -> None:
         """Apply one record. Raises ReplayError."""
@@ -127,15 +135,39 @@ class Delta:
                 self._set_feature(record)
             case ProducerIdsRecord():
                 self._take_producer_ids(record)
+            case RegisterControllerRecord():
+                self._put_controller(record)
+            case UnregisterControllerRecord():
+                self._remove_controller(record)
+            case ClusterIncarnationRecord():
+                self._begin_incarnation(record)
             case NoOpRecord():
                 pass
+            case DeletedTopicRecord():
+                self._add_deleted(record)
+            case ForgetDeletedTopicsRecord():
+                self._forget_deleted(record)
+            case _ if isinstance(record, ACCESS_RECORDS):
+                self._access, added = replay_access(self._access, record)
+                self._hash = (self._hash + added) % MODULUS
+            case SnapshotStateRecord():
+                raise ReplayError(record, "only a snapshot ends with its state")
+        self.next_offset += 1
+
+    def add_partition(self, topic_id: Uuid, index: int, partition: PartitionRegistration) -> bool:
+        """The same as to replay its PartitionRecord. False: it does not fit, and nothing was done."""
+        if not self._open_topic(topic_id) or index in self._open_partitions:
+            return False
+        self._put_partition(topic_id, index, None, partition)
+        self.next_offset += 1
+        return True
 
     def adopt(self, created: Delta) -> None:
         """The same as to replay all records of `created`, in time for its topics and not for its partitions.
 
         created: from the empty image; its records make topics, which do not exist here, and their settings.
         """
-        assert created.base.offset == 0 and not created._touched_brokers, "not a delta of new topics alone"
+        assert created.base.offset == 0 and not created._touched.brokers, "not a delta of new topics alone"
         assert not any(name in self._topic_ids for name in created._topic_ids), "a topic exists"
         self._closed_topics = self._topics.update(created._topics)
         self._topic_ids = self._topic_ids.update(created._topic_ids)
@@ -144,9 +176,10 @@ class Delta:
         self._bring_index_up_to_date()
         created._bring_index_up_to_date()
         self._index = self._index.with_new_topics(created._index)
-        self._touched_topics |= created._touched_topics
-        self._touched_partitions |= {topic: dict(indexes) for topic, indexes in created._touched_partitions.items()}
-        self._touched_configs |= created._touched_configs
+        self._touched.topics |= created._touched.topics
+        self._touched.partitions |= {topic: dict(indexes) for topic, indexes in created._touched.partitions.items()}
+        self._touched.configs |= created._touched.configs
+        self.next_offset += created.next_offset
 
     def apply(self, end_offset: Offset, epoch: Epoch) -> Image:
         """The image after the records replayed. end_offset: exclusive. epoch: of the last record."""
@@ -158,58 +191,16 @@ class Delta:
             topic_ids=self._topic_ids,
             configs=self._configs,
             features=self._features,
+            controllers=self._controllers,
             next_producer_id=self._next_producer_id,
+            deleted=self._deleted,
+            incarnation=self._incarnation,
+            access=self._access,
             offset=end_offset,
             epoch=epoch,
             state_hash=self._hash,
             index=self._index,
         )
-
-    # What changed, in the order of keys.
-
-    @property
-    def changed_brokers(self) -> list[NodeId]:
-        """Registered, changed or unregistered, by id. An unregistered one is not in the new image."""
-        return [
-            broker_id
-            for broker_id in sorted(self._touched_brokers)
-            if self._brokers.get(broker_id) is not self.base.brokers.get(broker_id)
-        ]
-
-    @property
-    def changed_topics(self) -> list[TopicImage]:
-        """Topics that are new or have a new or changed partition, as they are now, by id."""
-        topics = self._topics
-        return [topics[topic_id] for topic_id in sorted(self._touched_topics) if topic_id in topics]
-
-    @property
-    def deleted_topics(self) -> list[TopicImage]:
-        """As the base had them, by id. No other topic may ever be removed from a disk (DESIGN 6)."""
-        topics = self._topics
-        gone = [topic_id for topic_id in sorted(self._touched_topics) if topic_id not in topics]
-        return [self.base.topics[topic_id] for topic_id in gone if topic_id in self.base.topics]
-
-    def changed_partitions(self) -> Iterator[ChangedPartition]:
-        """New or changed, of topics that still exist, by topic id and index. One by one: there may be 100,000."""
-        topics = self._topics
-        for topic_id in sorted(self._touched_partitions):
-            topic, before = topics.get(topic_id), self.base.topics.get(topic_id, _NO_TOPIC)
-            if topic is None:
-                continue
-            for index in sorted(self._touched_partitions[topic_id]):
-                after = topic.partitions.get(index)
-                if after is not None:
-                    yield ChangedPartition(topic, index, before.partitions.get(index), after)
-
-    @property
-    def partition_changes(self) -> int:
-        """How many partitions are new or changed, those of deleted topics included."""
-        return sum(map(len, self._touched_partitions.values()))
-
-    @property
-    def changed_configs(self) -> list[ConfigResource]:
-        """Resources with a setting that was set or removed, deleted topics included, by type and name."""
-        return sorted(self._touched_configs)
 
     # Replay of one record, by type.
 
@@ -220,7 +211,7 @@ class Delta:
         broker = self._registered(record, record.broker_id, record.broker_epoch)
         self._hash = (self._hash - broker_hash(broker)) % MODULUS
         self._brokers = self._brokers.delete(broker.broker_id)
-        self._touched_brokers[broker.broker_id] = None
+        self._touched.brokers[broker.broker_id] = None
 
     def _registered(self, record: MetadataRecord, broker_id: NodeId, broker_epoch: int) -> BrokerRegistration:
         broker = self._brokers.get(broker_id)
@@ -234,16 +225,18 @@ class Delta:
         old = self._brokers.get(broker.broker_id)
         self._swap(None if old is None else broker_hash(old), broker_hash(broker))
         self._brokers = self._brokers.set(broker.broker_id, broker)
-        self._touched_brokers[broker.broker_id] = None
+        self._touched.brokers[broker.broker_id] = None
 
     def _add_topic(self, record: TopicRecord) -> None:
         if record.topic_id in self._topics or record.name in self._topic_ids:
             raise ReplayError(record, "topic exists")
+        if record.topic_id in self._deleted:
+            raise ReplayError(record, "topic was deleted")
         topic = TopicImage(record.name, record.topic_id, Map())
         self._swap(None, topic_hash(topic))
         self._closed_topics = self._topics.set(topic.id, topic)
         self._topic_ids = self._topic_ids.set(topic.name, topic.id)
-        self._touched_topics[topic.id] = None
+        self._touched.topics[topic.id] = None
 
     def _remove_topic(self, record: RemoveTopicRecord) -> None:
         topic = self._topic(record, record.topic_id)
@@ -255,7 +248,9 @@ class Delta:
         self._index = self._index.without_topic(topic)
         self._closed_topics = self._topics.delete(topic.id)
         self._topic_ids = self._topic_ids.delete(topic.name)
-        self._touched_topics[topic.id] = None
+        self._touched.topics[topic.id] = None
+        if self.metadata_version >= REMEMBERED_FROM and len(self._deleted) < MAX_DELETED_TOPICS:
+            self._remember_deleted(topic.id, DeletedTopic(topic.name, self.next_offset))
 
     def _topic(self, record: MetadataRecord, topic_id: Uuid) -> TopicImage:
         topic = self._topics.get(topic_id)
@@ -277,12 +272,22 @@ class Delta:
 
     def _partitions(self, record: MetadataRecord, topic_id: Uuid) -> MapMutation[int, PartitionRegistration]:
         """Open the topic."""
-        if self._open is None or self._open.id != topic_id:
-            self._open = self._topic(record, topic_id)
-            self._open_partitions = self._open.partitions.mutate()
-            self._touched_topics[topic_id] = None
-            self._open_touched = self._touched_partitions.setdefault(topic_id, {})
+        if not self._open_topic(topic_id):
+            raise ReplayError(record, f"no topic has the id {format_uuid(topic_id)}")
         return self._open_partitions
+
+    def _open_topic(self, topic_id: Uuid) -> bool:
+        """False: there is no such topic."""
+        if self._open is not None and self._open.id == topic_id:
+            return True
+        topic = self._topics.get(topic_id)
+        if topic is None:
+            return False
+        self._open = topic
+        self._open_partitions = topic.partitions.mutate()
+        self._touched.topics[topic_id] = None
+        self._open_touched = self._touched.partitions.setdefault(topic_id, {})
+        return True
 
     @property
     def _topics(self) -> Map[Uuid, TopicImage]:
@@ -327,7 +332,7 @@ class Delta:
             self._configs = self._configs.set(resource, values)
         elif resource in self._configs:
             self._configs = self._configs.delete(resource)
-        self._touched_configs[resource] = None
+        self._touched.configs[resource] = None
 
     def _set_feature(self, record: FeatureLevelRecord) -> None:
         old = self._features.get(record.name)
@@ -339,6 +344,46 @@ class Delta:
             self._features = self._features.set(record.name, record.level)
         elif old is not None:
             self._features = self._features.delete(record.name)
+        if self.metadata_version < INCARNATION_LEVEL:  # a level that has no such record; meta.properties still knows it
+            self._set_incarnation(FIRST)
+
+    def _begin_incarnation(self, record: ClusterIncarnationRecord) -> None:
+        if record.number < max(1, self._incarnation.number) or len(record.id) != UUID_BYTES:
+            raise ReplayError(record, f"the cluster is in incarnation {self._incarnation}")
+        self._set_incarnation(ClusterIncarnation(record.number, record.id))
+
+    def _set_incarnation(self, new: ClusterIncarnation) -> None:
+        self._swap(incarnation_hash(self._incarnation), incarnation_hash(new))
+        self._incarnation = new
+
+    def _add_deleted(self, record: DeletedTopicRecord) -> None:
+        if record.topic_id in self._topics or record.topic_id in self._deleted:
+            raise ReplayError(record, "the id is taken")
+        self._remember_deleted(record.topic_id, DeletedTopic(record.name, record.offset))
+
+    def _remember_deleted(self, topic_id: Uuid, deleted: DeletedTopic) -> None:
+        self._swap(None, deleted_topic_hash(topic_id, deleted))
+        self._deleted = self._deleted.set(topic_id, deleted)
+
+    def _forget_deleted(self, record: ForgetDeletedTopicsRecord) -> None:
+        for topic_id in record.topic_ids:
+            deleted = self._deleted.get(topic_id)
+            if deleted is None:
+                raise ReplayError(record, f"{format_uuid(topic_id)} is not remembered as deleted")
+            self._swap(deleted_topic_hash(topic_id, deleted), None)
+            self._deleted = self._deleted.delete(topic_id)
+
+    def _put_controller(self, record: RegisterControllerRecord) -> None:
+        old, new = self._controllers.get(record.controller_id), registered_controller(record)
+        self._swap(None if old is None else controller_hash(old), controller_hash(new))
+        self._controllers = self._controllers.set(new.controller_id, new)
+
+    def _remove_controller(self, record: UnregisterControllerRecord) -> None:
+        old = self._controllers.get(record.controller_id)
+        if old is None:
+            raise ReplayError(record, f"controller {record.controller_id} is not registered")
+        self._swap(controller_hash(old), None)
+        self._controllers = self._controllers.delete(record.controller_id)
 
     def _take_producer_ids(self, record: ProducerIdsRecord) -> None:
         if record.next_producer_id < self._next_producer_id:

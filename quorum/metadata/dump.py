@@ -8,17 +8,24 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from quorum.metadata.features import METADATA_VERSION
+from quorum.metadata.access import sorted_access
 from quorum.metadata.frame import MetadataRecord
-from quorum.metadata.image import Image, TopicImage
+from quorum.metadata.image import Image, TopicImage, finalized_levels
 from quorumlog.ids import UUID_BYTES, format_uuid
+from quorumlog.messages.metadata_records import SnapshotStateRecord, UserScramCredentialRecord
 
 Plain = dict[str, Any]
+HIDDEN = dict.fromkeys(("salt", "stored_key", "server_key"), "(hidden)")  # whoever has them can guess the password
 
 
 def describe_record(record: MetadataRecord) -> Plain:
     """{"type": "TopicRecord", "name": ..., ...}; a field that is absent from the record is absent here."""
-    return {"type": type(record).__name__, **_fields(record)}
+    described = {"type": type(record).__name__, **_fields(record)}
+    if isinstance(record, UserScramCredentialRecord):
+        described |= HIDDEN
+    if isinstance(record, SnapshotStateRecord):
+        described["state_hash"] = record.state_hash.hex()  # as of an image; it has the length of an id
+    return described
 
 
 def describe_image(image: Image) -> Plain:
@@ -33,8 +40,14 @@ def describe_image(image: Image) -> Plain:
             {"resource_type": kind, "resource_name": name, "values": dict(sorted(image.configs[kind, name].items()))}
             for kind, name in sorted(image.configs)
         ],
-        "features": {METADATA_VERSION: image.metadata_version, **dict(sorted(image.features.items()))},
+        "features": finalized_levels(image),
+        "controllers": [_fields(controller) for controller in image.sorted_controllers()],
         "next_producer_id": image.next_producer_id,
+        "cluster_incarnation": str(image.incarnation),
+        "access": [describe_record(entry) for entry in sorted_access(image.access)],
+        "deleted_topics": [
+            {"topic_id": format_uuid(topic_id), **_fields(deleted)} for topic_id, deleted in image.sorted_deleted()
+        ],
     }
 
 

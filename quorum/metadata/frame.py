@@ -2,8 +2,8 @@
 
     uvarint frame version (0), uvarint record type, uvarint record version, the message
 
-Types are Kafka's numbers (KRAFT 2.5); the message is protobuf of our schema (DESIGN 12). `_TYPES` says for each type
-which versions this software reads, and which one it writes at each level of metadata.version.
+Types are Kafka's numbers (KRAFT 2.5), from 1000 on our own; the message is protobuf of our schema (DESIGN 12). `_TYPES`
+says for each type which versions this software reads, and which one it writes at each level of metadata.version.
 
 Nothing is read halfway. A type, a version or a field that this software does not know gives UnsupportedMetadata: the
 node stays out until it is upgraded. Bytes that no software wrote give BadRecord.
@@ -15,20 +15,32 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+from quorum.metadata.features import ACCESS_LEVEL, INCARNATION_LEVEL
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.metadata_records import (
+    AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
+    ClientQuotaRecord,
+    ClusterIncarnationRecord,
     ConfigRecord,
+    DeletedTopicRecord,
     FeatureLevelRecord,
+    ForgetDeletedTopicsRecord,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
+    SnapshotStateRecord,
     TopicRecord,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
+    UserScramCredentialRecord,
 )
 from quorumlog.records.varint import Malformed, read_uvarint, write_uvarint
 from quorumlog.rpc.convert import metadata_records as convert
@@ -49,6 +61,17 @@ MetadataRecord = (
     | ProducerIdsRecord
     | BrokerRegistrationChangeRecord
     | NoOpRecord
+    | RegisterControllerRecord
+    | UnregisterControllerRecord
+    | DeletedTopicRecord
+    | ForgetDeletedTopicsRecord
+    | SnapshotStateRecord
+    | ClusterIncarnationRecord
+    | UserScramCredentialRecord
+    | ClientQuotaRecord
+    | AccessControlEntryRecord
+    | RemoveAccessControlEntryRecord
+    | RemoveUserScramCredentialRecord
 )
 
 
@@ -133,6 +156,93 @@ _TYPES = (
         convert.read_BrokerRegistrationChangeRecord,
     ),
     _RecordType(20, NoOpRecord, convert.encode_NoOpRecord, pb.NoOpRecord, convert.read_NoOpRecord),
+    _RecordType(
+        27,
+        RegisterControllerRecord,
+        convert.encode_RegisterControllerRecord,
+        pb.RegisterControllerRecord,
+        convert.read_RegisterControllerRecord,
+        written_from=(3,),
+    ),
+    _RecordType(
+        29,
+        UnregisterControllerRecord,
+        convert.encode_UnregisterControllerRecord,
+        pb.UnregisterControllerRecord,
+        convert.read_UnregisterControllerRecord,
+        written_from=(3,),
+    ),
+    _RecordType(
+        1000,
+        DeletedTopicRecord,
+        convert.encode_DeletedTopicRecord,
+        pb.DeletedTopicRecord,
+        convert.read_DeletedTopicRecord,
+        written_from=(3,),
+    ),
+    _RecordType(
+        1001,
+        ForgetDeletedTopicsRecord,
+        convert.encode_ForgetDeletedTopicsRecord,
+        pb.ForgetDeletedTopicsRecord,
+        convert.read_ForgetDeletedTopicsRecord,
+        written_from=(3,),
+    ),
+    _RecordType(
+        1003,
+        SnapshotStateRecord,
+        convert.encode_SnapshotStateRecord,
+        pb.SnapshotStateRecord,
+        convert.read_SnapshotStateRecord,
+    ),
+    _RecordType(
+        1002,
+        ClusterIncarnationRecord,
+        convert.encode_ClusterIncarnationRecord,
+        pb.ClusterIncarnationRecord,
+        convert.read_ClusterIncarnationRecord,
+        written_from=(INCARNATION_LEVEL,),
+    ),
+    _RecordType(
+        11,
+        UserScramCredentialRecord,
+        convert.encode_UserScramCredentialRecord,
+        pb.UserScramCredentialRecord,
+        convert.read_UserScramCredentialRecord,
+        written_from=(ACCESS_LEVEL,),
+    ),
+    _RecordType(
+        14,
+        ClientQuotaRecord,
+        convert.encode_ClientQuotaRecord,
+        pb.ClientQuotaRecord,
+        convert.read_ClientQuotaRecord,
+        written_from=(ACCESS_LEVEL,),
+    ),
+    _RecordType(
+        18,
+        AccessControlEntryRecord,
+        convert.encode_AccessControlEntryRecord,
+        pb.AccessControlEntryRecord,
+        convert.read_AccessControlEntryRecord,
+        written_from=(ACCESS_LEVEL,),
+    ),
+    _RecordType(
+        19,
+        RemoveAccessControlEntryRecord,
+        convert.encode_RemoveAccessControlEntryRecord,
+        pb.RemoveAccessControlEntryRecord,
+        convert.read_RemoveAccessControlEntryRecord,
+        written_from=(ACCESS_LEVEL,),
+    ),
+    _RecordType(
+        22,
+        RemoveUserScramCredentialRecord,
+        convert.encode_RemoveUserScramCredentialRecord,
+        pb.RemoveUserScramCredentialRecord,
+        convert.read_RemoveUserScramCredentialRecord,
+        written_from=(ACCESS_LEVEL,),
+    ),
 )
 
 _BY_RECORD: dict[type, _RecordType] = {kind.record: kind for kind in _TYPES}
@@ -141,6 +251,25 @@ _BY_NUMBER: dict[int, _RecordType] = {kind.number: kind for kind in _TYPES}
 
 class BadRecord(Exception):
     """Bytes in the metadata log that are no record: corruption, or a writer's mistake."""
+
+
+class ReplayError(Exception):
+    """A record that does not fit the image before it: a mistake of the writer, or a log of another system."""
+
+    def __init__(self, record: MetadataRecord, reason: str) -> None:
+        super().__init__(f"{reason}: {record}")
+        self.record, self.reason = record, reason
+
+
+def is_written_at(record: type[MetadataRecord], level: int) -> bool:
+    """Whether a level of metadata.version has this record."""
+    kind = _BY_RECORD[record]
+    return kind.version_at(level) >= kind.lowest
+
+
+def differs_between(lower: int, higher: int) -> list[type[MetadataRecord]]:
+    """The records that these two levels write in different versions, or that only the higher level has."""
+    return [kind.record for kind in _TYPES if kind.version_at(lower) != kind.version_at(higher)]
 
 
 def has_field(record: type[MetadataRecord], field: str, level: int) -> bool:

@@ -5,9 +5,14 @@ publishes in order, and for the first time only when the local log has caught up
 first to be known: a broker must not act on an image of last week. A record that cannot be replayed is raised to the
 driver, which stops the node: it must not act on half an image.
 
+A snapshot stands in place of the records before it (`on_snapshot`). It is built into an image beside the one in force;
+subscribers are then told the difference, as if the records had been replayed.
+
 Replay and publication are bounded by work. A step replays some hundred records; after some hundred the image is
 published at the next end of a batch, in a step of its own. So a delta is as large as that, or as one batch. Only the
 first publication, and that of a late subscriber, are the whole image. A subscriber divides its own work into steps.
+Those that the driver does not take, of a late subscriber for example, are taken one in each turn of the loop; whatever
+is published next waits for the last of them (`own_steps.py`).
 """
 
 from __future__ import annotations
@@ -18,12 +23,16 @@ from collections.abc import Callable
 from quorum.listener import Steps
 from quorum.metadata.batches import ReplayedTo, metadata_records
 from quorum.metadata.delta import Delta
+from quorum.metadata.features import SUPPORTED
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, Image
-from quorum.metadata.records_of import delta_from_empty
+from quorum.metadata.image_diff import delta_between
+from quorum.metadata.own_steps import Later, OwnSteps
+from quorum.metadata.snapshot_load import ImageLoad
+from quorum.snapshots.codec import SnapshotHeading
 from quorum.subscription import ActiveController, MetadataListener
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
-from quorumlog.messages.common import Endpoint
+from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.metadata_records import RemoveTopicRecord
 from quorumlog.records import headers
 
@@ -36,13 +45,17 @@ PARTITIONS_GONE_PER_RECORD = 8  # taking so many from the image costs as much as
 class MetadataLoader:
     """A RaftListener and a MetadataSubscription. Must be the driver's first listener."""
 
-    def __init__(self) -> None:
+    def __init__(self, supported: tuple[FeatureRange, ...] = SUPPORTED, later: Later | None = None) -> None:
+        """supported: the levels of features that this node's software supports. later: see `OwnSteps`."""
+        self._supported = supported
+        self._own = OwnSteps(later, self._tell_waiting)
         self._image = EMPTY  # the newest published
         self._applied = EMPTY.offset  # of the newest image that every listener has applied
         self._pending = Delta(EMPTY)  # replayed since then
         self._unpublished = 0  # records replayed into it
         self._changes_before = 0  # of partitions, in all deltas before it
-        self._replaying = False  # inside the steps of `on_committed`
+        self._changes_loading = 0  # partitions read from the snapshot that is being loaded
+        self._replaying = False  # inside the steps of `on_committed`, or while a snapshot is put in force
         self._at = ReplayedTo(EMPTY.offset, EMPTY.epoch)  # the last whole batch
         self._high_watermark: Offset = UNKNOWN
         self._publish_from: Offset | None = None  # the high watermark that was known first
@@ -68,7 +81,7 @@ class MetadataLoader:
     @property
     def partition_changes(self) -> int:
         """How many partitions were new or changed in all deltas since the start, published or not."""
-        return self._changes_before + self._pending.partition_changes
+        return self._changes_before + self._pending.partition_changes + self._changes_loading
 
     @property
     def high_watermark(self) -> Offset:
@@ -82,7 +95,12 @@ class MetadataLoader:
         """Call `listener` with each new image; at once with the whole image if there is one."""
         self._listeners.append(listener)
         if self._image is not EMPTY:
-            _run(listener(delta_from_empty(self._image), self._image))
+            self._own.add(self._give_all(listener, self._image))
+
+    @staticmethod
+    def _give_all(listener: MetadataListener, image: Image) -> Steps:
+        delta = yield from delta_between(EMPTY, image)
+        yield from listener(delta, image) or ()
 
     def on_controller_change(self, callback: Callable[[], None]) -> None:
         self._controller_callbacks.append(callback)
@@ -93,7 +111,7 @@ class MetadataLoader:
 
     async def wait_for_offset(self, offset: Offset, timeout_ms: int) -> bool:
         """True once all listeners have applied an image with `image.offset >= offset`; False at the time-out."""
-        if self._applied >= offset:
+        if self._applied >= offset and not self._own:
             return True
         loop = asyncio.get_running_loop()
         future: asyncio.Future[bool] = loop.create_future()
@@ -120,10 +138,12 @@ class MetadataLoader:
 
     def _replay(self, batches: bytes, end_offset: Offset) -> Steps:
         assert not self._replaying, "the steps of the last call are not all done"
+        yield from self._own.rest()  # none of them publishes in the middle of a batch
         self._replaying = True
         work = 0
         for header in headers(batches):
-            for record in metadata_records(batches, header, self._at.end_offset, self._pending):
+            self._pending.next_offset = header.base_offset
+            for record in metadata_records(batches, header, self._at.end_offset, self._pending, self._supported):
                 if work >= MAX_WORK_PER_STEP:
                     yield
                     work = 0
@@ -141,12 +161,43 @@ class MetadataLoader:
             yield from self._publish()
         self._replaying = False
 
+    def on_snapshot(self, heading: SnapshotHeading) -> ImageLoad:
+        """The snapshot takes the place of all that was delivered; it must not be older."""
+        at = ReplayedTo(heading.id.offset, heading.id.epoch)
+
+        def on_progress(partitions: int) -> None:
+            self._changes_loading = partitions
+            self._tell_progress()
+
+        self._changes_before += self._changes_loading  # of an earlier load that was dropped
+        self._changes_loading = 0
+        return ImageLoad(lambda whole: self._install(whole, at), on_progress, self._supported)
+
+    def _install(self, whole: Delta, at: ReplayedTo) -> Steps:
+        """whole: from the empty image to that of the snapshot. Nothing is replayed meanwhile."""
+        assert not self._replaying, "the steps of the last call are not all done"
+        assert at.end_offset >= self._at.end_offset, f"a snapshot at {at.end_offset}, {self._at.end_offset} is there"
+        yield from self._own.rest()
+        self._replaying = True
+        pending = whole
+        if self._image is not EMPTY:
+            pending = yield from delta_between(self._image, whole.apply(at.end_offset, at.epoch))
+        pending.next_offset = at.end_offset
+        self._changes_before = self.partition_changes - pending.partition_changes  # their sum does not fall
+        self._changes_loading = 0
+        self._pending, self._at = pending, at
+        if self._is_publishable:
+            yield
+            yield from self._publish()
+        self._replaying = False
+        self._tell_progress()
+
     def on_high_watermark(self, high_watermark: Offset) -> None:
         if self._publish_from is None and high_watermark >= 0:
             self._publish_from = high_watermark
         self._high_watermark = max(self._high_watermark, high_watermark)
         if self._is_publishable and not self._replaying:
-            _run(self._publish())
+            self._own.add(self._publish_now())
 
     def on_leader_change(self, leader_id: NodeId, epoch: Epoch, endpoint: Endpoint | None) -> None:
         known = leader_id != NO_NODE and endpoint is not None
@@ -156,6 +207,9 @@ class MetadataLoader:
         self._active_controller = leader
         for callback in tuple(self._controller_callbacks):
             callback()
+
+    def on_hand_over(self, epoch: Epoch) -> None:
+        """Nothing to do: the controller stops taking requests."""
 
     def on_claim(self, epoch: Epoch, end_offset: Offset) -> None:
         """Of no interest here."""
@@ -180,6 +234,12 @@ class MetadataLoader:
         return self._caught_up and self._at.end_offset != self._image.offset
 
     def _publish(self) -> Steps:
+        yield from self._own.rest()
+        yield from self._publish_now()
+
+    def _publish_now(self) -> Steps:
+        if not self._is_publishable:
+            return
         delta = self._pending
         self._image = delta.apply(self._at.end_offset, self._at.epoch)
         self._changes_before += delta.partition_changes
@@ -188,15 +248,14 @@ class MetadataLoader:
         for listener in tuple(self._listeners):
             yield from listener(delta, self._image) or ()
         self._applied = self._image.offset
+        self._tell_waiting()
+
+    def _tell_waiting(self) -> None:
+        if self._own:
+            return
         for future, offset in self._waiting.items():
             if offset <= self._applied:
                 _answer(future, True)
-
-
-def _run(steps: Steps | None) -> None:
-    """All of them, at once."""
-    for _ in steps or ():
-        pass
 
 
 def _answer(future: asyncio.Future[bool], reached: bool) -> None:

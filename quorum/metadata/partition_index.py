@@ -1,4 +1,4 @@
-"""Which partitions a broker holds, how many it leads, and which partitions have no leader or an ELR.
+"""Which partitions a broker holds, how many it leads, and which have no leader, an ELR, or a reassignment under way.
 
 An image carries one, so that an operation on a broker looks at that broker's partitions and not at all of the cluster.
 It follows from the partitions alone: it is in no record and not in the state hash. Like the image it is immutable and
@@ -36,22 +36,28 @@ def indexes_in(bits: int) -> Iterator[int]:
 class PartitionIndex:
     """held: by broker, the partitions that it is a replica of. led: by broker, how many it leads; never 0.
 
-    with_elr: partitions that have eligible leader replicas (KIP-966).
+    with_elr: partitions that have eligible leader replicas (KIP-966). reassigning: those with replicas that come or go.
     """
 
     held: Map[NodeId, Partitions] = field(default_factory=Map)
     led: Map[NodeId, int] = field(default_factory=Map)
     leaderless: Partitions = NO_PARTITIONS
     with_elr: Partitions = NO_PARTITIONS
+    reassigning: Partitions = NO_PARTITIONS
 
     def held_by(self, broker_id: NodeId) -> Partitions:
         return self.held.get(broker_id, NO_PARTITIONS)
+
+    def held_count(self, broker_id: NodeId) -> int:
+        """Of how many partitions it is a replica: a step for each topic."""
+        return sum(bits.bit_count() for bits in self.held_by(broker_id).values())
 
     def with_changes(self, topic_id: Uuid, changes: Iterable[Change]) -> PartitionIndex:
         """changes: of partitions of one topic, in order. Maps are changed once per broker, not once per change."""
         held, led = self.held, dict(self.led)
         bits: dict[NodeId, int] = {}
         leaderless, with_elr = self.leaderless.get(topic_id, 0), self.with_elr.get(topic_id, 0)
+        reassigning = self.reassigning.get(topic_id, 0)
         for index, before, after in changes:
             bit = 1 << index
             if before is None or before.replicas != after.replicas:
@@ -64,6 +70,7 @@ class PartitionIndex:
             led[after.leader] = led.get(after.leader, 0) + 1
             leaderless = leaderless | bit if after.leader == NO_NODE else leaderless & ~bit
             with_elr = with_elr | bit if after.eligible_leader_replicas else with_elr & ~bit
+            reassigning = reassigning | bit if _is_reassigned(after) else reassigning & ~bit
         for broker_id in sorted(bits):
             held = _with(held, broker_id, _with_bits(held.get(broker_id, NO_PARTITIONS), topic_id, bits[broker_id]))
         return PartitionIndex(
@@ -71,6 +78,7 @@ class PartitionIndex:
             _counts(self.led, led),
             _with_bits(self.leaderless, topic_id, leaderless),
             _with_bits(self.with_elr, topic_id, with_elr),
+            _with_bits(self.reassigning, topic_id, reassigning),
         )
 
     def with_new_topics(self, other: PartitionIndex) -> PartitionIndex:
@@ -85,6 +93,7 @@ class PartitionIndex:
             _counts(self.led, led),
             self.leaderless.update(other.leaderless),
             self.with_elr.update(other.with_elr),
+            self.reassigning.update(other.reassigning),
         )
 
     def without_topic(self, topic: TopicImage) -> PartitionIndex:
@@ -99,6 +108,7 @@ class PartitionIndex:
             _counts(self.led, led),
             _with_bits(self.leaderless, topic.id, 0),
             _with_bits(self.with_elr, topic.id, 0),
+            _with_bits(self.reassigning, topic.id, 0),
         )
 
 
@@ -109,7 +119,12 @@ def concerns_index(before: PartitionRegistration | None, after: PartitionRegistr
         or before.leader != after.leader
         or before.replicas != after.replicas
         or bool(before.eligible_leader_replicas) != bool(after.eligible_leader_replicas)
+        or _is_reassigned(before) != _is_reassigned(after)
     )
+
+
+def _is_reassigned(partition: PartitionRegistration) -> bool:
+    return bool(partition.adding_replicas or partition.removing_replicas)
 
 
 def index_of(topics: Iterable[TopicImage]) -> PartitionIndex:

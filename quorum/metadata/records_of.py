@@ -1,4 +1,4 @@
-"""An image as the records that make it: the content of a snapshot, and what a late subscriber is given.
+"""An image as the records that make it: the content of a snapshot.
 
 The kinds follow each other in Kafka's order (KRAFT 2.3), each sorted by key, so that equal images give equal records.
 """
@@ -7,27 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quorum.metadata.delta import Delta
+from quorum.metadata.access import sorted_access
 from quorum.metadata.frame import MetadataRecord
-from quorum.metadata.image import EMPTY, Image, TopicImage
-from quorum.metadata.registration import BrokerRegistration, PartitionRegistration
+from quorum.metadata.image import Image, TopicImage
+from quorum.metadata.registration import BrokerRegistration, ControllerRegistration, PartitionRegistration
 from quorumlog.ids import Uuid
 from quorumlog.messages.metadata_records import (
+    ClusterIncarnationRecord,
     ConfigRecord,
+    DeletedTopicRecord,
     FeatureLevelRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
     TopicRecord,
 )
 
 
 def records_of(image: Image) -> Iterator[MetadataRecord]:
-    """Features, brokers, topics with their partitions, configs, producer ids."""
+    """Features, cluster incarnation, brokers, controllers, topics with their partitions, configs, producer ids, deleted
+    topics, quotas, access rules, credentials."""
     for name in sorted(image.features):
         yield FeatureLevelRecord(name=name, level=image.features[name])
+    if not image.incarnation.is_first:
+        yield ClusterIncarnationRecord(number=image.incarnation.number, id=image.incarnation.id)
     for broker in image.sorted_brokers():
-        yield _broker_record(broker)
+        yield broker_record(broker)
+    for controller in image.sorted_controllers():
+        yield controller_record(controller)
     for topic in image.sorted_topics():
         yield from _topic_records(topic)
     for kind, resource in sorted(image.configs):
@@ -35,23 +43,27 @@ def records_of(image: Image) -> Iterator[MetadataRecord]:
             yield ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=value)
     if image.next_producer_id:
         yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
-
-
-def delta_from_empty(image: Image) -> Delta:
-    """The delta from the empty image to `image`."""
-    delta = Delta(EMPTY)
-    for record in records_of(image):
-        delta.replay(record)
-    return delta
+    for topic_id, deleted in image.sorted_deleted():
+        yield DeletedTopicRecord(topic_id=topic_id, name=deleted.name, offset=deleted.offset)
+    yield from sorted_access(image.access)
 
 
 def _topic_records(topic: TopicImage) -> Iterator[MetadataRecord]:
     yield TopicRecord(name=topic.name, topic_id=topic.id)
-    for index, partition in topic.sorted_partitions():
-        yield _partition_record(topic.id, index, partition)
+    for index in sorted(topic.partitions):  # not `sorted_partitions`: a topic may have 100,000
+        yield _partition_record(topic.id, index, topic.partitions[index])
 
 
-def _broker_record(broker: BrokerRegistration) -> RegisterBrokerRecord:
+def controller_record(controller: ControllerRegistration) -> RegisterControllerRecord:
+    return RegisterControllerRecord(
+        controller_id=controller.controller_id,
+        incarnation_id=controller.incarnation_id,
+        endpoints=controller.endpoints,
+        features=controller.features,
+    )
+
+
+def broker_record(broker: BrokerRegistration) -> RegisterBrokerRecord:
     return RegisterBrokerRecord(
         broker_id=broker.broker_id,
         incarnation_id=broker.incarnation_id,

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from quorum.metadata.canonical import Value
-from quorumlog.ids import NO_NODE, BrokerEpoch, Epoch, NodeId, Uuid
+from quorumlog.ids import NO_NODE, RESERVED_UUIDS, BrokerEpoch, Epoch, NodeId, Uuid
 from quorumlog.messages.common import Endpoint, FeatureRange
 
 # Reserved directory ids (KRAFT 2.7): no directory has one of the first hundred numbers as its id.
 UNASSIGNED: Uuid = (1).to_bytes(16, "big")  # the broker has not yet reported where it keeps the replica
 LOST: Uuid = (2).to_bytes(16, "big")  # in a directory that is offline; which one is not known
-RESERVED_DIRECTORIES = 100
 
 RECOVERED = 0  # leader recovery state: the leader was elected from the ISR or ELR
 RECOVERING = 1  # the leader was elected uncleanly and has not finished its recovery
+IMPORTING = 2  # no leader and no ISR: its replicas take the copy of a foreign log (ours; Kafka has no such state)
 
 
 def is_reserved_directory(directory: Uuid) -> bool:
-    return int.from_bytes(directory, "big") < RESERVED_DIRECTORIES
+    return int.from_bytes(directory, "big") < RESERVED_UUIDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +75,22 @@ class BrokerRegistration:
             self.log_directories,
         )
         return (*base, features) if features else base
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerRegistration:
+    """A process of a controller, with the ranges of levels that its software supports, by name. Source: KIP-919."""
+
+    controller_id: NodeId
+    incarnation_id: Uuid
+    endpoints: tuple[Endpoint, ...]
+    features: tuple[FeatureRange, ...]
+
+    def value(self) -> Value:
+        """Canonical form, for the state hash."""
+        endpoints = tuple((endpoint.name, endpoint.host, endpoint.port) for endpoint in self.endpoints)
+        features = tuple((feature.name, feature.min_level, feature.max_level) for feature in self.features)
+        return (self.incarnation_id, endpoints, features)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

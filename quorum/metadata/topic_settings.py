@@ -7,15 +7,18 @@ they run), the broker's file, the default.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
-from quorumlog.broker_config import BROKER_NAMES
+from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE, Image
+from quorumlog.broker_config import BROKER_CONFIGS, BROKER_NAMES, CHANGEABLE
+from quorumlog.group_settings import GROUP_SETTINGS
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.topic_config import MAX_INT, TOPIC_CONFIGS, ConfigKey, Kind
 
 SET_ON_TOPIC, SET_ON_BROKER, SET_ON_ALL_BROKERS, SET_IN_FILE, DEFAULT = 1, 2, 3, 4, 5  # Kafka's numbers of sources
+SET_ON_GROUP = 8
+BELOW = (SET_ON_BROKER, SET_ON_ALL_BROKERS, SET_IN_FILE, DEFAULT)  # what belongs to no single topic or group
 BOOLEAN, STRING, INT, LONG, DOUBLE, LIST = 1, 2, 3, 5, 6, 7  # Kafka's numbers of types
 
 
@@ -38,6 +41,19 @@ class Layers:
         for name in sorted(BROKER_NAMES.values()):
             yield _described(TOPIC_CONFIGS[_TOPIC_NAMES[name]], name, self._below())
 
+    def own(self, in_file: DescribedConfig) -> DescribedConfig:
+        """A setting of the broker itself. in_file: as its file has it. What can be changed while it runs is layered."""
+        name = in_file.name
+        if name not in CHANGEABLE:
+            return in_file
+        changed = [(source, values[name]) for source, values in self._below() if name in values]
+        synonyms = (
+            *(ConfigSynonym(name=name, value=value, source=source) for source, value in changed),
+            *in_file.synonyms,
+        )
+        source, value = (synonyms[0].source, synonyms[0].value) if synonyms else (in_file.source, in_file.value)
+        return replace(in_file, value=value, source=source, synonyms=synonyms, read_only=False)
+
     def _below(self) -> list[tuple[int, Mapping[str, str]]]:
         configs = self.image.configs
         own: Mapping[str, str] = {}
@@ -53,20 +69,31 @@ class Layers:
 def of_all_brokers(image: Image) -> Iterator[DescribedConfig]:
     """The settings that were made for all brokers while they run, without defaults."""
     values: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
-    for topic_name in sorted(values):
-        key = TOPIC_CONFIGS.get(topic_name)
+    for stored in sorted(values):
+        key = BROKER_CONFIGS.get(stored)
         if key is not None:
-            yield _described(key, BROKER_NAMES.get(topic_name, topic_name), [(SET_ON_ALL_BROKERS, values)])
+            yield _described(key, BROKER_NAMES.get(stored, stored), [(SET_ON_ALL_BROKERS, values)])
+
+
+def of_group(image: Image, name: str, file: Mapping[str, str]) -> Iterator[DescribedConfig]:
+    """Every setting of a group. file: what the broker's file says of all groups, by the same names."""
+    own: Mapping[str, str] = image.configs.get((GROUP_RESOURCE, name), {})
+    for key in GROUP_SETTINGS.values():
+        set_in_file = {key.name: file[key.name]} if file[key.name] != key.default else {}
+        yield _described(key, key.name, [(SET_ON_GROUP, own), (SET_IN_FILE, set_in_file)], f"group.{key.name}")
 
 
 _TOPIC_NAMES = {name: topic_name for topic_name, name in BROKER_NAMES.items()}
 
 
-def _described(key: ConfigKey, name: str, layers: list[tuple[int, Mapping[str, str]]]) -> DescribedConfig:
+def _described(
+    key: ConfigKey, name: str, layers: list[tuple[int, Mapping[str, str]]], below: str = ""
+) -> DescribedConfig:
+    """below: its name in the layers of brokers, where it is not that of a topic's setting."""
     found = [(source, values[key.name]) for source, values in layers if key.name in values]
     synonyms = [*found, (DEFAULT, key.default)]
     source, value = synonyms[0]
-    below = BROKER_NAMES.get(key.name, key.name)  # its name in the broker's layers
+    below = below or BROKER_NAMES.get(key.name, key.name)
     return DescribedConfig(
         name=name,
         value=value,
@@ -74,7 +101,7 @@ def _described(key: ConfigKey, name: str, layers: list[tuple[int, Mapping[str, s
         documentation=key.doc,
         config_type=_type(key),
         synonyms=tuple(
-            ConfigSynonym(name=key.name if source == SET_ON_TOPIC else below, value=value, source=source)
+            ConfigSynonym(name=below if source in BELOW else key.name, value=value, source=source)
             for source, value in synonyms
         ),
     )
@@ -90,5 +117,5 @@ def _type(key: ConfigKey) -> int:
             return BOOLEAN
         case Kind.CHOICE:
             return STRING
-        case Kind.CHOICES:
+        case Kind.CHOICES | Kind.LIST:
             return LIST

@@ -1,35 +1,52 @@
 """The Raft core of the metadata quorum, without I/O. These names are its whole interface to the driver.
 
 One `Raft` takes events and the time, and gives back effects. Inside: raft (which rule answers an event), core (the
-state, and every change of it), roles (which role may follow which), voting, election, leading, following, resigning
-(the rules), log_state, replicas, voters, quorum_state (what the core knows of its log, followers, peers and file).
+state, and every change of it), roles (which role may follow which), voting, election, leading, following, resigning,
+snapshot_fetching, snapshot_serving (the rules), log_state, replicas, voters, quorum_state, snapshot_download (what the
+core knows of its log, followers, peers, file, and of the snapshot that it fetches).
 """
 
 from __future__ import annotations
 
 from quorum.raft.config import RaftConfig
 from quorum.raft.effects import (
+    AppendControl,
     AppendFetched,
     AppendLeaderChange,
     AppendValues,
+    DropSnapshot,
+    FinishSnapshot,
+    HandOverBegun,
     HighWatermark,
+    KRaftVersionAnswered,
     LeaderChanged,
     LeadershipClaimed,
+    LeadershipConfirmed,
     LeadershipLost,
+    MembershipSettled,
     PersistQuorumState,
+    ProbeCandidate,
     ProbeLeader,
     RaftEffect,
     ReadForFetch,
+    ReadSnapshot,
     RecordsRegained,
     Reply,
+    RestartLog,
     Send,
     SentRequest,
     SentResponse,
     ShutdownFinished,
+    SnapshotInstalled,
+    StoreSnapshotPiece,
     TruncateTo,
 )
 from quorum.raft.events import (
     AppendRequested,
+    CandidateProbed,
+    ConfirmationRequested,
+    FoundCandidate,
+    LogStartRaised,
     LogSynced,
     LogTruncated,
     LogWritten,
@@ -43,25 +60,48 @@ from quorum.raft.events import (
     RequestReceived,
     ResponseReceived,
     ShutdownRequested,
+    SnapshotFinished,
+    SnapshotLost,
+    SnapshotPieceStored,
+    SnapshotRead,
+    SnapshotTaken,
     Started,
     TimerFired,
+    UpgradeRequested,
 )
 from quorum.raft.log_state import EpochSpan, LogState
+from quorum.raft.membership import MAX_LEVEL, MIN_LEVEL, Membership
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.raft import Raft
 from quorum.raft.roles import RaftRole
+from quorum.raft.voter_history import BOOTSTRAP, MembershipRecord
 from quorum.raft.voters import Voter, VoterKey, VoterSet
 
 __all__ = [
+    "AppendControl",
+    "BOOTSTRAP",
+    "CandidateProbed",
+    "FoundCandidate",
+    "KRaftVersionAnswered",
+    "MAX_LEVEL",
+    "MIN_LEVEL",
+    "Membership",
+    "MembershipRecord",
+    "MembershipSettled",
+    "ProbeCandidate",
+    "UpgradeRequested",
     "AppendFetched",
     "AppendLeaderChange",
     "AppendRequested",
     "AppendValues",
+    "ConfirmationRequested",
     "LogWritten",
     "EpochSpan",
+    "HandOverBegun",
     "HighWatermark",
     "LeaderChanged",
     "LeadershipClaimed",
+    "LeadershipConfirmed",
     "LeadershipLost",
     "LogState",
     "LogTruncated",
@@ -89,6 +129,18 @@ __all__ = [
     "SentResponse",
     "ShutdownFinished",
     "ShutdownRequested",
+    "DropSnapshot",
+    "FinishSnapshot",
+    "ReadSnapshot",
+    "RestartLog",
+    "SnapshotInstalled",
+    "StoreSnapshotPiece",
+    "LogStartRaised",
+    "SnapshotFinished",
+    "SnapshotLost",
+    "SnapshotPieceStored",
+    "SnapshotRead",
+    "SnapshotTaken",
     "Started",
     "LogSynced",
     "TimerFired",

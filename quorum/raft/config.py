@@ -13,16 +13,24 @@ class RaftConfig:
     fetch_timeout_ms: int = 1_000  # a follower without a good answer for so long starts an election
     fetch_max_wait_ms: int = 500  # the longest time for which a leader parks a fetch
     fetch_max_bytes: int = 1024 * 1024  # of records in one response; a single batch may be larger
+    fetch_snapshot_max_bytes: int = 1024 * 1024  # of a snapshot in one response
+    mark_hold_ms: int = 10  # the longest time for which a high watermark waits for records that carry it
     request_timeout_ms: int = 1_000
     retry_backoff_ms: int = 50  # after a failed or refused fetch, and between EndQuorumEpoch attempts
     rejected_retry_min_ms: int = 50  # a vote round that cannot be won is repeated after rand(min..max)
     rejected_retry_max_ms: int = 200
     rank_step_ms: int = 75  # after a leader's proven death and at the first start, rank k waits k steps plus jitter
     rank_jitter_ms: int = 25
+    hand_over_timeout_ms: int = 500  # how long a leader that hands over waits for a successor to catch up
+    successor_head_start_ms: int = 50  # the others are told of the resignation so much later than a ready successor
     election_backoff_max_ms: int = 1_000  # the longest wait of a successor after a resignation
     max_parked_fetches: int = 1_000  # a fetch beyond this is answered at once, without records
     max_replicas_in_view: int = 1_000  # observers that DescribeQuorum can show
     observer_session_ms: int = 300_000  # after so long without a fetch an observer is forgotten
+    voter_change_timeout_ms: int = 5_000  # for the commit of a removed or updated voter
+    voter_change_max_ms: int = 100_000  # the longest time that a request to add a voter may wait for its catching up
+    standing_retry_ms: int = 1_000  # until a follower asks its leader again about itself as a voter
+    auto_join_timeout_ms: int = 60_000  # for which a node that joins by itself lets the leader wait for it
     max_batch_bytes: int = 8 * 1024 * 1024  # of one atomic append
 
     def __post_init__(self) -> None:

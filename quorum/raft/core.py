@@ -7,29 +7,35 @@ PersistQuorumState in front of everything that follows from the change, and repo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
+from quorum.raft.addresses import Addresses
 from quorum.raft.config import RaftConfig
 from quorum.raft.effects import (
+    AppendControl,
     AppendFetched,
     AppendLeaderChange,
     AppendValues,
+    DropSnapshot,
     HighWatermark,
     LeaderChanged,
     LeadershipLost,
-    PersistQuorumState,
+    MembershipSettled,
     RaftEffect,
     RecordsRegained,
-    Reply,
-    Send,
+    RestartLog,
     SentRequest,
     SentResponse,
     ShutdownFinished,
+    SnapshotInstalled,
     TruncateTo,
 )
 from quorum.raft.log_state import EpochSpan, LogState
+from quorum.raft.membership import Membership
+from quorum.raft.outbox import InFlightRequest, Outbox
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.random_source import RandomSource
+from quorum.raft.refusals import Refusals
 from quorum.raft.roles import (
     RESUMED,
     Candidate,
@@ -43,19 +49,13 @@ from quorum.raft.roles import (
     VoteRound,
     is_legal,
 )
+from quorum.raft.snapshot_download import SnapshotDownload
+from quorum.raft.voter_history import MembershipRecord, VoterHistory
 from quorum.raft.voters import VoterKey, VoterSet
-from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
-from quorumlog.messages.quorum import QuorumFetchResponse
-
-
-@dataclass(frozen=True, slots=True)
-class InFlightRequest:
-    """A request that has no answer yet. votes: for a vote request, the round that it belongs to."""
-
-    to: NodeId
-    message: SentRequest
-    votes: VoteRound | None = None
+from quorumlog.messages.common import Endpoint, NodeEndpoint
+from quorumlog.records.control import KRaftVersion, Voters
+from storage.fetch_rule import SnapshotId
 
 
 class SplitBrain(AssertionError):
@@ -75,8 +75,13 @@ class Core:
         log: LogState,
         saved: QuorumState,
         is_whole: bool = True,
+        membership: Membership | None = None,
     ) -> None:
-        self.key, self.voters, self.config, self.rng, self.log = key, voters, config, rng, log
+        self.key, self.config, self.rng, self.log = key, config, rng, log
+        self.membership = membership or Membership()
+        self.history = VoterHistory(voters, self.membership.records)
+        self.has_joined = self.membership.has_joined  # this directory was a voter once
+        self.addresses = Addresses(key.node_id, self.membership)
         self.saved = saved  # as it was read at start; `Raft` decides from it how to go on
         self.epoch: Epoch = saved.epoch
         self.leader_id: NodeId | None = None
@@ -87,10 +92,9 @@ class Core:
         # A leader that is proven dead or has resigned, with its epoch: peers that still name it are not believed.
         self.departed_leader: tuple[NodeId, Epoch] | None = None
         self.shutting_down = False
-        self.in_flight: dict[int, InFlightRequest] = {}  # by correlation
-        self._effects: list[RaftEffect] = []
-        self._last_correlation = 0
-        self._persisted = saved
+        self.download: SnapshotDownload | None = None  # of the leader of this epoch
+        self._restarting_at: SnapshotId | None = None  # until the log is cut
+        self.outbox = Outbox(saved)
         self._announced: tuple[NodeId | None, Epoch] | None = None
 
     @property
@@ -98,13 +102,27 @@ class Core:
         return self.key.node_id
 
     @property
+    def voters(self) -> VoterSet:
+        """The set in force: the one that was appended last, committed or not."""
+        return self.history.voters
+
+    @property
     def is_voter(self) -> bool:
         return self.voters.names(self.key)
 
     @property
     def can_elect(self) -> bool:
-        """Whether this node may vote and stand for election."""
-        return self.is_voter and self.is_whole
+        """Whether this node may stand for election.
+
+        A voter whose removal may not be committed may still be needed: perhaps no other node has its records, while
+        the voters of the older set cannot elect without it. It does not count its own vote then (Raft thesis, 4.2.2).
+        """
+        return (self.is_voter or self.history.is_leaving(self.key, self.high_watermark)) and self.is_whole
+
+    @property
+    def syncs_first(self) -> bool:
+        """Whether this node acknowledges only what is synced: a voter, and a node that a leader may count already."""
+        return self.is_voter or self.membership.can_become_voter
 
     @property
     def readable_end(self) -> Offset:
@@ -113,7 +131,7 @@ class Core:
         For a voter it is the synced end. For an observer, which no majority counts, it is the written end; for a leader
         too, because its followers may commit with their own syncs what the leader has only written.
         """
-        return self.log.synced_end if self.is_voter and not isinstance(self.role, Leader) else self.log.written_end
+        return self.log.synced_end if self.syncs_first and not isinstance(self.role, Leader) else self.log.written_end
 
     @property
     def leader_hint(self) -> NodeId:
@@ -125,29 +143,68 @@ class Core:
         """Whether this node may still learn who leads its own epoch."""
         return self.role.role in (RaftRole.UNATTACHED, RaftRole.PROSPECTIVE, RaftRole.CANDIDATE)
 
+    # --- voters, and where nodes listen ---
+
+    def endpoint_of(self, node_id: NodeId) -> Endpoint | None:
+        """Where a node listens, as far as this one knows."""
+        return self.addresses.of(node_id, self.history)
+
+    @property
+    def listener(self) -> str:
+        """The name of the internal listener; empty if it is not known."""
+        return self.addresses.listener(self.history)
+
+    def hints(self) -> tuple[NodeEndpoint, ...]:
+        """The address of the leader, as responses carry it; empty if it is not known."""
+        endpoint = None if self.leader_id is None else self.endpoint_of(self.leader_id)
+        if self.leader_id is None or endpoint is None:
+            return ()
+        return (NodeEndpoint(node_id=self.leader_id, host=endpoint.host, port=endpoint.port),)
+
+    def may_lead(self, node_id: NodeId) -> bool:
+        """Whether another node can be followed. The set in force here may be older than the leader's."""
+        return node_id != self.node_id and node_id >= 0 and self.endpoint_of(node_id) is not None
+
+    def _add_records(self, records: tuple[MembershipRecord, ...]) -> None:
+        for record in records:
+            self.history.add(record)
+        if records:
+            self._on_voters_changed()
+
+    def _on_voters_changed(self) -> None:
+        if isinstance(self.role, Leader):
+            self.role.replicas.change_voters(self.voters, self.key)
+
+    def note_joined(self) -> None:
+        """A committed set has named this directory: it never joins again by itself."""
+        self.has_joined = True
+        self.add_effect(MembershipSettled())
+
     # --- role, epoch, leader and vote ---
 
     def resume(self, role: Candidate | Resigned) -> None:
         """At start: go on as the candidate or the leader of the saved epoch, without a new promise."""
-        assert role.role in RESUMED and self.is_voter and self.epoch == self.saved.epoch
+        assert role.role in RESUMED and (self.is_voter or self.can_elect) and self.epoch == self.saved.epoch
         self.role = role
 
     def become(
         self, role: RoleState, *, epoch: Epoch, leader_id: NodeId | None = None, voted: VoterKey | None = None
     ) -> None:
         old = self.role
-        legal = is_legal(old.role, self.epoch, role.role, epoch, is_voter=self.is_voter)
+        legal = is_legal(old.role, self.epoch, role.role, epoch, can_elect=self.can_elect)
         assert legal, f"node {self.node_id}: {old.role.value} in {self.epoch} -> {role.role.value} in {epoch}"
         if epoch == self.epoch:
             assert self.voted in (None, voted), f"epoch {epoch}: the vote of {self.voted} cannot become one of {voted}"
             self.check_one_leader(leader_id)
+        else:
+            self.drop_download()
         old_epoch = self.epoch
         self.role, self.epoch, self.leader_id, self.voted = role, epoch, leader_id, voted
         self._persist()
         if isinstance(old, Leader):
             self._end_leadership(old, old_epoch)
         self.announce_leader()
-        if self.shutting_down and isinstance(old, Resigned):
+        if self.shutting_down and isinstance(old, Leader | Resigned) and not isinstance(role, Resigned):
             self.add_effect(ShutdownFinished())
 
     def become_unattached(self, epoch: Epoch, now_ms: int, voted: VoterKey | None = None) -> None:
@@ -157,7 +214,9 @@ class Core:
         self.become(Unattached(self.election_at_ms(now_ms), FetchState()), epoch=epoch, voted=voted)
 
     def become_follower(self, epoch: Epoch, leader_id: NodeId, now_ms: int) -> None:
-        assert leader_id != self.node_id and leader_id in self.voters
+        endpoint = self.endpoint_of(leader_id)
+        assert endpoint is not None and self.may_lead(leader_id), f"node {self.node_id} cannot follow {leader_id}"
+        self.addresses.keep(leader_id, endpoint)
         voted = self.voted if epoch == self.epoch else None
         role = Follower(now_ms + self.config.fetch_timeout_ms, FetchState())
         self.become(role, epoch=epoch, leader_id=leader_id, voted=voted)
@@ -185,7 +244,7 @@ class Core:
 
     def learn(self, epoch: Epoch, leader_id: NodeId | None, now_ms: int) -> None:
         """A peer named its epoch and leader: adopt a larger epoch, and the leader if none is known."""
-        if leader_id == self.node_id or leader_id not in self.voters or (leader_id, epoch) == self.departed_leader:
+        if leader_id is None or not self.may_lead(leader_id) or (leader_id, epoch) == self.departed_leader:
             leader_id = None
         if epoch > self.epoch:
             if leader_id is None:
@@ -217,16 +276,12 @@ class Core:
 
     def _persist(self) -> None:
         """A resigned leader stays the leader of its epoch on disk: it must restart as one that resigned."""
-        if isinstance(self.role, Resigned):
-            return
-        state = QuorumState(epoch=self.epoch, leader_id=self.leader_id, voted=self.voted)
-        if state != self._persisted:
-            self._persisted = state
-            self.add_effect(PersistQuorumState(state))
+        if not isinstance(self.role, Resigned):
+            self.outbox.persist(QuorumState(epoch=self.epoch, leader_id=self.leader_id, voted=self.voted))
 
     def _end_leadership(self, old: Leader, epoch: Epoch) -> None:
-        for parked in (*old.parked, *old.reading.values()):
-            self.reply(parked.token, self.fetch_error(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        for answer in self.refusals.of_former(self.node_id, old):
+            self.add_effect(answer)
         self.add_effect(LeadershipLost(epoch))
 
     # --- the log ---
@@ -237,19 +292,33 @@ class Core:
         self.is_whole = True
         self.add_effect(RecordsRegained())
 
-    def append(self, effect: AppendLeaderChange | AppendValues) -> None:
-        """As the leader: give offsets away and queue the write."""
+    def append(self, effect: AppendLeaderChange | AppendValues | AppendControl) -> None:
+        """As the leader: give offsets away and queue the write. A new voter set is in force at once."""
         self.log.accept(EpochSpan(effect.epoch, effect.offset, effect.end_offset))
         self.add_effect(effect)
+        if isinstance(effect, AppendControl):
+            self._add_records(effect.members)
+
+    def append_members(self, records: Sequence[KRaftVersion | Voters]) -> None:
+        """As the leader: append control records about the voters, alone in their batch."""
+        start = self.log.accepted_end
+        members = tuple(MembershipRecord(start + index, record) for index, record in enumerate(records))
+        self.append(AppendControl(start, self.epoch, members))
 
     def append_fetched(self, effect: AppendFetched) -> None:
         for span in effect.spans:
             self.log.accept(span)
+            self._add_records(span.members)
         self.add_effect(effect)
 
     def truncate(self, end_offset: Offset) -> None:
         self.log.truncate(end_offset)
+        self.history.truncate(end_offset)
         self.add_effect(TruncateTo(end_offset))
+
+    def voter_records_at(self, offset: Offset) -> tuple[KRaftVersion | None, Voters | None]:
+        """What a snapshot that ends at `offset`, exclusive, says about the voters; None: nothing."""
+        return self.history.at(offset)
 
     def on_written(self, end_offset: Offset) -> None:
         self.log.on_written(end_offset)
@@ -259,6 +328,41 @@ class Core:
 
     def on_truncated(self, end_offset: Offset) -> None:
         self.log.on_truncated(end_offset)
+        if self._restarting_at is not None:
+            installed, self._restarting_at = self._restarting_at, None
+            self.add_effect(SnapshotInstalled(installed))
+            self.raise_high_watermark(installed.offset)
+
+    # --- snapshots ---
+
+    def begin_download(self, snapshot: SnapshotId) -> None:
+        self.drop_download()
+        self.download = SnapshotDownload(snapshot)
+
+    def drop_download(self) -> None:
+        """Forget the snapshot that is being fetched, if there is one."""
+        if self.download is not None:
+            self.add_effect(DropSnapshot(self.download.snapshot))
+            self.download = None
+
+    def install_download(self) -> None:
+        """The snapshot is on disk: it takes the place of the whole log."""
+        assert self.download is not None and self.download.is_finished
+        snapshot, members, self.download = self.download.snapshot, self.download.members, None
+        self.log.restart_at(snapshot)
+        self.history.restart(snapshot.offset, *members)
+        self._restarting_at = snapshot
+        self.add_effect(RestartLog(snapshot))
+
+    def on_snapshot_taken(self, snapshot: SnapshotId) -> None:
+        self.log.add_snapshot(snapshot)
+
+    def on_snapshot_lost(self, snapshot: SnapshotId) -> None:
+        self.log.forget_snapshot(snapshot)
+
+    def raise_log_start(self, oldest: SnapshotId) -> None:
+        self.log.raise_start(oldest)
+        self.history.trim(oldest.offset)
 
     def raise_high_watermark(self, offset: Offset) -> None:
         """A smaller one changes nothing: what was committed once stays committed."""
@@ -271,31 +375,16 @@ class Core:
 
     def add_effect(self, effect: RaftEffect) -> None:
         """Effects are performed in the order in which they are added."""
-        self._effects.append(effect)
-
-    def take_effects(self) -> list[RaftEffect]:
-        taken, self._effects = self._effects, []
-        return taken
+        self.outbox.add(effect)
 
     def send(self, to: NodeId, message: SentRequest, votes: VoteRound | None = None, extra_ms: int = 0) -> int:
         """Returns the correlation. extra_ms: added to the time-out of a request that may wait at the receiver."""
         assert to != self.node_id
-        self._last_correlation += 1
-        self.in_flight[self._last_correlation] = InFlightRequest(to, message, votes)
-        self.add_effect(Send(to, message, self._last_correlation, self.config.request_timeout_ms + extra_ms))
-        return self._last_correlation
-
-    def finish(self, correlation: int) -> InFlightRequest | None:
-        """The request has its answer, or none will come. None: no such request is in flight."""
-        return self.in_flight.pop(correlation, None)
+        return self.outbox.send(InFlightRequest(to, message, votes), self.config.request_timeout_ms + extra_ms)
 
     def reply(self, token: int, message: SentResponse) -> None:
-        self.add_effect(Reply(token, message))
+        self.outbox.reply(token, message)
 
-    def fetch_error(self, code: ErrorCode) -> QuorumFetchResponse:
-        return QuorumFetchResponse(
-            error_code=code,
-            leader_id=self.leader_hint,
-            leader_epoch=self.epoch,
-            node_endpoints=self.voters.hints(self.leader_id),
-        )
+    @property
+    def refusals(self) -> Refusals:
+        return Refusals(self.leader_hint, self.epoch, self.hints())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quorum.raft.core import Core
+from quorum.raft.reconfiguring import describe_change
 from quorum.raft.replicas import Replica
 from quorum.raft.roles import Leader
 from quorumlog.errors import ErrorCode
@@ -18,7 +19,7 @@ def describe(core: Core, now_ms: int) -> DescribeQuorumResponse:
             error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, leader_id=core.leader_hint, leader_epoch=core.epoch
         )
     leader.replicas.forget_observers(core.config.observer_session_ms, now_ms)
-    voters = [
+    rows = [
         _row(node_id, core.voters.directory_of(node_id), r, now_ms) for node_id, r in leader.replicas.voters.items()
     ]
     own = QuorumReplica(
@@ -29,13 +30,18 @@ def describe(core: Core, now_ms: int) -> DescribeQuorumResponse:
         since_caught_up_ms=0,
     )
     observers = [_row(key.node_id, key.directory_id, r, now_ms) for key, r in leader.replicas.observers.items()]
+    (rows if leader.replicas.leader_counts else observers).append(own)
     return DescribeQuorumResponse(
         leader_id=core.node_id,
         leader_epoch=core.epoch,
         high_watermark=core.high_watermark,
-        voters=tuple(sorted((*voters, own), key=lambda row: row.replica_id)),
+        voters=tuple(sorted(rows, key=lambda row: row.replica_id)),
         observers=tuple(sorted(observers, key=lambda row: (row.replica_id, row.directory_id))),
-        nodes=tuple(QuorumNode(node_id=v.node_id, endpoints=(v.endpoint,)) for v in core.voters.voters),
+        nodes=tuple(
+            QuorumNode(node_id=v.node_id, endpoints=(v.endpoint, *v.more_endpoints)) for v in core.voters.voters
+        ),
+        kraft_version=core.history.level,
+        voter_change=describe_change(core),
     )
 
 

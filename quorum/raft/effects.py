@@ -12,23 +12,52 @@ from dataclasses import dataclass
 
 from quorum.raft.log_state import EpochSpan
 from quorum.raft.quorum_state import QuorumState
+from quorum.raft.voter_history import MembershipRecord
+from quorumlog.errors import ErrorCode
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.common import Endpoint
 from quorumlog.messages.quorum import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
     DescribeQuorumResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
     QuorumFetchRequest,
     QuorumFetchResponse,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    TransferLeadershipResponse,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
     VoteRequest,
     VoteResponse,
 )
+from storage.fetch_rule import SnapshotId
 
-SentRequest = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | QuorumFetchRequest
+VoterRequest = AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest
+VoterResponse = AddRaftVoterResponse | RemoveRaftVoterResponse | UpdateRaftVoterResponse
+SentRequest = (
+    VoteRequest
+    | BeginQuorumEpochRequest
+    | EndQuorumEpochRequest
+    | QuorumFetchRequest
+    | FetchSnapshotRequest
+    | VoterRequest
+)
 SentResponse = (
-    VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | QuorumFetchResponse | DescribeQuorumResponse
+    VoteResponse
+    | BeginQuorumEpochResponse
+    | EndQuorumEpochResponse
+    | QuorumFetchResponse
+    | FetchSnapshotResponse
+    | DescribeQuorumResponse
+    | VoterResponse
+    | TransferLeadershipResponse
 )
 
 
@@ -96,6 +125,19 @@ class AppendValues:
 
 
 @dataclass(frozen=True, slots=True)
+class AppendControl:
+    """Append control records about the voters, alone in their batch at `offset`."""
+
+    offset: Offset
+    epoch: Epoch
+    members: tuple[MembershipRecord, ...]
+
+    @property
+    def end_offset(self) -> Offset:
+        return self.offset + len(self.members)
+
+
+@dataclass(frozen=True, slots=True)
 class AppendFetched:
     """Append batches as the leader sent them."""
 
@@ -108,6 +150,56 @@ class TruncateTo:
     """Cut the log to end_offset (exclusive). Ends with a LogTruncated event."""
 
     end_offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSnapshot:
+    """Read bytes of a snapshot's file. Ends with a SnapshotRead event."""
+
+    token: int
+    snapshot: SnapshotId
+    position: int
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSnapshotPiece:
+    """Write these bytes of a snapshot that is being fetched. Ends with a SnapshotPieceStored event.
+
+    position: from the start of the file; 0 begins it anew.
+    """
+
+    snapshot: SnapshotId
+    position: int
+    data: Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class FinishSnapshot:
+    """All bytes are written: verify the file and give it its name, durably. Ends with a SnapshotFinished event."""
+
+    snapshot: SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class DropSnapshot:
+    """The file that is being fetched is not needed any more. It may be finished already."""
+
+    snapshot: SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class RestartLog:
+    """Remove all records and go on where the snapshot ends. Ends with a LogTruncated event."""
+
+    snapshot: SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotInstalled:
+    """The snapshot stands for all records before its end: give it to the listeners, and then what follows it."""
+
+    snapshot: SnapshotId
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +233,21 @@ class LeadershipLost:
 
 
 @dataclass(frozen=True, slots=True)
+class LeadershipConfirmed:
+    """The end of one ConfirmationRequested event. confirmed: this node led, with all that is committed, after it."""
+
+    token: int
+    confirmed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HandOverBegun:
+    """This leader of `epoch` takes no more appends. LeadershipLost follows, or LeadershipClaimed if it goes on."""
+
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
 class RecordsRegained:
     """The log holds again what it lacked at the start: from now on this voter votes."""
 
@@ -151,6 +258,31 @@ class ProbeLeader:
 
     node_id: NodeId
     epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeCandidate:
+    """Ask the node at this endpoint who it is: it is to become a voter. Ends with a CandidateProbed event.
+
+    number: of the change, for the event.
+    """
+
+    number: int
+    endpoint: Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipSettled:
+    """A committed voter set names this node's directory. Note it on disk: the node never joins again by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class KRaftVersionAnswered:
+    """The end of an UpgradeRequested event with this token. text: why not, where error_code is not NONE."""
+
+    token: int
+    error_code: ErrorCode
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +297,25 @@ RaftEffect = (
     | ReadForFetch
     | AppendLeaderChange
     | AppendValues
+    | AppendControl
     | AppendFetched
     | TruncateTo
+    | ReadSnapshot
+    | StoreSnapshotPiece
+    | FinishSnapshot
+    | DropSnapshot
+    | RestartLog
+    | SnapshotInstalled
     | HighWatermark
     | LeaderChanged
     | LeadershipClaimed
     | LeadershipLost
+    | LeadershipConfirmed
+    | HandOverBegun
     | RecordsRegained
     | ProbeLeader
+    | ProbeCandidate
+    | MembershipSettled
+    | KRaftVersionAnswered
     | ShutdownFinished
 )

@@ -10,8 +10,9 @@ no voter is asked before that. The core does not rely on this order.
 
 from __future__ import annotations
 
-from quorum.raft.core import Core, InFlightRequest
+from quorum.raft.core import Core
 from quorum.raft.leading import become_leader
+from quorum.raft.outbox import InFlightRequest
 from quorum.raft.roles import Candidate, Follower, Prospective, Unattached, VoteRound
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.quorum import VoteRequest, VoteResponse
@@ -24,6 +25,17 @@ def start_election(core: Core, now_ms: int) -> None:
     core.become(role, epoch=core.epoch, leader_id=core.leader_id, voted=core.voted)
     _send_vote_requests(core, role.votes, pre_vote=True)
     _count(core, now_ms)
+
+
+def stand_at_once(core: Core, now_ms: int) -> None:
+    """Ask for votes without asking for pre-votes first: the leader itself has named this node its successor.
+
+    Pre-votes protect a leader that lives and is followed. This one has resigned, so its epoch ends in any case.
+    """
+    assert core.can_elect and not core.shutting_down and core.leader_id is None
+    role = Prospective(_deadline_ms(core, now_ms), _new_round(core))
+    core.become(role, epoch=core.epoch, voted=core.voted)
+    _become_candidate(core, now_ms)
 
 
 def schedule_first_election(core: Core, now_ms: int) -> None:
@@ -121,6 +133,8 @@ def _become_candidate(core: Core, now_ms: int) -> None:
 
 
 def _send_vote_requests(core: Core, votes: VoteRound, *, pre_vote: bool) -> None:
+    """They claim what is synced: nobody leads by records that a power cut would take from it."""
+    last_epoch, end_offset = core.log.synced_position
     for voter in core.voters.others(core.node_id):
         request = VoteRequest(
             epoch=core.epoch,
@@ -128,15 +142,16 @@ def _send_vote_requests(core: Core, votes: VoteRound, *, pre_vote: bool) -> None
             candidate_directory_id=core.key.directory_id,
             voter_id=voter,
             voter_directory_id=core.voters.directory_of(voter),
-            last_epoch=core.log.last_epoch,
-            last_epoch_end_offset=core.log.accepted_end,
+            last_epoch=last_epoch,
+            last_epoch_end_offset=end_offset,
             pre_vote=pre_vote,
         )
         core.send(voter, request, votes)
 
 
 def _new_round(core: Core) -> VoteRound:
-    return VoteRound(granted={core.node_id: None})
+    """A voter grants its own vote. A candidate that is being removed has none."""
+    return VoteRound(granted={core.node_id: None} if core.is_voter else {})
 
 
 def _deadline_ms(core: Core, now_ms: int) -> int:

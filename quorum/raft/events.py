@@ -6,24 +6,54 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quorum.raft.log_state import EpochSpan
+from quorum.raft.voters import VoterKey
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.quorum import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
     DescribeQuorumRequest,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
     QuorumFetchRequest,
     QuorumFetchResponse,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    TransferLeadershipRequest,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
     VoteRequest,
     VoteResponse,
 )
+from quorumlog.records.control import Voters
+from storage.fetch_rule import SnapshotId
 
 ReceivedRequest = (
-    VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | QuorumFetchRequest | DescribeQuorumRequest
+    VoteRequest
+    | BeginQuorumEpochRequest
+    | EndQuorumEpochRequest
+    | QuorumFetchRequest
+    | FetchSnapshotRequest
+    | DescribeQuorumRequest
+    | AddRaftVoterRequest
+    | RemoveRaftVoterRequest
+    | UpdateRaftVoterRequest
+    | TransferLeadershipRequest
 )
-ReceivedResponse = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | QuorumFetchResponse
+ReceivedResponse = (
+    VoteResponse
+    | BeginQuorumEpochResponse
+    | EndQuorumEpochResponse
+    | QuorumFetchResponse
+    | FetchSnapshotResponse
+    | AddRaftVoterResponse
+    | RemoveRaftVoterResponse
+    | UpdateRaftVoterResponse
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +117,61 @@ class LogTruncated:
 
 @dataclass(frozen=True, slots=True)
 class RecordsRead:
-    """The result of ReadForFetch."""
+    """The result of ReadForFetch. Empty: the log's start has passed the offset."""
 
     token: int
     records: Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRead:
+    """The result of ReadSnapshot. size: bytes of the whole file; -1: the file cannot be read."""
+
+    token: int
+    size: int
+    data: Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPieceStored:
+    """size: bytes of this snapshot that are written."""
+
+    snapshot: SnapshotId
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFinished:
+    """The result of FinishSnapshot. is_intact: False if the bytes are not that snapshot; then they are gone.
+
+    kraft_version, voters: what its header says about the voters; None: nothing.
+    """
+
+    snapshot: SnapshotId
+    is_intact: bool
+    kraft_version: int | None = None
+    voters: Voters | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTaken:
+    """This node has written a snapshot of its own committed records. It is durable."""
+
+    snapshot: SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotLost:
+    """The file of this snapshot cannot be used any more. It is not offered again."""
+
+    snapshot: SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class LogStartRaised:
+    """Retention: the log begins where this snapshot ends from now on, and what is older is about to be removed."""
+
+    oldest: SnapshotId
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +194,50 @@ class PeerProvenDead:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundCandidate:
+    """Who answered a probe. min_version, max_version: of kraft.version, inclusive."""
+
+    key: VoterKey
+    is_controller: bool
+    min_version: int
+    max_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateProbed:
+    """The result of ProbeCandidate. found: None if nobody answered."""
+
+    number: int
+    found: FoundCandidate | None
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeRequested:
+    """Raise kraft.version to 1, as the leader: from then on the voters are in the log. Ends with KRaftVersionAnswered.
+
+    It is refused until every voter has told that its software supports level 1. There is no way back.
+    validate_only: answer as if, and append nothing.
+    """
+
+    token: int
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ShutdownRequested:
-    """Take part no longer; a leader hands over first. Ends with a ShutdownFinished effect."""
+    """Take part no longer. Ends with a ShutdownFinished effect. A leader hands over first.
+
+    at_once: a leader resigns without waiting until a successor is ready. It may follow one that is not `at_once`.
+    """
+
+    at_once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmationRequested:
+    """A read asks whether this node leads. One LeadershipConfirmed effect with the same token answers it."""
+
+    token: int
 
 
 RaftEvent = (
@@ -127,8 +250,17 @@ RaftEvent = (
     | LogSynced
     | LogTruncated
     | RecordsRead
+    | SnapshotRead
+    | SnapshotPieceStored
+    | SnapshotFinished
+    | SnapshotTaken
+    | SnapshotLost
+    | LogStartRaised
     | AppendRequested
     | PeerProvenDead
+    | CandidateProbed
+    | UpgradeRequested
+    | ConfirmationRequested
     | ShutdownRequested
 )
 

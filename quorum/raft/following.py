@@ -1,18 +1,21 @@
 """Following a leader by fetching from it. Observers also find the leader by fetching.
 
 A voter sends its next fetch only when the records of the last one are synced: the fetch offset is the acknowledgement.
-An observer, which no majority counts, waits for the write only.
+So does a controller that is no voter: a leader may count it before it knows. Other observers wait for the write only.
 """
 
 from __future__ import annotations
 
-from quorum.raft.core import Core, InFlightRequest
+from quorum.raft.core import Core
 from quorum.raft.effects import AppendFetched, ProbeLeader
 from quorum.raft.log_state import EpochSpan
+from quorum.raft.outbox import InFlightRequest
+from quorum.raft.read_rounds import NONE_TOLD
 from quorum.raft.roles import FetchState, Follower, Prospective, Unattached
+from quorum.raft.snapshot_fetching import fetch_snapshot_if_due, on_snapshot_offered, on_snapshot_response
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId, Offset
-from quorumlog.messages.quorum import QuorumFetchRequest, QuorumFetchResponse
+from quorumlog.messages.quorum import FetchSnapshotResponse, QuorumFetchRequest, QuorumFetchResponse
 from storage.fetch_rule import Diverging, truncation_point
 
 
@@ -27,17 +30,6 @@ class TruncationBelowHighWatermark(Exception):
         self.point, self.high_watermark, self.leader_id = point, high_watermark, leader_id
 
 
-class SnapshotNeeded(Exception):
-    """The leader's log starts after the end of this node's log, and this version cannot fetch a snapshot."""
-
-    def __init__(self, leader_id: NodeId, end_offset: Offset) -> None:
-        super().__init__(
-            f"leader {leader_id} offers a snapshot up to {end_offset} instead of records, and this version cannot "
-            "fetch it; copy the metadata log of another node to this one"
-        )
-        self.leader_id, self.end_offset = leader_id, end_offset
-
-
 def fetch_state(core: Core) -> FetchState | None:
     """None in a role that does not fetch."""
     return core.role.fetch if isinstance(core.role, Follower | Unattached) else None
@@ -47,6 +39,9 @@ def fetch_if_due(core: Core, now_ms: int) -> None:
     """Send the next fetch, unless one is in flight, it is too early, or the disk still writes the last one."""
     fetch = fetch_state(core)
     if fetch is None or fetch.in_flight is not None or core.shutting_down or not _is_ready(core):
+        return
+    if core.download is not None and isinstance(core.role, Follower):
+        fetch_snapshot_if_due(core, fetch, now_ms)
         return
     if fetch.retry_at_ms is not None and now_ms < fetch.retry_at_ms:
         return
@@ -62,6 +57,7 @@ def fetch_if_due(core: Core, now_ms: int) -> None:
         max_wait_ms=core.config.fetch_max_wait_ms,
         max_bytes=core.config.fetch_max_bytes,
         high_watermark=core.high_watermark,
+        read_round=core.role.read_round if isinstance(core.role, Follower) else NONE_TOLD,
     )
     fetch.on_sent(core.send(source, request, extra_ms=core.config.fetch_max_wait_ms))
 
@@ -70,7 +66,7 @@ def on_fetch_response(
     core: Core,
     correlation: int,
     request: InFlightRequest,
-    response: QuorumFetchResponse,
+    response: QuorumFetchResponse | FetchSnapshotResponse,
     spans: tuple[EpochSpan, ...] | None,
     now_ms: int,
 ) -> None:
@@ -78,9 +74,13 @@ def on_fetch_response(
     if fetch is None or fetch.in_flight != correlation:
         return  # the answer to a fetch of an earlier role or leader
     fetch.on_done()
+    if isinstance(response, FetchSnapshotResponse):
+        if not on_snapshot_response(core, fetch, request, response, now_ms):
+            retry_later(core, fetch, now_ms)
+        return
     good = response.error_code == ErrorCode.NONE and isinstance(core.role, Follower) and spans is not None
     if not good or not _is_from_leader(core, request, response):
-        _retry_later(core, fetch, now_ms)
+        retry_later(core, fetch, now_ms)
         return
     assert spans is not None
     _on_good_answer(core, response, spans, now_ms)
@@ -90,7 +90,7 @@ def on_fetch_failed(core: Core, correlation: int, request: InFlightRequest, now_
     fetch = fetch_state(core)
     if fetch is not None and fetch.in_flight == correlation:
         fetch.on_done()
-        _retry_later(core, fetch, now_ms)
+        retry_later(core, fetch, now_ms)
     if request.to == core.leader_id and isinstance(core.role, Follower | Prospective):
         core.add_effect(ProbeLeader(request.to, core.epoch))
 
@@ -112,6 +112,8 @@ def _holds_all_committed(core: Core, high_watermark: Offset) -> bool:
     log = core.log
     if log.last_epoch != core.epoch or log.synced_end < high_watermark:
         return False
+    if not log.epochs.entries:  # the log begins behind a snapshot whose last record is of this epoch
+        return high_watermark >= log.start
     return high_watermark > log.epochs.entries[-1].start_offset
 
 
@@ -122,19 +124,19 @@ def on_observer_fetch_timeout(core: Core, now_ms: int) -> None:
 
 
 def _is_ready(core: Core) -> bool:
-    if core.is_voter:
+    if core.syncs_first:
         return core.log.settled
     return core.log.written_end == core.log.accepted_end and not core.log.truncating
 
 
 def _source(core: Core) -> NodeId | None:
-    """The node to fetch from: the leader; any voter for an observer that knows no leader; else None."""
+    """The node to fetch from: the leader; for an observer that knows no leader any voter or bootstrap server."""
     if core.leader_id is not None:
         return core.leader_id
     if core.is_voter:
         return None  # a voter learns of the leader by BeginQuorumEpoch, or becomes the leader
-    voters = core.voters.others(core.node_id)
-    return core.rng.choice(voters) if voters else None
+    sources = (*core.voters.others(core.node_id), *core.membership.bootstrap_ids)
+    return core.rng.choice(sources) if sources else None
 
 
 def _is_from_leader(core: Core, request: InFlightRequest, response: QuorumFetchResponse) -> bool:
@@ -148,16 +150,18 @@ def _on_good_answer(core: Core, response: QuorumFetchResponse, spans: tuple[Epoc
     """At most one of divergence, snapshot and records is in the answer."""
     role = core.role
     assert isinstance(role, Follower) and core.leader_id is not None
-    role.on_good_answer(fetch_by_ms=now_ms + core.config.fetch_timeout_ms)
+    role.on_good_answer(fetch_by_ms=now_ms + core.config.fetch_timeout_ms, read_round=response.read_round)
     if response.snapshot_id is not None:
-        raise SnapshotNeeded(core.leader_id, response.snapshot_id.end_offset)
+        if not on_snapshot_offered(core, response.snapshot_id):
+            retry_later(core, role.fetch, now_ms)
+        return
     if response.diverging_epoch is not None:
         diverging = Diverging(response.diverging_epoch.epoch, response.diverging_epoch.end_offset)
         _truncate(core, role, diverging, now_ms)
         return
     if spans:
         if not _continues(core, spans):
-            _retry_later(core, role.fetch, now_ms)
+            retry_later(core, role.fetch, now_ms)
             return
         core.append_fetched(AppendFetched(response.records, spans))
     role.offer_high_watermark(response.high_watermark)
@@ -177,17 +181,18 @@ def _continues(core: Core, spans: tuple[EpochSpan, ...]) -> bool:
 def _truncate(core: Core, role: Follower, diverging: Diverging, now_ms: int) -> None:
     assert core.leader_id is not None
     if not core.log.settled:  # an observer's last write is not synced yet: fetch again later
-        _retry_later(core, role.fetch, now_ms)
+        retry_later(core, role.fetch, now_ms)
         return
     point = truncation_point(core.log.epochs, core.log.accepted_end, diverging)
-    if point < core.high_watermark:
-        raise TruncationBelowHighWatermark(point, core.high_watermark, core.leader_id)
+    committed_end = max(core.high_watermark, core.log.committed_floor)
+    if point < committed_end:
+        raise TruncationBelowHighWatermark(point, committed_end, core.leader_id)
     if point >= core.log.accepted_end:  # the leader claims a divergence where the logs agree
-        _retry_later(core, role.fetch, now_ms)
+        retry_later(core, role.fetch, now_ms)
         return
     core.truncate(point)
 
 
-def _retry_later(core: Core, fetch: FetchState, now_ms: int) -> None:
+def retry_later(core: Core, fetch: FetchState, now_ms: int) -> None:
     backoff_ms = core.config.retry_backoff_ms
     fetch.retry_at(now_ms + backoff_ms + core.rng.randrange(backoff_ms))

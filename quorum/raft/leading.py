@@ -3,7 +3,8 @@
 - The high watermark is the end offset that a majority has synced; of its own log the leader counts the synced end. It
   counts only once it passes the epoch's first record: records of an earlier epoch are not committed by counting
   replicas (Raft 5.4.2, KRAFT 2.2).
-- A fetch is answered at once with an error, a divergence, records or a higher high watermark; else it is parked.
+- A fetch is answered at once with an error, a divergence, records or a higher high watermark; else it is parked. While
+  changes follow each other closely, a high watermark waits for the next records, for a few milliseconds (mark_pace.py).
 - The driver reads the records. The answer is sent only if this node still leads then: its log can have been truncated
   otherwise.
 """
@@ -13,30 +14,46 @@ from __future__ import annotations
 from quorum.raft.core import Core
 from quorum.raft.effects import AppendLeaderChange, AppendValues, LeadershipClaimed, ReadForFetch
 from quorum.raft.events import AppendRequested, NotLeader, RecordsRead
+from quorum.raft.read_rounds import ReadRounds
 from quorum.raft.replicas import Replica, Replicas
 from quorum.raft.roles import Leader, ParkedFetch
 from quorum.raft.voters import VoterKey
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_EPOCH, NO_NODE, ZERO_UUID, NodeId
+from quorumlog.ids import NO_EPOCH, NO_NODE, ZERO_UUID, Epoch, NodeId, Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.common import EpochEndOffset, SnapshotId
 from quorumlog.messages.quorum import BeginQuorumEpochRequest, QuorumFetchRequest, QuorumFetchResponse
-from storage.fetch_rule import Diverging, OutOfRange, Records, TakeSnapshot, fetch_answer
+from storage.fetch_rule import BOOTSTRAP, Diverging, OutOfRange, Records, TakeSnapshot, fetch_answer
+
+NEVER_AWAITED = 1 << 62  # as a read round: no read waits for the fetches of observers
 
 
 def become_leader(core: Core, granting: tuple[NodeId, ...], now_ms: int) -> None:
+    """The voters are told at once, so that they note this leader while it notes its leadership itself.
+
+    Nothing else of it leaves the node before it is durable: their fetches wait for that. If it is never durable, the
+    node starts again as the candidate of this epoch, and has given its followers nothing.
+    """
     assert not core.log.truncating, f"node {core.node_id} leads epoch {core.epoch} before its log is cut: {core.log}"
     start = core.log.accepted_end
-    role = Leader(start, granting, Replicas(core.voters, core.node_id, now_ms), now_ms + core.config.begin_interval_ms)
-    core.become(role, epoch=core.epoch, leader_id=core.node_id, voted=core.voted)
-    core.append(AppendLeaderChange(start, core.epoch, core.node_id, tuple(core.voters), granting))
+    role = Leader(
+        epoch_start_offset=start,
+        granting=granting,
+        replicas=Replicas(core.voters, core.node_id, now_ms),
+        rounds=ReadRounds(core.voters.others(core.node_id)),
+        begin_at_ms=now_ms + core.config.begin_interval_ms,
+    )
     for voter in role.replicas.voters:
         _send_begin(core, voter)
+    core.become(role, epoch=core.epoch, leader_id=core.node_id, voted=core.voted)
+    core.append(AppendLeaderChange(start, core.epoch, core.node_id, tuple(core.voters), granting))
+    if core.history.needs_writing:  # the quorum was formatted with its voters, and this is its first leader
+        core.append_members(core.history.held)
 
 
 def on_append_requested(core: Core, event: AppendRequested) -> None:
-    """Assign offsets, in the order of the requests. Raises NotLeader."""
-    if not isinstance(core.role, Leader) or event.epoch != core.epoch:
+    """Assign offsets, in the order of the requests. Raises NotLeader, also while leadership is handed over."""
+    if not isinstance(core.role, Leader) or event.epoch != core.epoch or core.role.hand_over is not None:
         raise NotLeader(event.epoch, core.leader_id, core.epoch)
     assert event.values, "an append of nothing"
     core.append(AppendValues(core.log.accepted_end, core.epoch, event.values))
@@ -45,7 +62,7 @@ def on_append_requested(core: Core, event: AppendRequested) -> None:
 def on_fetch_request(core: Core, token: int, request: QuorumFetchRequest, now_ms: int) -> None:
     code = _refusal(core, request)
     if code is not ErrorCode.NONE:
-        core.reply(token, core.fetch_error(code))
+        core.reply(token, core.refusals.fetch(code))
         return
     leader = core.role
     assert isinstance(leader, Leader)
@@ -55,8 +72,12 @@ def on_fetch_request(core: Core, token: int, request: QuorumFetchRequest, now_ms
         epochs=core.log.epochs,
         fetch_offset=request.fetch_offset,
         last_fetched_epoch=request.last_fetched_epoch,
+        snapshot=core.log.latest_snapshot,
+        oldest_snapshot=next((snapshot for snapshot in core.log.snapshots if snapshot != BOOTSTRAP), None),
     )
-    replica = _replica(core, leader, request, now_ms)
+    replica = find_replica(core, leader, request.replica_id, request.replica_directory_id, now_ms)
+    if _is_voter(core, request):
+        leader.rounds.on_named(request.replica_id, request.read_round)
     if not isinstance(answer, Records):
         if replica is not None:
             replica.on_contact(now_ms)
@@ -72,7 +93,9 @@ def on_fetch_request(core: Core, token: int, request: QuorumFetchRequest, now_ms
 def on_records_read(core: Core, event: RecordsRead) -> None:
     """A node that stopped leading in the meantime has answered already."""
     if isinstance(core.role, Leader) and core.role.finish_reading(event.token) is not None:
-        core.reply(event.token, _answer(core, event.records))
+        snapshot = None if event.records else core.log.latest_snapshot  # the log's start has passed the offset
+        offered = None if snapshot is None else SnapshotId(end_offset=snapshot.offset, epoch=snapshot.epoch)
+        core.reply(event.token, _answer(core, event.records, snapshot_id=offered))
 
 
 def advance(core: Core) -> None:
@@ -83,20 +106,25 @@ def advance(core: Core) -> None:
     if committed <= leader.epoch_start_offset:
         return
     core.raise_high_watermark(committed)
-    if not leader.claimed:
+    if not leader.claimed and committed >= leader.claim_end and leader.hand_over is None:
         leader.claim()
-        core.add_effect(LeadershipClaimed(core.epoch, leader.epoch_start_offset + 1))
+        core.add_effect(LeadershipClaimed(core.epoch, leader.claim_end))
 
 
 def serve_parked(core: Core, now_ms: int) -> None:
     """Answer each parked fetch that has something to get or whose wait is over, in the order of arrival."""
     leader = core.role
     assert isinstance(leader, Leader)
+    leader.pace.note(core.high_watermark, now_ms)
     for fetch in leader.take_parked():
         if fetch.offset < core.log.written_end:
             leader.start_reading(fetch)
             core.add_effect(ReadForFetch(fetch.token, fetch.offset, fetch.max_bytes, core.log.written_end))
-        elif core.high_watermark > fetch.high_watermark or fetch.deadline_ms <= now_ms:
+        elif (
+            (core.high_watermark > fetch.high_watermark and not leader.holds_mark_of(fetch, now_ms))
+            or fetch.deadline_ms <= now_ms
+            or fetch.read_round < leader.awaited_round
+        ):
             core.reply(fetch.token, _answer(core, b""))
         else:
             leader.park(fetch)
@@ -112,7 +140,7 @@ def send_begins(core: Core, now_ms: int) -> None:
 
 
 def _send_begin(core: Core, voter: NodeId) -> None:
-    endpoint = core.voters.endpoint_of(core.node_id)
+    endpoint = core.endpoint_of(core.node_id)
     request = BeginQuorumEpochRequest(
         leader_id=core.node_id,
         leader_epoch=core.epoch,
@@ -123,13 +151,19 @@ def _send_begin(core: Core, voter: NodeId) -> None:
     core.send(voter, request)
 
 
-def _refusal(core: Core, request: QuorumFetchRequest) -> ErrorCode:
-    if request.current_leader_epoch < core.epoch:
+def epoch_refusal(core: Core, current_leader_epoch: Epoch) -> ErrorCode:
+    """Why a fetch of this epoch is refused; NONE if this node leads the epoch."""
+    if current_leader_epoch < core.epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
-    if request.current_leader_epoch > core.epoch:
+    if current_leader_epoch > core.epoch:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
-    if not isinstance(core.role, Leader):
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return ErrorCode.NONE if isinstance(core.role, Leader) else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def _refusal(core: Core, request: QuorumFetchRequest) -> ErrorCode:
+    code = epoch_refusal(core, request.current_leader_epoch)
+    if code is not ErrorCode.NONE:
+        return code
     if not _is_possible(request) or request.replica_id == core.node_id:
         return ErrorCode.INVALID_REQUEST
     return ErrorCode.NONE
@@ -144,11 +178,15 @@ def _is_possible(request: QuorumFetchRequest) -> bool:
     return (request.last_fetched_epoch == NO_EPOCH) == (request.fetch_offset == 0)
 
 
-def _replica(core: Core, leader: Leader, request: QuorumFetchRequest, now_ms: int) -> Replica | None:
-    """The replica whose progress this fetch shows; None if it is not recorded."""
-    if request.replica_id == NO_NODE:
+def _is_voter(core: Core, request: QuorumFetchRequest) -> bool:
+    return core.voters.names(VoterKey(request.replica_id, request.replica_directory_id or ZERO_UUID))
+
+
+def find_replica(core: Core, leader: Leader, node_id: NodeId, directory_id: Uuid, now_ms: int) -> Replica | None:
+    """The replica whose fetch names this node and directory; None if it is not recorded."""
+    if node_id == NO_NODE:
         return None
-    key = VoterKey(request.replica_id, request.replica_directory_id or ZERO_UUID)
+    key = VoterKey(node_id, directory_id or ZERO_UUID)
     if core.voters.names(key):
         return leader.replicas.voters[key.node_id]
     config = core.config
@@ -166,6 +204,8 @@ def _park(core: Core, leader: Leader, token: int, request: QuorumFetchRequest, n
         max_bytes=max(0, min(request.max_bytes, core.config.fetch_max_bytes)),
         high_watermark=request.high_watermark,
         deadline_ms=now_ms + wait_ms,
+        alone_ms=now_ms + core.config.mark_hold_ms,
+        read_round=leader.rounds.meant(request.read_round) if _is_voter(core, request) else NEVER_AWAITED,
     )
     leader.park(fetch)
 
@@ -173,7 +213,7 @@ def _park(core: Core, leader: Leader, token: int, request: QuorumFetchRequest, n
 def _not_in_log(core: Core, answer: Diverging | TakeSnapshot | OutOfRange) -> QuorumFetchResponse:
     """The answer to a fetch whose position is not in this log."""
     if isinstance(answer, OutOfRange):
-        return core.fetch_error(ErrorCode.OFFSET_OUT_OF_RANGE)
+        return core.refusals.fetch(ErrorCode.OFFSET_OUT_OF_RANGE)
     if isinstance(answer, TakeSnapshot):
         return _answer(core, b"", snapshot_id=SnapshotId(end_offset=answer.offset, epoch=answer.epoch))
     return _answer(core, b"", diverging=EpochEndOffset(epoch=answer.epoch, end_offset=answer.end_offset))
@@ -190,4 +230,5 @@ def _answer(
         diverging_epoch=diverging,
         snapshot_id=snapshot_id,
         records=records,
+        read_round=core.role.rounds.newest if isinstance(core.role, Leader) else 0,
     )

@@ -22,7 +22,7 @@ from storage.atomic import write_atomically
 from storage.disk import Disk, FileMissing
 
 QUORUM_STATE_NAME = "quorum-state"
-MAX_FILE_BYTES = 64 * 1024
+MAX_FILE_BYTES = 2048  # some 200 are usual; JSON makes objects of two bytes each
 _INT32_MAX = 2**31 - 1
 
 

@@ -5,23 +5,23 @@
     ... perform them in order, pass their results to step as events, and call step(TimerFired()) at deadline_ms()
 
 Pure: no I/O, no clock, no randomness but `rng`; record bytes are passed on and never read. Sources: KIP-595, KIP-996,
-KRAFT.md 2.1 and 2.2, DESIGN.md 5 and 12. This module decides which rule answers an event. The rules are in voting,
-election, leading, following and resigning; they change the state through core, which checks the tables in roles.
+KRAFT.md 2.1 and 2.2, DESIGN.md 5 and 12. This module decides which rule answers an event, and answering which rule
+answers a message. The rules are in voting, election, leading, confirming, handing_over, following, snapshot_fetching,
+snapshot_serving and resigning; they change the state through core, which checks the tables in roles.
 """
 
 from __future__ import annotations
 
 from typing import assert_never
 
+from quorum.raft.answering import on_failure, on_request, on_response
 from quorum.raft.config import RaftConfig
+from quorum.raft.confirming import confirm_reads, on_confirmation_requested
 from quorum.raft.core import Core
-from quorum.raft.describe import describe
 from quorum.raft.effects import RaftEffect
 from quorum.raft.election import (
     on_election_timer,
     on_log_truncated,
-    on_vote_failed,
-    on_vote_response,
     on_voter_fetch_timeout,
     resume_candidacy,
     schedule_first_election,
@@ -29,6 +29,9 @@ from quorum.raft.election import (
 )
 from quorum.raft.events import (
     AppendRequested,
+    CandidateProbed,
+    ConfirmationRequested,
+    LogStartRaised,
     LogSynced,
     LogTruncated,
     LogWritten,
@@ -39,53 +42,49 @@ from quorum.raft.events import (
     RequestReceived,
     ResponseReceived,
     ShutdownRequested,
+    SnapshotFinished,
+    SnapshotLost,
+    SnapshotPieceStored,
+    SnapshotRead,
+    SnapshotTaken,
     Started,
     TimerFired,
+    UpgradeRequested,
 )
 from quorum.raft.following import (
     fetch_if_due,
     learn_high_watermark,
-    on_fetch_failed,
-    on_fetch_response,
     on_observer_fetch_timeout,
 )
+from quorum.raft.handing_over import go_on, on_shutdown_requested
 from quorum.raft.leading import (
     advance,
     on_append_requested,
-    on_fetch_request,
     on_records_read,
     send_begins,
     serve_parked,
 )
 from quorum.raft.log_state import LogState
+from quorum.raft.membership import Membership
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.random_source import RandomSource
+from quorum.raft.reconfiguring import advance_change, on_candidate_probed, on_upgrade_requested
 from quorum.raft.resigning import (
-    on_begin_request,
-    on_end_answered,
-    on_end_request,
     on_resigned_timer,
     rank_delay_ms,
     resign,
     resume_resigned,
-    shut_down,
 )
 from quorum.raft.roles import Candidate, Follower, Leader, Prospective, RaftRole, Resigned, Unattached
+from quorum.raft.snapshot_fetching import on_piece_stored, on_snapshot_finished
+from quorum.raft.snapshot_serving import on_snapshot_read
+from quorum.raft.standing import ask_if_due
 from quorum.raft.timers import deadline_ms
 from quorum.raft.voters import VoterKey, VoterSet
-from quorum.raft.voting import on_vote_request
-from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
-from quorumlog.messages.quorum import (
-    BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
-    DescribeQuorumRequest,
-    EndQuorumEpochRequest,
-    EndQuorumEpochResponse,
-    QuorumFetchRequest,
-    QuorumFetchResponse,
-    VoteRequest,
-    VoteResponse,
-)
+from quorumlog.ids import Epoch, NodeId, Offset
+from quorumlog.messages.common import Endpoint
+from quorumlog.records.control import KRaftVersion, Voters
+from storage.fetch_rule import SnapshotId
 
 
 class Raft:
@@ -99,13 +98,24 @@ class Raft:
         log: LogState,
         saved: QuorumState,
         is_whole: bool = True,
+        membership: Membership | None = None,
     ) -> None:
-        """key: this node and its metadata directory. `voters` decides whether it is a voter or an observer.
+        """key: this node and its metadata directory. voters: the static set, which is in force until the bootstrap
+        checkpoint, a snapshot or the log names another. The set in force decides who is a voter and who an observer.
 
         is_whole: False for a log that has lost records which were synced. The majority that has committed them may
         have counted this node, so it neither votes nor stands for election until it holds again what is committed.
         """
-        self._core = Core(key=key, voters=voters, config=config, rng=rng, log=log, saved=saved, is_whole=is_whole)
+        self._core = Core(
+            key=key,
+            voters=voters,
+            config=config,
+            rng=rng,
+            log=log,
+            saved=saved,
+            is_whole=is_whole,
+            membership=membership,
+        )
 
     # A read-only description, for the driver and for observers such as tests and the simulation.
 
@@ -135,15 +145,57 @@ class Raft:
         """Exclusive end of the log, including records whose write is queued."""
         return self._core.log.accepted_end
 
+    @property
+    def start_offset(self) -> Offset:
+        """Exclusive end of what only the oldest snapshot holds."""
+        return self._core.log.start
+
+    @property
+    def snapshots(self) -> tuple[SnapshotId, ...]:
+        """Those on disk that stand for a prefix of the log, oldest first."""
+        return self._core.log.snapshots
+
+    @property
+    def voters(self) -> VoterSet:
+        """The set in force: the one that was appended last, committed or not."""
+        return self._core.voters
+
+    @property
+    def can_elect(self) -> bool:
+        """Whether this node, on its directory, is a voter that may vote and stand for election."""
+        return self._core.can_elect
+
+    @property
+    def voters_offset(self) -> Offset | None:
+        """Of the record that made the set in force; None: it is the static one."""
+        return self._core.history.offset
+
+    @property
+    def kraft_version(self) -> int:
+        return self._core.history.level
+
+    def endpoint_of(self, node_id: NodeId) -> Endpoint | None:
+        """Where a voter, the leader or a bootstrap server listens; None if this node does not know."""
+        return self._core.endpoint_of(node_id)
+
+    def voter_records_at(self, offset: Offset) -> tuple[KRaftVersion | None, Voters | None]:
+        """What a snapshot that ends at `offset`, exclusive, says about the voters; None: nothing."""
+        return self._core.voter_records_at(offset)
+
     # Events in, effects out.
 
     def step(self, event: RaftEvent, now_ms: int) -> list[RaftEffect]:
-        """Raises NotLeader for AppendRequested; fatal are SplitBrain, TruncationBelowHighWatermark, SnapshotNeeded."""
+        """Raises NotLeader for AppendRequested; fatal are SplitBrain and TruncationBelowHighWatermark."""
         core = self._core
         self._on(event, now_ms)
+        if isinstance(core.role, Leader):
+            confirm_reads(core)
+            go_on(core, now_ms)
+        advance_change(core, now_ms)
         fetch_if_due(core, now_ms)
+        ask_if_due(core, now_ms)
         core.log.check_invariants()
-        return core.take_effects()
+        return core.outbox.take()
 
     def deadline_ms(self) -> int | None:
         """When TimerFired is due; None: no deadline. It may change with each step."""
@@ -154,11 +206,11 @@ class Raft:
             case Started():
                 self._start(now_ms)
             case RequestReceived():
-                self._on_request(event, now_ms)
+                on_request(self._core, event, now_ms)
             case ResponseReceived():
-                self._on_response(event, now_ms)
+                on_response(self._core, event, now_ms)
             case RequestFailed():
-                self._on_failure(event, now_ms)
+                on_failure(self._core, event, now_ms)
             case TimerFired():
                 self._on_timer(now_ms)
             case LogWritten(end_offset):
@@ -172,12 +224,30 @@ class Raft:
                 on_log_truncated(self._core, now_ms)
             case RecordsRead():
                 on_records_read(self._core, event)
+            case SnapshotRead():
+                on_snapshot_read(self._core, event)
+            case SnapshotPieceStored():
+                on_piece_stored(self._core, event)
+            case SnapshotFinished():
+                on_snapshot_finished(self._core, event)
+            case SnapshotTaken(snapshot):
+                self._core.on_snapshot_taken(snapshot)
+            case SnapshotLost(snapshot):
+                self._core.on_snapshot_lost(snapshot)
+            case LogStartRaised(oldest):
+                self._core.raise_log_start(oldest)
             case AppendRequested():
                 on_append_requested(self._core, event)
             case PeerProvenDead():
                 self._on_proven_dead(event, now_ms)
+            case CandidateProbed():
+                on_candidate_probed(self._core, event, now_ms)
+            case UpgradeRequested():
+                on_upgrade_requested(self._core, event, now_ms)
+            case ConfirmationRequested(token):
+                on_confirmation_requested(self._core, token, now_ms)
             case ShutdownRequested():
-                shut_down(self._core, now_ms)
+                on_shutdown_requested(self._core, event, now_ms)
             case _:
                 assert_never(event)
 
@@ -193,7 +263,7 @@ class Raft:
                 core.become_unattached(core.epoch + 1, now_ms)
         elif core.can_elect and core.voted == core.key and leader_id is None:
             resume_candidacy(core, now_ms)
-        elif leader_id in core.voters and leader_id is not None and leader_id != core.node_id:
+        elif leader_id is not None and core.may_lead(leader_id):
             core.become_follower(core.epoch, leader_id, now_ms)
         else:
             core.become_unattached(core.epoch, now_ms)
@@ -201,56 +271,6 @@ class Raft:
         core.announce_leader()
         if core.can_elect and len(core.voters) == 1 and isinstance(core.role, Unattached):
             start_election(core, now_ms)
-
-    def _on_request(self, event: RequestReceived, now_ms: int) -> None:
-        core, token = self._core, event.token
-        match event.message:
-            case VoteRequest() as vote:
-                on_vote_request(core, token, vote, now_ms)
-            case BeginQuorumEpochRequest() as begin:
-                on_begin_request(core, token, begin, now_ms)
-            case EndQuorumEpochRequest() as end:
-                on_end_request(core, token, end, now_ms)
-            case QuorumFetchRequest() as fetch:
-                on_fetch_request(core, token, fetch, now_ms)
-            case DescribeQuorumRequest():
-                core.reply(token, describe(core, now_ms))
-            case _:
-                assert_never(event.message)
-
-    def _on_response(self, event: ResponseReceived, now_ms: int) -> None:
-        core, response = self._core, event.message
-        request = core.finish(event.correlation)
-        if request is None:
-            return
-        if request.to == response.leader_id:
-            core.clear_departed()
-        core.learn(response.leader_epoch, None if response.leader_id == NO_NODE else response.leader_id, now_ms)
-        match response:
-            case VoteResponse():
-                on_vote_response(core, request, response, now_ms)
-            case QuorumFetchResponse():
-                on_fetch_response(core, event.correlation, request, response, event.spans, now_ms)
-            case EndQuorumEpochResponse():
-                on_end_answered(core, request, acknowledged=True, now_ms=now_ms)
-            case BeginQuorumEpochResponse():
-                pass  # the voter's fetches will show that it follows
-            case _:
-                assert_never(response)
-
-    def _on_failure(self, event: RequestFailed, now_ms: int) -> None:
-        request = self._core.finish(event.correlation)
-        if request is None:
-            return
-        match request.message:
-            case VoteRequest():
-                on_vote_failed(self._core, request, now_ms)
-            case QuorumFetchRequest():
-                on_fetch_failed(self._core, event.correlation, request, now_ms)
-            case EndQuorumEpochRequest():
-                on_end_answered(self._core, request, acknowledged=False, now_ms=now_ms)
-            case BeginQuorumEpochRequest():
-                pass  # it is sent again to the voters that do not fetch
 
     def _on_log_end_changed(self, now_ms: int) -> None:
         if isinstance(self._core.role, Leader):
@@ -288,7 +308,7 @@ class Raft:
         core = self._core
         lost_at_ms = leader.replicas.quorum_lost_at_ms(core.config.check_quorum_timeout_ms)
         if lost_at_ms is not None and lost_at_ms <= now_ms:
-            resign(core, now_ms)
+            resign(core, now_ms, leader.replicas.by_progress())
             return
         if leader.begin_at_ms <= now_ms:
             send_begins(core, now_ms)

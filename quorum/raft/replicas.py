@@ -33,24 +33,64 @@ class Replica:
 
 
 class Replicas:
-    """The voters except the leader itself, by node id; observers by node id and directory."""
+    """The voters except the leader itself, by node id; observers by node id and directory.
+
+    A leader that is not in the set in force does not count itself: its removal waits for its commit.
+    """
 
     def __init__(self, voters: VoterSet, leader: NodeId, now_ms: int) -> None:
         self.elected_at_ms = now_ms
+        self._set = voters
         self.majority = voters.majority
+        self.leader_counts = leader in voters
         self.voters: dict[NodeId, Replica] = {node_id: Replica() for node_id in voters.others(leader)}
         self.observers: dict[VoterKey, Replica] = {}
 
     def committed(self, own_synced_end: Offset) -> Offset:
         """The end offset that a majority has synced, the leader included; -1 if too few voters have fetched."""
-        return high_watermark([own_synced_end, *(voter.end_offset for voter in self.voters.values())], self.majority)
+        own = [own_synced_end] if self.leader_counts else []
+        return high_watermark([*own, *(voter.end_offset for voter in self.voters.values())], self.majority)
 
     def quorum_lost_at_ms(self, timeout_ms: int) -> int | None:
         """When no majority, the leader included, will have fetched for timeout_ms; None for a single voter."""
         if not self.voters:
             return None
         contacts = sorted((self._last_contact_ms(voter) for voter in self.voters.values()), reverse=True)
-        return contacts[self.majority - 2] + timeout_ms  # the leader counts as one of the majority
+        return contacts[self.majority - 1 - self.leader_counts] + timeout_ms
+
+    def change_voters(self, voters: VoterSet, leader: VoterKey) -> None:
+        """Another set is in force. A node keeps what is known of it, as a voter or as an observer."""
+        self.leader_counts = voters.names(leader)
+        own_id = leader.node_id if self.leader_counts else None
+        known = dict(self.observers)
+        for node_id, replica in self.voters.items():
+            known[self._set.by_id[node_id].key] = replica
+        self.voters = {}
+        for voter in voters.voters:
+            key = voter.key if voter.key in known else VoterKey(voter.node_id)  # a static set names no directories
+            if voter.node_id != own_id:
+                self.voters[voter.node_id] = known.pop(key, Replica())
+        self.observers = {key: replica for key, replica in known.items() if replica.fetched_at_ms is not None}
+        self._set, self.majority = voters, voters.majority
+
+    def end_of(self, key: VoterKey) -> Offset:
+        """The end offset of a voter or an observer, exclusive; -1: it has not fetched from this leader."""
+        replica = self._replica(key)
+        return -1 if replica is None else replica.end_offset
+
+    def is_caught_up(self, key: VoterKey, within_ms: int, now_ms: int) -> bool:
+        """Whether the observer had every record of the leader within the last within_ms."""
+        replica = self._replica(key)
+        return (
+            replica is not None
+            and replica.caught_up_at_ms is not None
+            and (replica.caught_up_at_ms + within_ms >= now_ms)
+        )
+
+    def _replica(self, key: VoterKey) -> Replica | None:
+        if key in self.observers:
+            return self.observers[key]
+        return self.voters.get(key.node_id) if self._set.names(key) else None
 
     def silent(self, interval_ms: int, now_ms: int) -> list[NodeId]:
         """Voters that have not fetched in this epoch within interval_ms."""

@@ -1,15 +1,16 @@
 """Resigning from leadership, and the requests that announce leaders: EndQuorumEpoch and BeginQuorumEpoch.
 
 A leader resigns when a majority of the voters is silent, when it is shut down, and when it restarts. After a restart it
-must not lead the same epoch again, because records that it had not synced may be lost. The preferred successor starts
-its election as soon as it receives EndQuorumEpoch.
+must not lead the same epoch again, because records that it had not synced may be lost. The preferred successor stands
+for election as soon as it receives EndQuorumEpoch. How a leader chooses it is in handing_over.py.
 """
 
 from __future__ import annotations
 
-from quorum.raft.core import Core, InFlightRequest
+from quorum.raft.core import Core
 from quorum.raft.effects import ShutdownFinished
-from quorum.raft.election import start_election
+from quorum.raft.election import stand_at_once
+from quorum.raft.outbox import InFlightRequest
 from quorum.raft.roles import Follower, Leader, Prospective, Resigned, Unattached
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
@@ -22,10 +23,12 @@ from quorumlog.messages.quorum import (
 )
 
 
-def resign(core: Core, now_ms: int) -> Resigned:
+def resign(core: Core, now_ms: int, successors: tuple[NodeId, ...], *, head_start_ms: int = 0) -> Resigned:
+    """successors: all other voters, the preferred one first. head_start_ms: how much later the others are told."""
     assert isinstance(core.role, Leader)
-    successors = core.role.replicas.by_progress()
     role = _resigned(core, successors, now_ms)
+    for voter in successors[1:]:
+        role.retry_end_at(voter, now_ms + head_start_ms)
     core.become(role, epoch=core.epoch, voted=core.voted)
     send_ends(core, now_ms)
     return role
@@ -37,13 +40,8 @@ def resume_resigned(core: Core, now_ms: int) -> None:
     send_ends(core, now_ms)
 
 
-def shut_down(core: Core, now_ms: int) -> None:
-    if core.shutting_down:
-        return
-    core.begin_shutdown()
-    if isinstance(core.role, Leader) and len(core.voters) > 1:
-        resign(core, now_ms).shut_down_by(now_ms + core.config.request_timeout_ms)
-        return
+def finish_shutdown_without_leading(core: Core) -> None:
+    assert core.shutting_down
     core.add_effect(ShutdownFinished())
 
 
@@ -51,7 +49,7 @@ def send_ends(core: Core, now_ms: int) -> None:
     """Send EndQuorumEpoch to each voter that has not acknowledged it and is due."""
     role = core.role
     assert isinstance(role, Resigned)
-    endpoint = core.voters.endpoint_of(core.node_id)
+    endpoint = core.endpoint_of(core.node_id)
     request = EndQuorumEpochRequest(
         leader_id=core.node_id,
         leader_epoch=core.epoch,
@@ -92,6 +90,8 @@ def on_resigned_timer(core: Core, now_ms: int) -> None:
 
 def on_begin_request(core: Core, token: int, request: BeginQuorumEpochRequest, now_ms: int) -> None:
     code = ErrorCode.NONE
+    if request.leader_epoch >= core.epoch:
+        core.addresses.tell(request.leader_id, request.leader_endpoints)
     if request.voter_id != core.node_id or request.voter_directory_id not in (b"", core.key.directory_id):
         code = ErrorCode.INVALID_VOTER_KEY
     elif _is_impossible(core, request.leader_id, request.leader_epoch):
@@ -140,7 +140,7 @@ def _on_resignation(core: Core, request: EndQuorumEpochRequest, now_ms: int) -> 
         core.mark_departed(request.leader_id, request.leader_epoch)
         role.elect_no_later_than(now_ms + delay_ms)
     if position == 0 and isinstance(core.role, Unattached) and core.can_elect and not core.shutting_down:
-        start_election(core, now_ms)
+        stand_at_once(core, now_ms)
 
 
 def rank_delay_ms(core: Core, gone: NodeId) -> int:
@@ -149,13 +149,16 @@ def rank_delay_ms(core: Core, gone: NodeId) -> int:
 
 
 def _is_impossible(core: Core, leader_id: NodeId, epoch: int) -> bool:
-    """Whether this cannot be a leader: only another voter can lead, in epoch 1 or later."""
-    return epoch < 1 or leader_id == core.node_id or leader_id not in core.voters
+    """Whether this cannot be a leader: only another node can be followed, in epoch 1 or later."""
+    return epoch < 1 or not core.may_lead(leader_id)
 
 
 def _resigned(core: Core, successors: tuple[NodeId, ...], now_ms: int) -> Resigned:
+    election_at_ms = core.election_at_ms(now_ms)
+    if not core.is_voter and not core.shutting_down:  # it was removed: it leaves this epoch and looks for the leader
+        election_at_ms = now_ms + core.config.draw_election_timeout_ms(core.rng)
     return Resigned(
-        election_at_ms=core.election_at_ms(now_ms),
+        election_at_ms=election_at_ms,
         successors=successors,
         unacked=dict.fromkeys(core.voters.others(core.node_id), now_ms),
     )

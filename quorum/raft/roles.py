@@ -9,8 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from quorum.raft.mark_pace import MarkPace
+from quorum.raft.read_rounds import NONE_TOLD, ReadRounds
 from quorum.raft.replicas import Replicas
+from quorum.raft.voter_change import VoterChange
+from quorum.raft.voters import Voter
 from quorumlog.ids import Epoch, NodeId, Offset
+from quorumlog.messages.quorum import FetchSnapshotRequest
 
 
 class RaftRole(Enum):
@@ -47,10 +52,12 @@ RESUMED = frozenset({RaftRole.CANDIDATE, RaftRole.RESIGNED})
 OBSERVER_ROLES = frozenset({RaftRole.UNATTACHED, RaftRole.FOLLOWER})
 
 
-def is_legal(old: RaftRole, old_epoch: Epoch, new: RaftRole, new_epoch: Epoch, *, is_voter: bool) -> bool:
+def is_legal(old: RaftRole, old_epoch: Epoch, new: RaftRole, new_epoch: Epoch, *, can_elect: bool) -> bool:
     """Whether a node may go from one role and epoch to another."""
-    if new_epoch < old_epoch or (not is_voter and new not in OBSERVER_ROLES):
+    if new_epoch < old_epoch:
         return False
+    if not can_elect and new not in OBSERVER_ROLES and (old, new) != (RaftRole.LEADER, RaftRole.RESIGNED):
+        return False  # a leader that was removed resigns
     if new is RaftRole.CANDIDATE and new_epoch != old_epoch + 1:
         return False
     return new in (SAME_EPOCH if new_epoch == old_epoch else NEW_EPOCH)[old]
@@ -71,6 +78,21 @@ class FetchState:
 
     def retry_at(self, at_ms: int) -> None:
         self.retry_at_ms = at_ms
+
+
+@dataclass(slots=True)
+class StandingState:
+    """A follower's own requests about itself as a voter: at most one is in flight."""
+
+    in_flight: int | None = None  # its correlation
+    due_at_ms: int = 0  # not before
+    is_told: bool = False  # this leader knows what it must know of this node
+
+    def on_sent(self, correlation: int) -> None:
+        self.in_flight = correlation
+
+    def on_done(self, again_at_ms: int, *, is_told: bool = False) -> None:
+        self.in_flight, self.due_at_ms, self.is_told = None, again_at_ms, is_told
 
 
 @dataclass(slots=True)
@@ -128,10 +150,15 @@ class Follower:
     fetch_by_ms: int  # the fetch timeout: a good answer is due by then
     fetch: FetchState
     has_fetched: bool = False  # successfully, from this leader, in this epoch
+    standing: StandingState = field(default_factory=StandingState)
     offered_high_watermark: Offset = -1  # the leader's; this node's own never passes its log
+    read_round: int = NONE_TOLD  # the newest that this leader has told
 
-    def on_good_answer(self, fetch_by_ms: int) -> None:
+    def on_good_answer(self, fetch_by_ms: int, read_round: int) -> None:
+        """read_round: 0 if the leader has begun none; a follower that named 0 would pass for older software."""
         self.fetch_by_ms, self.has_fetched = fetch_by_ms, True
+        if read_round > 0:
+            self.read_round = max(self.read_round, read_round)
 
     def offer_high_watermark(self, offset: Offset) -> None:
         self.offered_high_watermark = max(self.offered_high_watermark, offset)
@@ -147,6 +174,21 @@ class ParkedFetch:
     max_bytes: int
     high_watermark: Offset
     deadline_ms: int
+    alone_ms: int  # until then a high watermark may wait for records (mark_pace.py)
+    read_round: int  # the newest that its sender knows
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """A leader that looks for a successor (handing_over.py). wanted: None: the voter that is ready first.
+
+    token: of the request that asked for it; None: this leader is stopped.
+    """
+
+    wanted: NodeId | None
+    token: int | None
+    round: int  # the read round that the successor must name
+    until_ms: int
 
 
 @dataclass(slots=True)
@@ -155,10 +197,25 @@ class Leader:
     epoch_start_offset: Offset  # the offset of its LeaderChange record
     granting: tuple[NodeId, ...]
     replicas: Replicas
+    rounds: ReadRounds
     begin_at_ms: int  # when to send BeginQuorumEpoch again to the voters that do not fetch
     parked: list[ParkedFetch] = field(default_factory=list)
+    pace: MarkPace = field(default_factory=MarkPace)
     reading: dict[int, ParkedFetch] = field(default_factory=dict)  # by token: fetches whose records are being read
-    claimed: bool = False  # its LeaderChange record is committed
+    claim_end: Offset = 0  # exclusive; set at the start: what must be committed before it claims its leadership
+    claimed: bool = False
+    hand_over: HandOver | None = None  # under way: nothing is appended
+    change: VoterChange | None = None  # of the voters: at most one is under way
+    updates: dict[NodeId, Voter] = field(default_factory=dict)  # what voters of a static set told about themselves
+    reading_snapshots: dict[int, FetchSnapshotRequest] = field(default_factory=dict)  # by token
+
+    def __post_init__(self) -> None:
+        self.claim_end = self.epoch_start_offset + 1
+
+    @property
+    def awaited_round(self) -> int:
+        """The newest read round that something waits for; 0: nothing does."""
+        return max(self.rounds.awaited, 0 if self.hand_over is None else self.hand_over.round)
 
     def park(self, fetch: ParkedFetch) -> None:
         self.parked.append(fetch)
@@ -167,14 +224,42 @@ class Leader:
         taken, self.parked = self.parked, []
         return taken
 
+    def holds_mark_of(self, fetch: ParkedFetch, now_ms: int) -> bool:
+        """Whether a new high watermark alone is no reason yet to answer this fetch."""
+        return now_ms < fetch.alone_ms and self.pace.holds
+
     def start_reading(self, fetch: ParkedFetch) -> None:
         self.reading[fetch.token] = fetch
 
     def finish_reading(self, token: int) -> ParkedFetch | None:
         return self.reading.pop(token, None)
 
+    def begin_change(self, change: VoterChange) -> None:
+        assert self.change is None, f"two changes of the voters: {self.change}, {change}"
+        self.change = change
+
+    def end_change(self) -> None:
+        self.change = None
+
+    def note_update(self, voter: Voter) -> None:
+        self.updates[voter.node_id] = voter
+
+    def start_reading_snapshot(self, token: int, request: FetchSnapshotRequest) -> None:
+        self.reading_snapshots[token] = request
+
+    def finish_reading_snapshot(self, token: int) -> FetchSnapshotRequest | None:
+        return self.reading_snapshots.pop(token, None)
+
     def claim(self) -> None:
         self.claimed = True
+
+    def begin_hand_over(self, hand_over: HandOver) -> None:
+        assert self.hand_over is None
+        self.hand_over = hand_over
+
+    def end_hand_over(self, claim_end: Offset) -> None:
+        """Go on leading. It claims its leadership again when all below claim_end is committed."""
+        self.hand_over, self.claimed, self.claim_end = None, False, claim_end
 
     def send_begin_at(self, at_ms: int) -> None:
         self.begin_at_ms = at_ms

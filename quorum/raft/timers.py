@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from quorum.raft.core import Core
 from quorum.raft.roles import Candidate, FetchState, Follower, Leader, Prospective, Resigned, Unattached
+from quorum.raft.standing import ask_at_ms
+from quorum.raft.voter_change import ChangePhase
 
 
 def deadline_ms(core: Core) -> int | None:
@@ -27,6 +29,9 @@ def _deadlines(core: Core) -> Iterator[int]:
             if not core.shutting_down:
                 yield fetch_by_ms
                 yield from _fetch_deadlines(core, fetch)
+                ask_ms = ask_at_ms(core)
+                if ask_ms is not None:
+                    yield ask_ms
         case Leader() as leader:
             yield from _leader_deadlines(core, leader)
         case Resigned() as resigned:
@@ -44,8 +49,14 @@ def _leader_deadlines(core: Core, leader: Leader) -> Iterator[int]:
     lost_at_ms = leader.replicas.quorum_lost_at_ms(core.config.check_quorum_timeout_ms)
     if lost_at_ms is not None:
         yield lost_at_ms
+    if leader.hand_over is not None:
+        yield leader.hand_over.until_ms
     for parked in leader.parked:
         yield parked.deadline_ms
+        if core.high_watermark > parked.high_watermark:  # it waits for records
+            yield parked.alone_ms
+    if leader.change is not None and (leader.change.token is not None or leader.change.phase is not ChangePhase.COMMIT):
+        yield leader.change.deadline_ms
 
 
 def _resigned_deadlines(resigned: Resigned) -> Iterator[int]:

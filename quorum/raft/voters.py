@@ -1,4 +1,7 @@
-"""The voters of the quorum. The set is static: `controller.quorum.voters` (kraft.version 0)."""
+"""The voters of the quorum: one set of them.
+
+With kraft.version 0 the set is static (`controller.quorum.voters`). With 1 it is in the metadata log (voter_history).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from quorumlog.ids import ZERO_UUID, NodeId, Uuid
-from quorumlog.messages.common import Endpoint, NodeEndpoint
+from quorumlog.messages.common import Endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,13 @@ class Voter:
     node_id: NodeId
     directory_id: Uuid | None = None
     endpoint: Endpoint  # of the internal listener
+    more_endpoints: tuple[Endpoint, ...] = ()
+    min_version: int = 0  # of kraft.version that the node's software can run, inclusive
+    max_version: int = 0
+
+    @property
+    def key(self) -> VoterKey:
+        return VoterKey(self.node_id, self.directory_id or ZERO_UUID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +85,3 @@ class VoterSet:
     def endpoint_of(self, node_id: NodeId) -> Endpoint | None:
         voter = self.by_id.get(node_id)
         return voter.endpoint if voter else None
-
-    def hints(self, node_id: NodeId | None) -> tuple[NodeEndpoint, ...]:
-        """The address of a node, as responses carry it; empty if it is not a voter."""
-        if node_id is None or node_id not in self.by_id:
-            return ()
-        endpoint = self.by_id[node_id].endpoint
-        return (NodeEndpoint(node_id=node_id, host=endpoint.host, port=endpoint.port),)

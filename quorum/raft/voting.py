@@ -100,5 +100,5 @@ def _response(core: Core, code: ErrorCode, granted: bool = False) -> VoteRespons
         leader_id=core.leader_hint,
         leader_epoch=core.epoch,
         vote_granted=granted,
-        node_endpoints=core.voters.hints(core.leader_id),
+        node_endpoints=core.hints(),
     )

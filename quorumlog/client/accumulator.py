@@ -32,6 +32,7 @@ from quorumlog.records import (
     UnsealedBatch,
     lay_out_rows,
 )
+from quorumlog.records.batch import TRANSACTIONAL
 
 RECORD_OVERHEAD = 5 + 1 + 10 + 5 + 5 + 5 + 5  # length, attributes, both deltas, three counts, each at its longest
 HEADER_OVERHEAD = 5 + 5  # two counts
@@ -64,6 +65,7 @@ class Batch:
     log_append_time_ms: int = -1
     error: Exception | None = None
     done: bool = False
+    transactional: bool = False
 
     @property
     def may_be_duplicated(self) -> bool:
@@ -83,6 +85,8 @@ class Batch:
         """Encode the batch, once per sequence number. Offsets start at 0: the leader assigns the base offset."""
         if self.unsealed is None:
             self.unsealed, self.records = lay_out_rows(self.records, codec), []
+        if self.transactional:
+            self.unsealed.attributes |= TRANSACTIONAL
         if self.encoded is None or self.encoded_as != self.number:
             self.encoded, self.encoded_as = self.unsealed.seal(*self.number), self.number
         return self.encoded
@@ -108,20 +112,32 @@ class Accumulator:
         linger_ms: int = 0,
         idempotent: bool = False,
         in_flight_limit: int = MAX_IN_FLIGHT,
+        transactional: bool = False,
     ) -> None:
         """idempotent: number the batches; nothing is sent before `identity` is set.
+        transactional: an idempotent producer whose identity changes by `adopt` only: lost numbers fail a transaction.
         in_flight_limit: batches of one partition that an idempotent producer may have in flight."""
         self._batch_size = batch_size
         self._buffer_memory = buffer_memory
         self._delivery_timeout_ms = delivery_timeout_ms
         self._linger_ms = linger_ms
         self._idempotent = idempotent
+        self._transactional = transactional
         self._in_flight_limit = in_flight_limit if idempotent else 1
         self.identity: Identity | None = None  # for partitions that start to number or have used up their epochs
         self._queues: dict[TopicPartition, _Queue] = {}
         self._waiting: dict[TopicPartition, _Queue] = {}  # queues with a waiting batch, longest wait first
         self.buffered_bytes = 0
         self.unfinished = 0  # batches that have not ended
+
+    def adopt(self, identity: Identity) -> None:
+        """Number the batches of the next transaction so. With the identity of the last one the numbers go on."""
+        if identity == self.identity:
+            return
+        self.identity = identity
+        for queue in self._queues.values():
+            assert not queue.waiting and not queue.under_way, "a transaction begins before the last one has ended"
+            queue.numbering = None
 
     def has_room(self, size_bytes: int) -> bool:
         """True if this many bytes may be appended. An empty buffer takes a batch of any size."""
@@ -227,6 +243,10 @@ class Accumulator:
         self._land(batch)
         self._begin_epoch_if_due(queue)
 
+    def is_oldest(self, batch: Batch) -> bool:
+        """The batch is in flight, and no other batch of its partition comes before it."""
+        return _is_oldest(self._queues[batch.topic, batch.partition], batch)
+
     def expired(self, batch: Batch, now_ms: int) -> bool:
         return now_ms - batch.created_ms >= self._delivery_timeout_ms
 
@@ -286,7 +306,7 @@ class Accumulator:
         return queue
 
     def _begin(self, queue: _Queue, topic: str, partition: int, now_ms: int, on_done: Callable[[Batch], None]) -> Batch:
-        batch = Batch(topic, partition, now_ms, on_done, place=queue.begun)
+        batch = Batch(topic, partition, now_ms, on_done, place=queue.begun, transactional=self._transactional)
         queue.begun += 1
         queue.waiting.append(batch)
         self._waiting.setdefault((topic, partition), queue)
@@ -326,7 +346,7 @@ class Accumulator:
         Does nothing while a batch is in flight.
         """
         numbering = queue.numbering
-        if numbering is None or queue.under_way:
+        if numbering is None or queue.under_way or self._transactional:
             return
         resolved = not queue.waiting or not queue.waiting[0].is_numbered
         if not numbering.lost and not (numbering.in_doubt and resolved):

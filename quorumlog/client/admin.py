@@ -8,26 +8,29 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from quorumlog.client.admin_brokers import BrokerAdmin
+from quorumlog.client.admin_groups import GroupAdmin
+from quorumlog.client.admin_logs import LogAdmin
+from quorumlog.client.admin_partitions import PartitionAdmin
+from quorumlog.client.admin_quorum import QuorumAdmin
+from quorumlog.client.admin_transactions import TransactionAdmin
 from quorumlog.client.change import Change
+from quorumlog.client.config_batches import ConfigBatches
 from quorumlog.client.config_change import ConfigChange, alterable
-from quorumlog.client.delete_records import delete_records
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.link import Link, check
-from quorumlog.client.offsets import FoundOffset, resolve_offsets
 from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NodeId, Uuid
+from quorumlog.ids import NodeId, Offset, Uuid
 from quorumlog.messages.admin import (
     AlterConfigsResource,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
+    ExplainCompactionRequest,
+    ExplainCompactionResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
-    LogDirDescription,
     NewPartition,
     PartitionsOfTopic,
 )
@@ -51,11 +54,11 @@ from quorumlog.messages.cluster import (
     TopicQuery,
 )
 from quorumlog.messages.common import ConfigEntry
-from quorumlog.messages.quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from quorumlog.rpc.transport import Transport
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
+RECENT_IMAGES = 1_000  # asked of each broker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +72,7 @@ class NewTopic:
     assignment: Sequence[Sequence[int]] | None = None
 
 
-class AsyncAdmin:
+class AsyncAdmin(BrokerAdmin, QuorumAdmin, LogAdmin, PartitionAdmin, GroupAdmin, TransactionAdmin):
     def __init__(
         self,
         transport: Transport,
@@ -81,6 +84,7 @@ class AsyncAdmin:
     ) -> None:
         self.options = parse_options(CommonOptions, config, options)
         self._link = Link(transport, self.options, clock=clock, rng=rng)
+        self._settings = ConfigBatches(self._send_settings)
 
     async def __aenter__(self) -> AsyncAdmin:
         return self
@@ -159,20 +163,31 @@ class AsyncAdmin:
     async def metadata(self) -> MetadataResponse:
         return await self._link.metadata([], all_topics=True, create=False)
 
-    async def describe_cluster(self, *, include_fenced_brokers: bool = True) -> DescribeClusterResponse:
-        request = DescribeClusterRequest(include_fenced_brokers=include_fenced_brokers)
-        response: DescribeClusterResponse = await self._link.call_any(request)
-        check(response)
-        return response
+    async def recent_images(self, count: int = RECENT_IMAGES) -> dict[NodeId, dict[Offset, bytes]]:
+        """Of each broker in the metadata, the hashes of its newest metadata images by offset, at most `count`.
 
-    async def describe_quorum(self) -> DescribeQuorumResponse:
-        async def ask() -> DescribeQuorumResponse:
-            response: DescribeQuorumResponse = await self._link.call_any(DescribeQuorumRequest())
+        Brokers that agree have the same hash at the same offset.
+        """
+        await self._link.refresh([])
+        found: dict[NodeId, dict[Offset, bytes]] = {}
+        for node_id in sorted(self._link.cache.brokers):
+            request = DescribeClusterRequest(max_recent_images=count)
+            response: DescribeClusterResponse = await self._link.call_node(node_id, request)
             check(response)
-            return response
-
-        found: DescribeQuorumResponse = await self._link.until(ask, self.options.default_api_timeout_ms)
+            found[node_id] = {image.offset: image.state_hash for image in response.recent_images}
         return found
+
+    async def explain_compaction(self, topic: str, partition: int) -> dict[NodeId, ExplainCompactionResponse]:
+        """Of each replica, by broker: what its cleaner does, or why it does nothing. An answer may hold an error.
+
+        Raises RequestFailed: UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        found = next((one for one in (await self.describe_topic(topic)).partitions if one.index == partition), None)
+        if found is None:
+            raise RequestFailed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} has no partition {partition}")
+        await self._link.refresh([])
+        request = ExplainCompactionRequest(topic=topic, partition=partition)
+        return {node: await self._link.call_node(node, request) for node in sorted(found.replicas)}
 
     async def describe_configs(
         self, name: str, *, resource_type: int = TOPIC_RESOURCE, names: Sequence[str] = ()
@@ -201,14 +216,26 @@ class AsyncAdmin:
     ) -> None:
         """Change these settings and keep the others. None sets the default again. name: as in `describe_configs`.
 
+        Calls made while others are under way share requests; those for one resource are carried out in their order.
         Raises RequestFailed: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, BROKER_ID_NOT_REGISTERED.
         """
         configs = tuple(alterable(key, change) for key, change in changes.items())
         resource = AlterConfigsResource(resource_type=resource_type, resource_name=name, configs=configs)
-        request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
-        response: IncrementalAlterConfigsResponse = await Change(self._link, request).carry_out()
-        (result,) = response.results
+        if validate_only:
+            request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=True)
+            (result,) = (await self._send_settings(request)).results
+        else:
+            result = await self._settings.alter(resource)
         _check_result(result, f"configs of {name!r}")
+
+    async def _send_settings(self, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
+        response: IncrementalAlterConfigsResponse = await Change(self._link, request).carry_out()
+        return response
+
+    @property
+    def settings_requests(self) -> int:
+        """How many requests have carried changes of settings so far."""
+        return self._settings.requests
 
     async def create_partitions(
         self,
@@ -233,24 +260,6 @@ class AsyncAdmin:
         response: CreatePartitionsResponse = await Change(self._link, request).carry_out()
         (result,) = response.results
         _check_result(result, f"topic {name!r}")
-
-    async def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Delete all records before these offsets (-1: the high watermark). Returns each partition's first offset."""
-        return await delete_records(self._link, before)
-
-    async def describe_log_dirs(self) -> dict[NodeId, tuple[LogDirDescription, ...]]:
-        """The log directories of every broker in the metadata, by broker id."""
-        await self._link.refresh([])
-        found: dict[NodeId, tuple[LogDirDescription, ...]] = {}
-        for node_id in sorted(self._link.cache.brokers):
-            response: DescribeLogDirsResponse = await self._link.call_node(node_id, DescribeLogDirsRequest())
-            check(response)
-            found[node_id] = response.directories
-        return found
-
-    async def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
-        """Offsets for timestamps in ms, or for LATEST, EARLIEST, MAX_TIMESTAMP of `quorumlog.client.offsets`."""
-        return await resolve_offsets(self._link, wanted)
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:

@@ -6,61 +6,33 @@ with Cluster("localhost:9092") as cluster:
         metadata = producer.send("orders", b"{}", key="u-1").result(5)
     for record in cluster.consumer("orders", start="earliest", stop="latest"):
         print(record.partition, record.offset, record.key, record.value)
+    for record in cluster.consumer(["orders", "refunds"], group="billing"):  # shared with the group's other members
+        print(record.topic, record.value)
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from quorumlog.client import edge
-from quorumlog.client.admin import TOPIC_RESOURCE, AsyncAdmin, NewTopic
-from quorumlog.client.config_change import ConfigChange
-from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord, Start
+from quorumlog.client.blocking_admin import Admin
+from quorumlog.client.blocking_base import Blocking
+from quorumlog.client.blocking_consumer import BlockingCallback, Consumer
+from quorumlog.client.blocking_transaction import BlockingTransaction
 from quorumlog.client.delivery import DeliveredRange, Delivery, RecordMetadata
-from quorumlog.client.fetch_position import Chunk, TopicPartition
-from quorumlog.client.loop_thread import loop_thread
-from quorumlog.client.offsets import FoundOffset
+from quorumlog.client.group.subscribed import Start
+from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.producer import ProducerStats
 from quorumlog.client.record_parts import HeadersLike
-from quorumlog.messages.admin import LogDirDescription
-from quorumlog.messages.cluster import ConfigDescription, CreateTopicResult, DescribeClusterResponse, TopicMetadata
-from quorumlog.messages.quorum import DescribeQuorumResponse
 
 HANDOVER_LIMIT = 20_000  # records between the callers' threads and the loop
 HANDOVER_RECORDS = 100  # taken by the loop at once: more would delay a caller, fewer cost a lock each
-Self = TypeVar("Self", bound="_Blocking")
-
-
-class _Blocking:
-    """Creates its asynchronous client on the background loop and closes it there."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._thread = loop_thread()
-        self._closed = False
-        self._client = self._thread.run(self._make(make))
-
-    @staticmethod
-    async def _make(make: Callable[[], Any]) -> Any:
-        return make()  # on the loop: a transport belongs to one event loop
-
-    def __enter__(self: Self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Idempotent."""
-        if not self._closed:
-            self._closed = True
-            self._thread.run(self._client.close())
 
 
 class SendFuture:
@@ -88,7 +60,7 @@ class SendFuture:
         return await self._delivery
 
 
-class Producer(_Blocking):
+class Producer(Blocking):
     """See AsyncProducer. `send` only appends to a queue; the loop takes many records from it at a time."""
 
     def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
@@ -116,6 +88,7 @@ class Producer(_Blocking):
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> SendFuture:
+        self._client.check_sending()
         future = SendFuture(self)
         with self._lock:
             while len(self._queue) >= HANDOVER_LIMIT:
@@ -141,6 +114,31 @@ class Producer(_Blocking):
     def flush(self, timeout_s: float | None = None) -> None:
         """Wait until every record sent so far has been acknowledged or has failed."""
         self._thread.run(self._flush(), timeout_s)
+
+    # --- transactions; see AsyncProducer ---
+
+    def transaction(self) -> BlockingTransaction:
+        """`with producer.transaction():` commits at the end of the block, and aborts on an exception."""
+        return BlockingTransaction(self._thread, self._client.transaction, self._handed_over)
+
+    def init_transactions(self) -> None:
+        self._thread.run(self._client.init_transactions())
+
+    def begin(self) -> None:
+        self._thread.run(self._client.begin())
+
+    def commit(self) -> None:
+        self._thread.run(self._after_handover(self._client.commit))
+
+    def abort(self) -> None:
+        self._thread.run(self._after_handover(self._client.abort))
+
+    def send_offsets(self, offsets: Mapping[tuple[str, int], int], group: GroupMetadata) -> None:
+        self._thread.run(self._client.send_offsets(offsets, group))
+
+    async def _after_handover(self, step: Callable[[], Awaitable[None]]) -> None:
+        await self._handed_over()
+        await step()
 
     def close(self) -> None:
         """Flush and stop. Raises the first error that the caller has not seen."""
@@ -177,7 +175,8 @@ class Producer(_Blocking):
                     future._delivery = await self._client.send(*arguments)
                 except Exception as error:  # concerns this one record, not the loop
                     future._failure = error
-                    self._unseen = self._unseen or error
+                    if not self._client.fail_transaction(error):
+                        self._unseen = self._unseen or error
                 future._handed = True
                 self._handed += 1
                 self._moved.set()
@@ -193,128 +192,12 @@ class Producer(_Blocking):
         return taken
 
 
-class Consumer(_Blocking):
-    """See AsyncConsumer. Iterating gives records."""
-
-    _client: AsyncConsumer
-
-    def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
-        super().__init__(lambda: edge.consumer(dict(config or {}), **options))
-
-    def assign(self, partitions: Iterable[tuple[str, int, Start]], *, stop: Start | None = None) -> None:
-        self._thread.run(self._client.assign(list(partitions), stop=stop))
-
-    def assign_topic(self, topic: str, start: Start = "earliest", *, stop: Start | None = None) -> None:
-        self._thread.run(self._client.assign_topic(topic, start, stop=stop))
-
-    @property
-    def finished(self) -> bool:
-        return self._client.finished
-
-    def position(self, topic: str, partition: int) -> int:
-        return self._client.position(topic, partition)
-
-    def poll(self, max_records: int | None = None, timeout_ms: int = 500) -> list[ConsumedRecord]:
-        return self._thread.run(self._client.poll(max_records, timeout_ms))
-
-    def next_chunk(self, timeout_ms: int = 500) -> Chunk | None:
-        return self._thread.run(self._client.next_chunk(timeout_ms))
-
-    def next_arrow(self, timeout_ms: int = 500, *, include_headers: bool = False) -> tuple[Chunk, Any] | None:
-        return self._thread.run(self._client.next_arrow(timeout_ms, include_headers=include_headers))
-
-    def __iter__(self) -> Iterator[ConsumedRecord]:
-        while not self.finished:
-            yield from self.poll(timeout_ms=1_000)
-
-
-class Admin(_Blocking):
-    """See AsyncAdmin."""
-
-    _client: AsyncAdmin
-
-    def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
-        super().__init__(lambda: edge.admin(dict(config or {}), **options))
-
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = -1,
-        replication: int = -1,
-        configs: Mapping[str, str] | None = None,
-        *,
-        exist_ok: bool = False,
-        validate_only: bool = False,
-    ) -> CreateTopicResult:
-        return self._thread.run(
-            self._client.create_topic(
-                name, partitions, replication, configs, exist_ok=exist_ok, validate_only=validate_only
-            )
-        )
-
-    def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool = False) -> list[CreateTopicResult]:
-        return self._thread.run(self._client.create_topics(list(topics), validate_only=validate_only))
-
-    def delete_topic(self, name: str) -> None:
-        self._thread.run(self._client.delete_topic(name))
-
-    def list_topics(self) -> list[TopicMetadata]:
-        return self._thread.run(self._client.list_topics())
-
-    def describe_topic(self, name: str) -> TopicMetadata:
-        return self._thread.run(self._client.describe_topic(name))
-
-    def describe_cluster(self) -> DescribeClusterResponse:
-        return self._thread.run(self._client.describe_cluster())
-
-    def describe_quorum(self) -> DescribeQuorumResponse:
-        return self._thread.run(self._client.describe_quorum())
-
-    def describe_configs(
-        self, name: str, *, resource_type: int = TOPIC_RESOURCE, names: Sequence[str] = ()
-    ) -> ConfigDescription:
-        return self._thread.run(self._client.describe_configs(name, resource_type=resource_type, names=names))
-
-    def alter_configs(
-        self,
-        name: str,
-        changes: Mapping[str, ConfigChange],
-        *,
-        resource_type: int = TOPIC_RESOURCE,
-        validate_only: bool = False,
-    ) -> None:
-        self._thread.run(
-            self._client.alter_configs(name, changes, resource_type=resource_type, validate_only=validate_only)
-        )
-
-    def create_partitions(
-        self,
-        name: str,
-        count: int,
-        *,
-        assignment: Sequence[Sequence[int]] | None = None,
-        validate_only: bool = False,
-    ) -> None:
-        self._thread.run(
-            self._client.create_partitions(name, count, assignment=assignment, validate_only=validate_only)
-        )
-
-    def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        return self._thread.run(self._client.delete_records(before))
-
-    def describe_log_dirs(self) -> dict[int, tuple[LogDirDescription, ...]]:
-        return self._thread.run(self._client.describe_log_dirs())
-
-    def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
-        return self._thread.run(self._client.list_offsets(wanted))
-
-
 class Cluster:
     """The blocking clients of one cluster, with common options."""
 
     def __init__(self, bootstrap_servers: str | Sequence[str] = "localhost:9092", **options: Any) -> None:
         self._options = {"bootstrap_servers": bootstrap_servers, **options}
-        self._open: list[_Blocking] = []
+        self._open: list[Blocking] = []
         self._admin: Admin | None = None
 
     def __enter__(self) -> Cluster:
@@ -323,6 +206,10 @@ class Cluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            for client in self._open:
+                if isinstance(client, Consumer):
+                    client.close(commit=False)  # the records that it failed on are read again
         self.close()
 
     @property
@@ -338,13 +225,34 @@ class Cluster:
         return producer
 
     def consumer(
-        self, topic: str | None = None, *, start: Start = "earliest", stop: Start | None = None, **options: Any
+        self,
+        topics: str | Iterable[str] | None = None,
+        *,
+        group: str | None = None,
+        pattern: str | re.Pattern[str] | None = None,
+        start: Start = "earliest",
+        stop: Start | None = None,
+        on_assigned: BlockingCallback | None = None,
+        on_revoked: BlockingCallback | None = None,
+        on_lost: BlockingCallback | None = None,
+        **options: Any,
     ) -> Consumer:
-        """A consumer. If `topic` is given, all its partitions are assigned."""
+        """A consumer of all partitions of a topic, or of several.
+
+        group: it shares them with the other members of this group, and begins where the group has committed. start:
+        without a group, anything that `assign` takes; with one, where it begins if the group has committed nothing:
+        "earliest", "latest" or "none" (an error). stop: exclusive, resolved when a partition is assigned; iteration
+        ends there. pattern, callbacks: see `subscribe`.
+        """
+        if group is not None:
+            options = {"auto_offset_reset": start, **options, "group_id": group}
         consumer = Consumer(self._options, **options)
         self._open.append(consumer)
-        if topic is not None:
-            consumer.assign_topic(topic, start, stop=stop)
+        if group is None and topics is not None:
+            consumer.assign_topic(topics, start, stop=stop)
+        elif topics is not None or pattern is not None:
+            heard = {"on_assigned": on_assigned, "on_revoked": on_revoked, "on_lost": on_lost}
+            consumer.subscribe(topics or (), pattern=pattern, stop=stop, **heard)
         return consumer
 
     def close(self) -> None:

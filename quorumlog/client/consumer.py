@@ -1,9 +1,13 @@
-"""The asynchronous consumer with assigned partitions: reads from a given start, as records, Arrow or batches.
+"""The asynchronous consumer: reads as records, Arrow or batches what it is told to, or its part of what a group reads.
 
 async with AsyncConsumer(transport, bootstrap_servers="localhost:9092") as consumer:
     await consumer.assign([("orders", 0, "earliest")], stop="latest")
     async for record in consumer:
         print(record.offset, record.value)
+async with AsyncConsumer(transport, bootstrap_servers="localhost:9092", group="billing") as consumer:
+    await consumer.subscribe(["orders", "refunds"])
+    async for record in consumer:
+        print(record.topic, record.value)
 """
 
 from __future__ import annotations
@@ -16,19 +20,21 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from quorumlog.client.errors import ClientClosed, ConfigError
+from quorumlog.client.errors import ClientClosed, ConfigError, WokenUp
 from quorumlog.client.fetch_loop import FetchLoop
 from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
+from quorumlog.client.group.reader import GroupReader
+from quorumlog.client.group.subscribed import GroupMember, Start
 from quorumlog.client.link import Link
 from quorumlog.client.offsets import EARLIEST, LATEST, resolve_offsets
 from quorumlog.client.options import ConsumerOptions, parse_options
+from quorumlog.client.progress import Progress
 from quorumlog.clock import Clock
 from quorumlog.ids import Offset
 from quorumlog.nursery import Nursery
 from quorumlog.records import RecordHeaders, decode_fields, headers
 from quorumlog.rpc.transport import Transport
 
-Start = int | str  # an offset, "earliest", "latest", or "@<ms since 1970>"
 NAMED = {"earliest": EARLIEST, "beginning": EARLIEST, "latest": LATEST, "end": LATEST}
 
 
@@ -43,8 +49,12 @@ class ConsumedRecord:
     headers: RecordHeaders
 
 
-class AsyncConsumer:
-    """transport, clock, rng: the edges; `quorumlog.client.edge` makes the real ones. options: ConsumerOptions."""
+class AsyncConsumer(GroupMember):
+    """transport, clock, rng: the edges; `quorumlog.client.edge` makes the real ones. options: ConsumerOptions.
+
+    group, protocol: the same as the options `group_id` and `group_protocol`. One task polls; `wakeup` and `close` may
+    come from another one.
+    """
 
     def __init__(
         self,
@@ -55,13 +65,24 @@ class AsyncConsumer:
         rng: random.Random,
         **options: Any,
     ) -> None:
-        self.options = parse_options(ConsumerOptions, config, options)
+        given = {**(config or {}), **options}
+        for short, name in (("group", "group_id"), ("protocol", "group_protocol")):
+            if short in given:
+                given[name] = given.pop(short)
+        self.options = parse_options(ConsumerOptions, given, {})
         self._link = Link(transport, self.options, clock=clock, rng=rng)
         self._nursery = Nursery(lambda name, error: self._loop.fail(ClientClosed(f"{name} failed: {error!r}")))
         self._loop = FetchLoop(self._link, self.options, self._nursery)
-        self._records: deque[ConsumedRecord] = deque()
-        self._started = False
-        self._closed = False
+        self._records: deque[ConsumedRecord] = deque()  # of `_decoded`
+        self._decoded: Chunk | None = None
+        self._last_offset: Offset = -1  # of its records
+        self._progress = Progress()
+        self._group: GroupReader | None = None
+        if self.options.group_id:
+            self._group = GroupReader(
+                self._link, self.options, self._nursery, self._loop, self._progress, self._resolve, self._drop
+            )
+        self._started = self._closed = self._woken = False
 
     async def __aenter__(self) -> AsyncConsumer:
         return self
@@ -69,7 +90,7 @@ class AsyncConsumer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.close()
+        await self.close(commit=error is None)
 
     async def assign(self, partitions: Iterable[tuple[str, int, Start]], *, stop: Start | None = None) -> None:
         """Read these partitions, each from its start. Replaces the previous assignment.
@@ -78,70 +99,175 @@ class AsyncConsumer:
         there.
         """
         wanted = list(partitions)
+        if self._group is not None and self._group.is_subscribed:
+            await self._group.leave()
         starts = await self._resolve({(topic, index): start for topic, index, start in wanted})
         stops = await self._resolve({(topic, index): stop for topic, index, _ in wanted}) if stop is not None else {}
-        self._loop.positions.clear()
-        while self._loop.chunks:
-            self._loop.take()
+        for key in [*self._loop.positions]:
+            self._loop.remove(key)
+        self._progress.read_to.clear()
+        self._loop.paused.clear()
         self._records.clear()
         for topic, index, _ in wanted:
+            self._progress.start((topic, index), starts[topic, index])
             self._loop.add(Position(topic, index, starts[topic, index], stops.get((topic, index))))
-        if not self._started:
-            self._started = True
-            self._loop.start()
+        self._start()
 
-    async def assign_topic(self, topic: str, start: Start = "earliest", *, stop: Start | None = None) -> None:
-        """Assign every partition that the topic has now."""
-        await self._link.topic_ready(topic, self.options.default_api_timeout_ms)
-        partitions = sorted(self._link.cache.topics[topic].partitions)
-        await self.assign([(topic, index, start) for index in partitions], stop=stop)
-
-    def position(self, topic: str, partition: int) -> Offset:
-        """Offset after the last record received; records before it may still be in the buffer."""
-        return self._loop.positions[topic, partition].next_offset
+    async def assign_topic(
+        self, topics: str | Iterable[str], start: Start = "earliest", *, stop: Start | None = None
+    ) -> None:
+        """Assign every partition that the topic, or each topic, has now."""
+        names = [topics] if isinstance(topics, str) else list(dict.fromkeys(topics))
+        for topic in names:
+            await self._link.topic_ready(topic, self.options.default_api_timeout_ms)
+        known = self._link.cache.topics
+        await self.assign(
+            [(name, index, start) for name in names for index in sorted(known[name].partitions)], stop=stop
+        )
 
     def lag(self, topic: str, partition: int) -> int:
-        """Records behind the last known high watermark; -1: not known yet."""
-        return self._loop.positions[topic, partition].lag
+        """Offsets between the next record of a poll and the last known end of what it may read; -1: not known yet.
+
+        That end is the high watermark, or with read_committed the last stable offset. Raises NotAssigned.
+        """
+        key = topic, partition
+        self._check_reads(key)
+        read_to, position = self._progress.read_to.get(key), self._loop.positions.get(key)
+        if read_to is None or position is None or position.high_watermark < 0:
+            return -1
+        return max(0, position.high_watermark - read_to.offset)
 
     @property
     def finished(self) -> bool:
         """True once everything before the stop offsets has been taken."""
-        return not self._records and self._loop.finished
+        return not self._records and self._at_end
+
+    @property
+    def _at_end(self) -> bool:
+        group = self._group
+        return self._loop.finished and (group is None or not group.is_subscribed or group.at_end)
 
     async def poll(self, max_records: int | None = None, timeout_ms: int = 500) -> list[ConsumedRecord]:
         """Up to `max_records` records. An empty list if `timeout_ms` passes without any, or at the end."""
+        records, taken = await self.take_marked(max_records, timeout_ms)
+        for record in records[-1:]:
+            self.gave(record, taken)
+        return records
+
+    async def take_marked(
+        self, max_records: int | None = None, timeout_ms: int = 500
+    ) -> tuple[list[ConsumedRecord], Chunk | None]:
+        """As `poll`, for a caller that says with `gave` how far it has come: nothing else is committed."""
         limit = max_records or self.options.max_poll_records
-        if not self._records:
-            chunk = await self.next_chunk(timeout_ms)
-            if chunk is not None:
+        clock = self._link.clock
+        deadline_ms = clock.now_ms() + timeout_ms
+        try:
+            await self._begin_poll()
+            while not self._records:  # a chunk may hold nothing but markers and aborted records
+                chunk = await self._next_chunk(deadline_ms)
+                if chunk is None:
+                    break
+                self._decoded = chunk
                 self._records.extend(decode_chunk(chunk))
-        return [self._records.popleft() for _ in range(min(limit, len(self._records)))]
+                if self._records:
+                    self._last_offset = self._records[-1].offset
+                else:
+                    self._progress.gave_all(chunk)
+            return [self._records.popleft() for _ in range(min(limit, len(self._records)))], self._decoded
+        finally:
+            self._end_poll()
+
+    def gave(self, record: ConsumedRecord, taken: Chunk | None) -> bool:
+        """The application has this record of the last poll, and those before it.
+
+        taken: what came with the records. False: the application went elsewhere since.
+        """
+        if taken is None or self._decoded is not taken:
+            return False
+        if record.offset == self._last_offset:
+            self._progress.gave_all(taken)
+        else:
+            self._progress.gave((record.topic, record.partition), record.offset)
+        return True
 
     async def next_chunk(self, timeout_ms: int) -> Chunk | None:
         """Received batches as bytes. None after `timeout_ms` without any, or at the end. Raises the loop's error."""
+        chunk = await self.take_chunk(timeout_ms)
+        if chunk is not None:
+            self.gave_chunk(chunk)
+        return chunk
+
+    async def take_chunk(self, timeout_ms: int) -> Chunk | None:
+        """As `next_chunk`, for a caller that says with `gave_chunk` that it has it."""
+        try:
+            await self._begin_poll()
+            return await self._next_chunk(self._link.clock.now_ms() + timeout_ms)
+        finally:
+            self._end_poll()
+
+    def gave_chunk(self, chunk: Chunk) -> None:
+        """The application has it, and may commit."""
+        if (chunk.topic, chunk.partition) in self._progress.read_to:
+            self._progress.gave_all(chunk)
+
+    async def _begin_poll(self) -> None:
         if self._closed:
             raise ClientClosed("the consumer is closed")
+        if self._group is not None:
+            await self._group.begin_poll()
+
+    def _end_poll(self) -> None:
+        if self._group is not None and not self._closed:
+            self._group.end_poll()
+
+    async def _next_chunk(self, deadline_ms: int) -> Chunk | None:
+        while True:
+            self._loop.arrived.clear()
+            if self._closed:
+                raise ClientClosed("the consumer is closed")
+            if self._loop.chunks:
+                return self._loop.take()
+            if self._at_end:
+                self._raise_error()
+                return None
+            if self._loop.has_error:
+                await asyncio.sleep(0)  # a reader that polls on at once must not stop the fetches of the others
+                self._raise_error()
+            if not await self._arrival(deadline_ms):
+                return None
+            if self._woken:
+                self._woken = False
+                raise WokenUp("wakeup() was called")
+            await self._begin_poll()
+
+    async def _arrival(self, deadline_ms: int) -> bool:
+        """False: nothing came until the deadline. A rebalance is not part of it: it may not be cut off."""
+        if self._woken:
+            return True
         try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                while not self._loop.chunks and not self._loop.finished:
-                    self._loop.arrived.clear()
-                    if self._loop.has_error:
-                        await asyncio.sleep(0)  # a reader that polls on at once must not stop the fetches of the others
-                        self._raise_error()
-                    await self._loop.arrived.wait()
+            async with asyncio.timeout(max(0, deadline_ms - self._link.clock.now_ms()) / 1000):
+                await self._loop.arrived.wait()
         except TimeoutError:
-            return None
-        if self._loop.chunks:
-            return self._loop.take()
-        self._raise_error()
-        return None
+            return False
+        return True
+
+    def wakeup(self) -> None:
+        """The poll that waits now, or else the next one that would wait, raises WokenUp."""
+        self._woken = True
+        self._loop.arrived.set()
 
     async def next_arrow(self, timeout_ms: int, *, include_headers: bool = False) -> tuple[Chunk, Any] | None:
         """The next chunk and its records as a pyarrow RecordBatch: key, value, offset, timestamp[, headers]."""
+        found = await self.take_arrow(timeout_ms, include_headers=include_headers)
+        if found is not None:
+            self.gave_chunk(found[0])
+        return found
+
+    async def take_arrow(self, timeout_ms: int, *, include_headers: bool = False) -> tuple[Chunk, Any] | None:
+        """As `next_arrow`, for a caller that says with `gave_chunk` that it has it."""
         from quorumlog.records.columnar import decode_columns  # imports pyarrow: only if columns are wanted
 
-        chunk = await self.next_chunk(timeout_ms)
+        chunk = await self.take_chunk(timeout_ms)
         if chunk is None:
             return None
         columns = decode_columns(
@@ -149,6 +275,7 @@ class AsyncConsumer:
             from_offset=chunk.first_offset,
             to_offset=chunk.stop_offset,
             include_headers=include_headers,
+            batches=chunk.batches,
             check_crc=False,  # checked on receipt, if `check_crcs` is set
         )
         return chunk, columns
@@ -156,15 +283,39 @@ class AsyncConsumer:
     async def __aiter__(self) -> AsyncIterator[ConsumedRecord]:
         """Records as they arrive. Ends at the stop offsets; without them it never ends."""
         while not self.finished:
-            for record in await self.poll(timeout_ms=1_000):
+            records, taken = await self.take_marked(timeout_ms=1_000)
+            for record in records:
+                if not self.gave(record, taken):
+                    break  # the application went elsewhere
                 yield record
 
-    async def close(self) -> None:
+    async def close(self, *, commit: bool = True) -> None:
+        """Leave the group after an automatic commit, if there is one, and stop. Idempotent.
+
+        commit: False after an error of the application, so that the records of the last poll are read again. It is so
+        at the end of `async with`, too. Raises what on_revoked raised.
+        """
         if self._closed:
             return
         self._closed = True
-        await self._nursery.close()
-        await self._link.close()
+        self._loop.arrived.set()  # a poll of another task ends
+        try:
+            if self._group is not None:
+                await self._group.leave(commit=commit)
+        finally:
+            await self._nursery.close()
+            await self._link.close()
+
+    def _start(self) -> None:
+        if not self._started:
+            self._started = True
+            self._loop.start()
+
+    def _drop(self, key: TopicPartition) -> None:
+        """What was decoded of it and not returned. All of it is of one partition."""
+        if self._decoded is not None and (self._decoded.topic, self._decoded.partition) == key:
+            self._records.clear()
+            self._decoded = None
 
     def _raise_error(self) -> None:
         error = self._loop.take_error()
@@ -182,17 +333,18 @@ class AsyncConsumer:
         topics = list(dict.fromkeys(topic for topic, _ in wanted))
         await self._link.refresh(topics)
         if asked:
-            answers = await resolve_offsets(self._link, asked)
+            level = self.options.isolation_level
+            answers = await resolve_offsets(self._link, asked, isolation_level=level)
             nowhere = {key: LATEST for key, answer in answers.items() if answer.offset < 0}
-            ends = await resolve_offsets(self._link, nowhere) if nowhere else {}
+            ends = await resolve_offsets(self._link, nowhere, isolation_level=level) if nowhere else {}
             found.update({key: (ends.get(key) or answer).offset for key, answer in answers.items()})
         return found
 
 
 def decode_chunk(chunk: Chunk) -> list[ConsumedRecord]:
-    """Every wanted record of a chunk. Control batches are left out."""
+    """Every wanted record of a chunk. Control batches and aborted transactions are left out."""
     found: list[ConsumedRecord] = []
-    for header in headers(chunk.records, partial_tail=True):
+    for header in headers(chunk.records, partial_tail=True) if chunk.batches is None else chunk.batches:
         if header.is_control or header.next_offset <= chunk.first_offset or header.base_offset >= chunk.stop_offset:
             continue
         found += [

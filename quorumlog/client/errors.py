@@ -26,6 +26,29 @@ class RequestFailed(QuorumlogError):
         self.outcome_unknown = outcome_unknown
 
 
+class CommitFailed(RequestFailed):
+    """The group has given the partitions to another member, or is about to. Their records will be read again.
+
+    Poll on; with REBALANCE_IN_PROGRESS a later commit may succeed.
+    """
+
+
+class WokenUp(QuorumlogError):
+    """`Consumer.wakeup` was called: this poll, or the next one, ends without records."""
+
+
+class CalledBack(QuorumlogError):
+    """A callback of a rebalance may commit and seek. It cannot poll, unsubscribe or close: a poll has called it."""
+
+
+class NotAssigned(QuorumlogError):
+    """The consumer does not read this partition now."""
+
+
+class NoCommittedOffset(QuorumlogError):
+    """The group has committed nothing for a partition, and `auto_offset_reset` is "none"."""
+
+
 class DeliveryTimeout(QuorumlogError):
     """A record could not be delivered within `delivery.timeout.ms`.
 

@@ -10,10 +10,10 @@ from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
 from quorumlog.client.link import Link
 from quorumlog.client.offsets import EARLIEST, LATEST, resolve_offsets
-from quorumlog.client.options import ConsumerOptions
+from quorumlog.client.options import ISOLATION_LEVELS, ConsumerOptions
 from quorumlog.client.silence import PATIENCE_MS, SilenceWatch
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_NODE, NodeId, Offset
+from quorumlog.ids import NO_EPOCH, NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import (
     FetchPartition,
@@ -69,6 +69,7 @@ class FetchLoop:
         self.positions: dict[TopicPartition, Position] = {}
         self.chunks: deque[Chunk] = deque()
         self.error: Exception | None = None
+        self.paused: set[TopicPartition] = set()
         self.arrived = asyncio.Event()
         self._ahead: dict[TopicPartition, int] = {}
         self._buffered = 0
@@ -86,6 +87,26 @@ class FetchLoop:
 
     def add(self, position: Position) -> None:
         self.positions[position.key] = position
+        self._wake.set()
+
+    def remove(self, key: TopicPartition) -> Position | None:
+        """Stop reading it. What was fetched and not taken is dropped; a fetch in flight is ignored."""
+        dropped = [chunk for chunk in self.chunks if (chunk.topic, chunk.partition) == key]
+        if dropped:
+            self.chunks = deque(chunk for chunk in self.chunks if (chunk.topic, chunk.partition) != key)
+            self._buffered -= sum(len(chunk.records) for chunk in dropped)
+        self._ahead.pop(key, None)
+        return self.positions.pop(key, None)
+
+    def restart(self, key: TopicPartition, offset: Offset, epoch: Epoch = NO_EPOCH) -> None:
+        """Read on from there. epoch: of the record before it."""
+        old = self.remove(key)
+        stop = old.stop_offset if old is not None else None
+        end = old.high_watermark if old is not None else -1
+        self.add(Position(*key, offset, stop, last_epoch=epoch, high_watermark=end))
+
+    def look(self) -> None:
+        """Something has changed that may let a fetch begin."""
         self._wake.set()
 
     def take(self) -> Chunk:
@@ -135,6 +156,8 @@ class FetchLoop:
         lost: list[str] = []
         for position in self.positions.values():
             if position.fetching or position.finished or position.broken is not None or self._full(position):
+                continue
+            if position.key in self.paused:
                 continue
             if position.not_before_ms > now_ms:
                 due_ms = position.not_before_ms if due_ms is None else min(due_ms, position.not_before_ms)
@@ -208,6 +231,7 @@ class FetchLoop:
             max_wait_ms=self._options.fetch_max_wait_ms,
             min_bytes=self._options.fetch_min_bytes,
             max_bytes=self._options.fetch_max_bytes,
+            isolation_level=ISOLATION_LEVELS[self._options.isolation_level],
             topics=tuple(
                 FetchTopic(topic_id=known[name].topic_id if name in known else b"", name=name, partitions=tuple(parts))
                 for name, parts in topics.items()
@@ -222,6 +246,8 @@ class FetchLoop:
         }
         stale: list[str] = []
         for position in positions:
+            if self.positions.get(position.key) is not position:
+                continue  # it is not read any more, or from elsewhere
             answer = answers.get(position.key)
             if answer is None:
                 if response.error_code:
@@ -236,10 +262,12 @@ class FetchLoop:
             await self._refresh(list(dict.fromkeys(stale)))
 
     def _received(self, position: Position, answer: FetchPartitionResponse) -> None:
-        if self.positions.get(position.key) is not position:
-            return  # the partition was assigned again meanwhile
+        only_committed = self._options.only_committed
+        end = answer.last_stable_offset if only_committed else answer.high_watermark
+        aborted = answer.aborted_transactions if only_committed else ()
         try:
-            chunk = position.received(whole(answer.records), answer.high_watermark, check_crcs=self._options.check_crcs)
+            checked = self._options.check_crcs
+            chunk = position.received(whole(answer.records), end, check_crcs=checked, aborted=aborted)
         except CorruptRecords as error:
             self._broke(position, error)
             return
@@ -290,7 +318,8 @@ class FetchLoop:
             position.reset(min(truncated_to, position.next_offset))
             return
         reset_to = EARLIEST if self._options.auto_offset_reset == "earliest" else LATEST
-        found = await resolve_offsets(self._link, {position.key: reset_to})
+        level = self._options.isolation_level
+        found = await resolve_offsets(self._link, {position.key: reset_to}, isolation_level=level)
         position.reset(found[position.key].offset)
 
     def _back_off(self, position: Position) -> None:

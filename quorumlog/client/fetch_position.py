@@ -7,20 +7,25 @@ were truncated later (KIP-320).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from quorumlog.client.committed import committed_batches
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.messages.buffer import Buffer
-from quorumlog.records import CorruptRecords, iter_headers, verify_crc
+from quorumlog.messages.fetch import AbortedTransaction
+from quorumlog.records import MAGIC, BatchHeader, CorruptRecords, iter_headers, verify_crc
+from quorumlog.records.legacy import in_format_2
 
 TopicPartition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """Whole batches as received. `records` may be a view that keeps the whole response in memory.
+    """Whole batches as received, and nothing else. `records` may be a view that keeps the whole response in memory.
 
-    Records below `first_offset`, and at or above `stop_offset`, are not wanted.
+    Records below `first_offset`, and at or above `stop_offset`, are not wanted. batches: those that are wanted, where
+    aborted transactions are left out; None: all.
     """
 
     topic: str
@@ -30,13 +35,16 @@ class Chunk:
     stop_offset: Offset  # exclusive
     next_offset: Offset  # first offset of the next chunk
     high_watermark: Offset
+    batches: tuple[BatchHeader, ...] | None = None
+    last_epoch: Epoch = NO_EPOCH  # of the record before `next_offset`
 
 
 @dataclass(slots=True)
 class Position:
     """One assigned partition. stop_offset: exclusive; None: read on without end.
 
-    A position does not leave `broken`; a new assignment makes a new position.
+    A position does not leave `broken`; a new assignment makes a new position. high_watermark: the end of what this
+    reader may read; for one of committed records, the last stable offset.
     """
 
     topic: str
@@ -60,31 +68,43 @@ class Position:
         """True once everything before `stop_offset` has been received."""
         return self.stop_offset is not None and self.next_offset >= self.stop_offset
 
-    @property
-    def lag(self) -> int:
-        """Records between the position and the last known high watermark; -1: not known."""
-        return -1 if self.high_watermark < 0 else max(0, self.high_watermark - self.next_offset)
-
-    def received(self, records: Buffer, high_watermark: Offset, *, check_crcs: bool) -> Chunk | None:
+    def received(
+        self,
+        records: Buffer,
+        high_watermark: Offset,
+        *,
+        check_crcs: bool,
+        aborted: Sequence[AbortedTransaction] = (),
+    ) -> Chunk | None:
         """Move past the batches in `records`; an incomplete batch at the end is ignored. None if there is no new batch.
 
         Batches before a corrupt one are taken. If it is the first new one, raises CorruptRecords and does not move.
+        aborted: what a reader of committed records leaves out.
         """
         self.failures = 0
         self.high_watermark = high_watermark
         next_offset, epoch = self.next_offset, self.last_epoch
+        has_old, whole = False, 0
         try:
             for header in iter_headers(records, partial_tail=True):
                 if check_crcs:
                     verify_crc(records, header)
+                has_old |= header.magic < MAGIC
+                whole = header.end
                 if header.next_offset > next_offset:
                     next_offset, epoch = header.next_offset, header.leader_epoch
-        except CorruptRecords as error:
+        except CorruptRecords:
             if next_offset == self.next_offset:
                 raise
-            records = memoryview(records)[: error.position]
         if next_offset == self.next_offset:
             return None
+        if whole < len(records):
+            records = memoryview(records)[:whole]
+        if has_old:
+            records = in_format_2(records, iter_headers(records, partial_tail=True))
+        batches: tuple[BatchHeader, ...] | None = None
+        if aborted:
+            batches = tuple(committed_batches(records, iter_headers(records, partial_tail=True), aborted))
         first = self.next_offset
         self.next_offset, self.last_epoch = next_offset, epoch
         self.buffered_bytes += len(records)
@@ -96,6 +116,8 @@ class Position:
             stop_offset=next_offset if self.stop_offset is None else min(next_offset, self.stop_offset),
             next_offset=next_offset,
             high_watermark=high_watermark,
+            batches=batches,
+            last_epoch=epoch,
         )
 
     def reset(self, offset: Offset) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.link import Link, check
+from quorumlog.client.options import ISOLATION_LEVELS
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.fetch import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic
@@ -27,10 +28,15 @@ class FoundOffset:
 
 
 async def resolve_offsets(
-    link: Link, wanted: Mapping[TopicPartition, int], timeout_ms: int | None = None
+    link: Link,
+    wanted: Mapping[TopicPartition, int],
+    timeout_ms: int | None = None,
+    *,
+    isolation_level: str = "read_uncommitted",
 ) -> dict[TopicPartition, FoundOffset]:
     """Offsets for timestamps in ms, or for LATEST, EARLIEST or MAX_TIMESTAMP. Retries while leaders move.
 
+    isolation_level: with read_committed, LATEST is the last stable offset, and no later one is found.
     Raises RequestFailed (with the last error at the deadline), Unavailable.
     """
     found: dict[TopicPartition, FoundOffset] = {}
@@ -38,7 +44,7 @@ async def resolve_offsets(
     async def ask() -> None:
         missing = [key for key in wanted if key not in found]
         for node_id, keys in (await by_leader(link, missing)).items():
-            response: ListOffsetsResponse = await link.call_node(node_id, _request(keys, wanted))
+            response: ListOffsetsResponse = await link.call_node(node_id, _request(keys, wanted, isolation_level))
             check(response)
             _collect(response, found)
 
@@ -66,13 +72,16 @@ def _leader(link: Link, key: TopicPartition) -> NodeId:
     return leader.leader_id
 
 
-def _request(keys: list[TopicPartition], wanted: Mapping[TopicPartition, int]) -> ListOffsetsRequest:
+def _request(
+    keys: list[TopicPartition], wanted: Mapping[TopicPartition, int], isolation_level: str
+) -> ListOffsetsRequest:
     topics: dict[str, list[ListOffsetsPartition]] = {}
     for topic, partition in keys:
         part = ListOffsetsPartition(index=partition, timestamp_ms=wanted[topic, partition])
         topics.setdefault(topic, []).append(part)
     return ListOffsetsRequest(
-        topics=tuple(ListOffsetsTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items())
+        isolation_level=ISOLATION_LEVELS[isolation_level],
+        topics=tuple(ListOffsetsTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items()),
     )
 
 

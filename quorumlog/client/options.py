@@ -19,6 +19,10 @@ DEFAULT_PORT = 9092
 ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
 TRANSPORTS = ("auto", "grpc")
 SWITCH = ("auto", "true", "false")
+ISOLATION_LEVELS = {"read_uncommitted": 0, "read_committed": 1}  # and their numbers on the wire
+ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+MAX_ID_BYTES = 2**15 - 1  # of a transactional id
+GROUP_PROTOCOLS = ("classic", "consumer")
 OFFSET_RESETS = ("earliest", "latest", "none")
 
 OptionsKind = TypeVar("OptionsKind", bound="CommonOptions")
@@ -59,6 +63,8 @@ class ProducerOptions(CommonOptions):
     max_in_flight_requests_per_connection: int = 5
     delivery_timeout_ms: int = 120_000
     compression_type: str = "none"
+    transactional_id: str | None = None  # of one producer at a time: a new one fences the one before
+    transaction_timeout_ms: int = 60_000  # the cluster aborts a transaction that is open for longer
 
     def check(self) -> None:
         CommonOptions.check(self)
@@ -73,6 +79,20 @@ class ProducerOptions(CommonOptions):
             raise ConfigError(
                 f"enable_idempotence needs acks=all and max_in_flight_requests_per_connection <= {MAX_IN_FLIGHT}"
             )
+
+        if self.transactional_id is not None:
+            self._check_transactions(self.transactional_id)
+
+    def _check_transactions(self, transactional_id: str) -> None:
+        if not isinstance(transactional_id, str) or not 0 < len(transactional_id.encode()) <= MAX_ID_BYTES:
+            raise ConfigError(f"transactional_id must be a text of 1 to {MAX_ID_BYTES} bytes: {transactional_id!r}")
+        if not self.idempotent:
+            raise ConfigError(
+                "transactional_id needs acks=all, enable_idempotence, "
+                f"and max_in_flight_requests_per_connection <= {MAX_IN_FLIGHT}"
+            )
+        if self.transaction_timeout_ms == 0:
+            raise ConfigError("transaction_timeout_ms must be positive")
 
     @property
     def idempotent(self) -> bool:
@@ -101,9 +121,39 @@ class ConsumerOptions(CommonOptions):
     max_poll_records: int = 500
     auto_offset_reset: str = "earliest"  # used if the log loses the position; `assign` names the first start
     check_crcs: bool = True
+    isolation_level: str = "read_uncommitted"  # read_committed: only records of transactions that were committed
+    group_id: str = ""  # of the consumer group that it commits for, and whose member it is once it subscribes
+    group_instance_id: str = ""  # of a static member, which keeps its partitions over a restart
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
+    max_poll_interval_ms: int = 300_000  # without a poll for so long it leaves the group
+    enable_auto_commit: bool = True  # of what polls returned: in later polls, before it gives partitions up, on close
+    auto_commit_interval_ms: int = 5_000
+    partition_assignment_strategy: str | Sequence[str] = "range,cooperative-sticky"  # the preferred one first
+    group_protocol: str = "classic"  # consumer: the coordinator assigns, and settles sessions and heartbeats (KIP-848)
+    group_remote_assignor: str = ""  # of the consumer protocol: uniform or range; "": the coordinator's choice
+    client_rack: str = ""  # where it runs: `range` and the sticky assignors prefer partitions with a replica there
+    exclude_internal_topics: bool = True  # from a subscription by pattern
+
+    @property
+    def only_committed(self) -> bool:
+        return self.isolation_level == "read_committed"
+
+    @property
+    def assignors(self) -> tuple[str, ...]:
+        given = self.partition_assignment_strategy
+        return tuple(name.strip() for name in (given.split(",") if isinstance(given, str) else given))
 
     def check(self) -> None:
         CommonOptions.check(self)
+        _one_of("group_protocol", self.group_protocol, GROUP_PROTOCOLS)
+        for name in self.assignors:
+            _one_of("partition_assignment_strategy", name, ASSIGNORS)
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+            raise ConfigError("heartbeat_interval_ms must be less than session_timeout_ms; a third of it is usual")
+        if self.group_instance_id and not self.group_id:
+            raise ConfigError("group_instance_id needs group_id")
+        _one_of("isolation_level", self.isolation_level, tuple(ISOLATION_LEVELS))
         _one_of("auto_offset_reset", self.auto_offset_reset, OFFSET_RESETS)
 
 

@@ -7,6 +7,8 @@
 It is idempotent by default: the log holds each acknowledged record once, and each partition's records in the order of
 `send`, in spite of retries. `send` waits only for memory and for the topic's first metadata. A failure is not lost if
 its delivery is never awaited: `close` raises the first error that the caller has not seen.
+
+With a `transactional_id`, records are sent in transactions: `async with producer.transaction():`.
 """
 
 from __future__ import annotations
@@ -19,13 +21,17 @@ from typing import TYPE_CHECKING, Any
 
 from quorumlog.client.accumulator import Accumulator, Batch, Headers, record_bytes
 from quorumlog.client.delivery import ArrowDelivery, BatchFate, Delivery, UnseenErrors
-from quorumlog.client.errors import BufferExhausted, ClientClosed, RecordTooLarge, RequestFailed
+from quorumlog.client.errors import BufferExhausted, ClientClosed, ConfigError, RecordTooLarge, RequestFailed
+from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.link import Link
 from quorumlog.client.numbering import MAX_IN_FLIGHT
 from quorumlog.client.options import ProducerOptions, parse_options
 from quorumlog.client.partitioning import StickyPartitioner, TableTurns
 from quorumlog.client.record_parts import HeadersLike, checked_timestamp, header_pairs, raw_bytes
 from quorumlog.client.sender import Sender
+from quorumlog.client.transactions.driver import TransactionDriver
+from quorumlog.client.transactions.machine import TransactionMachine
+from quorumlog.client.transactions.scope import TransactionScope
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.nursery import Nursery
@@ -72,9 +78,11 @@ class AsyncProducer:
             linger_ms=self.options.linger_ms,
             idempotent=self.options.idempotent,
             in_flight_limit=min(MAX_IN_FLIGHT, self.options.max_in_flight_requests_per_connection),
+            transactional=self.options.transactional_id is not None,
         )
         self._nursery = Nursery(self._crashed)
         self._sender = Sender(self._link, self._accumulator, self.options, self._nursery)
+        self._transactions = self._sender.transactions = self._make_transactions()
         self._partitioner = StickyPartitioner(rng, self._batch_size)
         self._fates: dict[Batch, BatchFate] = {}
         self._changed = asyncio.Event()  # set whenever a batch ends
@@ -83,6 +91,15 @@ class AsyncProducer:
         self._closed = False
         self._failure: ClientClosed | None = None  # an error in the client itself; nothing is sent after it
         self._table_turns = TableTurns(rng)
+
+    def _make_transactions(self) -> TransactionDriver | None:
+        if self.options.transactional_id is None:
+            return None
+        machine = TransactionMachine(self.options.transactional_id, self.options.transaction_timeout_ms)
+        return TransactionDriver(
+            self._link, machine, self._accumulator, self._nursery,
+            max_block_ms=self.options.max_block_ms, flush=self.flush, wake=self._sender.wake,
+        )  # fmt: skip
 
     async def __aenter__(self) -> AsyncProducer:
         return self
@@ -104,9 +121,11 @@ class AsyncProducer:
         """Queue one record. An invalid record is refused here, so that it cannot fail a batch with others.
 
         Raises RecordTooLarge, BufferExhausted, Unavailable, RequestFailed (unknown partition, invalid timestamp),
-        TypeError, UnicodeEncodeError.
+        TypeError, UnicodeEncodeError; with transactions, also TransactionStateError (none is open), TransactionFailed,
+        FatalTransactionError.
         """
         self._begin()
+        self.check_sending()
         raw_key, raw_value = raw_bytes(key, "key"), raw_bytes(value, "value")
         pairs = header_pairs(headers) if headers else ()
         if timestamp_ms is not None:
@@ -131,6 +150,7 @@ class AsyncProducer:
         timestamp_ms: int | None,
         size: int,
     ) -> Delivery:
+        self.check_sending()  # the one above may have ended meanwhile
         count = self._link.cache.topics[topic].partition_count
         if partition is None:
             partition = self._partitioner.partition(topic, key, size, count)
@@ -164,6 +184,7 @@ class AsyncProducer:
         from quorumlog.client.arrow_split import ArrowColumns, split  # imports pyarrow and numpy: only here
 
         self._begin()
+        self.check_sending()
         await self._link.topic_ready(topic, self.options.max_block_ms)
         self._begin()
         count = self._link.cache.topics[topic].partition_count
@@ -186,6 +207,7 @@ class AsyncProducer:
                 parts.append((self._refuse_row(topic, partition, len(unsealed.buffer)), places))
                 continue
             await self._wait_for_room(len(unsealed.buffer))
+            self.check_sending()
             batch = self._accumulator.append_unsealed(
                 topic, partition, unsealed, now_ms=self._clock.now_ms(), on_done=self._batch_done
             )
@@ -205,6 +227,51 @@ class AsyncProducer:
     def _too_large(self, size: int) -> RecordTooLarge:
         return RecordTooLarge(f"a record of {size} bytes; max_request_size is {self.options.max_request_size}")
 
+    # --- transactions; each call raises ConfigError without `transactional_id` ---
+
+    @property
+    def transactions(self) -> TransactionDriver:
+        self._begin()
+        if self._transactions is None:
+            raise ConfigError("this producer has no transactions: give it a transactional_id")
+        return self._transactions
+
+    def transaction(self) -> TransactionScope:
+        """`async with producer.transaction():` commits at the end of the block, and aborts on an exception."""
+        return TransactionScope(self.transactions)
+
+    async def init_transactions(self) -> None:
+        """Fence earlier producers of this transactional id, and end their transaction. The first `begin` does it, too.
+
+        Raises TransactionTimeout, FatalTransactionError.
+        """
+        await self.transactions.init()
+
+    async def begin(self) -> None:
+        """Raises TransactionStateError if a transaction is open, and what `init_transactions` raises."""
+        await self.transactions.begin()
+
+    async def commit(self) -> None:
+        """Wait for every record of the transaction, then commit. Readers of committed records see all of it, or none.
+
+        Raises TransactionFailed (abort it), TransactionTimeout (call it again), FatalTransactionError (close the
+        producer), TransactionStateError.
+        """
+        await self.transactions.commit()
+
+    async def abort(self) -> None:
+        """No reader of committed records sees anything of the transaction. Deliveries that wait raise
+        TransactionAborted. Raises TransactionTimeout (call it again), FatalTransactionError, TransactionStateError."""
+        await self.transactions.abort()
+
+    async def send_offsets(self, offsets: Mapping[tuple[str, int], int], group: GroupMetadata) -> None:
+        """Commit a consumer group's offsets with the transaction. offsets: by topic and partition, the next to read.
+
+        group: `consumer.group_metadata()`; a member that the group has replaced is refused (KIP-447).
+        Raises TransactionFailed (abort it), FatalTransactionError, TransactionStateError, ConfigError.
+        """
+        await self.transactions.send_offsets(offsets, group)
+
     async def flush(self) -> None:
         """Wait until every record queued so far has been acknowledged or has failed."""
         if not self._started:
@@ -223,6 +290,8 @@ class AsyncProducer:
         if self._closed:
             return
         try:
+            if self._transactions is not None and self._failure is None:
+                await self._transactions.close()
             await self.flush()
         finally:
             self._closed = True
@@ -241,6 +310,17 @@ class AsyncProducer:
         if not self._started:
             self._started = True
             self._sender.start()
+
+    def check_sending(self) -> None:
+        """Raises unless a record can join the open transaction; without transactions it always can."""
+        if self._transactions is not None:
+            self._transactions.machine.check_open()
+
+    def fail_transaction(self, error: Exception) -> bool:
+        """A record of the open transaction was refused after `send` had returned. False: there are no transactions."""
+        if self._transactions is not None:
+            self._transactions.failed(error)
+        return self._transactions is not None
 
     def _check_partition(self, topic: str, partition: int, count: int) -> None:
         if not 0 <= partition < count:
@@ -271,7 +351,10 @@ class AsyncProducer:
             self.stats.duplicates_possible += batch.count if batch.may_be_duplicated else 0
         else:
             self.stats.failed += batch.count
-            self._unseen_errors.add(fate, batch.error)
+            if self._transactions is None:
+                self._unseen_errors.add(fate, batch.error)
+            else:
+                self._transactions.failed(batch.error)  # `commit` tells it
         if fate is not None:
             fate.on_done(batch)
         self._changed.set()

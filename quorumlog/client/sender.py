@@ -11,6 +11,7 @@ from quorumlog.client.link import NODE_TIMEOUT_MS, Link, check
 from quorumlog.client.numbering import Identity
 from quorumlog.client.options import ProducerOptions
 from quorumlog.client.silence import PATIENCE_MS, SilenceWatch
+from quorumlog.client.transactions.driver import SOON_MS, TransactionDriver
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.messages.produce import (
@@ -41,6 +42,11 @@ NOT_APPENDED = frozenset(
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
         ErrorCode.INVALID_PRODUCER_EPOCH,
         ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.TRANSACTION_ABORTABLE,
     }
 )
 # Refused sequence numbers. Ignored while an older batch is in flight; otherwise the batches get new numbers.
@@ -81,9 +87,10 @@ class ProduceFlight:
 
 
 class Sender:
-    """One loop per producer, one task per request in flight."""
+    """One loop per producer, one task per request in flight. transactions: set after construction."""
 
     def __init__(self, link: Link, accumulator: Accumulator, options: ProducerOptions, nursery: Nursery) -> None:
+        self.transactions: TransactionDriver | None = None
         self._link = link
         self._accumulator = accumulator
         self._options = options
@@ -115,6 +122,8 @@ class Sender:
         while True:
             self._wake.clear()
             now_ms = self._link.clock.now_ms()
+            if self.transactions is not None:
+                self.transactions.drop_if_failed()
             self._accumulator.give_up_expired(now_ms, self._gave_up)
             self._send_all(now_ms)
             due_ms = self._accumulator.next_due_ms(flushing=self._flushing > 0)
@@ -130,7 +139,7 @@ class Sender:
             pass
 
     def _send_all(self, now_ms: int) -> None:
-        if self._accumulator.needs_identity:
+        if self._accumulator.needs_identity and self.transactions is None:
             self._identify_soon()
         while self._send_some(now_ms):
             pass
@@ -143,7 +152,7 @@ class Sender:
             node_id = self._leader_of(key)
             if node_id is None:
                 unknown.append(key)
-            else:
+            elif self.transactions is None or self.transactions.admit(key):
                 by_node.setdefault(node_id, []).append(key)
         sent = False
         for node_id, keys in by_node.items():
@@ -180,6 +189,8 @@ class Sender:
             acks=self._options.required_acks,
             timeout_ms=self._options.request_timeout_ms,
             topics=tuple(ProduceTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items()),
+            transactional_id=self._options.transactional_id,
+            transaction_version=0 if self.transactions is None else self.transactions.machine.level,
         )
 
     async def _call(self, flight: ProduceFlight, request: ProduceRequest) -> None:
@@ -249,19 +260,26 @@ class Sender:
         if code in LEADERSHIP and not led:
             self._refresh_soon([(batch.topic, batch.partition)])
         error = RequestFailed(code, answer.error_message, outcome_unknown=batch.unknown_outcomes > 0)
-        if code in OUT_OF_ORDER and batch.is_numbered:
+        if code in OUT_OF_ORDER and batch.is_numbered and not self._fails_transaction(batch):
             self._retry_or_fail(batch, error, out_of_order=True)
         elif code.retriable and not (code is ErrorCode.CORRUPT_MESSAGE and batch.attempts > 1):
             self._retry_or_fail(batch, error)
         else:
             self._accumulator.failed(batch, error)
 
+    def _fails_transaction(self, batch: Batch) -> bool:
+        """Its number, or its epoch, was refused for good; behind another one it may be accepted in its turn."""
+        return self.transactions is not None and self._accumulator.is_oldest(batch)
+
     def _retry_or_fail(self, batch: Batch, error: Exception, *, out_of_order: bool = False) -> None:
         now_ms = self._link.clock.now_ms()
         if self._accumulator.expired(batch, now_ms):
             self._accumulator.failed(batch, self._gave_up(batch, error))
         else:
-            not_before_ms = now_ms + self._link.backoff_ms(batch.attempts)
+            wait_ms = self._link.backoff_ms(batch.attempts)
+            if isinstance(error, RequestFailed) and error.code is ErrorCode.CONCURRENT_TRANSACTIONS:
+                wait_ms = min(wait_ms, SOON_MS << min(batch.attempts - 1, 10))  # the last one is being completed
+            not_before_ms = now_ms + wait_ms
             self._accumulator.retry(batch, not_before_ms, out_of_order=out_of_order)
 
     def _gave_up(self, batch: Batch, last: Exception | None = None) -> Exception:

@@ -8,6 +8,7 @@ Written by `./dev proto` from proto/quorumlog/v1/admin.proto; edit that instead.
 
 from __future__ import annotations
 
+from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.message import message
 
 
@@ -226,6 +227,8 @@ class DescribeLogDirsResponse:
 class LogDirDescription:
     """error_code: KAFKA_STORAGE_ERROR: the directory is offline.
     total_bytes: Size and free space of its file system; -1: not known.
+    error_message: Why it is offline. Not in Kafka's form.
+    is_cordoned: It gets no new partitions (KIP-1066).
     """
 
     error_code: int = 0
@@ -234,6 +237,71 @@ class LogDirDescription:
     topics: tuple[LogDirTopic, ...] = ()
     total_bytes: int = -1
     usable_bytes: int = -1
+    error_message: str = ""
+    is_cordoned: bool = False
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class AlterReplicaLogDirsRequest:
+    """Move replicas of the broker that gets this to other log directories of it; a replica's own directory cancels
+    its move
+    (KIP-113). The answer comes once the moves have begun; DescribeLogDirs shows them (`is_future`).
+    """
+
+    dirs: tuple[AlterReplicaLogDir, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class AlterReplicaLogDir:
+    path: str
+    topics: tuple[AlterReplicaLogDirTopic, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class AlterReplicaLogDirTopic:
+    name: str
+    partitions: tuple[int, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class AlterReplicaLogDirsResponse:
+    error_code: int = 0
+    error_message: str = ""
+    results: tuple[AlterReplicaLogDirTopicResult, ...] = ()
+    throttle_time_ms: int = 0
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class AlterReplicaLogDirTopicResult:
+    name: str
+    partitions: tuple[AlterReplicaLogDirPartitionResult, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class AlterReplicaLogDirPartitionResult:
+    """error_code: LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE: it will be made in that directory.
+    error_message: Not in Kafka's form.
+    """
+
+    index: int
+    error_code: int = 0
+    error_message: str = ""
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class BringLogDirOnlineRequest:
+    """Bring a log directory of the broker that gets this back online, after it was repaired. The answer comes once
+    its
+    verification has begun; DescribeLogDirs tells when it is over. Not in Kafka.
+    """
+
+    path: str
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class BringLogDirOnlineResponse:
+    error_code: int = 0
+    error_message: str = ""
 
 
 @message(frozen=True, slots=True, kw_only=True)
@@ -256,7 +324,7 @@ class LogDirPartition:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ListGroupsRequest:
-    """Consumer groups are not supported yet: the answer is empty, so that tools that list them still work."""
+    """The groups whose coordinator the answering broker is. Empty filters let all pass."""
 
     states: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
@@ -280,7 +348,7 @@ class ListedGroup:
 
 @message(frozen=True, slots=True, kw_only=True)
 class FindCoordinatorRequest:
-    """There are no coordinators yet: every key gets an error that clients do not retry for ever.
+    """Any broker answers, from its metadata; each key has an error of its own.
 
     key_type: 0: group; 1: transaction.
     """
@@ -307,3 +375,114 @@ class Coordinator:
     port: int = -1
     error_code: int = 0
     error_message: str = ""
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class UpdateFeaturesRequest:
+    """Kafka's UpdateFeatures. All updates are carried out, in one batch of the metadata log, or none."""
+
+    updates: tuple[FeatureUpdate, ...] = ()
+    timeout_ms: int
+    validate_only: bool = False
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class FeatureUpdate:
+    """level: 0 turns the feature off.
+    upgrade_type: 1: upgrade; 2: downgrade that loses nothing; 3: downgrade that may lose metadata (Kafka's
+    numbers).
+    """
+
+    name: str
+    level: int
+    upgrade_type: int = 1
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class UpdateFeaturesResponse:
+    error_code: int = 0
+    error_message: str = ""
+    results: tuple[UpdateFeatureResult, ...] = ()
+    throttle_time_ms: int = 0
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class UpdateFeatureResult:
+    name: str
+    error_code: int = 0
+    error_message: str = ""
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class DescribeFeaturesRequest:
+    pass
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class DescribeFeaturesResponse:
+    """As the answering broker's metadata has it. Kafka's clients find the same in the answer to ApiVersions.
+
+    epoch: Of the metadata that the levels were read from: the offset of its last record.
+    controllers: Those that are in the metadata: all from metadata.version 3 on, none before.
+    """
+
+    error_code: int = 0
+    error_message: str = ""
+    features: tuple[DescribedFeature, ...] = ()
+    epoch: int = -1
+    brokers: tuple[NodeFeatures, ...] = ()
+    controllers: tuple[NodeFeatures, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class DescribedFeature:
+    """min_level: What the answering broker supports.
+    finalized_level: 0: the feature is off.
+    """
+
+    name: str
+    min_level: int
+    max_level: int
+    finalized_level: int = 0
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class NodeFeatures:
+    node_id: int
+    features: tuple[FeatureRange, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class ExplainCompactionRequest:
+    topic: str
+    partition: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class ExplainCompactionResponse:
+    """The compaction of the answering broker's replica of a partition.
+
+    state: For people: what the cleaner does with the log now, or why it does nothing.
+    first_dirty_offset: Everything before it is clean; it may be cleaned up to the boundary, exclusive. -1: not
+    known.
+    blocked_bytes: Dirty, behind the boundary.
+    failures: In a row; the last one says why.
+    last_round_ms: The newest round of this process; -1: there was none.
+    """
+
+    error_code: int = 0
+    error_message: str = ""
+    state: str = ""
+    reason: str = ""
+    first_dirty_offset: int = -1
+    boundary_offset: int = -1
+    clean_bytes: int = 0
+    dirty_bytes: int = 0
+    blocked_bytes: int = 0
+    dirty_percent: int = 0
+    failures: int = 0
+    failure: str = ""
+    retry_in_ms: int = -1
+    last_round_ms: int = -1
+    last_bytes_before: int = 0
+    last_bytes_after: int = 0

@@ -5,7 +5,7 @@ Written by `./dev proto` from proto/quorumlog/v1/cluster.proto; edit that instea
 
 from __future__ import annotations
 
-from quorumlog.messages.common import ConfigEntry, Endpoint
+from quorumlog.messages.common import ConfigEntry, Endpoint, FeatureRange
 from quorumlog.messages.message import message
 
 
@@ -90,17 +90,34 @@ class PartitionMetadata:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DescribeClusterRequest:
-    """endpoint_type: 1: brokers; 2: controllers, which clients cannot reach."""
+    """endpoint_type: 1: brokers; 2: controllers, which clients cannot reach.
+    max_recent_images: The answer names at most so many of the broker's newest metadata images.
+    include_partition_counts: Count what each broker holds, too.
+    """
 
     include_fenced_brokers: bool = False
     endpoint_type: int = 1
     include_cluster_authorized_operations: bool = False
+    max_recent_images: int = 0
+    include_partition_counts: bool = False
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class ImageHash:
+    """The hash of a metadata image (DESIGN 12). Images of one offset have one hash on all nodes.
+
+    offset: Exclusive end of the records that the image holds.
+    """
+
+    offset: int
+    state_hash: bytes
 
 
 @message(frozen=True, slots=True, kw_only=True)
 class DescribeClusterResponse:
     """state_hash: Hash of the metadata image at `metadata_offset`, 16 bytes (DESIGN 12).
     cluster_authorized_operations: Bits of Kafka's operations; the smallest int32: not requested.
+    recent_images: Ascending by offset.
     """
 
     error_code: int = 0
@@ -113,10 +130,17 @@ class DescribeClusterResponse:
     endpoint_type: int = 1
     cluster_authorized_operations: int = -2147483648
     throttle_time_ms: int = 0
+    recent_images: tuple[ImageHash, ...] = ()
 
 
 @message(frozen=True, slots=True, kw_only=True)
 class ClusterBroker:
+    """in_controlled_shutdown: Not in Kafka, as all that follows: it serves until what it leads has moved away.
+    log_directories: The ids of those that are online.
+    features: In the order of names.
+    leaders: Partitions that it leads, and of which it is a replica; -1: not requested.
+    """
+
     node_id: int
     host: str
     port: int
@@ -124,6 +148,11 @@ class ClusterBroker:
     fenced: bool = False
     broker_epoch: int = -1
     endpoints: tuple[Endpoint, ...] = ()
+    in_controlled_shutdown: bool = False
+    log_directories: tuple[bytes, ...] = ()
+    features: tuple[FeatureRange, ...] = ()
+    leaders: int = -1
+    replicas: int = -1
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,8 @@ class BrokerHeartbeatRequest:
     offline_directories: Every registered directory that is offline; repeated in each heartbeat.
     at_rest: Nothing was written to this broker since its last heartbeat. While all brokers say so, the controller
     rests, too.
+    deletions_done_before: This broker holds no directory of a topic that was deleted at a metadata offset below
+    this one; 0: it does not know.
     """
 
     broker_id: int
@@ -61,6 +63,7 @@ class BrokerHeartbeatRequest:
     offline_directories: tuple[bytes, ...] = ()
     incarnation_id: bytes
     at_rest: bool = False
+    deletions_done_before: int = 0
 
 
 @message(frozen=True, slots=True, kw_only=True)
@@ -170,13 +173,43 @@ class AllocateProducerIdsResponse:
 
 
 @message(frozen=True, slots=True, kw_only=True)
+class RegisterControllerRequest:
+    """Kafka's ControllerRegistration. A controller tells the active one, and each that follows it, what it supports.
+
+    incarnation_id: 16 random bytes, created when the process started.
+    endpoints: The internal listener, with the address that others should use.
+    """
+
+    controller_id: int
+    cluster_id: str
+    incarnation_id: bytes
+    endpoints: tuple[Endpoint, ...] = ()
+    features: tuple[FeatureRange, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class RegisterControllerResponse:
+    error_code: int = 0
+    error_message: str = ""
+
+
+@message(frozen=True, slots=True, kw_only=True)
 class ProbeRequest:
     """Asks which process serves an internal listener (DESIGN 5: the death of a process is proven, not waited for)."""
 
 
 @message(frozen=True, slots=True, kw_only=True)
 class ProbeResponse:
+    """directory_id: Of the log directory that holds the metadata log.
+    is_controller: Whether the node has the role controller, so that it may be a voter.
+    min_kraft_version: Levels of kraft.version that its software supports; both inclusive.
+    """
+
     error_code: int = 0
     error_message: str = ""
     node_id: int = -1
     incarnation_id: bytes = b""
+    directory_id: bytes = b""
+    is_controller: bool = False
+    min_kraft_version: int = 0
+    max_kraft_version: int = 0

@@ -125,11 +125,47 @@ class RemoveTopicRecord:
 
 
 @message(frozen=True, slots=True, kw_only=True)
+class UserScramCredentialRecord:
+    """Type 11, from metadata.version 5 on. Kept, and not used yet, as types 14, 18, 19 and 22.
+
+    mechanism: 1: SCRAM-SHA-256; 2: SCRAM-SHA-512.
+    """
+
+    name: str
+    mechanism: int
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
 class FeatureLevelRecord:
     """Type 12. The cluster uses this level of the feature from here on; level 0 turns the feature off."""
 
     name: str
     level: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class QuotaEntity:
+    """A part of what a quota is for. An absent name: the default of this type.
+
+    entity_type: user, client-id, ip.
+    """
+
+    entity_type: str
+    entity_name: str | None = None
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class ClientQuotaRecord:
+    """Type 14, from metadata.version 5 on."""
+
+    entity: tuple[QuotaEntity, ...] = ()
+    key: str
+    value: float = 0.0
+    remove: bool = False
 
 
 @message(frozen=True, slots=True, kw_only=True)
@@ -153,5 +189,106 @@ class BrokerRegistrationChangeRecord:
 
 
 @message(frozen=True, slots=True, kw_only=True)
+class AccessControlEntryRecord:
+    """Type 18, from metadata.version 5 on. Numbers are those of Kafka's rules.
+
+    id: 16 bytes.
+    """
+
+    id: bytes
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class RemoveAccessControlEntryRecord:
+    """Type 19, from metadata.version 5 on."""
+
+    id: bytes
+
+
+@message(frozen=True, slots=True, kw_only=True)
 class NoOpRecord:
     """Type 20. Written if no other record is, so that lag and the high watermark advance."""
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class RemoveUserScramCredentialRecord:
+    """Type 22, from metadata.version 5 on."""
+
+    name: str
+    mechanism: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class RegisterControllerRecord:
+    """Type 27, from metadata.version 3 on. A controller's process, with what its software supports.
+
+    features: In the order of names.
+    """
+
+    controller_id: int
+    incarnation_id: bytes
+    endpoints: tuple[Endpoint, ...] = ()
+    features: tuple[FeatureRange, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class UnregisterControllerRecord:
+    """Type 29, from metadata.version 3 on. The controller is forgotten: it left, or the level falls below 3."""
+
+    controller_id: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class DeletedTopicRecord:
+    """Type 1000, from metadata.version 3. In snapshots only: a topic that was deleted, and whose directories a
+    registered
+    broker may still hold.
+
+    offset: Of the RemoveTopicRecord.
+    """
+
+    topic_id: bytes
+    name: str
+    offset: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class ForgetDeletedTopicsRecord:
+    """Type 1001, from metadata.version 3. Every registered broker has reported that it holds no directory of these
+    deleted
+    topics.
+    """
+
+    topic_ids: tuple[bytes, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class SnapshotStateRecord:
+    """Type 1003. In snapshots only, as the last record: what the image built from the records before it must be.
+
+    records: How many records come before this one.
+    """
+
+    state_hash: bytes
+    records: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class ClusterIncarnationRecord:
+    """Type 1002, not in Kafka. The cluster was recovered after it had lost its majority, and is in this incarnation
+    from
+    here on.
+
+    number: Of recoveries so far; 1 or more.
+    id: 16 random bytes.
+    """
+
+    number: int
+    id: bytes

@@ -14,12 +14,18 @@ from quorumlog.messages.message import message
 class ProduceRequest:
     """acks: 0: no answer; 1: the leader has appended; -1: every in-sync replica has (acks=all).
     timeout_ms: How long the leader may wait for the replicas of an acks=-1 request.
+    transactional_id: Of a transactional producer: its coordinator is asked about batches that begin a transaction
+    in a partition.
+    transaction_version: 2: the leader adds the partition to the transaction (version 12 of Kafka's message).
+    takes_abortable: The producer understands TRANSACTION_ABORTABLE (KIP-890; version 11).
     """
 
     acks: int
     timeout_ms: int
     topics: tuple[ProduceTopic, ...] = ()
     transactional_id: str | None = None
+    transaction_version: int = 0
+    takes_abortable: bool = True
 
 
 @message(frozen=True, slots=True, kw_only=True)
@@ -86,14 +92,17 @@ class RecordError:
 class InitProducerIdRequest:
     """Requests a producer id and epoch, by which partitions recognize repeated batches.
 
-    transactional_id: Set by a transactional producer, which is refused: there are no transactions yet.
+    transactional_id: Set by a transactional producer. Its coordinator answers, and aborts what a former producer
+    has left open.
     producer_id: The producer's current id and epoch; -1: none.
+    takes_producer_fenced: The producer understands PRODUCER_FENCED (KIP-588; version 4 of Kafka's message).
     """
 
     transactional_id: str | None = None
     transaction_timeout_ms: int = 60000
     producer_id: int = -1
     producer_epoch: int = -1
+    takes_producer_fenced: bool = True
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -87,6 +87,9 @@ class EndQuorumEpochResponse:
 class QuorumFetchRequest:
     """replica_id: -1: a reader that the leader does not track.
     high_watermark: The replica's high watermark; a leader with a higher one answers at once (KIP-1166).
+    read_round: The newest read round that this leader has told the replica in this epoch; -1: none. It proves
+    that the replica
+        followed this leader after the round began. 0: the replica's software knows no rounds.
     """
 
     replica_id: int
@@ -97,11 +100,14 @@ class QuorumFetchRequest:
     max_wait_ms: int
     max_bytes: int
     high_watermark: int = -1
+    read_round: int = -1
 
 
 @message(frozen=True, slots=True, kw_only=True)
 class QuorumFetchResponse:
-    """high_watermark: -1: not known yet in this epoch."""
+    """high_watermark: -1: not known yet in this epoch.
+    read_round: The leader's newest read round. The replica's next fetch names it.
+    """
 
     error_code: int = 0
     error_message: str = ""
@@ -113,6 +119,129 @@ class QuorumFetchResponse:
     snapshot_id: SnapshotId | None = None
     records: Buffer = b""
     node_endpoints: tuple[NodeEndpoint, ...] = ()
+    read_round: int = 0
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class TransferLeadershipRequest:
+    """Asks the leader to hand its leadership over to another voter.
+
+    to_node_id: -1: to the voter that is ready first.
+    """
+
+    to_node_id: int = -1
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class TransferLeadershipResponse:
+    """leader_id: A controller names the voter to which it has handed over, and its own epoch. A broker waits for the
+    election, and
+        names who leads then.
+    """
+
+    error_code: int = 0
+    error_message: str = ""
+    leader_id: int = -1
+    leader_epoch: int = -1
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class AddRaftVoterRequest:
+    """Make an observer a voter (KIP-853). Only the leader can, one change at a time.
+
+    cluster_id: Empty: whatever the cluster is.
+    timeout_ms: How long the leader may wait until the node has caught up, and for the commit.
+    listeners: Of the new voter; one of them has the name of the leader's internal listener.
+    ack_when_committed: False: the answer is sent as soon as the change is in the leader's log.
+    """
+
+    cluster_id: str = ""
+    timeout_ms: int
+    voter_id: int
+    voter_directory_id: bytes
+    listeners: tuple[Endpoint, ...] = ()
+    ack_when_committed: bool = True
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class AddRaftVoterResponse:
+    error_code: int = 0
+    error_message: str = ""
+    leader_id: int = -1
+    leader_epoch: int = -1
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class RemoveRaftVoterRequest:
+    """cluster_id: Empty: whatever the cluster is."""
+
+    cluster_id: str = ""
+    voter_id: int
+    voter_directory_id: bytes
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class RemoveRaftVoterResponse:
+    error_code: int = 0
+    error_message: str = ""
+    leader_id: int = -1
+    leader_epoch: int = -1
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class UpdateRaftVoterRequest:
+    """A voter tells the leader where it listens and which levels of kraft.version its software supports.
+
+    listeners: The internal listener comes first.
+    min_kraft_version: Both inclusive.
+    """
+
+    current_leader_epoch: int
+    voter_id: int
+    voter_directory_id: bytes
+    listeners: tuple[Endpoint, ...] = ()
+    min_kraft_version: int
+    max_kraft_version: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class UpdateRaftVoterResponse:
+    error_code: int = 0
+    error_message: str = ""
+    leader_id: int = -1
+    leader_epoch: int = -1
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class FetchSnapshotRequest:
+    """One piece of a snapshot's bytes. A follower that is told to take a snapshot asks until it has all of them.
+
+    replica_id: -1: a reader that the leader does not track.
+    """
+
+    replica_id: int
+    replica_directory_id: bytes = b""
+    current_leader_epoch: int
+    snapshot_id: SnapshotId | None = None
+    position: int
+    max_bytes: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class FetchSnapshotResponse:
+    """size: Of the whole file.
+    unaligned_records: From `position` on; they may begin and end inside a batch.
+    """
+
+    error_code: int = 0
+    error_message: str = ""
+    leader_id: int = -1
+    leader_epoch: int = -1
+    snapshot_id: SnapshotId | None = None
+    size: int = -1
+    position: int = -1
+    unaligned_records: Buffer = b""
+    node_endpoints: tuple[NodeEndpoint, ...] = ()
 
 
 @message(frozen=True, slots=True, kw_only=True)
@@ -122,6 +251,11 @@ class DescribeQuorumRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DescribeQuorumResponse:
+    """kraft_version: Level of kraft.version. 0: the voters are in the configuration of the nodes; 1: they can be
+    changed.
+    voter_change: The change of the voters that is under way.
+    """
+
     error_code: int = 0
     error_message: str = ""
     leader_id: int = -1
@@ -131,6 +265,24 @@ class DescribeQuorumResponse:
     observers: tuple[QuorumReplica, ...] = ()
     nodes: tuple[QuorumNode, ...] = ()
     cluster_id: str = ""
+    kraft_version: int = 0
+    voter_change: VoterChange | None = None
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class VoterChange:
+    """kind: "add", "remove", "update" or "upgrade".
+    phase: "probe": the node is asked who it is; "catch-up": it copies the log; "commit": the change waits for a
+    majority.
+    log_end_offset: Of the node that is added; -1: it has not fetched from this leader.
+    """
+
+    kind: str
+    voter_id: int
+    voter_directory_id: bytes
+    phase: str
+    log_end_offset: int = -1
+    leader_end_offset: int = -1
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,8 @@ import hashlib
 import hmac
 from functools import lru_cache
 
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
+
 # RFC 7677 asks for 4,096 or more. `format` makes a secret of 256 random bits, which needs no stretching; the iterations
 # are for a secret that an operator chose. A start pays for them once.
 ITERATIONS = 16_384
@@ -32,9 +34,14 @@ class Keys:
         self.server_key = hmac.digest(salted_secret, b"Server Key", HASH)
 
 
-def salt_of(cluster_id: str) -> bytes:
-    """The same on all nodes of a cluster, so that one stretched secret serves for all connections."""
-    return hashlib.sha256(b"quorumlog cluster secret\0" + cluster_id.encode("utf-8")).digest()[:SALT_BYTES]
+def salt_of(cluster_id: str, incarnation: ClusterIncarnation = FIRST) -> bytes:
+    """The same on all nodes of a cluster, so that one stretched secret serves for all connections.
+
+    Another one in each cluster incarnation: a node of an earlier one cannot prove itself to a later one, nor as a
+    server to a client of it.
+    """
+    name = cluster_id if incarnation.is_first else f"{cluster_id}/{incarnation}"
+    return hashlib.sha256(b"quorumlog cluster secret\0" + name.encode("utf-8")).digest()[:SALT_BYTES]
 
 
 def stretched(secret: bytes, salt: bytes, iterations: int) -> bytes:
@@ -42,5 +49,5 @@ def stretched(secret: bytes, salt: bytes, iterations: int) -> bytes:
 
 
 @lru_cache(maxsize=MAX_CACHED_KEYS)
-def keys_of(secret: bytes, cluster_id: str) -> Keys:
-    return Keys(stretched(secret, salt_of(cluster_id), ITERATIONS))
+def keys_of(secret: bytes, cluster_id: str, incarnation: ClusterIncarnation = FIRST) -> Keys:
+    return Keys(stretched(secret, salt_of(cluster_id, incarnation), ITERATIONS))

@@ -50,7 +50,7 @@ class ScramClient:
             raise NotProven(f"its answer is not one of SCRAM: {error}") from None
         if not nonce.startswith(self._nonce) or len(self._server_nonce) != NONCE_CHARACTERS:
             raise NotProven("its nonce does not continue this node's")
-        if salt_bytes != salt_of(self._own.cluster_id) or iterations != str(ITERATIONS):
+        if salt_bytes != salt_of(self._own.cluster_id, self._own.cluster_incarnation) or iterations != str(ITERATIONS):
             raise NotProven("it names another salt or number of iterations than this cluster has")
         unproven = f"c={to_base64(NO_BINDING.encode())},r={nonce}"
         self._transcript = Transcript(self._first, text, unproven).as_bytes()

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.proof.keys import ITERATIONS, Keys, salt_of
 from quorumlog.proof.peer import Peer, peer_of
+from quorumlog.proof.same_cluster import check_same_cluster
 from quorumlog.proof.scram import Proven, Transcript, call_key, is_client_proof, server_signature
 from quorumlog.proof.scram_text import (
     BadMessage,
@@ -36,13 +38,14 @@ class State(Enum):
 
 
 class ScramServer:
-    """cluster_id: of this node. nonce: this side's, never used before. claimed: who the caller says it is.
+    """cluster_id, incarnation: of this node's cluster. nonce: this side's, never used before. claimed: who the caller
+    says it is.
 
     `first` and `final` return the message to send, and raise ApiError for a caller that is refused.
     """
 
-    def __init__(self, keys: Keys, cluster_id: str, nonce: str) -> None:
-        self._keys, self._cluster_id = keys, cluster_id
+    def __init__(self, keys: Keys, cluster_id: str, nonce: str, incarnation: ClusterIncarnation = FIRST) -> None:
+        self._keys, self._cluster_id, self._incarnation = keys, cluster_id, incarnation
         self._own_nonce = nonce
         self._header = self._client_first = self._server_first = ""
         self._nonce = ""  # of both sides
@@ -75,9 +78,13 @@ class ScramServer:
         name, client_nonce = read_attributes(self._client_first, "nr")
         self.claimed = self._caller(read_name(name))
         self._nonce = check_nonce(client_nonce) + self._own_nonce
-        self._server_first = f"r={self._nonce},s={to_base64(salt_of(self._cluster_id))},i={ITERATIONS}"
+        self._server_first = f"r={self._nonce},s={to_base64(self._salt)},i={ITERATIONS}"
         self.state = State.ASKED
         return self._server_first.encode()
+
+    @property
+    def _salt(self) -> bytes:
+        return salt_of(self._cluster_id, self._incarnation)
 
     def _caller(self, name: str) -> Peer:
         """The cluster id comes first: a node of another cluster has another secret too, and the error should name the
@@ -85,10 +92,7 @@ class ScramServer:
         peer = peer_of(name)
         if peer is None:
             raise _refused("the caller's name is not that of a node")
-        if peer.cluster_id != self._cluster_id:
-            raise ApiError(
-                ErrorCode.INCONSISTENT_CLUSTER_ID, f"this is cluster {self._cluster_id}, not {peer.cluster_id}"
-            )
+        check_same_cluster(peer, self._cluster_id, self._incarnation)
         return peer
 
     def _judge(self, text: str) -> bytes:

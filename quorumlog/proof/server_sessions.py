@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.buffer import Buffer
 from quorumlog.proof.call_proof import MacKey, StreamProof, call_mac, read_proof
@@ -56,10 +57,18 @@ class _Session:
 
 
 class ServerSessions:
-    """Of one listener. random_bytes: a source that cannot be guessed. now_s: seconds of any steady clock."""
+    """Of one listener. incarnation: of the cluster. random_bytes: a source that cannot be guessed. now_s: seconds of
+    any steady clock."""
 
-    def __init__(self, keys: Keys, cluster_id: str, random_bytes: Callable[[int], bytes]) -> None:
-        self._keys, self._cluster_id, self._random_bytes = keys, cluster_id, random_bytes
+    def __init__(
+        self,
+        keys: Keys,
+        cluster_id: str,
+        random_bytes: Callable[[int], bytes],
+        incarnation: ClusterIncarnation = FIRST,
+    ) -> None:
+        self._keys, self._cluster_id, self._incarnation = keys, cluster_id, incarnation
+        self._random_bytes = random_bytes
         self._exchanges: dict[str, _Exchange] = {}  # by this side's nonce; oldest first
         self._sessions: dict[bytes, _Session] = {}  # by nonce; that which was used longest ago first
 
@@ -73,7 +82,7 @@ class ServerSessions:
         """The answer to a client's first message. Raises ApiError."""
         self._expire_exchanges(now_s)
         nonce = new_nonce(self._random_bytes(NONCE_BYTES))
-        scram = ScramServer(self._keys, self._cluster_id, nonce)
+        scram = ScramServer(self._keys, self._cluster_id, nonce, self._incarnation)
         answer = scram.first(message)
         assert nonce not in self._exchanges, "a nonce was given out twice"
         self._exchanges[nonce] = _Exchange(scram, now_s)

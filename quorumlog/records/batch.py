@@ -128,17 +128,28 @@ def parse_header(buf: Buffer, position: int = 0) -> BatchHeader:
     """The header at `position`. The records after it need not be in `buf`.
 
     Raises TruncatedRecords if fewer than BATCH_OVERHEAD bytes are left, CorruptRecords if a field is impossible in any
-    stored or produced batch. Does not verify the checksum (`verify_crc` does).
+    stored or produced batch. Does not verify the checksum (`verify_crc` does). An entry of magic 0 or 1 gives the
+    header that `legacy.py` describes: a producer may not send one (`produced.py`), an old log may hold it.
     """
     assert position >= 0
     left = len(buf) - position
     if left < BATCH_OVERHEAD:
+        if left >= STAMP_BYTES and buf[position + STAMP_BYTES - 1] < MAGIC:
+            return _parse_old(buf, position)
         raise TruncatedRecords(position, f"a batch header needs {BATCH_OVERHEAD} bytes, {left} are left")
     fields: tuple[int, ...] = HEADER.unpack_from(buf, position)
     header = BatchHeader(*fields, position, fields[1] + LOG_OVERHEAD)  # type: ignore[call-arg]  # 13 fields
+    if 0 <= header.magic < MAGIC:
+        return _parse_old(buf, position)
     if reason := _impossible(header):
         raise CorruptRecords(position, reason)
     return header
+
+
+def _parse_old(buf: Buffer, position: int) -> BatchHeader:
+    from quorumlog.records.legacy import parse_entry
+
+    return parse_entry(buf, position)
 
 
 def _impossible(header: BatchHeader) -> str:
@@ -183,6 +194,10 @@ def headers(buf: Buffer, *, partial_tail: bool = False) -> list[BatchHeader]:
 def verify_crc(buf: Buffer, header: BatchHeader) -> None:
     """Raises CorruptRecords unless the batch's bytes match the checksum in its header."""
     assert header.end <= len(buf), "the header belongs to another buffer"
+    if header.magic < MAGIC:
+        from quorumlog.records.legacy import verify_entry
+
+        return verify_entry(buf, header)
     got = crc32c(memoryview(buf)[header.position + CRC_START : header.end])
     if got != header.crc:
         raise CorruptRecords(header.position, f"checksum is {got:#010x}, the header says {header.crc:#010x}")
@@ -231,14 +246,24 @@ def seal(records: Buffer, **fields: int) -> bytes:
 
 def with_append_time(buf: Buffer, header: BatchHeader, timestamp_ms: int) -> bytes:
     """A copy of the batch in which all records have `timestamp_ms`, for `message.timestamp.type=LogAppendTime`."""
+    stored = memoryview(buf)[header.position + BATCH_OVERHEAD : header.end]
+    return _sealed_as(header, stored, header.attributes | LOG_APPEND_TIME, timestamp_ms)
+
+
+def with_payload(header: BatchHeader, codec: Codec, stored: Buffer) -> bytes:
+    """The batch with its records in another form. stored: compressed by `codec`."""
+    return _sealed_as(header, stored, header.attributes & ~CODEC_MASK | codec, header.max_timestamp)
+
+
+def _sealed_as(header: BatchHeader, stored: Buffer, attributes: int, max_timestamp: int) -> bytes:
     return seal(
-        memoryview(buf)[header.position + BATCH_OVERHEAD : header.end],
+        stored,
         base_offset=header.base_offset,
         leader_epoch=header.leader_epoch,
-        attributes=header.attributes | LOG_APPEND_TIME,
+        attributes=attributes,
         last_offset_delta=header.last_offset_delta,
         base_timestamp=header.base_timestamp,
-        max_timestamp=timestamp_ms,
+        max_timestamp=max_timestamp,
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,

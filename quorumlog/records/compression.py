@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
 
-_GZIP_WINDOW = 31  # zlib's window bits for a gzip header and a window of 32 KiB
+GZIP_WINDOW = 31  # zlib's window bits for a gzip header and a window of 32 KiB
 _STEP_BYTES = 1024 * 1024  # largest output of one call to a streaming decompressor
+_FIRST_CHUNK_BYTES, _CHUNK_BYTES = 256, 64 * 1024  # input of one call: of the first one of a stream, of a later one
+_SNAPPY_RATIO = 22  # more than any snappy block expands: its best element writes 64 bytes for 3
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + Struct(">ii").pack(1, 1)  # version, oldest compatible version
 _XERIAL_BLOCK_BYTES = 32 * 1024
@@ -86,25 +88,54 @@ def _stored(data: Buffer, room: _Room) -> Iterator[Buffer]:
 
 
 def _gzip(data: Buffer) -> bytes:
-    squeeze = zlib.compressobj(wbits=_GZIP_WINDOW)
+    squeeze = zlib.compressobj(wbits=GZIP_WINDOW)
     return squeeze.compress(data) + squeeze.flush()
 
 
+class _Input:
+    """Compressed bytes, given out in chunks. What a decoder does not take is copied by it, so chunks are small.
+
+    They grow within one stream. So the many short streams of a hostile input cost no more than their own bytes, and a
+    long one is not cut up: the whole work is linear in the input.
+    """
+
+    def __init__(self, data: Buffer) -> None:
+        self._view, self._at, self._size = memoryview(data), 0, _FIRST_CHUNK_BYTES
+
+    @property
+    def is_over(self) -> bool:
+        return self._at >= len(self._view)
+
+    def take(self) -> memoryview:
+        """The next chunk; empty at the end."""
+        chunk = self._view[self._at : self._at + self._size]
+        self._at += len(chunk)
+        self._size = min(2 * self._size, _CHUNK_BYTES)
+        return chunk
+
+    def stream_ended(self, unused: bytes) -> None:
+        """unused: what the decoder was given behind the end of its stream."""
+        self._at -= len(unused)
+        self._size = _FIRST_CHUNK_BYTES
+
+
 def _gunzip(data: Buffer, room: _Room) -> Iterator[Buffer]:
-    rest: Buffer = data
+    source = _Input(data)
     while True:  # one round per gzip member: some writers append members
-        member = zlib.decompressobj(wbits=_GZIP_WINDOW)
+        member = zlib.decompressobj(wbits=GZIP_WINDOW)
+        rest: Buffer = b""
         while not member.eof:
+            rest = rest or source.take()
+            if not rest:
+                raise BadCompression("gzip: the data is truncated")
             try:
                 piece = member.decompress(rest, room.next_bytes())
             except zlib.error as error:
                 raise BadCompression(f"gzip: {error}") from error
             yield room.take(piece)
             rest = member.unconsumed_tail
-            if not piece and not rest and not member.eof:
-                raise BadCompression("gzip: the data is truncated")
-        rest = member.unused_data
-        if not rest:
+        source.stream_ended(member.unused_data)
+        if source.is_over:
             return
 
 
@@ -144,7 +175,10 @@ def _unsnappy_block(block: memoryview, room: _Room) -> bytes:
     import cramjam
 
     try:
-        room.admit(cramjam.snappy.decompress_raw_len(block))
+        stated = cramjam.snappy.decompress_raw_len(block)
+        room.admit(stated)
+        if stated > _SNAPPY_RATIO * len(block):  # before so much memory is taken for it
+            raise BadCompression(f"snappy: a block of {len(block)} bytes cannot hold {stated}")
         return room.take(bytes(cramjam.snappy.decompress_raw(block)))
     except cramjam.DecompressionError as error:
         raise BadCompression(f"snappy: {error}") from error
@@ -159,18 +193,17 @@ def _lz4(data: Buffer) -> bytes:
 def _unlz4(data: Buffer, room: _Room) -> Iterator[Buffer]:
     import lz4.frame
 
-    frame = lz4.frame.LZ4FrameDecompressor()
-    rest: Buffer = data
+    frame, source = lz4.frame.LZ4FrameDecompressor(), _Input(data)
     while not frame.eof:
+        chunk: Buffer = source.take() if frame.needs_input else b""
+        if frame.needs_input and not chunk:
+            raise BadCompression("lz4: the data is truncated")
         try:
-            piece = frame.decompress(rest, max_length=room.next_bytes())
+            piece = frame.decompress(chunk, max_length=room.next_bytes())
         except RuntimeError as error:
             raise BadCompression(f"lz4: {error}") from error
-        if not piece and frame.needs_input and not frame.eof:
-            raise BadCompression("lz4: the data is truncated")
         yield room.take(piece)
-        rest = b""
-    if frame.unused_data:
+    if frame.unused_data or not source.is_over:
         raise BadCompression("lz4: bytes after the frame")
 
 

@@ -12,7 +12,7 @@ from quorumlog.records.varint import Malformed, read_uvarint, write_uvarint
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-INT16, UINT16, INT32, INT64 = Struct(">h"), Struct(">H"), Struct(">i"), Struct(">q")
+INT8, INT16, UINT16, INT32, INT64 = Struct(">b"), Struct(">h"), Struct(">H"), Struct(">i"), Struct(">q")
 
 Item = TypeVar("Item")
 
@@ -54,10 +54,14 @@ class Reader:
         self._data = data
         self._position = 0
 
+    @property
+    def left(self) -> int:
+        """How many bytes have not been read."""
+        return len(self._data) - self._position
+
     def _take(self, length: int) -> bytes:
-        left = len(self._data) - self._position
-        if not 0 <= length <= left:
-            raise CorruptRecords(self._position, f"a field of {length} bytes, {left} are left")
+        if not 0 <= length <= self.left:
+            raise CorruptRecords(self._position, f"a field of {length} bytes, {self.left} are left")
         self._position += length
         return self._data[self._position - length : self._position]
 
@@ -80,19 +84,30 @@ class Reader:
     def uuid(self) -> Uuid:
         return self._take(UUID_BYTES)
 
+    def uvarint(self) -> int:
+        return self._length()
+
     def text(self) -> str:
+        return self._decoded(self._compact_length())
+
+    def nullable_text(self) -> str | None:
+        length = self._length() - 1
+        return None if length < 0 else self._decoded(length)
+
+    def _decoded(self, length: int) -> str:
         start = self._position
         try:
-            return self._take(self._compact_length()).decode()
+            return self._take(length).decode()
         except UnicodeDecodeError as error:
             raise CorruptRecords(start, "text is not UTF-8") from error
 
     def array(self, read: Callable[[], Item]) -> tuple[Item, ...]:
-        length = self._compact_length()
-        left = len(self._data) - self._position
-        if length > left:  # each item takes at least one byte
-            raise CorruptRecords(self._position, f"{length} items in {left} bytes")
-        return tuple(read() for _ in range(length))
+        return self._items(self._compact_length(), read)
+
+    def _items(self, count: int, read: Callable[[], Item]) -> tuple[Item, ...]:
+        if count > self.left:  # each item takes at least one byte
+            raise CorruptRecords(self._position, f"{count} items in {self.left} bytes")
+        return tuple(read() for _ in range(count))
 
     def skip_tags(self) -> None:
         """Skips tagged fields of newer versions; the rest can be read without them."""

@@ -11,6 +11,7 @@ from quorumlog.records.batch import (
     CONTROL,
     DELETE_HORIZON,
     LOG_APPEND_TIME,
+    MAGIC,
     MIN_RECORD_BYTES,
     NO_PRODUCER,
     NO_SEQUENCE,
@@ -22,6 +23,7 @@ from quorumlog.records.batch import (
 )
 from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, BadCompression, compress, decompress
 from quorumlog.records.corrupt import CorruptRecords
+from quorumlog.records.legacy import decode_entry
 from quorumlog.records.record import Fields, Record, read_record, write_record
 from quorumlog.records.varint import Malformed
 
@@ -141,6 +143,8 @@ def decode_fields(
     buf: Buffer, header: BatchHeader, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 ) -> list[Fields]:
     """`decode_batch` without Record objects: the fields as tuples."""
+    if header.magic < MAGIC:
+        return decode_entry(buf, header, max_decompressed_bytes)
     payload = _payload(buf, header, max_decompressed_bytes)
     try:
         found = list(_read_records(payload, header))
@@ -155,6 +159,9 @@ def iter_batch(
     buf: Buffer, header: BatchHeader, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 ) -> Iterator[Record]:
     """`decode_batch` one record at a time, so that a caller may pause between two. Damage is raised where it lies."""
+    if header.magic < MAGIC:
+        yield from (Record(*fields) for fields in decode_entry(buf, header, max_decompressed_bytes))
+        return
     payload = _payload(buf, header, max_decompressed_bytes)
     try:
         for offset, timestamp_ms, key, value, headers in _read_records(payload, header):

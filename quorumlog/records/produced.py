@@ -71,6 +71,8 @@ def _refusal(header: BatchHeader, fault: _Fault) -> ApiError:
 
 
 def _record_fault(header: BatchHeader) -> _Fault | None:
+    if header.magic != MAGIC:
+        return ErrorCode.INVALID_RECORD, f"message format {header.magic} is not accepted, only {MAGIC}"
     attributes, count = header.attributes, header.count
     codec = attributes & CODEC_MASK
     if attributes & CONTROL:

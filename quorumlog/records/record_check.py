@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from quorumlog.records.buffers import Buffer
 
 SLICE_BYTES = 1024 * 1024  # looked at between two steps
+PIECE_COST_BYTES = 1024  # a decompressed piece counts for at least so much, also if it is empty
 SLICE_RECORDS = 4_096  # walked over one by one between two steps
 UNUSUAL_WORK = 8  # an unusual record takes as long as so many, and each of its headers as long as one
 
@@ -57,7 +58,7 @@ def check_records(
             if taken_bytes >= SLICE_BYTES:
                 yield
                 taken_bytes = 0
-            taken_bytes += len(piece)
+            taken_bytes += max(len(piece), PIECE_COST_BYTES)
             yield from walk.take(piece)
         walk.finish()
     except BadCompression as error:

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from quorumlog.errors import ApiError
 from quorumlog.proof.peer import Peer
+from quorumlog.rpc import clear_secret
+from quorumlog.rpc.clear_secret import Claim
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 
@@ -28,10 +31,11 @@ class Caller:
 
 
 class Shown(NamedTuple):
-    """What came with a request. Nothing of it is verified. proof: None: there is none."""
+    """What came with a request. Nothing of it is verified. proof: None: there is none. claim: of older software."""
 
     client_id: str
     proof: bytes | None
+    claim: Claim | None = None
 
 
 def to_metadata(client_id: str, proof: bytes | None = None) -> Metadata:
@@ -39,12 +43,23 @@ def to_metadata(client_id: str, proof: bytes | None = None) -> Metadata:
     return name if proof is None else (*name, (PROOF, proof))
 
 
+def host_of(peer: str) -> str:
+    """The address without the port, of what gRPC calls a peer: `ipv4:10.0.0.7:5000`, `ipv6:[::1]:5000` (brackets may
+    be percent-encoded). Empty for anything else, such as a Unix socket."""
+    kind, _, address = peer.partition(":")
+    if kind not in ("ipv4", "ipv6"):
+        return ""
+    host = unquote(address).rpartition(":")[0]
+    return host.removeprefix("[").removesuffix("]")
+
+
 def read_metadata(pairs: Iterable[tuple[str, str | bytes]]) -> Shown:
     """Never raises: any metadata can be read."""
+    pairs = tuple(pairs)
     client_id, proof = "", None
     for key, value in pairs:
         if key == PROOF:
             proof = value if isinstance(value, bytes) else value.encode("utf-8")
         elif key == CLIENT_ID:
             client_id = value if isinstance(value, str) else value.decode("utf-8", errors="replace")
-    return Shown(client_id, proof)
+    return Shown(client_id, proof, clear_secret.read_metadata(pairs) if proof is None else None)

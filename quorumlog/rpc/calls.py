@@ -21,12 +21,16 @@ class Call(NamedTuple):
     @property
     def ordered(self) -> bool:
         """True if requests share one stream and are handled in the order in which they were made."""
-        return self.method.request in ORDERED
+        return self.method.client_streaming
 
 
 CALLS: tuple[Call, ...] = tuple(Call(method, CODECS[method.request]) for method in METHODS)
-BY_REQUEST: dict[type, Call] = {call.method.request: call for call in CALLS}
+BY_REQUEST: dict[type, Call] = {call.method.request: call for call in CALLS}  # the newer, if there are two
 BY_PATH: dict[str, Call] = {call.method.path: call for call in CALLS}
+
+# For peers that do not know the call in BY_REQUEST: the older one, which is not ordered.
+OLDER: dict[type, Call] = {call.method.request: call for call in CALLS if call is not BY_REQUEST[call.method.request]}
+assert {request for request, call in BY_REQUEST.items() if call.ordered} == ORDERED
 
 
 def expects_answer(request: Any) -> bool:

@@ -11,9 +11,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages import groups, transactions
+from quorumlog.messages.admin import ListGroupsRequest
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.method import Method
+from quorumlog.messages.services import METHODS
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.access import refuse_caller, refuse_request
 from quorumlog.rpc.answer_size import bounded
@@ -21,6 +24,15 @@ from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.calls import Call, expects_answer
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.transport import Handler, Identity, Listener
+from quorumlog.turn import in_turns
+
+SLICED_BYTES = 32 * 1024  # from here on a request is read in slices: those of about 1,500 partitions
+SLICED = frozenset(
+    method.request
+    for method in METHODS
+    if method.request.__module__ in (groups.__name__, transactions.__name__) or method.request is ListGroupsRequest
+)
+"""Requests whose messages may have 100,000 elements. None is ordered."""
 
 FAILED = "the server failed; see its log"
 
@@ -42,10 +54,11 @@ class Reply(NamedTuple):
 class PeerContext(Closing):
     """`transport.Context` for every transport: one connection, as its handlers see it."""
 
-    def __init__(self, listener: Listener, caller: Caller) -> None:
+    def __init__(self, listener: Listener, caller: Caller, client_host: str = "") -> None:
         super().__init__()
         self.listener = listener
         self.client_id = caller.client_id
+        self.client_host = client_host
         self.refusal = refuse_caller(listener, caller)
         self.peer = caller.peer if listener.internal else None
 
@@ -59,8 +72,8 @@ class Dispatch:
         self.listener, self.identity = listener, identity
         self._handler, self._on_crash = handler, on_crash
 
-    def context(self, caller: Caller) -> PeerContext:
-        return PeerContext(self.listener, caller)
+    def context(self, caller: Caller, client_host: str = "") -> PeerContext:
+        return PeerContext(self.listener, caller, client_host)
 
     def close(self, context: PeerContext) -> None:
         """The connection is gone: run the callbacks of its handlers."""
@@ -70,17 +83,23 @@ class Dispatch:
             self._on_crash("a callback of on_closed", error)
 
     async def answer(self, context: PeerContext, call: Call, data: Buffer) -> Answer:
-        """The handler runs to its first suspension before this coroutine first suspends."""
+        """The handler runs to its first suspension before this coroutine first suspends, unless the request is one of
+        SLICED, and large."""
         if context.refusal is not None:
             return _failure(call, context.refusal, last=True)
         try:
-            request = call.codec.decode_request(data)  # type: ignore[arg-type]  # decoders take any buffer
+            if call.method.request in SLICED and len(data) >= SLICED_BYTES:
+                request = await _decoded_in_turns(call, data)
+            else:
+                request = call.codec.decode_request(data)  # type: ignore[arg-type]  # decoders take any buffer
         except DecodeError as error:
             return _failure(call, ApiError(ErrorCode.INVALID_REQUEST, str(error)), last=True)
         reply = await self.reply(context, call.method, bounded(request))
         if reply.message is None:
             return Answer(None, reply.last)
         try:
+            if call.method.request in SLICED:
+                return Answer(await _encoded_in_turns(call, reply.message), reply.last)
             return Answer(call.codec.encode_response(reply.message), reply.last)
         except Exception as error:
             self._on_crash(f"answer of {call.method.name}", error)
@@ -118,3 +137,16 @@ def failure(method: Method, error: ApiError) -> Any:
 
 def _failure(call: Call, error: ApiError, last: bool = False) -> Answer:
     return Answer(call.codec.encode_response(failure(call.method, error)), last)
+
+
+async def _decoded_in_turns(call: Call, data: Buffer) -> Any:
+    """Raises DecodeError."""
+    from quorumlog.rpc.convert.sliced import decode_sliced  # a node loads it when it is first needed
+
+    return await in_turns(decode_sliced(call.method.request, data))
+
+
+async def _encoded_in_turns(call: Call, message: Any) -> bytes:
+    from quorumlog.rpc.convert.sliced import encode_sliced, is_long
+
+    return await in_turns(encode_sliced(message)) if is_long(message) else call.codec.encode_response(message)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.buffer import Buffer
 from quorumlog.proof.call_proof import StreamProof
-from quorumlog.proof.keys import keys_of
 from quorumlog.proof.server_sessions import Replayed, ServerSessions, StaleProof
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.caller import Caller, Shown
+from quorumlog.rpc.clear_secret import admit
 from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.proof_log import ProofLog
 
@@ -31,7 +31,7 @@ class Gate:
         self._sessions: ServerSessions | None = None
         own = dispatch.identity
         if dispatch.listener.internal and own is not None:
-            self._sessions = ServerSessions(keys_of(own.secret, own.cluster_id), own.cluster_id, random_bytes)
+            self._sessions = ServerSessions(own.keys, own.cluster_id, random_bytes, own.cluster_incarnation)
 
     def prove(self, message: bytes, where: str, now_s: float) -> bytes:
         """The answer to one message of a proof (`prove_method`)."""
@@ -55,12 +55,15 @@ class Gate:
         if self._sessions is None:
             return Entry(Caller(shown.client_id), None)
         try:
+            if shown.proof is None and shown.claim is not None and self._dispatch.identity is not None:
+                return Entry(Caller(shown.client_id, admit(self._dispatch.identity, shown.claim)), None)
             if shown.proof is None:
                 reason = f"listener {self._dispatch.listener.name} serves nodes only, and the call carries no proof"
                 raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, reason)
             admitted = self._sessions.admit(shown.proof, path, data, now_s)
         except ApiError as error:
-            self._log.refused(self._dispatch.listener, where, None, error, now_s)
+            claimed = shown.claim.peer if shown.claim is not None else None
+            self._log.refused(self._dispatch.listener, where, claimed, error, now_s)
             if isinstance(error, Replayed):
                 raise
             return Entry(Caller(shown.client_id, refusal=error), None)

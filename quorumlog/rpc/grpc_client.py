@@ -1,7 +1,8 @@
 """The client side of gRPC: one channel to one address, unary calls and ordered streams.
 
 A call is given to gRPC only while the channel is connected (grpc_channel). A failure before that is NotDelivered, a
-failure after it is OutcomeUnknown, whatever status gRPC returns. gRPC's own retries are off. On an internal connection
+failure after it is OutcomeUnknown, whatever status gRPC returns. A call that the peer's software does not know is
+answered with UNSUPPORTED_VERSION. gRPC's own retries are off. On an internal connection
 each call carries a proof (prover).
 """
 
@@ -13,20 +14,21 @@ from typing import Any
 
 import grpc
 
-from quorumlog.errors import ApiError
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.proof.server_sessions import StaleProof
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.begun_call import begin_by_task
-from quorumlog.rpc.caller import to_metadata
-from quorumlog.rpc.calls import BY_REQUEST, Call, expects_answer
+from quorumlog.rpc.caller import Metadata, to_metadata
+from quorumlog.rpc.calls import BY_REQUEST, OLDER, Call, expects_answer
+from quorumlog.rpc.clear_secret import Pairs
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.dispatch import failure
 from quorumlog.rpc.grpc_channel import READY, connected, target_of
 from quorumlog.rpc.grpc_options import GrpcOptions
 from quorumlog.rpc.grpc_stream import GrpcStream, Opened, Rpc
-from quorumlog.rpc.prover import Ask, Prover
+from quorumlog.rpc.prover import Ask, Prover, TakesNoProof
 from quorumlog.rpc.transport import Address, Cancel, NotDelivered, OnEnded, OutcomeUnknown, RpcError
 
 
@@ -40,20 +42,24 @@ class GrpcConnection:
         options: GrpcOptions,
         on_crash: OnCrash,
         make_prover: Callable[[Ask, Nursery], Prover] | None,
+        clear: Pairs | None = None,
     ) -> None:
-        """make_prover: for an internal connection."""
+        """make_prover: for an internal connection. clear: shown to a server that takes no proof; None: never."""
+        self._clear = clear
+        self._shows_clear = False  # the server took no proof; until a call fails, when it may have been upgraded
         self.address = address
         self._client_id, self._options = client_id, options
         self._nursery = Nursery(on_crash)
         self._prover = make_prover(self._ask, self._nursery) if make_prover is not None else None
         self._channel: grpc.aio.Channel | None = None
         self._streams: dict[str, GrpcStream] = {}  # by path
+        self._older: set[type] = set()  # requests whose stream the peer does not know, while it is connected
         self._closing = Closing()
         self._closed = False
 
     def call(self, request: Any, timeout_ms: int) -> Awaitable[Any]:
         assert timeout_ms > 0, "every call has a deadline"
-        call = BY_REQUEST[type(request)]
+        call = (OLDER if type(request) in self._older else BY_REQUEST)[type(request)]
         data = call.codec.encode_request(request)
         if self._closed:
             return _failed(NotDelivered(f"{call.method.name}: the connection to {self.address} is closed"))
@@ -86,23 +92,49 @@ class GrpcConnection:
         channel = self._opened()
         if channel.get_state() is not READY:
             await self._connect(channel, call, timeout_ms)
+        try:
+            return await self._proven(call, data, deadline)
+        except ApiError as refusal:
+            return failure(call.method, refusal)
+
+    async def _proven(self, call: Call, data: bytes, deadline: float) -> Any:
+        """Raises ApiError if the peer refuses this node, or does not know the call."""
         if self._prover is None:
             return _decoded(call, await self._send(call, data, deadline, None))
+        if self._shows_clear:
+            return await self._send_clear(call, data, deadline)
 
         async def send(proof: bytes) -> bytes:
             return await self._send(call, data, deadline, proof)
 
         try:
+            response = _decoded(call, await self._prover.call(call.method.path, data, deadline, send))
+            if self._clear is None or response.error_code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+                return response
+            self._prover.forget_session()  # the node may run older software since, which reads no proof
             return _decoded(call, await self._prover.call(call.method.path, data, deadline, send))
-        except ApiError as refusal:
-            return failure(call.method, refusal)
+        except TakesNoProof:
+            if self._clear is None:
+                raise
+            return await self._send_clear(call, data, deadline)
+
+    async def _send_clear(self, call: Call, data: bytes, deadline: float) -> Any:
+        """To a server of software from before there were proofs."""
+        self._shows_clear = False
+        response = _decoded(call, await self._send(call, data, deadline, None))
+        self._shows_clear = response.error_code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        return response
+
+    def _metadata(self, proof: bytes | None) -> Metadata:
+        shown = to_metadata(self._client_id, proof)
+        return shown if proof is not None or self._clear is None else (*shown, *self._clear)
 
     async def _send(self, call: Call, data: bytes, deadline: float, proof: bytes | None) -> bytes:
         remaining_s = deadline - asyncio.get_running_loop().time()
         if remaining_s <= 0 or self._closed:
             raise NotDelivered(f"{call.method.name} to {self.address}: not connected in time")
         start: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._opened().unary_unary(call.method.path)
-        rpc = start(data, timeout=remaining_s, metadata=to_metadata(self._client_id, proof))
+        rpc = start(data, timeout=remaining_s, metadata=self._metadata(proof))
         return await self._outcome(call, rpc)
 
     async def _connect(self, channel: grpc.aio.Channel, call: Call, timeout_ms: int) -> None:
@@ -114,6 +146,7 @@ class GrpcConnection:
             ok = False
         if not ok or self._closed:
             raise NotDelivered(f"{call.method.name} to {self.address}: no connection")
+        self._older.clear()  # the peer may run newer software since
 
     async def _outcome(self, call: Call, rpc: Rpc) -> bytes:
         name = f"{call.method.name} to {self.address}"
@@ -123,6 +156,9 @@ class GrpcConnection:
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNAUTHENTICATED and self._prover is not None:
                 raise StaleProof(error.details()) from None
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                text = f"{self.address} does not know {call.method.name}: start newer software there first"
+                raise ApiError(ErrorCode.UNSUPPORTED_VERSION, text) from None
             raise OutcomeUnknown(f"{name}: {error.code().name}: {error.details()}") from None
         except asyncio.CancelledError:
             if _wanted():
@@ -138,7 +174,10 @@ class GrpcConnection:
             return await start(message, timeout=timeout_ms / 1000)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-                reason = "it asks nodes for no proof; this is not the address of an internal listener"
+                reason = (
+                    "it asks nodes for no proof; this is not the address of an internal listener, or of older software"
+                )
+                raise TakesNoProof(f"{self.address}: {reason}") from None
             else:
                 reason = f"no answer to this node's proof: {error.code().name}: {error.details()}"
             raise NotDelivered(f"{self.address}: {reason}") from None
@@ -157,15 +196,21 @@ class GrpcConnection:
                     return None
                 opening, proof = None, None
                 if self._prover is not None:  # a session that is forgotten would break the stream
-                    opening, proof = (await self._prover.session(fresh=True)).open_stream(path)
-                return Opened(channel.stream_stream(path)(metadata=to_metadata(self._client_id, opening)), proof)
+                    try:
+                        opening, proof = (await self._prover.session(fresh=True)).open_stream(path)
+                    except TakesNoProof:
+                        if self._clear is None:
+                            raise
+                return Opened(channel.stream_stream(path)(metadata=self._metadata(opening)), proof)
 
             self._streams[path] = GrpcStream(call, open_rpc, self._nursery, self._on_stream_end)
         return self._streams[path]
 
     def _on_stream_end(self, stream: GrpcStream, broke: bool) -> None:
         self._streams = {path: other for path, other in self._streams.items() if other is not stream}
-        if broke:
+        if stream.is_unknown and stream.request in OLDER:
+            self._older.add(stream.request)
+        elif broke:
             self._closing.close()
 
     def _opened(self) -> grpc.aio.Channel:

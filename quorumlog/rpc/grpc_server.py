@@ -23,7 +23,7 @@ from quorumlog.proof.call_proof import StreamProof
 from quorumlog.proof.server_sessions import Replayed, StaleProof
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.bind import why_not_bound
-from quorumlog.rpc.caller import Caller, read_metadata
+from quorumlog.rpc.caller import Caller, host_of, read_metadata
 from quorumlog.rpc.calls import BY_PATH, Call
 from quorumlog.rpc.dispatch import Dispatch, PeerContext
 from quorumlog.rpc.gate import Gate
@@ -140,7 +140,7 @@ class GrpcService:
     def _context(self, where: str, caller: Caller) -> PeerContext:
         context = self._contexts.get((where, caller))
         if context is None:
-            context = self._contexts[where, caller] = self._dispatch.context(caller)
+            context = self._contexts[where, caller] = self._dispatch.context(caller, host_of(where))
         return context
 
     def _forget(self, context: PeerContext) -> None:

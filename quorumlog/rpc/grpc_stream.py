@@ -33,6 +33,7 @@ class Opened(NamedTuple):
 OpenRpc = Callable[[], Awaitable[Opened | None]]
 OnEnd = Callable[["GrpcStream", bool], None]  # bool: True if the stream had been open
 
+UNIMPLEMENTED = grpc.StatusCode.UNIMPLEMENTED
 _BROKEN = (grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError, asyncio.InvalidStateError)
 
 
@@ -41,10 +42,11 @@ class GrpcStream:
 
     def __init__(self, call: Call, open_rpc: OpenRpc, nursery: Nursery, on_end: OnEnd) -> None:
         self.calls = OrderedCalls(call)
-        self.name = call.method.name
+        self.name, self.request = call.method.name, call.method.request
         self._open_rpc, self._nursery, self._on_end = open_rpc, nursery, on_end
         self._rpc: Rpc | None = None
         self._ended = False
+        self.is_unknown = False  # the peer does not know the call; nothing was carried out
         nursery.start(self._run(), f"{self.name} stream")
 
     async def _run(self) -> None:
@@ -92,6 +94,7 @@ class GrpcStream:
                 if not self.calls.on_answer(data):
                     return "the peer sent an answer without a request"
         except _BROKEN as error:
+            self.is_unknown = isinstance(error, grpc.aio.AioRpcError) and error.code() is UNIMPLEMENTED
             return _reason(error)
 
     def end(self, reason: str) -> None:
@@ -103,7 +106,7 @@ class GrpcStream:
         if self._rpc is not None:
             self._rpc.cancel()
         text = f"{self.name}: {reason}"
-        self.calls.fail(OutcomeUnknown(text) if opened else NotDelivered(text))
+        self.calls.fail(OutcomeUnknown(text) if opened and not self.is_unknown else NotDelivered(text))
         self._on_end(self, opened)
 
 

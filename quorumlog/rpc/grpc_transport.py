@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 
 from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.rpc import clear_secret
 from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.gate import Gate
 from quorumlog.rpc.grpc_client import GrpcConnection
@@ -55,7 +56,10 @@ class GrpcTransport:
             assert identity is not None
             return Prover(identity, address, ask, nursery=nursery, random_bytes=self._random_bytes, log=self._proof_log)
 
-        return GrpcConnection(address, client_id, self._options, self._on_crash, make_prover if internal else None)
+        clear = clear_secret.to_metadata(identity) if internal and identity and identity.secret_in_clear else None
+        return GrpcConnection(
+            address, client_id, self._options, self._on_crash, make_prover if internal else None, clear
+        )
 
     async def listen(self, listener: Listener, handler: Handler) -> GrpcServer:
         dispatch = Dispatch(listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash)

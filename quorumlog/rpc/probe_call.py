@@ -19,4 +19,11 @@ async def ask_who(connection: Connection, timeout_ms: int) -> Answered | NoProof
         return NoProof(f"answered with error {response.error_code}: {response.error_message}")
     if len(response.incarnation_id) != UUID_BYTES:
         return NoProof("the answer contains no incarnation")
-    return Answered(response.node_id, response.incarnation_id)
+    return Answered(
+        response.node_id,
+        response.incarnation_id,
+        response.directory_id,
+        response.is_controller,
+        response.min_kraft_version,
+        response.max_kraft_version,
+    )

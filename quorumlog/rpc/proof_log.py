@@ -11,15 +11,15 @@ from quorumlog.proof.server_sessions import Replayed
 from quorumlog.rpc.transport import Address, Listener
 
 _log = logging.getLogger(__name__)
-_MAX_SHOWN = 200  # characters of what a stranger says
+_MAX_SHOWN = 320  # characters of what a stranger says
 _SAME_SECRET = (
     "all nodes of a cluster need the same cluster.secret; copy that of a node that works into the metadata log "
     "directory of the other one, and restart it"
 )
 _REMEDIES = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _SAME_SECRET,
-    ErrorCode.INCONSISTENT_CLUSTER_ID: "one of the two was formatted for another cluster, or controller.quorum.voters "
-    "names an address of another cluster",
+    ErrorCode.INCONSISTENT_CLUSTER_ID: "one of the two was formatted for another cluster, or before the cluster was "
+    "recovered (docs/operations.md, Lost majority), or controller.quorum.voters names an address of another cluster",
 }
 
 

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.nursery import Nursery
 from quorumlog.proof.caller_session import CallerSession
-from quorumlog.proof.keys import keys_of
 from quorumlog.proof.scram_client import NotProven, ScramClient
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.proof.server_sessions import StaleProof
@@ -24,9 +23,14 @@ from quorumlog.rpc.transport import CONNECT_TIMEOUT_MS_DEFAULT, Address, Identit
 MESSAGE_TIMEOUT_MS = CONNECT_TIMEOUT_MS_DEFAULT  # of each of the two messages of an exchange
 MAX_EXCHANGES = 2  # in a row: the server may have forgotten the first before it ended
 MAX_SENDS = 2  # of one call
+FRESH_S = 2.0  # a session that is so young needs no other one for the first stream that opens with it
 
 Ask = Callable[[bytes, int], Awaitable[bytes]]  # (message, timeout in ms) -> answer; raises RpcError
 Send = Callable[[bytes], Awaitable[bytes]]  # (the call's proof) -> response; raises StaleProof, RpcError
+
+
+class TakesNoProof(NotDelivered):
+    """The server does not serve the exchange: it is older software, or no internal listener."""
 
 
 class Prover:
@@ -46,20 +50,30 @@ class Prover:
         self._nursery, self._random_bytes, self._log = nursery, random_bytes, log
         self._session: CallerSession | None = None
         self._attempt: asyncio.Future[CallerSession] | None = None
+        self._fresh_until_s = 0.0  # in the loop's time
         self._closed = False
 
     async def session(self, *, fresh: bool = False) -> CallerSession:
-        """fresh: one that the server cannot have forgotten. Raises ApiError if the server refuses this node, and
-        NotDelivered if there was no answer or the server does not prove itself."""
-        if self._session is not None and not fresh:
-            return self._session
+        """fresh: one that the server has hardly forgotten: proven within FRESH_S, and not given out as fresh before.
+        Raises ApiError if the server refuses this node, and NotDelivered if there was no answer or the server does not
+        prove itself."""
+        if self._session is not None and not (fresh and self._is_stale()):
+            return self._given(self._session, fresh=fresh)
         if self._closed:
             raise NotDelivered(f"{self._address}: the connection was closed")
         if self._attempt is None:
             self._attempt = asyncio.get_running_loop().create_future()
             self._attempt.add_done_callback(_look_at)
             self._nursery.start(self._try(self._attempt), f"proof to {self._address}")
-        return await asyncio.shield(self._attempt)
+        return self._given(await asyncio.shield(self._attempt), fresh=fresh)
+
+    def _is_stale(self) -> bool:
+        return asyncio.get_running_loop().time() >= self._fresh_until_s
+
+    def _given(self, session: CallerSession, *, fresh: bool) -> CallerSession:
+        if fresh:
+            self._fresh_until_s = 0.0
+        return session
 
     async def call(self, path: str, data: bytes, deadline_s: float, send: Send) -> bytes:
         """Send one call with its proof; again if the server has forgotten the session. Raises what `session` and
@@ -84,6 +98,10 @@ class Prover:
         if self._session is session:
             self._session = None
 
+    def forget_session(self) -> None:
+        """Whichever it is; the next call begins another."""
+        self._session = None
+
     def close(self) -> None:
         """Before the nursery closes: those who wait for a session get none."""
         self._closed = True
@@ -99,6 +117,7 @@ class Prover:
                 attempt.set_exception(error)
             return
         self._session, self._attempt = session, None
+        self._fresh_until_s = asyncio.get_running_loop().time() + FRESH_S
         if not attempt.done():
             attempt.set_result(session)
 
@@ -115,7 +134,7 @@ class Prover:
 
     async def _exchange(self) -> CallerSession:
         own = self._identity
-        keys = keys_of(own.secret, own.cluster_id)
+        keys = own.keys
         for _ in range(MAX_EXCHANGES):
             scram = ScramClient(keys, own.peer, new_nonce(self._random_bytes(NONCE_BYTES)))
             answer = prove_method.read_answer(await self._ask(scram.first(), MESSAGE_TIMEOUT_MS))

@@ -17,15 +17,18 @@ All layers above it use the dataclasses of `quorumlog.messages` and do not depen
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog.messages.produce import ProduceRequest
+from quorumlog.messages.quorum import QuorumFetchRequest
+from quorumlog.proof.keys import Keys, keys_of
 from quorumlog.proof.peer import Peer
 
-ORDERED: frozenset[type] = frozenset({ProduceRequest, BrokerHeartbeatRequest})
+ORDERED: frozenset[type] = frozenset({ProduceRequest, BrokerHeartbeatRequest, QuorumFetchRequest})
 
 MAX_MESSAGE_BYTES_DEFAULT = 100 * 1024 * 1024  # socket.request.max.bytes
 CONNECT_TIMEOUT_MS_DEFAULT = 2_000
@@ -60,11 +63,22 @@ class Identity:
     node_id: NodeId
     incarnation_id: Uuid
     secret: bytes  # created by format, the same on all nodes of a cluster; never logged and never sent
+    cluster_incarnation: ClusterIncarnation = FIRST
+    secret_in_clear: bool = False  # except to and from nodes of older software, which prove nothing (clear_secret.py)
 
     @property
     def peer(self) -> Peer:
         """This node as others know it."""
-        return Peer(cluster_id=self.cluster_id, node_id=self.node_id, incarnation_id=self.incarnation_id)
+        return Peer(
+            cluster_id=self.cluster_id,
+            node_id=self.node_id,
+            incarnation_id=self.incarnation_id,
+            cluster_incarnation=self.cluster_incarnation,
+        )
+
+    @property
+    def keys(self) -> Keys:
+        return keys_of(self.secret, self.cluster_id, self.cluster_incarnation)
 
     def __repr__(self) -> str:
         return f"Identity(cluster_id={self.cluster_id!r}, node_id={self.node_id})"
@@ -85,6 +99,7 @@ class Context(Protocol):
 
     listener: Listener
     client_id: str
+    client_host: str  # its address without a port; empty if unknown
     peer: Peer | None  # the node that calls an internal listener; it has proven itself
 
     def on_closed(self, callback: Callable[[], None]) -> None:
@@ -129,8 +144,15 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
+    """directory_id: of the node's metadata log. is_controller: it may be a voter, with these levels of kraft.version,
+    both inclusive. Two answers are equal if the same process has given them."""
+
     node_id: NodeId
     incarnation_id: Uuid
+    directory_id: Uuid = field(default=b"", compare=False)
+    is_controller: bool = field(default=False, compare=False)
+    min_kraft_version: int = field(default=0, compare=False)
+    max_kraft_version: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from quorumlog.client.blocking import Admin, Consumer
+from quorumlog.client.blocking_admin import Admin
+from quorumlog.client.blocking_consumer import Consumer
 from quorumlog.client.errors import ConfigError, RequestFailed
 from quorumlog.client.fetch_position import Chunk, TopicPartition
 from quorumlog.client.offsets import EARLIEST, LATEST
@@ -26,21 +27,26 @@ def make_admin(options: ReadOptions) -> Admin:
     return Admin({name: getattr(parsed, name) for name in common})
 
 
-def read_spans(admin: Admin, subscription: Subscription) -> list[LogSpan]:
-    """Every partition of the subscription with its current offsets. Raises ConfigError if a topic does not exist."""
+def read_spans(admin: Admin, options: ReadOptions) -> list[LogSpan]:
+    """Every partition of the subscription with its current offsets. Raises ConfigError if a topic does not exist.
+
+    The end is that of what the options allow to read: with read_committed, the last stable offset.
+    """
+    subscription = options.subscription
     partitions: dict[TopicPartition, Uuid] = {}
     for topic in _topics(admin, subscription):
         existing = [partition.index for partition in topic.partitions]
         for index in _wanted(subscription, topic, existing):
             partitions[topic.name, index] = topic.topic_id
-    return spans_of(admin, partitions)
+    return spans_of(admin, partitions, options)
 
 
-def spans_of(admin: Admin, partitions: Mapping[TopicPartition, Uuid]) -> list[LogSpan]:
+def spans_of(admin: Admin, partitions: Mapping[TopicPartition, Uuid], options: ReadOptions) -> list[LogSpan]:
     if not partitions:
         return []
     starts = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
-    ends = admin.list_offsets(dict.fromkeys(partitions, LATEST))
+    level = str(options.client.get("isolation_level", "read_uncommitted"))
+    ends = admin.list_offsets(dict.fromkeys(partitions, LATEST), isolation_level=level)
     return [
         LogSpan(topic=key[0], topic_id=topic_id, partition=key[1], start=starts[key].offset, end=ends[key].offset)
         for key, topic_id in partitions.items()
@@ -67,7 +73,7 @@ class ClusterSource:
         with make_admin(self._options) as admin:
             topic = _describe(admin, self._wanted.topic)
             key = (self._wanted.topic, self._wanted.partition)
-            (span,) = spans_of(admin, {key: topic.topic_id})
+            (span,) = spans_of(admin, {key: topic.topic_id}, self._options)
             return span
 
     def seek(self, start: Offset) -> None:

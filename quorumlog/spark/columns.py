@@ -36,7 +36,7 @@ def to_batch(chunk: Chunk, schema: Any) -> Any:
 
     Does not verify checksums: the client has done so.
     """
-    whole = list(headers(chunk.records, partial_tail=True))
+    whole = list(headers(chunk.records, partial_tail=True) if chunk.batches is None else chunk.batches)
     decoded = decode_columns(
         chunk.records,
         from_offset=chunk.first_offset,

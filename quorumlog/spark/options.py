@@ -71,9 +71,9 @@ def parse_read_options(given: Mapping[str, str]) -> ReadOptions:
     if "bootstrap_servers" not in client:
         raise ConfigError('set the address of the cluster: .option("bootstrap.servers", "host:9092")')
     client.setdefault("client_id", own.get("groupIdPrefix", DEFAULT_CLIENT_ID))
+    if "isolationLevel" in own:
+        client["isolation_level"] = own["isolationLevel"]
     parse_options(ConsumerOptions, client, {})
-    if own.get("isolationLevel", "read_uncommitted") != "read_uncommitted":
-        raise ConfigError("isolationLevel: only read_uncommitted is supported, since there are no transactions yet")
     return ReadOptions(
         client=client,
         subscription=_subscription(own),

@@ -65,7 +65,7 @@ class BatchReader(DataSourceReader):
 
         options = self._options
         with make_admin(options) as admin:
-            spans = read_spans(admin, options.subscription)
+            spans = read_spans(admin, options)
         made = plan(spans, options.starting, options.ending, fail_on_data_loss=options.fail_on_data_loss)
         for loss in made.losses:
             warnings.warn(loss, stacklevel=2)

@@ -22,6 +22,8 @@ def properties_of(node: NodeFiles, nodes: Sequence[NodeFiles], changes: Mapping[
         "controller.quorum.voters": voters,
         "log.dirs": str(node.data),
         "default.replication.factor": str(replication),
+        "offsets.topic.replication.factor": str(replication),
+        "transaction.state.log.replication.factor": str(replication),
         "min.insync.replicas": str(max(1, replication - 1)),
         "broker.session.timeout.ms": str(SESSION_TIMEOUT_MS),
         "metrics.port": str(node.ports.admin),

@@ -148,6 +148,14 @@ class LocalNodes:
         """What else the operator has to do something about at the node now, a text for each."""
         return self._findings(node_id, "problems")
 
+    def opening(self, node_id: NodeId) -> list[str]:
+        """How far the opening of the node's logs has come, a text for each directory that has logs to open."""
+        return self._findings(node_id, "opening")
+
+    def index_checks(self, node_id: NodeId) -> list[str]:
+        """What the check of the indexes in the background has looked at, a text for each directory."""
+        return self._findings(node_id, "index_checks")
+
     def start(self, node_ids: Iterable[NodeId] | None = None) -> list[NodeId]:
         """Start those of these nodes (default: all) that do not run, and return them. Does not wait.
 

@@ -1,107 +1,46 @@
-"""Every API of the lane: Kafka's key and versions, our message types, and the conversion between them.
+"""Every API of the lane, one row each.
 
-Each API is one row. Fields that Kafka's message and ours have in common are copied (convert/mirror); a row names only
-the functions for what differs. Versions are those of Kafka 4.x (KIP-896 removed older ones), as far as kio has them.
+Fields that Kafka's message and ours have in common are copied (convert/mirror); a row names only the functions for what
+differs. Versions are those of Kafka 4.x (KIP-896 removed older ones), as far as kio has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
-from quorumlog.messages import admin, cluster, fetch, produce, quorum
-from quorumlog.messages.method import Method
-from quorumlog.messages.services import METHODS
+from quorumlog.messages import (
+    admin,
+    brokers,
+    cluster,
+    fetch,
+    groups,
+    produce,
+    quorum,
+    reassignments,
+    transactions,
+)
+from quorumlog.wire import features
+from quorumlog.wire.api import Api, api_row
 from quorumlog.wire.convert import admin as to_admin
 from quorumlog.wire.convert import cluster as to_cluster
+from quorumlog.wire.convert import consumer_groups as to_consumers
 from quorumlog.wire.convert import fetch as to_fetch
+from quorumlog.wire.convert import group_offsets as to_offsets
+from quorumlog.wire.convert import groups as to_groups
 from quorumlog.wire.convert import produce as to_produce
-from quorumlog.wire.convert.mirror import from_values, to_values
-from quorumlog.wire.entities import request_shape, response_shape
+from quorumlog.wire.convert import reassignments as to_reassignments
+from quorumlog.wire.convert import transactions as to_transactions
 from quorumlog.wire.plain.fetch import FETCH
-from quorumlog.wire.plain.form import Plain
 from quorumlog.wire.plain.produce import PRODUCE
-from quorumlog.wire.schema import Shape, Values
-
-Read = Callable[[Values, int], Any]  # (values, version) -> request
-Write = Callable[[Any, int], Values]  # (request, version) -> values
-ReadAnswer = Callable[[Values, Any, int], Any]  # (values, request, version) -> response
-WriteAnswer = Callable[[Any, Any, int], Values]  # (response, request, version) -> values
-
-METHOD_OF: dict[type, Method] = {method.request: method for method in METHODS}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Api:
-    """oldest, newest: versions that are served, inclusive. schema: kio's name.
-
-    announced_from: the oldest version that ApiVersions announces; None: the API is served but not announced.
-    version_for: the newest version, not above the given one, that can express this request.
-    plain: the fast path for messages without rare fields.
-    """
-
-    key: int
-    schema: str
-    method: Method
-    oldest: int
-    newest: int
-    announced_from: int | None
-    read_request: Read
-    write_request: Write
-    read_response: ReadAnswer
-    write_response: WriteAnswer
-    version_for: Callable[[Any, int], int]
-    plain: Plain | None
-
-    def request_shape(self, version: int) -> Shape:
-        return request_shape(self.schema, version)
-
-    def response_shape(self, version: int) -> Shape:
-        return response_shape(self.schema, version)
-
-
-def _api(
-    key: int,
-    schema: str,
-    request: type,
-    versions: tuple[int, int],
-    *,
-    announced: bool = True,
-    announced_from: int | None = None,
-    read: Read | None = None,
-    write: Write | None = None,
-    read_answer: ReadAnswer | None = None,
-    write_answer: WriteAnswer | None = None,
-    version_for: Callable[[Any, int], int] = lambda _request, newest: newest,
-    plain: Plain | None = None,
-) -> Api:
-    method = METHOD_OF[request]
-    oldest, newest = versions
-    announced_oldest = oldest if announced_from is None else announced_from
-    return Api(
-        key=key,
-        schema=schema,
-        method=method,
-        oldest=oldest,
-        newest=newest,
-        announced_from=announced_oldest if announced else None,
-        read_request=read or (lambda values, _version: from_values(request, values)),
-        write_request=write or (lambda message, _version: to_values(message)),
-        read_response=read_answer or (lambda values, _request, _version: from_values(method.response, values)),
-        write_response=write_answer or (lambda response, _request, _version: to_values(response)),
-        version_for=version_for,
-        plain=plain,
-    )
 
 
 def _rows() -> Iterator[Api]:
-    yield _api(
+    yield api_row(
         0,
         "produce",
         produce.ProduceRequest,
         (3, 13),
-        announced_from=0,  # as Kafka 4 does: older librdkafka compresses nothing for a broker without version 0
+        announced=(0, 13),  # as Kafka 4 does: older librdkafka compresses nothing for a broker without version 0
         read=to_produce.read_request,
         write=to_produce.write_request,
         read_answer=to_produce.read_response,
@@ -109,7 +48,7 @@ def _rows() -> Iterator[Api]:
         version_for=to_produce.version_for,
         plain=PRODUCE,
     )
-    yield _api(
+    yield api_row(
         1,
         "fetch",
         fetch.FetchRequest,
@@ -121,8 +60,8 @@ def _rows() -> Iterator[Api]:
         version_for=to_fetch.version_for,
         plain=FETCH,
     )
-    yield _api(2, "list_offsets", fetch.ListOffsetsRequest, (1, 11))
-    yield _api(
+    yield api_row(2, "list_offsets", fetch.ListOffsetsRequest, (1, 11))
+    yield api_row(
         3,
         "metadata",
         cluster.MetadataRequest,
@@ -130,20 +69,10 @@ def _rows() -> Iterator[Api]:
         read=to_cluster.read_metadata_request,
         write=to_cluster.write_metadata_request,
     )
-    # Only version 0, which knows no coordinators but those of groups: without FindCoordinator a client waits silently,
-    # but without JoinGroup, or without a coordinator for transactions, it reports an error.
-    yield _api(
-        10,
-        "find_coordinator",
-        admin.FindCoordinatorRequest,
-        (0, 0),
-        read=to_admin.read_coordinator_request,
-        write=to_admin.write_coordinator_request,
-        write_answer=to_admin.write_coordinator_response,
-    )
-    yield _api(16, "list_groups", admin.ListGroupsRequest, (0, 5))
-    yield _api(19, "create_topics", cluster.CreateTopicsRequest, (2, 7))
-    yield _api(
+    yield from _group_rows()
+    yield from _transaction_rows()
+    yield api_row(19, "create_topics", cluster.CreateTopicsRequest, (2, 7))
+    yield api_row(
         20,
         "delete_topics",
         cluster.DeleteTopicsRequest,
@@ -151,19 +80,30 @@ def _rows() -> Iterator[Api]:
         read=to_cluster.read_delete_topics_request,
         write=to_cluster.write_delete_topics_request,
     )
-    yield _api(21, "delete_records", admin.DeleteRecordsRequest, (0, 2))
-    yield _api(22, "init_producer_id", produce.InitProducerIdRequest, (0, 6))
-    yield _api(23, "offset_for_leader_epoch", fetch.OffsetForLeaderEpochRequest, (2, 4))
-    yield _api(32, "describe_configs", cluster.DescribeConfigsRequest, (1, 4))
+    yield api_row(21, "delete_records", admin.DeleteRecordsRequest, (0, 2))
+    yield api_row(
+        22,
+        "init_producer_id",
+        produce.InitProducerIdRequest,
+        (0, 5),  # 6 is that of two-phase commit (KIP-939), which Kafka does not announce either
+        read=to_transactions.read_init_request,
+        version_for=to_transactions.init_version,
+    )
+    yield api_row(23, "offset_for_leader_epoch", fetch.OffsetForLeaderEpochRequest, (2, 4))
+    yield api_row(29, "describe_acls", brokers.DescribeAclsRequest, (1, 3))
+    yield api_row(30, "create_acls", brokers.CreateAclsRequest, (1, 3))
+    yield api_row(31, "delete_acls", brokers.DeleteAclsRequest, (1, 3))
+    yield api_row(32, "describe_configs", cluster.DescribeConfigsRequest, (1, 4))
     # The older of two APIs for one message; `BY_REQUEST` holds the newer one, which follows.
-    yield _api(
+    yield api_row(
         33,
         "alter_configs",
         admin.IncrementalAlterConfigsRequest,
         (0, 2),
         read=to_admin.read_alter_configs_request,
     )
-    yield _api(
+    yield api_row(34, "alter_replica_log_dirs", admin.AlterReplicaLogDirsRequest, (1, 2))
+    yield api_row(
         35,
         "describe_log_dirs",
         admin.DescribeLogDirsRequest,
@@ -171,9 +111,10 @@ def _rows() -> Iterator[Api]:
         read=to_admin.read_log_dirs_request,
         write=to_admin.write_log_dirs_request,
     )
-    yield _api(37, "create_partitions", admin.CreatePartitionsRequest, (0, 3))
-    yield _api(44, "incremental_alter_configs", admin.IncrementalAlterConfigsRequest, (0, 1))
-    yield _api(
+    yield api_row(37, "create_partitions", admin.CreatePartitionsRequest, (0, 3))
+    yield from _reassignment_rows()
+    yield api_row(44, "incremental_alter_configs", admin.IncrementalAlterConfigsRequest, (0, 1))
+    yield api_row(
         55,
         "describe_quorum",
         quorum.DescribeQuorumRequest,
@@ -183,8 +124,19 @@ def _rows() -> Iterator[Api]:
         read_answer=to_cluster.read_quorum_response,
         write_answer=to_cluster.write_quorum_response,
     )
-    yield _api(60, "describe_cluster", cluster.DescribeClusterRequest, (0, 2))
-    yield _api(
+    yield api_row(
+        57,
+        "update_features",
+        admin.UpdateFeaturesRequest,
+        (0, 2),
+        read=features.read_request,
+        write=features.write_request,
+        read_answer=features.read_response,
+        write_answer=features.write_response,
+    )
+    yield api_row(60, "describe_cluster", cluster.DescribeClusterRequest, (0, 2))
+    yield api_row(64, "unregister_broker", brokers.UnregisterBrokerRequest, (0, 0))
+    yield api_row(
         75,
         "describe_topic_partitions",
         admin.DescribeTopicPartitionsRequest,
@@ -192,6 +144,159 @@ def _rows() -> Iterator[Api]:
         read=to_admin.read_topic_partitions_request,
         write=to_admin.write_topic_partitions_request,
     )
+    yield api_row(80, "add_raft_voter", quorum.AddRaftVoterRequest, (0, 1))
+    yield api_row(81, "remove_raft_voter", quorum.RemoveRaftVoterRequest, (0, 0))
+
+
+def _reassignment_rows() -> Iterator[Api]:
+    yield api_row(
+        43,
+        "elect_leaders",
+        reassignments.ElectLeadersRequest,
+        (0, 2),
+        read=to_reassignments.read_elect_request,
+        write=to_reassignments.write_elect_request,
+    )
+    yield api_row(
+        45,
+        "alter_partition_reassignments",
+        reassignments.AlterPartitionReassignmentsRequest,
+        (0, 1),
+        read=to_reassignments.read_alter_request,
+        write=to_reassignments.write_alter_request,
+    )
+    yield api_row(
+        46,
+        "list_partition_reassignments",
+        reassignments.ListPartitionReassignmentsRequest,
+        (0, 0),
+        read=to_reassignments.read_list_request,
+        write=to_reassignments.write_list_request,
+    )
+
+
+def _group_rows() -> Iterator[Api]:
+    yield api_row(
+        8,
+        "offset_commit",
+        groups.OffsetCommitRequest,
+        (2, 10),
+        read_sliced=to_offsets.read_commit_request,
+        write_answer=to_offsets.write_commit_response,
+        version_for=to_offsets.commit_version,
+    )
+    yield api_row(
+        9,
+        "offset_fetch",
+        groups.OffsetFetchRequest,
+        (1, 10),
+        read_sliced=to_offsets.read_fetch_request,
+        write=to_offsets.write_fetch_request,
+        read_answer=to_offsets.read_fetch_response,
+        write_answer=to_offsets.write_fetch_response,
+        version_for=to_offsets.fetch_version,
+    )
+    yield api_row(
+        10,
+        "find_coordinator",
+        admin.FindCoordinatorRequest,
+        (0, 6),
+        read=to_admin.read_coordinator_request,
+        write=to_admin.write_coordinator_request,
+        read_answer=to_admin.read_coordinator_response,
+        write_answer=to_admin.write_coordinator_response,
+    )
+    yield api_row(11, "join_group", groups.JoinGroupRequest, (0, 9), read=to_groups.read_join_request)
+    yield api_row(12, "heartbeat", groups.GroupHeartbeatRequest, (0, 4))
+    yield api_row(
+        13,
+        "leave_group",
+        groups.LeaveGroupRequest,
+        (0, 5),
+        read=to_groups.read_leave_request,
+        write=to_groups.write_leave_request,
+        read_answer=to_groups.read_leave_response,
+        write_answer=to_groups.write_leave_response,
+    )
+    yield api_row(14, "sync_group", groups.SyncGroupRequest, (0, 5), read=to_groups.read_sync_request)
+    yield api_row(
+        15,
+        "describe_groups",
+        groups.DescribeGroupsRequest,
+        (0, 6),
+        write_answer=to_groups.write_describe_response,
+    )
+    yield api_row(16, "list_groups", admin.ListGroupsRequest, (0, 5))
+    yield api_row(42, "delete_groups", groups.DeleteGroupsRequest, (0, 2))
+    yield api_row(
+        47,
+        "offset_delete",
+        groups.OffsetDeleteRequest,
+        (0, 0),
+        read=to_offsets.read_delete_request,
+        write=to_offsets.write_delete_request,
+    )
+    yield api_row(
+        68,
+        "consumer_group_heartbeat",
+        groups.ConsumerGroupHeartbeatRequest,
+        (0, 1),
+        read=to_consumers.read_heartbeat_request,
+        write=to_consumers.write_heartbeat_request,
+        write_answer=to_consumers.write_heartbeat_response,
+        version_for=to_consumers.heartbeat_version,
+    )
+    yield api_row(
+        69,
+        "consumer_group_describe",
+        groups.ConsumerGroupDescribeRequest,
+        (0, 1),
+        read_answer=to_consumers.read_describe_response,
+        write_answer=to_consumers.write_describe_response,
+    )
+
+
+def _transaction_rows() -> Iterator[Api]:
+    yield api_row(
+        24,
+        "add_partitions_to_txn",
+        transactions.AddPartitionsToTxnRequest,
+        (0, 5),
+        read_sliced=to_transactions.read_extend_request,
+        write=to_transactions.write_extend_request,
+        read_answer=to_transactions.read_extend_response,
+        write_answer=to_transactions.write_extend_response,
+        version_for=to_transactions.extend_version,
+    )
+    yield api_row(
+        25,
+        "add_offsets_to_txn",
+        transactions.AddOffsetsToTxnRequest,
+        (0, 4),
+        read=to_transactions.read_add_offsets_request,
+        version_for=to_transactions.add_offsets_version,
+    )
+    yield api_row(
+        26,
+        "end_txn",
+        transactions.EndTxnRequest,
+        (0, 5),
+        read=to_transactions.read_end_request,
+        version_for=to_transactions.end_version,
+    )
+    yield api_row(27, "write_txn_markers", transactions.WriteTxnMarkersRequest, (1, 2))
+    yield api_row(
+        28,
+        "txn_offset_commit",
+        transactions.TxnOffsetCommitRequest,
+        (0, 5),
+        read_sliced=to_transactions.read_offsets_request,
+        write_answer=to_transactions.write_offsets_response,
+        version_for=to_transactions.offsets_version,
+    )
+    yield api_row(61, "describe_producers", transactions.DescribeProducersRequest, (0, 0))
+    yield api_row(65, "describe_transactions", transactions.DescribeTransactionsRequest, (0, 0))
+    yield api_row(66, "list_transactions", transactions.ListTransactionsRequest, (0, 2))
 
 
 APIS: tuple[Api, ...] = tuple(_rows())

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.proof.keys import keys_of
 from quorumlog.proof.peer import Peer
 from quorumlog.proof.scram_server import ScramServer
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
+from quorumlog.rpc import clear_secret
 from quorumlog.rpc.transport import Identity
 
 
@@ -18,11 +18,13 @@ class ConnectionProof:
     A connection has one exchange: a caller that was refused connects again.
     """
 
-    __slots__ = ("_own", "_random_bytes", "_scram")
+    __slots__ = ("_claimed", "_own", "_peer", "_random_bytes", "_scram")
 
     def __init__(self, own: Identity | None, random_bytes: Callable[[int], bytes]) -> None:
         self._own, self._random_bytes = own, random_bytes
         self._scram: ScramServer | None = None
+        self._peer: Peer | None = None  # a node of older software, which has shown the secret itself
+        self._claimed: Peer | None = None
 
     @property
     def is_needed(self) -> bool:
@@ -33,12 +35,12 @@ class ConnectionProof:
     def peer(self) -> Peer | None:
         """The node that has proven itself."""
         proven = self._scram.proven if self._scram is not None else None
-        return proven.peer if proven is not None else None
+        return proven.peer if proven is not None else self._peer
 
     @property
     def claimed(self) -> Peer | None:
         """The node that the caller says it is."""
-        return self._scram.claimed if self._scram is not None else None
+        return self._scram.claimed if self._scram is not None else self._claimed
 
     def take(self, message: bytes) -> bytes:
         """The answer to the caller's next message. Raises ApiError; the connection ends then."""
@@ -47,6 +49,16 @@ class ConnectionProof:
         if self._scram is not None:  # its second message, or one too many, which it refuses
             return self._scram.final(message)
         own = self._own
+        if clear_secret.is_plain(message):
+            return self._take_plain(own, message)
         nonce = new_nonce(self._random_bytes(NONCE_BYTES))
-        self._scram = ScramServer(keys_of(own.secret, own.cluster_id), own.cluster_id, nonce)
+        self._scram = ScramServer(own.keys, own.cluster_id, nonce, own.cluster_incarnation)
         return self._scram.first(message)
+
+    def _take_plain(self, own: Identity, message: bytes) -> bytes:
+        claim = clear_secret.read_plain(message)
+        if claim is None or self._claimed is not None:
+            raise ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, "this names no node, or the second one")
+        self._claimed = claim.peer
+        self._peer = clear_secret.admit(own, claim)
+        return b""

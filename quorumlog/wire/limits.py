@@ -49,6 +49,10 @@ class WireLimits:
     max_unsent_calls: int = 10_000
     connect_timeout_ms: int = CONNECT_TIMEOUT_MS_DEFAULT
 
+    def first_max_frame_bytes(self, *, internal: bool) -> int:
+        """Strangers must not take the room that is kept for the cluster's nodes."""
+        return min(self.max_unproven_frame_bytes, self.max_frame_bytes) if internal else self.max_frame_bytes
+
 
 class NodeBytes:
     """The bytes that all connections to client listeners, or all to internal ones, hold together.

@@ -1,25 +1,25 @@
-"""The APIs that concern the connection itself, or that only refuse: answered where they arrive, without a handler."""
+"""The APIs that concern the connection itself: answered where they arrive, without a handler."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from quorumlog.rpc.transport import Address
-from quorumlog.wire import refused, sasl, versions
+from quorumlog.wire import sasl, versions
 from quorumlog.wire.codec import Frame
 from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.features import Features
 from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader
 from quorumlog.wire.malformed import Unsupported
 
-LOCAL_APIS = (API_VERSIONS_KEY, sasl.HANDSHAKE_KEY, sasl.AUTHENTICATE_KEY, refused.JOIN_GROUP_KEY)
-_VERSIONS = {**sasl.SASL_VERSIONS, **refused.REFUSED_VERSIONS}
+LOCAL_APIS = (API_VERSIONS_KEY, sasl.HANDSHAKE_KEY, sasl.AUTHENTICATE_KEY)
 
 
 def check_version(fixed: RequestHeader) -> None:
     """Raises Unsupported. ApiVersions is answered in every version."""
     if fixed.api_key == API_VERSIONS_KEY:
         return
-    low, high = _VERSIONS[fixed.api_key]
+    low, high = sasl.SASL_VERSIONS[fixed.api_key]
     if not low <= fixed.version <= high:
         raise Unsupported(f"api {fixed.api_key} version {fixed.version} is not served, only {low} to {high}")
 
@@ -30,11 +30,11 @@ def answer(
     served: versions.Versions,
     grpc_address: Callable[[], Address | None],
     internal: bool,
+    features: Features = versions.NO_FEATURES,
+    clear: bool = False,
 ) -> Frame:
     """To any of LOCAL_APIS but SaslAuthenticate. cursor: behind `fixed`. Raises Malformed."""
     if fixed.api_key == API_VERSIONS_KEY:
-        return versions.answer(cursor, fixed, served, grpc_address())
-    if fixed.api_key == refused.JOIN_GROUP_KEY:
-        return refused.refuse(cursor, fixed)
+        return versions.answer(cursor, fixed, served, grpc_address(), features)
     assert fixed.api_key == sasl.HANDSHAKE_KEY, fixed.api_key
-    return sasl.answer_handshake(fixed, sasl.read_request(cursor, fixed)["mechanism"], internal)
+    return sasl.answer_handshake(fixed, sasl.read_request(cursor, fixed)["mechanism"], internal, clear)

@@ -37,6 +37,7 @@ from quorumlog.rpc.transport import (
 from quorumlog.turn import Turn
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.client import WireConnection
+from quorumlog.wire.features import FeatureNotice
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.transport import WireTransport, log_crash
 
@@ -59,7 +60,7 @@ class RoutingTransport:
     by_lane: request types that calls to client listeners send by the lane if possible; empty: none.
     advertised: the addresses that callers are told, by listener name; port 0: the port that is bound.
     random_bytes: a source of nonces that cannot be guessed, for the lane and the default gRPC transport.
-    turn: of the node; None: the lane's own."""
+    turn: of the node; None: the lane's own. features: what ApiVersions announces; None: nothing."""
 
     def __init__(
         self,
@@ -73,6 +74,7 @@ class RoutingTransport:
         by_lane: frozenset[type] = BY_LANE,
         random_bytes: Callable[[int], bytes] = os.urandom,
         turn: Turn | None = None,
+        features: FeatureNotice | None = None,
     ) -> None:
         self._on_crash, self._by_lane = on_crash, by_lane
         self._advertised = advertised or {}
@@ -86,6 +88,7 @@ class RoutingTransport:
             grpc_address=self._grpc_addresses.get,
             random_bytes=random_bytes,
             turn=turn,
+            features=features,
         )
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.rpc import clear_secret
 from quorumlog.wire.codec import Frame, decode_response_values, encode_request_values, encode_values, read_whole
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.entities import request_shape, response_shape
@@ -30,13 +31,14 @@ def read_request(cursor: Cursor, fixed: RequestHeader) -> Values:
     return read_whole(cursor, shape)
 
 
-def answer_handshake(fixed: RequestHeader, mechanism: str, internal: bool) -> Frame:
-    """On a client listener there is nothing to authenticate: ILLEGAL_SASL_STATE."""
+def answer_handshake(fixed: RequestHeader, mechanism: str, internal: bool, clear: bool = False) -> Frame:
+    """On a client listener there is nothing to authenticate: ILLEGAL_SASL_STATE. clear: the secret itself is taken."""
+    mechanisms = [MECHANISM, clear_secret.MECHANISM] if clear else [MECHANISM]
     if not internal:
         code = ErrorCode.ILLEGAL_SASL_STATE
     else:
-        code = ErrorCode.NONE if mechanism == MECHANISM else ErrorCode.UNSUPPORTED_SASL_MECHANISM
-    return _answer(fixed, {"error_code": code, "mechanisms": [MECHANISM] if internal else []})
+        code = ErrorCode.NONE if mechanism in mechanisms else ErrorCode.UNSUPPORTED_SASL_MECHANISM
+    return _answer(fixed, {"error_code": code, "mechanisms": mechanisms if internal else []})
 
 
 def answer_authenticate(fixed: RequestHeader, message: bytes) -> Frame:
@@ -48,8 +50,8 @@ def refuse(fixed: RequestHeader, refusal: ApiError) -> Frame:
     return _answer(fixed, {"error_code": refusal.code, "error_message": refusal.message})
 
 
-def ask_handshake(correlation_id: int) -> Frame:
-    return _ask(HANDSHAKE_KEY, correlation_id, {"mechanism": MECHANISM})
+def ask_handshake(correlation_id: int, mechanism: str = MECHANISM) -> Frame:
+    return _ask(HANDSHAKE_KEY, correlation_id, {"mechanism": mechanism})
 
 
 def ask_authenticate(correlation_id: int, message: bytes) -> Frame:

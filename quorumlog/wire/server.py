@@ -15,6 +15,7 @@ from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, AddressInUse, Listener
 from quorumlog.turn import Turn
+from quorumlog.wire.features import FeatureNotice
 from quorumlog.wire.limits import NodeBytes, WireLimits
 from quorumlog.wire.outgoing import SendTurns
 from quorumlog.wire.served import ServedConnection
@@ -30,7 +31,7 @@ class Serving:
     """What the connections of one listener share.
 
     serves: types of requests that have a handler; None: all. grpc_address: where this node serves the other APIs.
-    random_bytes: a source of nonces that cannot be guessed.
+    random_bytes: a source of nonces that cannot be guessed. features: what ApiVersions announces; None: nothing.
     """
 
     def __init__(
@@ -47,7 +48,9 @@ class Serving:
         random_bytes: Callable[[int], bytes],
         proof_log: ProofLog,
         turn: Turn,
+        features: FeatureNotice | None = None,
     ) -> None:
+        self.features = features or FeatureNotice()
         self.turn = turn
         self.random_bytes, self.proof_log = random_bytes, proof_log
         self.dispatch, self.limits, self.node_bytes, self.scratch = dispatch, limits, node_bytes, scratch

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from quorumlog.errors import ApiError
-from quorumlog.proof.keys import keys_of
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.proof.scram_client import NotProven, ScramClient
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
+from quorumlog.rpc import clear_secret
 from quorumlog.rpc.dispatch import failure
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, Identity, NotDelivered, OutcomeUnknown
@@ -184,12 +184,22 @@ class SocketCalls(asyncio.BufferedProtocol):
         if sasl.HANDSHAKE_KEY not in self.versions:
             self.end("it asks nodes for no proof; this is not the address of an internal listener")
             return
-        scram = ScramClient(
-            keys_of(own.secret, own.cluster_id), own.peer, new_nonce(self._caller.random_bytes(NONCE_BYTES))
-        )
-        sasl.read_answer(sasl.HANDSHAKE_KEY, await self._exchange(sasl.ask_handshake(_INTRODUCTION_ID)))
+        scram = ScramClient(own.keys, own.peer, new_nonce(self._caller.random_bytes(NONCE_BYTES)))
+        try:
+            sasl.read_answer(sasl.HANDSHAKE_KEY, await self._exchange(sasl.ask_handshake(_INTRODUCTION_ID)))
+        except ApiError as refusal:
+            if refusal.code is not ErrorCode.UNSUPPORTED_SASL_MECHANISM or not own.secret_in_clear:
+                raise
+            await self._show_secret(own)
+            return
         answer = await self._authenticate(scram.first())
         scram.verify(await self._authenticate(scram.final(answer)))
+
+    async def _show_secret(self, own: Identity) -> None:
+        """To a peer of software from before there were proofs. Raises ApiError, Malformed."""
+        ask = sasl.ask_handshake(_INTRODUCTION_ID, clear_secret.MECHANISM)
+        sasl.read_answer(sasl.HANDSHAKE_KEY, await self._exchange(ask))
+        await self._authenticate(clear_secret.to_plain(own))
 
     async def _authenticate(self, message: bytes) -> bytes:
         frame = await self._exchange(sasl.ask_authenticate(_INTRODUCTION_ID, message))

@@ -14,6 +14,7 @@ from quorumlog.rpc.refusal import try_connect
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
 from quorumlog.turn import Turn
 from quorumlog.wire.client import WireConnection
+from quorumlog.wire.features import FeatureNotice
 from quorumlog.wire.framing import SCRATCH_BYTES
 from quorumlog.wire.limits import NodeBytes, WireLimits
 from quorumlog.wire.outgoing import SendTurns
@@ -44,8 +45,10 @@ class WireTransport:
         grpc_address: Callable[[bool], Address | None] = lambda _internal: None,
         random_bytes: Callable[[int], bytes] = os.urandom,
         turn: Turn | None = None,
+        features: FeatureNotice | None = None,
     ) -> None:
-        """turn: of the node; None: one of its own."""
+        """turn: of the node; None: one of its own. features: what ApiVersions announces; None: nothing."""
+        self._features = features
         self._turn = turn or Turn()
         self._random_bytes, self._proof_log = random_bytes, ProofLog()
         self.identity = identity
@@ -84,6 +87,7 @@ class WireTransport:
             random_bytes=self._random_bytes,
             proof_log=self._proof_log,
             turn=self._turn,
+            features=self._features,
         )
         return await serve(serving)
 

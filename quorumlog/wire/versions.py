@@ -16,10 +16,10 @@ from quorumlog.wire.apis import APIS, BY_KEY
 from quorumlog.wire.codec import Frame, decode_response_values, encode_request_values, encode_values, read_whole
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.entities import request_shape, response_shape
+from quorumlog.wire.features import Features, announced
 from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader, read_rest
 from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.primitives import COMPACT, text
-from quorumlog.wire.refused import REFUSED_VERSIONS
 from quorumlog.wire.sasl import SASL_VERSIONS
 from quorumlog.wire.schema import Shape, Step, Values
 
@@ -29,22 +29,22 @@ SOFTWARE_VERSION = "0.1.0"
 GRPC_ADDRESS_TAG = 0x716C
 OUR_VERSION = 3  # of our own requests: the first with tags
 
+NO_FEATURES = Features()
 Versions = Mapping[int, tuple[int, int]]  # API key -> oldest and newest version, both inclusive
 
 
 def served_versions(serves: Collection[type] | None, internal: bool) -> Versions:
     """What a listener announces. serves: types of requests; None: all. internal: the listener authenticates, too."""
-    announced = {
-        api.key: (api.announced_from, api.newest)
-        for api in APIS
-        if api.announced_from is not None and (serves is None or api.method.request in serves)
-    }
+    announced = {api.key: api.announced for api in APIS if serves is None or api.method.request in serves}
     announced[API_VERSIONS_KEY] = (OLDEST, NEWEST)
-    announced.update(SASL_VERSIONS if internal else REFUSED_VERSIONS)
+    if internal:
+        announced.update(SASL_VERSIONS)
     return dict(sorted(announced.items()))
 
 
-def answer(cursor: Cursor, fixed: RequestHeader, versions: Versions, grpc: Address | None) -> Frame:
+def answer(
+    cursor: Cursor, fixed: RequestHeader, versions: Versions, grpc: Address | None, features: Features = NO_FEATURES
+) -> Frame:
     """The answer to an ApiVersions request of any version. grpc: named to our own clients. Raises Malformed."""
     if not OLDEST <= fixed.version <= NEWEST:
         header = RequestHeader(API_VERSIONS_KEY, OLDEST, fixed.correlation_id)
@@ -52,7 +52,7 @@ def answer(cursor: Cursor, fixed: RequestHeader, versions: Versions, grpc: Addre
     shape = request_shape("api_versions", fixed.version)
     header = read_rest(cursor, fixed, shape.flexible)
     values = read_whole(cursor, shape)
-    response = _response_values(versions, ErrorCode.NONE)
+    response = {**_response_values(versions, ErrorCode.NONE), **announced(features, fixed.version)}
     if grpc is not None and values.get("client_software_name") == SOFTWARE_NAME:
         response["grpc_address"] = str(grpc)
     return encode_values(header, _shape(fixed.version), response)
@@ -79,7 +79,7 @@ def serves(versions: Versions, fixed: RequestHeader) -> bool:
     api = BY_KEY.get(fixed.api_key)
     if api is None or not api.oldest <= fixed.version <= api.newest:
         return False
-    return api.announced_from is None or fixed.api_key in versions
+    return fixed.api_key in versions
 
 
 def _response_values(versions: Versions, code: ErrorCode) -> Values:

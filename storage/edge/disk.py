@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from storage.bounded import LogResources
 from storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, Lock
 from storage.edge.descriptors import with_a_descriptor
+from storage.edge.direct import DIRECT_FROM_BYTES, DirectReads, open_direct
+from storage.edge.room import reserve_room
 from storage.edge.uncached import UNCACHED_FROM_BYTES, UncachedWrites
 from storage.edge.writeback import begin_writeback
 
@@ -24,7 +26,7 @@ _IOV_MAX = os.sysconf("SC_IOV_MAX")
 _F_FULLFSYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
 
-class _AsDiskError:
+class AsDiskError:
     """Turns OSError into DiskError. Not a generator: that would cost 1 us more, around every write and sync."""
 
     __slots__ = ("_op", "_path")
@@ -79,7 +81,7 @@ class RealFile:
         self._lost_errno = 0  # of a write-back that failed; the sync raises it
 
     def pread(self, position: int, length: int) -> bytes:
-        with _AsDiskError(self._path, "read"):
+        with AsDiskError(self._path, "read"):
             data = os.pread(self._fd, length, position)
             if len(data) == length or not data:
                 return data
@@ -96,7 +98,7 @@ class RealFile:
 
     def pwritev(self, buffers: Sequence[Buffer], position: int, *, read_soon: bool = True) -> int:
         write = os.pwritev if read_soon or not _are_many_bytes(buffers) else self._uncached.write
-        with _AsDiskError(self._path, "write"):
+        with AsDiskError(self._path, "write"):
             if len(buffers) <= _IOV_MAX:
                 return write(self._fd, buffers, position)
             return _write_in_chunks(write, self._fd, buffers, position)
@@ -105,34 +107,54 @@ class RealFile:
         self._lost_errno = self._lost_errno or begin_writeback(self._fd)
 
     def sync(self) -> None:
-        with _AsDiskError(self._path, "sync"):
+        with AsDiskError(self._path, "sync"):
             if self._lost_errno:
                 raise OSError(self._lost_errno, os.strerror(self._lost_errno))
             _sync_fd(self._fd)
         self._uncached.synced(self._fd)
 
     def truncate(self, size: int) -> None:
-        with _AsDiskError(self._path, "truncate"):
+        with AsDiskError(self._path, "truncate"):
             os.ftruncate(self._fd, size)
 
     def drop_cached(self) -> None:
         if hasattr(os, "posix_fadvise"):  # not on macOS
-            with _AsDiskError(self._path, "drop from memory"):
+            with AsDiskError(self._path, "drop from memory"):
                 os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
+    def past_cache(self) -> RealFile:
+        fd = open_direct(self._fd) if self.size() >= DIRECT_FROM_BYTES else None
+        return self if fd is None else DirectFile(self._path, fd, self)
+
+    def reserve(self, size: int) -> None:
+        reserve_room(self._fd, size)
+
     def size(self) -> int:
-        with _AsDiskError(self._path, "size"):
+        with AsDiskError(self._path, "size"):
             return os.fstat(self._fd).st_size
 
     def close(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
-            with _AsDiskError(self._path, "close"):
+            with AsDiskError(self._path, "close"):
                 os.close(fd)
 
     def __del__(self) -> None:
         with contextlib.suppress(DiskError, AttributeError):
             self.close()
+
+
+class DirectFile(RealFile):
+    """`File.past_cache`. cached: the file that it was made from, for a machine that refuses a read."""
+
+    def __init__(self, path: str, fd: int, cached: RealFile) -> None:
+        super().__init__(path, fd)
+        self._direct, self._cached = DirectReads(fd), cached
+
+    def pread(self, position: int, length: int) -> bytes:
+        with AsDiskError(self._path, "read"):
+            data = self._direct.read(position, length)
+        return self._cached.pread(position, length) if data is None else data
 
 
 class RealLock:
@@ -145,7 +167,7 @@ class RealLock:
     def release(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
-            with _AsDiskError(self._path, "unlock"):
+            with AsDiskError(self._path, "unlock"):
                 os.close(fd)
 
 
@@ -157,24 +179,29 @@ class RealDisk:
 
     def open(self, path: str, create: bool = False) -> RealFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        with _AsDiskError(path, "create" if create else "open"):
+        with AsDiskError(path, "create" if create else "open"):
             return RealFile(path, self._descriptor(path, flags))
 
     def _descriptor(self, path: str, flags: int, mode: int = 0o644) -> int:
         return with_a_descriptor(lambda: os.open(path, flags, mode), self.resources)
 
     def list(self, path: str) -> list[str]:
-        with _AsDiskError(path, "list"):
+        with AsDiskError(path, "list"):
             return sorted(with_a_descriptor(lambda: os.listdir(path), self.resources))
 
     def exists(self, path: str) -> bool:
-        with _AsDiskError(path, "look-up"):
+        with AsDiskError(path, "look-up"):
             return self._mode(path) is not None
 
     def is_directory(self, path: str) -> bool:
-        with _AsDiskError(path, "look-up"):
+        with AsDiskError(path, "look-up"):
             mode = self._mode(path)
             return mode is not None and stat.S_ISDIR(mode)
+
+    def identity(self, path: str) -> tuple[int, int]:
+        with AsDiskError(path, "look-up"):
+            status = os.stat(path)
+            return status.st_dev, status.st_ino
 
     @staticmethod
     def _mode(path: str) -> int | None:
@@ -185,7 +212,7 @@ class RealDisk:
             return None
 
     def make_directory(self, path: str) -> None:
-        with _AsDiskError(path, "make directory"):
+        with AsDiskError(path, "make directory"):
             try:
                 os.mkdir(path, 0o755)
             except FileExistsError:
@@ -193,19 +220,25 @@ class RealDisk:
                     raise
 
     def rename(self, old: str, new: str) -> None:
-        with _AsDiskError(old, "rename"):
+        with AsDiskError(old, "rename"):
             os.rename(old, new)
 
+    def copy_modified(self, source: str, target: str) -> None:
+        with AsDiskError(source, "look-up"):
+            found = os.stat(source)
+        with AsDiskError(target, "set time"):
+            os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
     def unlink(self, path: str) -> None:
-        with _AsDiskError(path, "unlink"):
+        with AsDiskError(path, "unlink"):
             os.unlink(path)
 
     def remove_tree(self, path: str) -> None:
-        with _AsDiskError(path, "remove"):
+        with AsDiskError(path, "remove"):
             shutil.rmtree(path)
 
     def sync_directory(self, path: str) -> None:
-        with _AsDiskError(path, "sync directory"):
+        with AsDiskError(path, "sync directory"):
             fd = self._descriptor(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
             try:
                 os.fsync(fd) if _F_FULLFSYNC is None else fcntl.fcntl(fd, _F_FULLFSYNC)
@@ -213,27 +246,31 @@ class RealDisk:
                 os.close(fd)
 
     def read_bytes(self, path: str) -> bytes:
-        with _AsDiskError(path, "read"), open(path, "rb", buffering=0, opener=self._descriptor) as file:
+        with AsDiskError(path, "read"), open(path, "rb", buffering=0, opener=self._descriptor) as file:
             return file.readall()
 
     def free_bytes(self, path: str) -> int:
-        with _AsDiskError(path, "free space"):
+        with AsDiskError(path, "free space"):
             status = os.statvfs(path)
             return status.f_bavail * status.f_frsize
 
     def total_bytes(self, path: str) -> int:
-        with _AsDiskError(path, "size"):
+        with AsDiskError(path, "size"):
             status = os.statvfs(path)
             return status.f_blocks * status.f_frsize
 
     def lock(self, path: str) -> Lock:
-        with _AsDiskError(path, "lock"):
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                os.close(fd)
-                if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                    raise DirectoryLocked(path) from error
-                raise
-            return RealLock(path, fd)
+        with AsDiskError(path, "lock"):
+            return locked(path, os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), fcntl.LOCK_EX)
+
+
+def locked(path: str, fd: int, how: int) -> RealLock:
+    """Lock an open file, or close it. how: LOCK_EX or LOCK_SH. Raises DirectoryLocked, OSError."""
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(fd)
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            raise DirectoryLocked(path) from error
+        raise
+    return RealLock(path, fd)

@@ -29,11 +29,12 @@ def open_calls(threads: Iterable[int]) -> list[OpenCall]:
 class WatchedFile:
     """`storage.disk.File`."""
 
-    __slots__ = ("_file", "_path", "close", "drop_cached", "pread", "size")
+    __slots__ = ("_file", "_path", "close", "drop_cached", "past_cache", "pread", "size")
 
     def __init__(self, path: str, file: File) -> None:
         self._path, self._file = path, file
         self.pread, self.size, self.drop_cached, self.close = file.pread, file.size, file.drop_cached, file.close
+        self.past_cache = file.past_cache  # for reading only
 
     def pwritev(self, buffers: Sequence[Buffer], position: int, *, read_soon: bool = True) -> int:
         thread = get_ident()
@@ -52,6 +53,9 @@ class WatchedFile:
     def truncate(self, size: int) -> None:
         _watched("truncate", self._path, lambda: self._file.truncate(size))
 
+    def reserve(self, size: int) -> None:
+        _watched("reserve", self._path, lambda: self._file.reserve(size))
+
 
 class WatchedDisk:
     """`storage.disk.Disk`."""
@@ -67,11 +71,18 @@ class WatchedDisk:
             return WatchedFile(path, self._disk.open(path))
         return WatchedFile(path, _watched("create", path, lambda: self._disk.open(path, create=True)))
 
+    def identity(self, path: str) -> tuple[int, int]:
+        """Watched, though it changes nothing: a probe of the directory begins with it."""
+        return _watched("look-up", path, lambda: self._disk.identity(path))
+
     def make_directory(self, path: str) -> None:
         _watched("make directory", path, lambda: self._disk.make_directory(path))
 
     def rename(self, old: str, new: str) -> None:
         _watched("rename", old, lambda: self._disk.rename(old, new))
+
+    def copy_modified(self, source: str, target: str) -> None:
+        _watched("set time", target, lambda: self._disk.copy_modified(source, target))
 
     def unlink(self, path: str) -> None:
         _watched("unlink", path, lambda: self._disk.unlink(path))

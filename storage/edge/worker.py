@@ -1,4 +1,4 @@
-"""The real worker: one thread for one writer of a log directory, and a small pool of reader threads.
+"""The real worker: one thread for one writer of a log directory, and small pools for readers and jobs beside it.
 
 Only the writer thread changes that writer's files. Where a turn has many syncs, helper threads perform some of them.
 Answers go to the loop through `post` (`loop.call_soon_threadsafe`), a whole turn in one call. A sick disk blocks these
@@ -55,8 +55,11 @@ class ThreadWorker:
         self._idle = False  # the writer waits for work
         self._on_busy: tuple[Callable[[], None], ...] = ()
         self._reads = 0  # queued or running
+        self._beside = 0  # queued or running
+        self._beside_threads: set[int] = set()  # at most `limits.beside_threads`; only grows
         self._syncs = SyncPool(self.path)
         self._readers = ThreadPoolExecutor(self._limits.read_threads, thread_name_prefix=f"read {self.path}")
+        self._helpers = ThreadPoolExecutor(self._limits.beside_threads, thread_name_prefix=f"beside {self.path}")
         self._thread = threading.Thread(target=self._run, name=f"write {self.path}", daemon=True)
         self._thread.start()
 
@@ -89,9 +92,20 @@ class ThreadWorker:
             self._reads += 1
         self._readers.submit(self._read, fn, callback)
 
+    def beside(self, fn: Callable[[], Any], callback: Answer) -> None:
+        with self._wake:
+            if self._closed:
+                raise WorkerClosed(self.path)
+            if self._beside >= self._limits.queued_beside:
+                raise WorkerFull(self.path, "jobs beside the writer", self._limits.queued_beside)
+            self._beside += 1
+        self._helpers.submit(self._run_beside, fn, callback)
+        for each in self._on_busy:
+            each()
+
     @property
     def is_busy(self) -> bool:
-        return not self._idle
+        return not self._idle or self._beside > 0
 
     def on_busy(self, callback: Callable[[], None]) -> None:
         self._on_busy = (*self._on_busy, callback)
@@ -99,7 +113,7 @@ class ThreadWorker:
     def open_calls(self) -> Sequence[OpenCall]:
         ident = self._thread.ident
         assert ident is not None, "started by the constructor"
-        return open_calls((ident, *self._syncs.threads))
+        return open_calls((ident, *self._syncs.threads, *list(self._beside_threads)))
 
     def close(self) -> None:
         """Threads that hang in the disk are left behind; the process must be ended without waiting for them."""
@@ -110,12 +124,20 @@ class ThreadWorker:
         if not hangs:
             self._thread.join()
         self._readers.shutdown(wait=not hangs, cancel_futures=hangs)
+        self._helpers.shutdown(wait=not hangs, cancel_futures=hangs)
         self._syncs.close(wait=not hangs)
 
     def _read(self, fn: Callable[[], Any], callback: Answer) -> None:
         outcome = run_read(fn)
         with self._wake:
             self._reads -= 1
+        self._post(partial(callback, outcome))
+
+    def _run_beside(self, fn: Callable[[], Any], callback: Answer) -> None:
+        self._beside_threads.add(threading.get_ident())
+        outcome = self._writer.attempt(fn)
+        with self._wake:
+            self._beside -= 1
         self._post(partial(callback, outcome))
 
     def _run(self) -> None:

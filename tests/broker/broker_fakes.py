@@ -11,22 +11,30 @@ from typing import Any, cast
 
 from broker.api.producer_ids import ProducerIds
 from broker.api.services import HandlerLimits, Services
+from broker.cleaning.explained import ExplainedCompactions
+from broker.coordinator.runtime.group_coordinators import GroupCoordinators
+from broker.coordinator.runtime.transactions import Transactions
 from broker.fetch.context import FetchContext
 from broker.fetch.fetch_path import FetchParams, FetchPath
 from broker.fetch.offset_queries import OffsetQueries
 from broker.fetch.sessions import FetchSessions
 from broker.lifecycle.controller_channel import ControllerChannel
+from broker.moves.manager import Moves
 from broker.produce.delete_records import DeletePath
+from broker.produce.import_path import ImportPath
+from broker.produce.own_appends import OwnAppends
 from broker.produce.pending_append import AppendResult
 from broker.produce.produce_path import ProducePath
 from broker.replicas.directory_report import DirectoryReport
+from broker.replicas.producer_report import ProducerReport
 from quorum.metadata.delta import Delta
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, Image
 from quorum.subscription import ActiveController, MetadataListener
-from quorumlog.errors import ApiError
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.group_config import GroupConfig
 from quorumlog.ids import Offset
-from quorumlog.messages.admin import LogDirDescription, LogDirPartition, LogDirTopic
+from quorumlog.messages.admin import AlterConfigsResource, LogDirDescription, LogDirPartition, LogDirTopic
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.fetch import (
     EpochPartitionResult,
@@ -34,7 +42,10 @@ from quorumlog.messages.fetch import (
     ListOffsetsPartitionResponse,
 )
 from quorumlog.messages.metadata_records import PartitionRecord, RegisterBrokerRecord, TopicRecord
-from quorumlog.rpc.transport import Address, Identity, Listener
+from quorumlog.nursery import Nursery
+from quorumlog.rpc.transport import Address, Identity, Listener, Transport
+from quorumlog.transaction_config import TransactionConfig, VerificationConfig
+from quorumlog.turn import Turn
 from storage.isolation import Isolation
 
 CLIENT = Listener(name="CLIENT", address=Address("127.0.0.1", 9092), internal=False)
@@ -155,6 +166,11 @@ class FakeReplicas:
     fetched: list[FetchParams] = field(default_factory=list)
     deleted: list[tuple[Any, int, int, int]] = field(default_factory=list)
     isolations: list[Isolation] = field(default_factory=list)
+    refused_settings: ApiError | None = None  # of brokers
+
+    def check_settings(self, asked: AlterConfigsResource) -> None:
+        if asked.resource_type == 4 and self.refused_settings is not None:
+            raise self.refused_settings
 
     def append(
         self, topic: bytes | str, index: int, records: Any, *, acks: int, timeout_ms: int
@@ -201,6 +217,10 @@ class FakeReplicas:
     def end_of_epoch(self, topic: Any, index: int, epoch: int, current_epoch: int) -> EpochPartitionResult:
         return EpochPartitionResult(index=index, leader_epoch=epoch, end_offset=index * 10 + current_epoch)
 
+    async def bring_online(self, path: str) -> None:
+        if path != "/sick":
+            raise ApiError(ErrorCode.LOG_DIR_NOT_FOUND, f"{path} is not in log.dirs")
+
     async def describe(self) -> list[LogDirDescription]:
         partitions = tuple(LogDirPartition(index=index, size_bytes=index, offset_lag=0) for index in range(3))
         topics = (LogDirTopic(name="orders", partitions=partitions), LogDirTopic(name="other", partitions=partitions))
@@ -225,6 +245,7 @@ class FakeClock:
 class FakeContext:
     listener: Listener = CLIENT
     client_id: str = "test"
+    client_host: str = "10.0.0.9"
     peer: Identity | None = None
 
     def on_closed(self, callback: Callable[[], None]) -> None:
@@ -242,6 +263,19 @@ class Fakes:
 
     def services(self) -> Services:
         self.subscription.clock = self.clock
+        turn, nursery = Turn(), Nursery(lambda _name, _error: None)
+        own_appends = OwnAppends(lambda _replica: None)
+        groups = GroupCoordinators(
+            node_id=1,
+            config=GroupConfig(),
+            image=lambda: self.subscription.image,
+            appends=own_appends,
+            clock=self.clock,
+            turn=turn,
+            nursery=nursery,
+            rng=Random(1),
+        )
+        producer_ids = ProducerIds(1, self.controller, lambda: 1)
         return Services(
             node_id=1,
             cluster_id="cluster",
@@ -249,12 +283,33 @@ class Fakes:
             produce_path=cast(ProducePath, self.replicas),
             fetch_path=cast(FetchPath, self.replicas),
             delete_path=cast(DeletePath, self.replicas),
+            import_path=cast(ImportPath, self.replicas),
             offset_queries=cast(OffsetQueries, self.replicas),
             directory_report=cast(DirectoryReport, self.replicas),
+            producer_report=cast(ProducerReport, self.replicas),
+            compactions=cast(ExplainedCompactions, self.replicas),
+            bring_online=self.replicas.bring_online,
+            moves=cast(Moves, self.replicas),
             controller=cast(ControllerChannel, self.controller),
             clock=self.clock,
             fetch_sessions=self.fetch_sessions,
-            producer_ids=ProducerIds(1, self.controller, lambda: 1),
+            groups=groups,
+            transactions=Transactions(
+                node_id=1,
+                config=TransactionConfig(),
+                verification=VerificationConfig(),
+                image=lambda: self.subscription.image,
+                internal_listener="INTERNAL",
+                transport=cast(Transport, None),
+                produce_path=cast(ProducePath, self.replicas),
+                own_appends=own_appends,
+                groups=groups,
+                new_producer_id=producer_ids.take_now,
+                clock=self.clock,
+                turn=turn,
+                nursery=nursery,
+            ),
+            producer_ids=producer_ids,
             auto_create_topics=self.auto_create,
             client_listener="CLIENT",
             internal_listener="INTERNAL",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import replica_cluster
 
-from jepsen.sim import killed_coroutines
+from jepsen.sim.time import killed_coroutines
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
+from broker.cleaning.config import CleanerConfig
+from broker.cleaning.sliced import SlicedRunner
 from broker.data_plane import DataPlane
 from broker.fetch.context import FetchContext
 from broker.fetch.fetch_path import FetchParams
@@ -20,19 +22,19 @@ from broker.logdirs.log_directory import LogDirectory
 from broker.partition.key import PartitionKey
 from broker.replicas.config import ReplicationConfig
 from broker.replicas.replica import Replica
-from jepsen.sim.clock import SimClock
-from jepsen.sim.disk import SimDisk
-from jepsen.sim.disk_faults import Fail, Fault, Operation
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.network import Network
-from jepsen.sim.scheduler import NS_PER_MS, Scheduler
-from jepsen.sim.transport import SimTransport
-from jepsen.sim.worker import SimWorker
+from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
+from jepsen.sim.machine.worker import SimWorker
+from jepsen.sim.network.network import Network
+from jepsen.sim.network.transport import SimTransport
+from jepsen.sim.time.clock import SimClock
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorum.listener import Steps
 from quorum.metadata.delta import Delta
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, TOPIC_RESOURCE, Image
-from quorum.metadata.records_of import delta_from_empty
+from quorum.metadata.image_diff import delta_from_empty
 from quorum.metadata.registration import UNASSIGNED
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId, Uuid
@@ -66,6 +68,8 @@ from storage.writer import DirectoryWriter
 T = TypeVar("T")
 TOPIC_ID = bytes([7]) * 16
 LAG_MS = 1_000
+RETENTION_CHECK_MS = 1_000
+INDEX_CHECK_MS = 2_000
 STEP_MS = 20  # between two steps of an image; a log is opened in less
 PORT = 9093
 LIMIT_NS = 60_000 * NS_PER_MS
@@ -126,9 +130,13 @@ class Node:
                 recovery_checkpoint_interval_ms=700,
                 tail_bytes=self.cluster.tail_bytes,
                 max_slice_work=self.cluster.max_slice_work,
+                retention_check_interval_ms=RETENTION_CHECK_MS,
+                index_check_interval_ms=INDEX_CHECK_MS,
             ),
             fetch_sessions=self.sessions,
             on_directory_failed=lambda directory, _: self.failed.append(directory),
+            cleaner=self.cluster.cleaner,
+            make_cleaner=lambda: SlicedRunner(self.disk, self.clock),
         )
         self.produce_path, self.fetch_path = self.data_plane.produce_path, self.data_plane.fetch_path
         self.run(self._serve())
@@ -237,8 +245,10 @@ class ReplicaCluster:
         tail_bytes: int = 1 << 20,
         session_slots: int = 100,
         max_slice_work: int = 100,
+        cleaner: CleanerConfig | None = None,
     ) -> None:
         self.max_slice_work = max_slice_work
+        self.cleaner = cleaner
         self.session_slots = session_slots
         self.tail_bytes = tail_bytes
         self.scheduler = Scheduler(seed)
@@ -450,6 +460,19 @@ class ReplicaCluster:
 
     def core(self, node_id: NodeId, index: int = 0) -> Any:
         return self.nodes[node_id].replicas[TOPIC_ID, index].core
+
+
+def next_generation(node: Node, before: LogDirectory) -> LogDirectory:
+    life = before.life
+    life.step(LifeEvent.VERIFICATION_BEGAN, life.generation)
+    writer = DirectoryWriter(before.path, life.generation)
+    return LogDirectory(
+        directory_id=before.directory_id,
+        life=life,
+        generation=life.generation,
+        partitions=PartitionDirectories(node.disk, before.path, verifies=True),
+        worker=SimWorker(node.disk, writer, node.loop.deliver_later),
+    )
 
 
 def fail_writes_of(node: Node, path: str) -> None:

@@ -24,6 +24,7 @@ from quorumlog.messages.cluster import (
 )
 from quorumlog.messages.common import CurrentLeader, NodeEndpoint
 from quorumlog.messages.fetch import (
+    AbortedTransaction,
     FetchPartitionResponse,
     FetchRequest,
     FetchResponse,
@@ -56,6 +57,12 @@ class FakeLog:
     end: int = 0
     batches: list[tuple[int, int, bytes]] = field(default_factory=list)  # (base, next, bytes)
     producers: ProducerStates = field(default_factory=ProducerStates)
+    first_open: int | None = None  # of the oldest open transaction
+    aborted: list[tuple[int, int, int]] = field(default_factory=list)  # (producer, first offset, marker's offset)
+
+    @property
+    def stable(self) -> int:
+        return self.end if self.first_open is None else self.first_open
 
     def append(self, records: bytes) -> int:
         """Returns the base offset, also of a repeated batch. Raises ApiError if its sequence is out of order."""
@@ -72,10 +79,10 @@ class FakeLog:
             self.end = next_offset
         return base
 
-    def read(self, offset: int, max_bytes: int) -> bytes:
+    def read(self, offset: int, max_bytes: int, upper: int) -> bytes:
         found = b""
-        for _, next_offset, data in self.batches:
-            if next_offset <= offset:
+        for base, next_offset, data in self.batches:
+            if next_offset <= offset or base >= upper:
                 continue
             if found and len(found) + len(data) > max_bytes:
                 break
@@ -114,6 +121,7 @@ class FakeCluster:
         self.gate: asyncio.Event | None = None  # if set, produce requests wait for it
         self.delay_s: Callable[[], float] | None = None  # delay before each produce; requests may overtake
         self.created: list[str] = []
+        self.racks: dict[int, str] = {}  # of brokers
         self.next_producer_id = 1_000
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> FakeConnection:
@@ -164,7 +172,10 @@ class FakeCluster:
     async def _MetadataRequest(self, node: int, request: MetadataRequest) -> MetadataResponse:
         names = list(self.topics) if request.all_topics or not request.topics else [t.name for t in request.topics]
         return MetadataResponse(
-            brokers=tuple(BrokerMetadata(node_id=n, host=a.host, port=a.port) for n, a in self.brokers.items()),
+            brokers=tuple(
+                BrokerMetadata(node_id=n, host=a.host, port=a.port, rack=self.racks.get(n))
+                for n, a in self.brokers.items()
+            ),
             controller_id=1,
             topics=tuple(self._topic(name) for name in names),
         )
@@ -177,7 +188,8 @@ class FakeCluster:
             name=name,
             topic_id=TOPIC_ID,
             partitions=tuple(
-                PartitionMetadata(index=i, leader_id=log.leader, leader_epoch=log.epoch) for i, log in enumerate(logs)
+                PartitionMetadata(index=i, leader_id=log.leader, leader_epoch=log.epoch, replicas=(log.leader,))
+                for i, log in enumerate(logs)
             ),
         )
 
@@ -227,9 +239,17 @@ class FakeCluster:
                 elif not log.start <= part.fetch_offset <= log.end:
                     answer = FetchPartitionResponse(index=part.index, error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
                 else:
-                    data = log.read(part.fetch_offset, part.max_bytes)
+                    upper = log.stable if request.isolation_level else log.end
+                    data = log.read(part.fetch_offset, part.max_bytes, upper)
                     empty = empty and not data
-                    answer = FetchPartitionResponse(index=part.index, high_watermark=log.end, records=data)
+                    named = [(one, first) for one, first, last in log.aborted if last >= part.fetch_offset]
+                    answer = FetchPartitionResponse(
+                        index=part.index,
+                        high_watermark=log.end,
+                        last_stable_offset=log.stable,
+                        aborted_transactions=tuple(AbortedTransaction(producer_id=p, first_offset=o) for p, o in named),
+                        records=data,
+                    )
                 parts.append(answer)
             topics.append(FetchTopicResponse(topic_id=topic.topic_id, name=topic.name, partitions=tuple(parts)))
         if empty:
@@ -242,7 +262,8 @@ class FakeCluster:
             parts = []
             for part in topic.partitions:
                 log = self.topics[topic.name][part.index]
-                offset = {-1: log.end, -2: log.start}.get(part.timestamp_ms, -1)
+                last = log.stable if request.isolation_level else log.end
+                offset = {-1: last, -2: log.start}.get(part.timestamp_ms, -1)
                 code = ErrorCode.NONE if log.leader == node else ErrorCode.NOT_LEADER_OR_FOLLOWER
                 parts.append(ListOffsetsPartitionResponse(index=part.index, offset=offset, error_code=code))
             topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(parts)))

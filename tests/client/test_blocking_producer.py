@@ -29,6 +29,12 @@ class Sent:
     def __init__(self) -> None:
         self.values: list[bytes] = []
 
+    def check_sending(self) -> None:
+        """It has no transactions."""
+
+    def fail_transaction(self, _error: Exception) -> bool:
+        return False
+
     async def send(self, _topic: str, value: bytes, *_: Any) -> Any:
         await asyncio.sleep(0)
         if value == b"bad":

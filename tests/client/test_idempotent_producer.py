@@ -13,8 +13,8 @@ from fake_cluster import FakeCluster, TestClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.scheduler import NS_PER_MS, Scheduler
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorumlog.client.errors import ConfigError, DeliveryTimeout, RequestFailed
 from quorumlog.client.numbering import MAX_PRODUCER_EPOCH
 from quorumlog.client.options import ProducerOptions, parse_options

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import client_matrix as matrix
 import confluent_kafka
-from client_matrix import REFUSAL_S, Client, Place
+from client_matrix import Client, Place
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, OffsetSpec
 from confluent_kafka.cimpl import NewPartitions, NewTopic
@@ -215,34 +215,65 @@ def delete_records(place: Place) -> None:
         assert read(made, 1)[0].offset() == 2
 
 
-def list_groups(place: Place) -> None:
-    client = admin(place)
-    found = client.list_consumer_groups().result(TIMEOUT_S)
-    assert (found.valid, [str(error) for error in found.errors]) == ([], [])
-
-
-def group(place: Place) -> None:
-    """A subscribed consumer gets the error as a message, or through its callback."""
-    told: list[Any] = []
-    made = Consumer({"bootstrap.servers": place.servers, "group.id": "wanted", "error_cb": told.append})
+@contextmanager
+def member(place: Place, **more: Any) -> Iterator[Any]:
+    settings = {"bootstrap.servers": place.servers, "group.id": place.topic, "auto.offset.reset": "earliest"}
+    made = Consumer({**settings, **more})
     made.subscribe([place.topic])
-    deadline = time.monotonic() + REFUSAL_S
-    while not any("JoinGroup failed" in str(error) for error in told):
-        assert time.monotonic() < deadline, told
-        message = made.poll(0.2)
-        if message is not None and message.error():
-            told.append(message.error())
-    made.close()
-
-
-def transaction(place: Place) -> None:
-    producer = Producer({"bootstrap.servers": place.servers, "transactional.id": "wanted"})
     try:
-        producer.init_transactions(REFUSAL_S)
-    except KafkaException as error:
-        assert error.args[0].code() != confluent_kafka.KafkaError._TIMED_OUT, error
-        return
-    raise AssertionError("there are no transactions")
+        yield made
+    finally:
+        made.close()  # commits, and leaves the group
+
+
+def group(place: Place, **more: Any) -> None:
+    produce(place, [b"0", b"1"])
+    with member(place, **more) as made:
+        assert [message.value() for message in read(made, 2)] == [b"0", b"1"]
+    produce(place, [b"2"])
+    with member(place, **more) as made:
+        assert [message.value() for message in read(made, 1)] == [b"2"]
+        made.commit(asynchronous=False)
+        (found,) = made.committed([TopicPartition(place.topic, 0)], TIMEOUT_S)
+        assert found.offset == 3
+
+
+def list_groups(place: Place) -> None:
+    produce(place, [b"0"])
+    client = admin(place)
+    with member(place) as made:
+        read(made, 1)
+        described = done(client.describe_consumer_groups([place.topic]))
+        assert (described.state.name, len(described.members)) == ("STABLE", 1)
+    listed = client.list_consumer_groups().result(TIMEOUT_S)
+    assert place.topic in [one.group_id for one in listed.valid] and listed.errors == []
+    assert done(client.delete_consumer_groups([place.topic])) is None
+    assert place.topic not in [one.group_id for one in client.list_consumer_groups().result(TIMEOUT_S).valid]
+
+
+def new_group(place: Place) -> None:
+    """Members come and go while others read; a pattern is resolved by the broker."""
+    protocol = {"group.protocol": "consumer"}
+    group(place, **protocol)
+    client = admin(place)
+    done(client.create_partitions([NewPartitions(place.topic, 2)]))
+    with member(place, **protocol, **{"group.remote.assignor": "range"}) as stays:
+        with member(place, **protocol) as leaves:
+            until(lambda: [len(made.assignment()) for made in (stays, leaves)] == [1, 1], stays, leaves)
+            described = done(client.describe_consumer_groups([place.topic]))
+            assert (described.state.name, described.type.name, len(described.members)) == ("STABLE", "CONSUMER", 2)
+        stays.subscribe([f"^{place.topic[:-1]}.$"])
+        until(lambda: len(stays.assignment()) == 2, stays)
+    assert done(client.delete_consumer_groups([place.topic])) is None
+
+
+def until(condition: Callable[[], bool], *members: Any) -> None:
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        for made in members:
+            message = made.poll(0.1)
+            assert message is None or not message.error(), message.error()
 
 
 CONFLUENT = Client(
@@ -270,8 +301,8 @@ CONFLUENT = Client(
         matrix.ENDS: ends,
         matrix.BY_TIME: by_time,
         matrix.DELETE_RECORDS: delete_records,
-        matrix.LIST_GROUPS: list_groups,
         matrix.GROUP: group,
-        matrix.TRANSACTION: transaction,
+        matrix.LIST_GROUPS: list_groups,
+        matrix.NEW_GROUP: new_group,
     },
 )

@@ -5,13 +5,19 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
+from cells_brokers import acls, cluster
+from cells_quorum import change_controllers
+from cells_reassign import elect, reassign
 from client_matrix import NO_ARTIFACTS, NO_JAVA, Place, Tool
 
 from bench import kafka_tools as kafka
-from bench.kafka_tools import Kafka, ToolFailed, Unavailable, get_kafka
+from bench.kafka_tools import ToolFailed, Unavailable, get_kafka
+from quorum.metadata.features import LATEST_LEVEL
 
 
 @functools.cache
@@ -85,6 +91,30 @@ def metadata_quorum(place: Place) -> None:
     assert "Leader" in run(kafka.METADATA_QUORUM, place, "describe", "--replication")
 
 
+def features(place: Place) -> None:
+    """Our level has a name of its own on Kafka's wire, so the tool prints a number and no release of Kafka."""
+    said = run(kafka.FEATURES, place, "describe")
+    row = next(line for line in said.splitlines() if "quorumlog.metadata.version" in line)
+    assert f"FinalizedVersionLevel: {LATEST_LEVEL}" in row and f"SupportedMaxVersion: {LATEST_LEVEL}" in row
+    for name, level in (("group.version", 1), ("transaction.version", 2)):
+        (other,) = [line for line in said.splitlines() if f"Feature: {name}" in line]
+        assert "SupportedMinVersion: 0" in other and f"SupportedMaxVersion: {level}" in other
+        assert f"FinalizedVersionLevel: {level}" in other
+    assert re.search(r"Epoch: \d+", row) and not re.search(r"Feature: metadata\.version", said)
+    below, latest = (f"quorumlog.metadata.version={level}" for level in (LATEST_LEVEL - 1, LATEST_LEVEL))
+    assert "can be downgraded" in run(kafka.FEATURES, place, "downgrade", "--feature", below, "--dry-run")
+    assert "was downgraded" in run(kafka.FEATURES, place, "downgrade", "--feature", below)
+    assert f"FinalizedVersionLevel: {LATEST_LEVEL - 1}" in run(kafka.FEATURES, place, "describe")
+    assert "was upgraded" in run(kafka.FEATURES, place, "upgrade", "--feature", latest)
+    assert f"FinalizedVersionLevel: {LATEST_LEVEL}" in run(kafka.FEATURES, place, "describe")
+    with pytest.raises(ToolFailed, match=r"the active controller supports metadata\.version from level 1"):
+        run(kafka.FEATURES, place, "upgrade", "--feature", "quorumlog.metadata.version=99")
+    with pytest.raises(ToolFailed, match="that numbering is Kafka's own"):
+        run(kafka.FEATURES, place, "upgrade", "--metadata", "4.0-IV3")
+    assert "metadata.version" in run(kafka.FEATURES, place, "version-mapping")
+    assert run(kafka.FEATURES, place, "feature-dependencies", "--feature", "transaction.version=2")
+
+
 def api_versions(place: Place) -> None:
     said = run(kafka.BROKER_API_VERSIONS, place)
     assert said.count("ApiVersions(18): 0 to 4") == 3
@@ -106,38 +136,82 @@ def log_dirs(place: Place) -> None:
     assert len(found["brokers"]) == 3
 
 
-def cluster(place: Place) -> None:
-    said = get_kafka().run(kafka.CLUSTER, "cluster-id", "--bootstrap-server", place.servers)
-    assert "Cluster ID: " in said
+NEW_PROTOCOL = ("--command-property", "group.protocol=consumer")
 
 
-def group(place: Place) -> None:
-    """A subscribed console consumer ends with the error."""
-    refused(kafka.CONSOLE_CONSUMER, place, "--topic", place.topic, "--timeout-ms", "9000")
-
-
-def groups(place: Place) -> None:
-    assert "Error" not in run(kafka.CONSUMER_GROUPS, place, "--list")
-
-
-def transaction(place: Place) -> None:
-    refused_by(
-        get_kafka(), kafka.PRODUCER_PERF, "--topic", place.topic, "--num-records", "10", "--record-size", "10",
-        "--throughput", "-1", "--transactional-id", "wanted",
-        "--command-property", f"bootstrap.servers={place.servers}",
+def subscribed(place: Place, count: int, *more: str) -> str:
+    return run(
+        kafka.CONSOLE_CONSUMER, place, "--topic", place.topic, "--group", place.topic, "--max-messages", str(count),
+        "--command-property", "auto.offset.reset=earliest", *more,
     )  # fmt: skip
 
 
-def refused(main_class: str, place: Place, *arguments: str) -> None:
-    refused_by(get_kafka(), main_class, "--bootstrap-server", place.servers, *arguments)
+def group(place: Place, *more: str) -> None:
+    run(kafka.CONSOLE_PRODUCER, place, "--topic", place.topic, stdin="one\ntwo\n")
+    assert "one\ntwo\n" in subscribed(place, 2, *more)
+    run(kafka.CONSOLE_PRODUCER, place, "--topic", place.topic, stdin="three\n")
+    said = subscribed(place, 1, *more)
+    assert "three\n" in said and "one\n" not in said
 
 
-def refused_by(tools: Kafka, main_class: str, *arguments: str) -> None:
-    try:
-        said = tools.run(main_class, *arguments)
-    except ToolFailed as error:
-        said = error.output
-    assert "UnsupportedVersion" in said or "not support" in said, said
+def new_group(place: Place) -> None:
+    group(place, *NEW_PROTOCOL)
+
+
+def groups(place: Place, *more: str) -> None:
+    """Every verb, on a group whose member has left."""
+    run(kafka.CONSOLE_PRODUCER, place, "--topic", place.topic, stdin="one\ntwo\n")
+    subscribed(place, 2, *more)
+    of_group = ("--group", place.topic)
+    topic = (*of_group, "--topic", place.topic)
+    assert place.topic in run(kafka.CONSUMER_GROUPS, place, "--list", "--state").split()
+    row = [place.topic, place.topic, "0", "2", "2", "0", "-", "-", "-"]
+    assert row in table(run(kafka.CONSUMER_GROUPS, place, "--describe", *of_group))
+    assert "Empty" in run(kafka.CONSUMER_GROUPS, place, "--describe", "--state", *of_group)
+    run(kafka.CONSUMER_GROUPS, place, "--reset-offsets", *topic, "--to-offset", "1", "--execute")
+    row[3], row[5] = "1", "1"
+    assert row in table(run(kafka.CONSUMER_GROUPS, place, "--describe", *of_group))
+    assert "Successful" in run(kafka.CONSUMER_GROUPS, place, "--delete-offsets", *topic)
+    assert "successful" in run(kafka.CONSUMER_GROUPS, place, "--delete", *of_group)
+    assert place.topic not in run(kafka.CONSUMER_GROUPS, place, "--list").split()
+
+
+def new_groups(place: Place) -> None:
+    groups(place, *NEW_PROTOCOL)
+    entity = ("--entity-type", "groups", "--entity-name", place.topic)
+    run(kafka.CONFIGS, place, *entity, "--alter", "--add-config", "consumer.session.timeout.ms=50000")
+    assert "consumer.session.timeout.ms=50000" in run(kafka.CONFIGS, place, *entity, "--describe")
+    with pytest.raises(ToolFailed, match="must lie between"):
+        run(kafka.CONFIGS, place, *entity, "--alter", "--add-config", "consumer.session.timeout.ms=5000")
+
+
+def table(said: str) -> list[list[str]]:
+    return [line.split() for line in said.splitlines()]
+
+
+def verifiable_consumer(place: Place, *more: str) -> None:
+    run(kafka.VERIFIABLE_PRODUCER, place, "--topic", place.topic, "--max-messages", "20")
+    of_group = ("--group-id", place.topic, "--max-messages", "20")
+    said = run(kafka.VERIFIABLE_CONSUMER, place, "--topic", place.topic, *of_group, *more)
+    events = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    assert {"partitions_assigned", "records_consumed", "offsets_committed"} <= {event["name"] for event in events}
+    assert [event for event in events if event["name"] == "offsets_committed" and not event["success"]] == []
+
+
+def new_verifiable_consumer(place: Place) -> None:
+    verifiable_consumer(place, "--group-protocol", "consumer")
+
+
+def consumer_perf(place: Place, *more: str) -> None:
+    producer_perf(place)
+    wanted = ("--num-records", "1000", "--timeout", "60000")
+    said = run(kafka.CONSUMER_PERF, place, "--topic", place.topic, *wanted, *more)
+    row = [word.strip() for word in said.splitlines()[-1].split(",")]
+    assert row[4] == "1000", said
+
+
+def new_consumer_perf(place: Place) -> None:
+    consumer_perf(place, *NEW_PROTOCOL)
 
 
 TOOLS = {
@@ -150,12 +224,30 @@ TOOLS = {
         Tool("kafka-get-offsets", "earliest and latest offsets", get_offsets),
         Tool("kafka-configs", "describe, change, unset a topic's settings", configs),
         Tool("kafka-metadata-quorum", "describe the quorum's status and replication", metadata_quorum),
+        Tool("kafka-metadata-quorum, changing voters", "remove a controller and add it again", change_controllers),
+        Tool("kafka-features", "describe, upgrade and downgrade quorumlog.metadata.version, `--dry-run`", features),
         Tool("kafka-broker-api-versions", "list every broker's versions", api_versions),
         Tool("kafka-delete-records", "delete the first records", delete_records),
         Tool("kafka-log-dirs", "describe the log directories", log_dirs),
-        Tool("kafka-cluster", "show the cluster's id", cluster),
-        Tool("kafka-consumer-groups", "list groups; there are none", groups),
-        Tool("kafka-console-consumer, subscribed", "refused: it fails and ends", group),
-        Tool("kafka-producer-perf-test, transactional", "refused: it fails and ends", transaction),
+        Tool("kafka-reassign-partitions", "generate, execute, list, verify, cancel", reassign),
+        Tool("kafka-leader-election", "preferred, and both kinds where none is needed", elect),
+        Tool("kafka-cluster", "show the cluster's id and its brokers, unregister a broker", cluster),
+        Tool("kafka-acls", "refused: SECURITY_DISABLED, as by Kafka without an authorizer", acls),
+        Tool("kafka-consumer-groups", "list, describe, reset offsets, delete offsets, delete", groups),
+        Tool("kafka-console-consumer, subscribed", "consume as a group, commit, resume", group),
+        Tool("kafka-verifiable-consumer", "consume as a group, every commit succeeds", verifiable_consumer),
+        Tool("kafka-consumer-perf-test", "consume as a group", consumer_perf),
+        Tool(
+            "kafka-console-consumer, `group.protocol=consumer`",
+            "consume as a group, commit, resume",
+            new_group,
+        ),
+        Tool("kafka-consumer-groups, `group.protocol=consumer`", "every verb; kafka-configs of the group", new_groups),
+        Tool(
+            "kafka-verifiable-consumer, `--group-protocol consumer`",
+            "consume as a group, every commit succeeds",
+            new_verifiable_consumer,
+        ),
+        Tool("kafka-consumer-perf-test, `group.protocol=consumer`", "consume as a group", new_consumer_perf),
     )
 }

@@ -56,6 +56,13 @@ def seek(place: Place) -> None:
     assert kcat(place, "-C", "-t", place.topic, "-p", "0", "-o", "1", "-e") == "1\n2\n"
 
 
+def group(place: Place) -> None:
+    """Auto-committed offsets: the second run goes on behind the first."""
+    for text in ("one\n", "two\n"):
+        kcat(place, "-P", "-t", place.topic, "-p", "0", stdin=text)
+        assert kcat(place, "-G", place.topic, "-X", "auto.offset.reset=earliest", "-e", place.topic) == text
+
+
 KCAT = Client(
     "kcat",
     version,
@@ -67,5 +74,6 @@ KCAT = Client(
         matrix.CONSUME: produce,
         matrix.SEEK: seek,
         matrix.ENDS: ends,
+        matrix.GROUP: group,
     },
 )

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "kafka-clients.md"
-REFUSAL_S = 10.0  # a client must get its error within this time
 
 METADATA = "brokers, controller, topics"
 CREATE_TOPIC = "create and delete topics"
@@ -34,15 +33,19 @@ BY_TIME = "offset by timestamp"
 DELETE_RECORDS = "delete records"
 LOG_DIRS = "log directories"
 QUORUM = "describe the quorum"
-LIST_GROUPS = "list groups (there are none)"
-GROUP = "consumer group"
-TRANSACTION = "transaction"
+REASSIGN = "reassign partitions: begin, list, cancel"
+ELECT = "elect the preferred leader"
+GROUP = "consumer group: subscribe, commit, resume"
+NEW_GROUP = "consumer group, group.protocol=consumer (KIP-848)"
+LIST_GROUPS = "list, describe and delete groups"
+TRANSACTION = "transaction: commit, abort, read committed"
+TRANSFORM = "consume, transform, produce with offsets in a transaction"
+FENCING = "a new producer fences the old one of its id"
 FEATURES = (
     METADATA, CREATE_TOPIC, ADD_PARTITIONS, DESCRIBE_CONFIGS, ALTER_CONFIGS, REPLACE_CONFIGS, PRODUCE, IDEMPOTENT,
     NO_ACKS, GZIP, SNAPPY, LZ4, ZSTD, WHOLE_RECORD, LARGE, CONSUME, SEEK, ENDS, BY_TIME, DELETE_RECORDS, LOG_DIRS,
-    QUORUM, LIST_GROUPS, GROUP, TRANSACTION,
+    QUORUM, REASSIGN, ELECT, GROUP, LIST_GROUPS, NEW_GROUP, TRANSACTION, TRANSFORM, FENCING,
 )  # fmt: skip
-REFUSED = (GROUP, TRANSACTION)  # not supported yet: their cells check for a timely, clear error and a clean end
 
 NO_KCAT = "there is no kcat on this machine"
 NO_JAVA = "there is no Java of 17 or newer, or no mvn, on this machine"
@@ -90,8 +93,7 @@ def page(clients: Mapping[str, Client], tools: Mapping[str, Tool], ran: Ran) -> 
         "# Kafka clients",
         "",
         "`./dev test clients` writes this page: it runs every cell against three nodes with their default settings.",
-        "A cell holds the version of the client that passed. `refused`: not supported yet; the client gets a clear",
-        f"error within {REFUSAL_S:g} s and can be closed. `-`: the client does not have the feature. `not run`: the",
+        "A cell holds the version of the client that passed. `-`: the client does not have the feature. `not run`: the",
         "client was not installed where the tests ran.",
         "",
         f"| | {' | '.join(clients)} |",
@@ -104,11 +106,8 @@ def page(clients: Mapping[str, Client], tools: Mapping[str, Tool], ran: Ran) -> 
     lines += [f"| {tool.name} | {tool.does} | {ran.get((tool.name, ''), 'not run')} |" for tool in tools.values()]
     lines += [
         "",
-        "Not supported yet, and not announced in ApiVersions: consumer groups (and with them committed offsets),",
-        "share groups, transactions, ACLs, quotas, delegation tokens, SASL and TLS on client listeners.",
-        "FindCoordinator (version 0) and JoinGroup are announced, so that a client that wants a group gets an error",
-        "that says there are none: see decisions/0005-announce-groups-that-are-refused.md. `./dev fuzz` shows that no",
-        "other bytes that a client may send harm a node.",
+        "Not supported yet: share groups, streams groups, ACLs, quotas, delegation tokens, SASL and TLS on client",
+        "listeners. `./dev fuzz` shows that no other bytes that a client may send harm a node.",
         "",
     ]
     return "\n".join(lines)
@@ -117,10 +116,7 @@ def page(clients: Mapping[str, Client], tools: Mapping[str, Tool], ran: Ran) -> 
 def _result(client: Client, feature: str, ran: Ran) -> str:
     if feature not in client.cells:
         return "-"
-    version = ran.get((client.name, feature))
-    if version is None:
-        return "not run"
-    return f"{version}, refused" if feature in REFUSED else version
+    return ran.get((client.name, feature), "not run")
 
 
 def stale(text: str, fresh: str) -> list[str]:

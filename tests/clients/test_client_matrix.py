@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 
 import cells_java
 import pytest
+import reassign_clients
+import transactions_aiokafka
+import transactions_confluent
+import transactions_java
+import transactions_kafka_python
 from cells_aiokafka import AIOKAFKA
 from cells_confluent import CONFLUENT
-from cells_java import TOOLS
 from cells_kafka_python import KAFKA_PYTHON
 from cells_kcat import KCAT
-from client_matrix import FEATURES, LISTED_SKIPS, PAGE, Client, Place, Ran, Tool, page, stale
+from client_matrix import FEATURES, LISTED_SKIPS, PAGE, Cell, Client, Place, Ran, Tool, page, stale
 
 from bench.kafka_tools import VERSION
 from quorumlog.testing.cluster import LocalCluster
 
-CLIENTS = {client.name: client for client in (CONFLUENT, KAFKA_PYTHON, AIOKAFKA, KCAT)}
+
+def with_cells(client: Client, more: Mapping[str, Cell]) -> Client:
+    return replace(client, cells={**client.cells, **more})
+
+
+ALL = (
+    with_cells(CONFLUENT, {**transactions_confluent.CELLS, **reassign_clients.CONFLUENT_CELLS}),
+    with_cells(KAFKA_PYTHON, {**transactions_kafka_python.CELLS, **reassign_clients.KAFKA_PYTHON_CELLS}),
+    with_cells(AIOKAFKA, transactions_aiokafka.CELLS),
+    KCAT,
+)
+TOOLS = {**cells_java.TOOLS, **transactions_java.TRANSACTION_TOOLS}
+CLIENTS = {client.name: client for client in ALL}
 CELLS = [
     pytest.param(client, feature, id=f"{client.name}-{feature}")
     for client in CLIENTS.values()

@@ -8,18 +8,25 @@ from collections.abc import Callable
 
 import pytest
 
-from jepsen.crash.faults import CRASHES, Fault, applicable
+from jepsen.crash.faults import CRASHES, Fault, Variant, applicable
 from jepsen.crash.runs import BY_NAME, Case, cases_of, run
 from jepsen.crash.sites import production_sites
 from jepsen.crash.struck_disk import Strike
 from jepsen.crash.sweep import Chosen, sweep
 from jepsen.crash.world import World
+from quorum.snapshots import PartFile
+from storage import recovery
+from storage.cleaning import swap_files
 from storage.directory_life import DirectoryOffline, Generation
 from storage.disk import DiskError
+from storage.indexes.index_pair import IndexPair
+from storage.indexes.transaction_index import TransactionIndexFile
 from storage.log_errors import ChangeGuard, LogUnreadable
 from storage.log_file import LogFile
+from storage.moves import promotion
 from storage.offset_files import OffsetFile
 from storage.partition_directories import PartitionDirectories
+from storage.partition_log import PartitionLog
 from storage.unsynced import Unsynced
 
 SEED = 1
@@ -48,7 +55,7 @@ def forgetful(generation: Generation, cause: BaseException) -> DirectoryOffline:
     return DirectoryOffline(generation.path, cause)
 
 
-MISTAKES: list[tuple[str, type, str, Callable[..., object], str, tuple[Fault, ...], str]] = [
+MISTAKES: list[tuple[str, object, str, Callable[..., object], str, tuple[Fault, ...], str]] = [
     ("names are not synced", Unsynced, "sync_names", nothing, "roll", (Fault.POWER_CUT,), "lost record"),
     ("records are not synced", LogFile, "flush", nothing, "append", CRASHES, "lost record"),
     ("a point above the end", OffsetFile, "lower_to", nothing, "truncate to 10", CRASHES, "recovery point"),
@@ -63,6 +70,23 @@ MISTAKES: list[tuple[str, type, str, Callable[..., object], str, tuple[Fault, ..
     ),
     ("a name is not synced", PartitionDirectories, "sync_name", nothing, "create", CRASHES, "lost record"),
     ("a start that is not noted", OffsetFile, "raise_to", nothing, "raise start to 8", CRASHES, "log start"),
+    ("a snapshot that is not synced", PartFile, "_sync_bytes", nothing, "take snapshots", CRASHES, "snapshot"),
+    (
+        "an aborted list with a hole",
+        TransactionIndexFile,
+        "replace",
+        nothing,
+        "start after unsynced decisions",
+        CRASHES,
+        "aborted",
+    ),
+    ("a seal that syncs nothing", PartitionLog, "seal", PartitionLog.raise_start, "import", CRASHES, "lost record"),
+    ("a retirement forgotten", recovery, "retire", nothing, "open beside above whole segments", CRASHES, "log start"),
+    ("records that stay unsynced", LogFile, "flush", nothing, "open beside after a power cut", CRASHES, "lost record"),
+    ("a copy without its mark", promotion, "write_mark", nothing, "move", CRASHES, "one copy"),
+    ("half a swap", swap_files, "_drop", nothing, "start after half a compaction", CRASHES, "hole"),
+    ("a wrong index that stays", IndexPair, "rebuild", nothing, "look up with wrong indexes", CRASHES, "index"),
+    ("a torn index that stays", IndexPair, "mend", nothing, "start with broken indexes", CRASHES, "index"),
     ("a failure that is forgotten", Generation, "fail", forgetful, "append", (Fault.EIO,), "offline"),
 ]
 
@@ -71,7 +95,7 @@ MISTAKES: list[tuple[str, type, str, Callable[..., object], str, tuple[Fault, ..
                          ids=[m[0] for m in MISTAKES])  # fmt: skip
 def test_a_mistake_is_found(
     monkeypatch: pytest.MonkeyPatch,
-    owner: type,
+    owner: object,
     name: str,
     instead: Callable[..., object],
     workload: str,
@@ -89,7 +113,8 @@ def test_a_run_is_repeated_exactly() -> None:
 
 
 def test_another_seed_leaves_another_image() -> None:
-    cases = [Case("roll", 60, str(site), Fault.POWER_CUT, seed) for seed in range(12) for site in [_site("roll", 60)]]
+    site = str(_site("roll", 60))
+    cases = [Case("roll", 60, site, Fault.POWER_CUT, seed, Variant.SUBSET_LOST) for seed in range(12)]
     assert len({run(case).images[0] for case in cases}) > 3
 
 

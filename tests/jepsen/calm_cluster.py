@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.plan import Plan
-from jepsen.sim.scheduler import NS_PER_S
-from jepsen.sim.workload import Workload
+from jepsen.sim.profiles.plan import Plan
+from jepsen.sim.time.scheduler import NS_PER_S
+from jepsen.sim.workload.workload import Workload
 
 REST_S = 2  # until the clients have ended
 

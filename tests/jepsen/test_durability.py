@@ -10,9 +10,10 @@ import pytest
 from calm_cluster import calm_cluster
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.durability import Durability
-from jepsen.sim.machine import Machine
-from jepsen.sim.mirrors import log_id
+from jepsen.sim.machine.machine import Machine
+from jepsen.sim.time.scheduler import NS_PER_S
+from jepsen.sim.truth.durability import Durability
+from jepsen.sim.truth.mirrors import log_id
 
 if TYPE_CHECKING:
     from _typeshed import SupportsLenAndGetItem
@@ -72,3 +73,52 @@ def test_the_promise_and_its_end(cluster: SimCluster) -> None:
     assert truth.is_held_by(left, left.end)
     durability.on_image(cluster.image)
     assert durability.has_lost(log, one), "its next process has not joined the ISR"
+
+
+@pytest.fixture
+def fresh() -> Iterator[SimCluster]:
+    with calm_cluster(8, seed=SEED, page_cache=True) as cluster:
+        yield cluster
+
+
+def come_back(cluster: SimCluster, machine: Machine, *, clean: bool) -> None:
+    """As another process, of which no metadata is committed yet."""
+    if clean:
+        machine.stop()
+        cluster.scheduler.run_for(10 * NS_PER_S)
+        assert not machine.alive
+    machine.kill()
+    machine.start()
+    cluster.invariants.durability.on_image(cluster.image)
+
+
+@pytest.mark.parametrize("power_first", [True, False])
+def test_a_killed_process_counts_beside_a_power_cut(fresh: SimCluster, power_first: bool) -> None:
+    """The controller trusts neither of the two any more, and takes the last known leader, whichever that is."""
+    durability, log = fresh.invariants.durability, a_log(fresh)
+    one, other, _third = fresh.brokers
+    left = fresh.invariants.mirrors.of(one, log)
+    if power_first:
+        durability.on_power_cut(one)
+        assert not durability.broken
+    come_back(fresh, other, clean=False)
+    if not power_first:
+        assert not durability.broken
+        durability.on_power_cut(one)
+    assert durability.broken and durability.may_lead(log, left)
+    assert durability.holds(log, other) and not durability.has_lost(log, other), "it must still have everything"
+
+
+def test_kills_alone_break_no_promise(fresh: SimCluster) -> None:
+    durability, log = fresh.invariants.durability, a_log(fresh)
+    for machine in fresh.brokers:
+        come_back(fresh, machine, clean=False)
+    assert not durability.broken and not durability.may_lead(log, fresh.invariants.mirrors.of(fresh.brokers[0], log))
+
+
+def test_a_clean_stop_beside_a_power_cut_breaks_no_promise(fresh: SimCluster) -> None:
+    durability, log = fresh.invariants.durability, a_log(fresh)
+    one, other, _third = fresh.brokers
+    come_back(fresh, other, clean=True)
+    durability.on_power_cut(one)
+    assert not durability.broken and not durability.may_lead(log, fresh.invariants.mirrors.of(one, log))

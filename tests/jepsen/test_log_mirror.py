@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 from jepsen.checkers.findings import Findings
-from jepsen.sim.disk import SimDisk
-from jepsen.sim.log_mirror import LogMirror
-from jepsen.sim.truth import LogTruth
+from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.truth.log_mirror import LogMirror
+from jepsen.sim.truth.log_truth import LogTruth
 from quorumlog.records import Record, encode_batch, headers
 from storage.batch import StoredBatch, stamped_batches
 from storage.log import Log

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -11,20 +12,21 @@ from calm_cluster import calm_cluster
 from broker.partition.partition import Role
 from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
-from jepsen.sim.answer_invariants import AnswerInvariants
-from jepsen.sim.append_invariants import AppendInvariants
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.durability import Durability
-from jepsen.sim.fetch_invariants import FetchInvariants
-from jepsen.sim.leaderships import Leaderships
-from jepsen.sim.life_invariants import LifeInvariants
-from jepsen.sim.log_mirror import Batch
-from jepsen.sim.log_parts_invariants import LogPartsInvariants
-from jepsen.sim.machine import Machine
-from jepsen.sim.mirrors import Mirrors, log_of
-from jepsen.sim.offset_invariants import OffsetInvariants
-from jepsen.sim.replica_watch import data_plane_of
-from jepsen.sim.tail_invariants import TailInvariants
+from jepsen.sim.invariants.answers import AnswerInvariants
+from jepsen.sim.invariants.appends import AppendInvariants
+from jepsen.sim.invariants.fetches import FetchInvariants
+from jepsen.sim.invariants.leaderships import Leaderships
+from jepsen.sim.invariants.lives import LifeInvariants
+from jepsen.sim.invariants.log_parts import LogPartsInvariants
+from jepsen.sim.invariants.offsets import OffsetInvariants
+from jepsen.sim.invariants.producers import ProducerInvariants
+from jepsen.sim.invariants.replica_watch import data_plane_of
+from jepsen.sim.invariants.tails import TailInvariants
+from jepsen.sim.machine.machine import Machine
+from jepsen.sim.truth.durability import Durability
+from jepsen.sim.truth.log_mirror import Batch
+from jepsen.sim.truth.mirrors import Mirrors, log_of
 from quorumlog.ids import Offset
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
 from quorumlog.messages.produce import (
@@ -37,6 +39,8 @@ from quorumlog.messages.produce import (
 )
 from quorumlog.records import Record, encode_batch
 from storage.epochs import EpochStart
+from storage.indexes.transaction_index import AbortedTransaction, encode_entries
+from storage.producers.transactions import Unstable
 
 SEED = 1  # of small segments, so that they have index entries, and of tails with room
 
@@ -159,12 +163,12 @@ def test_a_high_watermark_that_falls_is_found(scene: Scene, monkeypatch: pytest.
 
 def test_a_log_start_that_falls_is_found_unless_the_log_was_renamed(scene: Scene) -> None:
     assert scene.led.log is not None
-    key = (scene.lead.host, scene.led.name)
-    scene.offsets._starts[key] = 1
+    key, log = (scene.lead.host, scene.led.name), log_of(scene.led)
+    scene.offsets._starts[key] = {log: 1}
     scene.offsets.on_disk(scene.lead, "rename", f"/data/d0/{scene.led.name}")
     scene.offsets.after(scene.lead, [scene.led])
     assert not scene.findings
-    scene.offsets._starts[key] = 1
+    scene.offsets._starts[key] = {log: 1}
     scene.offsets.after(scene.lead, [scene.led])
     assert scene.found() == {"log-start-falls"}
 
@@ -200,17 +204,67 @@ def test_wrong_epochs_are_found(
     assert scene.found() == {"epochs-equal-log"}
 
 
-@pytest.mark.parametrize(("column", "by"), [(0, 1), (1, 1)], ids=["wrong offset", "wrong position"])
-def test_a_wrong_index_entry_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch, column: int, by: int) -> None:
+WRONG_ENTRIES = [
+    ("wrong offset", "offsets", 0, "index-equals-log"),
+    ("wrong position", "offsets", 1, "index-equals-log"),
+    ("wrong time", "times", 0, "time-index-equals-log"),
+    ("time of a wrong offset", "times", 1, "time-index-equals-log"),
+]
+
+
+@pytest.mark.parametrize(
+    ("which", "column", "finding"), [c[1:] for c in WRONG_ENTRIES], ids=[c[0] for c in WRONG_ENTRIES]
+)
+def test_a_wrong_index_entry_is_found(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, which: str, column: int, finding: str
+) -> None:
     assert scene.led.log is not None
-    held = next(one for one in reversed(scene.led.log.view.segments) if len(one._index.index))._index
-    index = held.index
-    monkeypatch.setattr(held, "_index", index)  # in memory; with few descriptors it left at once
+    segments = reversed(scene.led.log.view.segments)
+    segment = next(one for one in segments if len(one.indexes.offsets.index) and len(one.indexes.times.index))
+    offsets, times = segment.indexes.offsets.index, segment.indexes.times.index
+    segment.indexes.offsets.slot, segment.indexes.times.slot = {None: offsets}, {None: times}  # they may have left
+    index = offsets if which == "offsets" else times
     columns = (index._columns[0][:], index._columns[1][:])
-    columns[column][-1] += by
+    columns[column][-1] += 1
     monkeypatch.setattr(index, "_columns", columns)
     LogPartsInvariants(scene.mirrors, scene.findings).after(scene.lead, [scene.led])
-    assert scene.found() == {"index-equals-log"}
+    assert scene.found() == {finding}
+
+
+# --- producers ---
+
+
+def producers_found(scene: Scene) -> set[str]:
+    ProducerInvariants(scene.mirrors, scene.findings).after(scene.lead, [scene.led])
+    return scene.found()
+
+
+def test_a_log_that_knows_its_producers_is_accepted(scene: Scene) -> None:
+    subject = ProducerInvariants(scene.mirrors, scene.findings)
+    subject.after(scene.lead, [scene.led])
+    assert subject.compared > 0 and not scene.findings
+
+
+def test_a_forgotten_producer_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert scene.led.log is not None and scene.led.log.producers is not None
+    monkeypatch.setattr(scene.led.log.producers.states, "entries", OrderedDict())
+    assert producers_found(scene) == {"producers-equal-log"}
+
+
+def test_an_open_transaction_that_no_batch_began_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert scene.led.log is not None
+    view = scene.led.log.view._replace(unstable=Unstable(first_open=3))
+    monkeypatch.setattr(scene.led.log, "view", view)
+    assert producers_found(scene) == {"producers-equal-log"}
+
+
+def test_an_aborted_transaction_that_no_marker_ended_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = scene.led.log
+    assert log is not None
+    index = log.active.transactions
+    monkeypatch.setattr(index, "_content", bytearray(encode_entries([AbortedTransaction(1, 2, 3, 4)])))
+    monkeypatch.setattr(log, "view", log.view._replace(aborted=(index,)))
+    assert producers_found(scene) == {"aborted-equal-log"}
 
 
 # --- answers ---

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from jepsen.sim.clock import SimClock
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.scheduler import NS_PER_MS, Scheduler
+from jepsen.sim.time.clock import SimClock
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorumlog.alarm import Alarm
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,3 +96,37 @@ def test_illegal_names(name: str) -> None:
 
 def test_dots_and_underscores_collide() -> None:
     assert collision_key("a.b_c") == collision_key("a_b.c") != collision_key("a-b_c")
+
+
+LEGAL = {
+    "cleanup.policy": "compact",
+    "durability": "replicated",
+    "compression.type": "zstd",
+    "compression.gzip.level": "9",
+    "compression.lz4.level": "12",
+    "compression.zstd.level": "19",
+    "min.cleanable.dirty.ratio": "0.9",
+    "preallocate": "TRUE",
+}
+
+
+OWN = sorted({*TOPIC_CONFIGS} - {"retention.paused"})  # that one lifts the limits of retention, too
+
+
+@pytest.mark.parametrize("name", [name for name in OWN if hasattr(TopicConfig, name.replace(".", "_"))])
+def test_a_setting_changes_its_own_field_alone(name: str) -> None:
+    key, default = TOPIC_CONFIGS[name], TopicConfig.from_map({})
+    value = LEGAL.get(name) or next((word for word in key.choices if word != key.default), "3000000")
+    value = "true" if name == "unclean.leader.election.enable" else value
+    config = TopicConfig.from_map({name: value})
+    changed = [
+        field.name for field in fields(TopicConfig) if getattr(config, field.name) != getattr(default, field.name)
+    ]
+    assert changed == [name.replace(".", "_")]
+    assert TopicConfig.from_map({}, {name: value}) == config
+    assert type(getattr(config, changed[0])) is type(getattr(default, changed[0]))
+
+
+def test_a_setting_that_is_in_force_and_cannot_be_parsed_is_an_error() -> None:
+    with pytest.raises(ApiError, match="must be a whole number"):
+        TopicConfig.from_map({"retention.ms": "soon"})

@@ -7,7 +7,9 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-VERBS = ["setup", "demo", "test", "check", "proto", "sim", "swarm", "bench", "mutants", "crash-sweep", "live", "fuzz"]
+VERBS = ["setup", "demo", "test", "check", "proto", "sim", "swarm", "bench"]
+VERBS += ["applications", "mutants", "crash-sweep", "live", "controller-loop", "transactions", "soak", "fuzz"]
+VERBS += ["fuzz-parsers"]
 
 
 def dev(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

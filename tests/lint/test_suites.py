@@ -24,7 +24,7 @@ def runner() -> ModuleType:
 
 
 def test_every_test_file_belongs_to_one_suite(runner: ModuleType) -> None:
-    folders = [Path(folder) for suite in runner.SUITES for folder in runner.paths_of(suite)]
+    folders = [Path(folder) for suite in runner.SUITES for share in runner.shares_of(suite) for folder in share]
     for path in TESTS.rglob("test_*.py"):
         assert [folder in path.parents for folder in folders].count(True) == 1, f"{path} is in no suite, or in two"
 
@@ -44,6 +44,20 @@ def test_outcomes_are_counted(runner: ModuleType, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(runner, "TESTS", tmp_path)
     outcome = runner.run(runner.Suite(name="sim", budget_s=60, folders=("sim",)), ["-p", "no:cacheprovider"])
     assert (outcome.passed, outcome.failed, outcome.skipped, outcome.problem) == (1, 1, 1, "")
+
+
+def test_unit_runs_in_two_processes_which_are_counted_together(
+    runner: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in (("cli", "def test_a(): pass\n"), ("storage", "def test_b(): pass\ndef test_c(): assert 0\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"test_{name}.py").write_text(text)
+    monkeypatch.setattr(runner, "TESTS", tmp_path)
+    suite = next(suite for suite in runner.SUITES if suite.name == "unit")
+    assert runner.shares_of(suite) == [[str(tmp_path / "cli")], [str(tmp_path / "storage")]]
+    outcome = runner.run(suite, ["-p", "no:cacheprovider"])
+    assert (outcome.passed, outcome.failed, outcome.problem) == (2, 1, "")
+    assert "FAILED" in capsys.readouterr().out  # what the second one says is not lost
 
 
 def test_a_suite_without_tests_is_a_failure(

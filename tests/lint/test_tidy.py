@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("quorumlog", "storage", "quorum", "broker", "cli", "jepsen", "bench")
-SPEAKERS = ("cli/", "bench/", "jepsen/")  # may print
+PACKAGES = ("quorumlog", "storage", "quorum", "broker", "cli", "jepsen", "bench", "applications")
+SPEAKERS = ("cli/", "bench/", "jepsen/", "applications/")  # may print
 CORES = ("storage/", "quorum/raft/", "quorum/metadata/", "quorum/controller/", "quorumlog/records/", "broker/partition")
 MAX_LINES = 400
 LOG_CHANGES = ("begin_epoch", "truncate_to", "truncate_fully", "advance_start", "sync")
@@ -35,7 +35,7 @@ class Module:
     @property
     def is_edge(self) -> bool:
         """Touches the machine, so it never runs in a simulation."""
-        return "/edge/" in self.path or self.path.startswith(("bench/", "jepsen/live/"))
+        return "/edge/" in self.path or self.path.startswith(("bench/", "jepsen/live/", "applications/"))
 
     def all(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
         return (node for node in ast.walk(self.tree) if isinstance(node, kinds))

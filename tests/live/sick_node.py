@@ -47,8 +47,11 @@ class SickFile:
 
     def __init__(self, path: str, file: RealFile) -> None:
         self._path, self._file = path, file
-        self.begin_sync, self.drop_cached = file.begin_sync, file.drop_cached
+        self.begin_sync, self.drop_cached, self.reserve = file.begin_sync, file.drop_cached, file.reserve
         self.size, self.close = file.size, file.close
+
+    def past_cache(self) -> SickFile:
+        return self
 
     def pread(self, position: int, length: int) -> bytes:
         if is_told(UNREADABLE, self._path):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.offline.metadata_log import read_image
+from quorum.metadata.features import LATEST_LEVEL
 from quorum.metadata.frame import encode_record
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, QuorumState, write_quorum_state
 from quorumlog.messages.metadata_records import ConfigRecord, FeatureLevelRecord
@@ -62,8 +63,9 @@ def write_log(root: Path, *values: bytes) -> Path:
 NEWER = [
     (
         "a level",
-        encode_record(FeatureLevelRecord(name="metadata.version", level=3), level=1),
-        "metadata.version at level 3 at offset 2; this software supports metadata.version from level 1 to 2",
+        encode_record(FeatureLevelRecord(name="metadata.version", level=LATEST_LEVEL + 1), level=1),
+        f"metadata.version at level {LATEST_LEVEL + 1} at offset 2; "
+        f"this software supports metadata.version from level 1 to {LATEST_LEVEL}",
     ),
     ("a record", b"\x00\x63\x00", "a record of type 99 at offset 2"),
     ("a version", b"\x00\x00\x02", "RegisterBrokerRecord version 2 at offset 2; this software supports its versions 0"),

@@ -69,6 +69,28 @@ def test_the_python(folder: Path) -> None:
     assert read == f"{sent} b'u-1' b'{{}}'"
 
 
+def test_the_transactions(folder: Path) -> None:
+    code = block("In transactions", "python")
+    assert '"localhost:9092"' in code
+    with LocalCluster(folder / "cluster") as cluster, cluster.client.producer() as producer:
+        for name in ("orders", "invoices"):
+            cluster.client.admin.create_topic(name, 3)
+        orders = [f"order {number}".encode() for number in range(50)]
+        for order in orders:
+            producer.send("orders", order)
+        producer.flush()
+        code = code.replace('"localhost:9092"', repr(cluster.bootstrap_servers))
+        for turn in range(2):  # the second process begins behind the offsets of the first one
+            done = run([sys.executable, "-c", code], folder)
+            assert done.returncode == 0, f"{turn}: {done.stderr}"
+        billed: list[bytes | None] = []
+        with cluster.client.consumer("invoices", isolation_level="read_committed") as invoices:
+            while len(billed) < len(orders):
+                billed += [record.value for record in invoices.poll(timeout_ms=5_000)]
+            billed += [record.value for record in invoices.poll(timeout_ms=500)]
+        assert sorted(value or b"" for value in billed) == sorted(orders)
+
+
 def test_the_test(folder: Path) -> None:
     (folder / "test_application.py").write_text(block("In your tests", "python"))
     done = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_application.py"], folder)

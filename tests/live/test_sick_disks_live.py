@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from quorumlog.testing import LocalCluster
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.topic import LocalTopic
+from tests.live.timed import until
 
 STALL_MS = 1_500
 SLOW_S = 6.0  # what a loaded machine may take beyond a limit
@@ -40,15 +41,6 @@ def told(node: NodeFiles, order: str, prefix: Path) -> Iterator[None]:
         yield
     finally:
         (node.folder / order).unlink()
-
-
-def until(condition: Callable[[], bool], limit_s: float, what: str) -> float:
-    """How long it took, in s."""
-    began_s = time.monotonic()
-    while not condition():
-        assert time.monotonic() - began_s < limit_s, f"not within {limit_s} s: {what}"
-        time.sleep(0.05)
-    return time.monotonic() - began_s
 
 
 def quorum_leader(cluster: LocalCluster) -> NodeId:

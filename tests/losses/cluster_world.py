@@ -11,16 +11,17 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from jepsen.sim import killed_coroutines
-from jepsen.sim.clock import SimClock
 from jepsen.sim.cluster import CLIENT_HOST, SimCluster
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.machine import Machine
-from jepsen.sim.page_cache import DirectoryNode
-from jepsen.sim.scheduler import NS_PER_S
+from jepsen.sim.machine.machine import Machine
+from jepsen.sim.machine.page_cache import DirectoryNode
+from jepsen.sim.network.sockets import SimSockets
+from jepsen.sim.network.transport import SimTransport
+from jepsen.sim.profiles.sizes import Sizes
 from jepsen.sim.settings import BOOTSTRAP, DATA
-from jepsen.sim.sim_socket import SimSockets
-from jepsen.sim.transport import SimTransport
+from jepsen.sim.time import killed_coroutines
+from jepsen.sim.time.clock import SimClock
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_S
 from quorum.metadata.registration import PartitionRegistration
 from quorumlog.client.admin import AsyncAdmin, NewTopic
 from quorumlog.client.consumer import AsyncConsumer
@@ -39,11 +40,14 @@ class NotPrepared(Exception):
 
 
 @contextmanager
-def world(seed: int = 1) -> Iterator[World]:
-    """A healthy cluster. The garbage collector is off meanwhile, as in every simulation."""
+def world(seed: int = 1, sizes: Sizes | None = None) -> Iterator[World]:
+    """A healthy cluster. sizes: None for the defaults.
+
+    The garbage collector is off meanwhile, as in every simulation.
+    """
     gc.collect()
     gc.disable()
-    made = World(seed)
+    made = World(seed, sizes)
     try:
         made.cluster.start()
         made.prepare(made.cluster.is_healthy, "the cluster starts")
@@ -60,8 +64,8 @@ def world(seed: int = 1) -> Iterator[World]:
 class World:
     """Topics have one partition unless it is said otherwise."""
 
-    def __init__(self, seed: int) -> None:
-        self.cluster = SimCluster(seed)
+    def __init__(self, seed: int, sizes: Sizes | None = None) -> None:
+        self.cluster = SimCluster(seed, sizes=sizes)
         self.scheduler = self.cluster.scheduler
         self.loop = SimLoop(self.scheduler, CLIENT_HOST, on_error=lambda _: None)
         SimSockets(self.cluster.network, CLIENT_HOST, self.loop)

@@ -8,15 +8,16 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record, decode_batch, encode_batch, headers, verify_crc
 from storage.batch import StoredBatch, stamped_batches
 from storage.epochs import LeaderEpochCache
 from storage.log import Log
+from storage.log_checkpoints import checkpoint_logs
 from storage.log_config import LogConfig
 from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog, checkpoint_logs
+from storage.partition_log import PartitionLog
 from storage.producer_state import ProducerEntry
 from storage.writer import AppendJob, CallJob, DirectoryWriter, Job, Outcome
 

@@ -11,7 +11,8 @@ import os
 
 import pytest
 
-from jepsen.swarm import Job, results
+from jepsen.pool.job import Job
+from jepsen.pool.pool import results
 
 SEEDS = (7, 1014, 620007, 620011)  # each of them was INVALID: clients saw it, or logs of equal epochs differed
 

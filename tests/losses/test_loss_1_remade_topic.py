@@ -11,8 +11,8 @@ import errno
 
 import pytest
 
-from jepsen.sim.disk_faults import Fail, Fault, FaultPlan, Operation, PowerCut
-from jepsen.sim.machine import Machine
+from jepsen.sim.machine.disk_faults import Fail, Fault, FaultPlan, Operation, PowerCut
+from jepsen.sim.machine.machine import Machine
 from tests.losses.cluster_world import World, world
 from tests.losses.promises import promised
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
-from jepsen.sim.disk_faults import PowerCut, PowerLost, faults_at
+from jepsen.sim.machine.disk_faults import PowerCut, PowerLost, faults_at
 from quorumlog.records import CorruptRecords
+from storage.log_file import CorruptBatch
 from storage.offset_files import RECOVERY_POINTS
-from storage.segment import CorruptBatch
 from tests.losses.partition_on_disk import DIRECTORY, INDEX, PATH, TOPIC, Partition, batch, new_disk
 from tests.losses.promises import promised
 

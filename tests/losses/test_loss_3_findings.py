@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from cli.server.rest import NO_OP_REST_MAX_MS
-from jepsen.sim.machine import Machine
+from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import METADATA_LOG
 from quorumlog.testing import LocalCluster
 from storage.directory import CLEAN_SHUTDOWN

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from jepsen.sim.disk import SimFile
+from jepsen.sim.machine.disk import SimFile
 from tests.losses.partition_on_disk import Partition, batch, new_disk
 from tests.losses.promises import promised
 
@@ -59,7 +59,7 @@ def memory_error(call: int) -> Iterator[list[str]]:
 
     def pwritev(file: SimFile, *arguments: Any, **options: Any) -> int:
         written = write(file, *arguments, **options)
-        if file._path.endswith(".log"):
+        if file.path.endswith(".log"):
             sys.settrace(on_call)
         return written
 

@@ -76,4 +76,4 @@ def test_the_table_of_methods_is_the_schemas() -> None:
 
 
 def test_every_request_has_a_codec() -> None:
-    assert list(CODECS) == [method.request for method in METHODS]
+    assert list(CODECS) == list(dict.fromkeys(method.request for method in METHODS))

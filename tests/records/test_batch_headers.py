@@ -52,7 +52,7 @@ def test_the_last_sequence_wraps() -> None:
 
 
 BAD = [
-    ("magic 0", patched(16, ">b", 0), "magic"),
+    ("magic -1", patched(16, ">b", -1), "magic"),
     ("magic 3", patched(16, ">b", 3), "magic"),
     ("length 0", patched(8, ">i", 0), "length 0"),
     ("length of no batch", patched(8, ">i", 48), "length 48"),
@@ -63,7 +63,7 @@ BAD = [
     ("negative last offset delta", patched(23, ">i", -1), "offsets"),
     ("negative count", patched(57, ">i", -1), "records"),
     ("more records than offsets", patched(57, ">i", 3), "records"),
-    ("zeroes", bytes(100), "magic"),
+    ("zeroes", bytes(100), "length"),
 ]
 
 

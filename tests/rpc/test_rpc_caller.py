@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorumlog.rpc.caller import CLIENT_ID, PROOF, Shown, read_metadata, to_metadata
+from quorumlog.rpc.caller import CLIENT_ID, PROOF, Shown, host_of, read_metadata, to_metadata
 from quorumlog.rpc.transport import Identity
 
 KEYS = st.sampled_from([CLIENT_ID, PROOF, "ql-other", "user-agent"])
@@ -30,3 +31,17 @@ def test_a_secret_is_never_printed(secret: bytes) -> None:
     identity = Identity(cluster_id="c", node_id=1, incarnation_id=bytes(16), secret=secret)
     shown = repr(identity) + str(identity) + repr(identity.peer)
     assert repr(secret) not in shown and secret.hex() not in shown
+
+
+@pytest.mark.parametrize(
+    ("peer", "host"),
+    [
+        ("ipv4:10.0.0.7:5000", "10.0.0.7"),
+        ("ipv6:%5B::1%5D:5000", "::1"),
+        ("ipv6:[fe80::1%25eth0]:5000", "fe80::1%eth0"),
+        ("unix:/tmp/socket", ""),
+        ("", ""),
+    ],
+)
+def test_the_host_of_a_grpc_peer(peer: str, host: str) -> None:
+    assert host_of(peer) == host

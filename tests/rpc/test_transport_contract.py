@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from transport_worlds import GrpcWorld, LaneWorld, SimLaneWorld, SimWorld, World, identity
 
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages.cluster import DescribeClusterRequest, DescribeClusterResponse
@@ -49,6 +50,12 @@ LONG_MS = 10_000  # longer than any test waits
 SHORT_MS = 300
 
 
+CLIENT_HOSTS = {
+    GrpcWorld: "127.0.0.1",
+    LaneWorld: "127.0.0.1",
+    SimWorld: "client",
+    SimLaneWorld: "server",
+}  # the last has one host
 WORLDS: dict[str, type[World]] = {"grpc": GrpcWorld, "lane": LaneWorld, "sim": SimWorld, "sim-lane": SimLaneWorld}
 
 
@@ -602,6 +609,7 @@ def test_a_context_knows_its_caller(world: World) -> None:
             context = recorder.contexts[0]
             assert (context.peer, context.client_id) == (identity(2).peer, "tester")
             assert context.listener == server.listener and server.listener.address.port != 0
+            assert context.client_host == CLIENT_HOSTS[type(world)]
 
     world.run(scenario())
 
@@ -621,11 +629,13 @@ def test_a_node_sends_nothing_to_a_listener_that_does_not_prove_itself(world: Wo
 
 # ---- access: which caller may call what at which listener
 
+ONE = ClusterIncarnation(1, b"\1" * 16)
 STRANGERS: list[tuple[str, Identity | None, ErrorCode]] = [
     ("no identity", None, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
     ("wrong secret", identity(2, secret=b"x" * 32), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
     ("no secret", identity(2, secret=b""), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
     ("other cluster", identity(2, cluster_id="c2", secret=b"x" * 32), ErrorCode.INCONSISTENT_CLUSTER_ID),
+    ("a later life of the cluster", replace(identity(2), cluster_incarnation=ONE), ErrorCode.INCONSISTENT_CLUSTER_ID),
 ]
 
 
@@ -642,6 +652,27 @@ def test_an_internal_listener_serves_nodes_of_its_cluster_only(
 
     world.run(scenario())
     assert recorder.requests == []
+
+
+@pytest.mark.parametrize("caller", [FIRST, ONE, ClusterIncarnation(1, b"\2" * 16), ClusterIncarnation(2, b"\2" * 16)])
+@carried(vote=vote(), heartbeat=heartbeat(1), replica_fetch=fetch(Replica(replica_id=2, broker_epoch=1)))
+def test_a_node_serves_nodes_of_its_cluster_incarnation_only(
+    world: World, request_: Any, caller: ClusterIncarnation
+) -> None:
+    recorder = Recorder()
+
+    async def scenario() -> None:
+        own = replace(identity(1), cluster_incarnation=ONE)
+        server = await world.server(own).listen(world.listener(internal=True), recorder)
+        node = world.client(replace(identity(2), cluster_incarnation=caller))
+        connection = node.connect(server.listener.address, internal=True)
+        answer = await connection.call(request_, LONG_MS)
+        assert answer.error_code == (0 if caller == ONE else ErrorCode.INCONSISTENT_CLUSTER_ID)
+        await connection.close()
+        await server.close()
+
+    world.run(scenario())
+    assert recorder.requests == ([request_] if caller == ONE else [])
 
 
 @carried(

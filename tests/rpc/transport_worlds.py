@@ -7,11 +7,11 @@ import socket
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.network import Network
-from jepsen.sim.scheduler import Scheduler
-from jepsen.sim.sim_socket import SimSockets
-from jepsen.sim.transport import SimTransport
+from jepsen.sim.network.network import Network
+from jepsen.sim.network.sockets import SimSockets
+from jepsen.sim.network.transport import SimTransport
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import Scheduler
 from quorumlog.ids import NodeId
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.grpc_transport import GrpcTransport

@@ -10,6 +10,9 @@ import dataclasses
 from typing import Any
 
 from quorumlog.messages.admin import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
     DescribeLogDirsRequest,
     DescribeTopicPartitionsRequest,
     LogDirsTopic,
@@ -67,6 +70,9 @@ def _reads(name: str, topic_id: bytes) -> list[Any]:
         asking.epoch_end(name),
         asking.metadata(name, may_create=True),
         DescribeTopicPartitionsRequest(topics=(name,), cursor=PartitionCursor(topic_name=name, partition_index=0)),
+        AlterReplicaLogDirsRequest(
+            dirs=(AlterReplicaLogDir(path="/none", topics=(AlterReplicaLogDirTopic(name=name, partitions=(0,)),)),)
+        ),
         DescribeLogDirsRequest(all_topics=False, topics=(LogDirsTopic(name=name, partitions=(0,)),)),
     ]
 

@@ -19,12 +19,12 @@ from cli.server.format import format_node
 from cli.server.node import Node, build_node
 from cli.server.real_edges import random_uuid, real_edges
 from cli.server.secret import new_secret
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.machine import Machine
-from jepsen.sim.network import Network
-from jepsen.sim.scheduler import NS_PER_MS, NS_PER_S, Scheduler
-from jepsen.sim.sim_socket import SimSockets
-from jepsen.sim.transport import SimTransport
+from jepsen.sim.machine.machine import Machine
+from jepsen.sim.network.network import Network
+from jepsen.sim.network.sockets import SimSockets
+from jepsen.sim.network.transport import SimTransport
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_MS, NS_PER_S, Scheduler
 from quorumlog.ids import format_uuid
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest, MetadataRequest, TopicQuery
 from quorumlog.messages.common import ConfigEntry
@@ -100,10 +100,13 @@ class RealNode:
         self.crashes.append(f"{name}\n{''.join(traceback.format_exception(error))}")
 
     async def _start(self) -> Node:
+        real = real_edges(self.config)
         edges = dataclasses.replace(
-            real_edges(self.config),
+            real,
             on_crash=self._on_crash,
-            transport=lambda identity: RoutingTransport(identity, on_crash=self._on_crash, serves=tuple(HANDLERS)),
+            transport=lambda identity: RoutingTransport(
+                identity, on_crash=self._on_crash, serves=tuple(HANDLERS), features=real.features
+            ),
         )
         node = build_node(self.config, edges)
         await node.start()
@@ -125,12 +128,11 @@ class SimNode:
             self._network,
             "b1",
             lane=True,
-            settings={},
+            config=_config("/data/d0", "b1", (9092, 9094, 9093), {}),
             on_touch=lambda _: None,
             on_disk=lambda *_: None,
             on_death=lambda _, why: self.crashes.append(why),
         )
-        self._machine.config = _config("/data/d0", "b1", (9092, 9094, 9093), {})
         self._machine.format()
         self._machine.start()
         self._client = SimLoop(self.scheduler, "client")
@@ -173,6 +175,11 @@ def _config(log_dir: str, host: str, ports: tuple[int, int, int], more: dict[str
             "log.dirs": log_dir,
             "listeners": f"{LANE}://{host}:{lane},{GRPC}://{host}:{grpc},INTERNAL://{host}:{internal}",
             "controller.quorum.voters": f"1@{host}:{internal}",
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "2",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.num.partitions": "2",
+            "group.initial.rebalance.delay.ms": "0",
             **more,
         }
     )

@@ -14,18 +14,33 @@ from typing import Any
 
 import asking
 import pytest
+from group_requests import OF_GROUPS
 from one_node import BATCH, CALL_MS, GRPC, LANE, NO_TOPICS_BY_ACCIDENT, OneNode, RealNode, SimNode, make_topic
+from transaction_requests import OF_TRANSACTIONS
 
-from jepsen.sim import killed_coroutines
+from jepsen.sim.time import killed_coroutines
+from quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
     CreatePartitionsRequest,
     DeleteRecordsRequest,
     DescribeLogDirsRequest,
     DescribeTopicPartitionsRequest,
+    FeatureUpdate,
     FindCoordinatorRequest,
     IncrementalAlterConfigsRequest,
     ListGroupsRequest,
+    UpdateFeaturesRequest,
+)
+from quorumlog.messages.brokers import (
+    AclCreation,
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+    UnregisterBrokerRequest,
 )
 from quorumlog.messages.cluster import (
     CreateTopicsRequest,
@@ -34,9 +49,18 @@ from quorumlog.messages.cluster import (
     DescribeConfigsRequest,
     MetadataRequest,
 )
+from quorumlog.messages.common import Endpoint
 from quorumlog.messages.fetch import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest, ReplicaState
 from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
-from quorumlog.messages.quorum import DescribeQuorumRequest
+from quorumlog.messages.quorum import AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest
+from quorumlog.messages.reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ElectionTopic,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from quorumlog.records import decode_batch, encode_batch, headers
 from quorumlog.records.batch import BATCH_OVERHEAD, CONTROL, TRANSACTIONAL, Codec, seal
 from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, compress
@@ -63,6 +87,10 @@ class Wire:
             return await self.connection.call(request, CALL_MS)
 
         return self.at.do(ask())
+
+    @property
+    def log_directory(self) -> str:
+        return str(self.call(DescribeLogDirsRequest()).directories[0].path)
 
     def end_offset(self) -> int:
         return int(self.call(asking.offsets(self.topic)).topics[0].partitions[0].offset)
@@ -120,6 +148,17 @@ def alter(name: str, value: str = "1234567") -> IncrementalAlterConfigsRequest:
     return asking.alter(name, "retention.ms", value)
 
 
+def reassign(wire: Wire, replicas: tuple[int, ...], **fields: Any) -> AlterPartitionReassignmentsRequest:
+    """fields: of the request for the partition."""
+    asked = ReassignablePartition(index=0, replicas=replicas, **fields)
+    return AlterPartitionReassignmentsRequest(topics=(ReassignableTopic(name=wire.topic, partitions=(asked,)),))
+
+
+def elect(wire: Wire, topic: str = "", kind: int = 0) -> ElectLeadersRequest:
+    topics = (ElectionTopic(name=topic or wire.topic, partitions=(0,)),)
+    return ElectLeadersRequest(election_type=kind, all_partitions=False, topics=topics)
+
+
 def errors_in(message: Any) -> list[ErrorCode]:
     """Every error code other than NONE in a response, at any depth."""
     if isinstance(message, tuple):
@@ -132,6 +171,8 @@ def errors_in(message: Any) -> list[ErrorCode]:
 
 
 # --- requests that succeed
+
+AT_LATEST = FeatureUpdate(name=METADATA_VERSION, level=LATEST_LEVEL)
 
 Ask = Callable[[Wire], Any]
 SUCCEEDS: dict[type, Ask] = {
@@ -147,17 +188,64 @@ SUCCEEDS: dict[type, Ask] = {
     InitProducerIdRequest: lambda _: InitProducerIdRequest(),
     OffsetForLeaderEpochRequest: epoch_end,
     DescribeConfigsRequest: lambda wire: asking.configs(wire.topic),
+    AlterReplicaLogDirsRequest: lambda wire: AlterReplicaLogDirsRequest(
+        dirs=(
+            AlterReplicaLogDir(
+                path=wire.log_directory, topics=(AlterReplicaLogDirTopic(name=wire.topic, partitions=(0,)),)
+            ),
+        )
+    ),
     DescribeLogDirsRequest: lambda _: DescribeLogDirsRequest(),
     CreatePartitionsRequest: lambda wire: asking.grow(wire.topic, 2),
     IncrementalAlterConfigsRequest: lambda wire: alter(wire.topic),
     DescribeQuorumRequest: lambda _: DescribeQuorumRequest(),
     DescribeClusterRequest: lambda _: DescribeClusterRequest(),
     DescribeTopicPartitionsRequest: lambda wire: DescribeTopicPartitionsRequest(topics=(wire.topic,)),
+    UpdateFeaturesRequest: lambda _: UpdateFeaturesRequest(updates=(AT_LATEST,), timeout_ms=1_000),
+    AlterPartitionReassignmentsRequest: lambda wire: reassign(wire, (1,)),
+    ListPartitionReassignmentsRequest: lambda _: ListPartitionReassignmentsRequest(),
+    ElectLeadersRequest: lambda _: ElectLeadersRequest(),
+}
+
+
+def add_voter() -> AddRaftVoterRequest:
+    endpoint = Endpoint(name="INTERNAL", host="127.0.0.1", port=1)
+    return AddRaftVoterRequest(timeout_ms=1_000, voter_id=9, voter_directory_id=STRANGE_ID, listeners=(endpoint,))
+
+
+def remove_voter() -> RemoveRaftVoterRequest:
+    return RemoveRaftVoterRequest(voter_id=9, voter_directory_id=STRANGE_ID)
+
+
+ANY_RULE = DescribeAclsRequest(resource_type_filter=1, operation=1, permission_type=1)  # Kafka's numbers
+OF_ACLS: dict[type, Any] = {
+    DescribeAclsRequest: ANY_RULE,
+    CreateAclsRequest: CreateAclsRequest(
+        creations=(
+            AclCreation(
+                resource_type=2, resource_name="t", principal="User:a", host="*", operation=3, permission_type=3
+            ),
+        )
+    ),
+    DeleteAclsRequest: DeleteAclsRequest(filters=(ANY_RULE,)),
 }
 
 
 def test_every_api_of_the_lane_is_tried() -> None:
-    assert set(BY_REQUEST) == set(SUCCEEDS)
+    """Changes of the voters are refused here, because the set of this cluster is static; so is what `REFUSED` has."""
+    own = {AddRaftVoterRequest, RemoveRaftVoterRequest, UnregisterBrokerRequest, *OF_ACLS}
+    assert set(BY_REQUEST) == {*SUCCEEDS, *OF_GROUPS, *OF_TRANSACTIONS, *own}
+
+
+OF_COORDINATORS = {**OF_GROUPS, **OF_TRANSACTIONS}
+
+
+@pytest.mark.parametrize("make", OF_COORDINATORS.values(), ids=[kind.__name__ for kind in OF_COORDINATORS])
+def test_calls_of_coordinators_succeed(wire: Wire, make: Callable[[Any, str], Any]) -> None:
+    request = make(wire.call, wire.topic)
+    response = wire.call(request)
+    assert type(response) is BY_REQUEST[type(request)].method.response
+    assert errors_in(response) == []
 
 
 @pytest.mark.parametrize("ask", SUCCEEDS.values(), ids=[kind.__name__ for kind in SUCCEEDS])
@@ -199,6 +287,8 @@ def sealed(**changes: int) -> bytes:
 
 OF_A_TRANSACTION = sealed(attributes=TRANSACTIONAL, producer_id=5, producer_epoch=0, base_sequence=0)
 REFUSED: list[tuple[str, Ask, ErrorCode]] = [
+    ("AddRaftVoter: kraft.version 0", lambda _: add_voter(), E.UNSUPPORTED_VERSION),
+    ("RemoveRaftVoter: kraft.version 0", lambda _: remove_voter(), E.UNSUPPORTED_VERSION),
     ("Produce: topic", lambda wire: produce(wire, topic="nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
     ("Produce: id", lambda wire: produce(wire, topic_id=STRANGE_ID), E.UNKNOWN_TOPIC_ID),
     ("Produce: partition", lambda wire: produce(wire, index=99), E.UNKNOWN_TOPIC_OR_PARTITION),
@@ -213,9 +303,9 @@ REFUSED: list[tuple[str, Ask, ErrorCode]] = [
         E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     ),
     (
-        "Produce: with a transactional id",
-        lambda wire: dataclasses.replace(produce(wire, OF_A_TRANSACTION), transactional_id="t"),
-        E.UNSUPPORTED_VERSION,
+        "Produce: with an empty transactional id",
+        lambda wire: dataclasses.replace(produce(wire, OF_A_TRANSACTION), transactional_id=""),
+        E.INVALID_REQUEST,
     ),
     ("Fetch: id", lambda wire: fetch(wire, topic_id=STRANGE_ID), E.UNKNOWN_TOPIC_ID),
     ("Fetch: partition", lambda wire: fetch(wire, index=99), E.UNKNOWN_TOPIC_OR_PARTITION),
@@ -250,7 +340,18 @@ REFUSED: list[tuple[str, Ask, ErrorCode]] = [
     ("DescribeConfigs: topic", lambda wire: asking.configs("nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
     ("AlterConfigs: topic", lambda wire: alter("nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
     ("AlterConfigs: value", lambda wire: alter(wire.topic, "soon"), E.INVALID_CONFIG),
-    ("InitProducerId: transactions", lambda _: InitProducerIdRequest(transactional_id="t"), E.UNSUPPORTED_VERSION),
+    ("UnregisterBroker: unknown", lambda _: UnregisterBrokerRequest(broker_id=9), E.BROKER_ID_NOT_REGISTERED),
+    ("DescribeAcls", lambda _: OF_ACLS[DescribeAclsRequest], E.SECURITY_DISABLED),
+    ("CreateAcls", lambda _: OF_ACLS[CreateAclsRequest], E.SECURITY_DISABLED),
+    ("DeleteAcls", lambda _: OF_ACLS[DeleteAclsRequest], E.SECURITY_DISABLED),
+    ("Reassign: no broker", lambda wire: reassign(wire, ()), E.INVALID_REPLICA_ASSIGNMENT),
+    ("Reassign: unknown broker", lambda wire: reassign(wire, (1, 7)), E.INVALID_REPLICA_ASSIGNMENT),
+    ("Reassign: nothing to cancel", lambda wire: reassign(wire, (), cancel=True), E.NO_REASSIGNMENT_IN_PROGRESS),
+    ("ElectLeaders: topic", lambda wire: elect(wire, "nope"), E.UNKNOWN_TOPIC_OR_PARTITION),
+    ("ElectLeaders: preferred already", elect, E.ELECTION_NOT_NEEDED),
+    ("ElectLeaders: led already", lambda wire: elect(wire, kind=1), E.ELECTION_NOT_NEEDED),
+    ("ElectLeaders: kind", lambda wire: elect(wire, kind=7), E.INVALID_REQUEST),
+    ("InitProducerId: empty id", lambda _: InitProducerIdRequest(transactional_id=""), E.INVALID_REQUEST),
 ]
 
 

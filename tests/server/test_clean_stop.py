@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from jepsen.sim import killed_coroutines
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.disk_faults import Fail
-from jepsen.sim.machine import Machine
-from jepsen.sim.scheduler import NS_PER_MS
+from jepsen.sim.machine.disk_faults import Fail
+from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DATA, METADATA_LOG
+from jepsen.sim.time import killed_coroutines
+from jepsen.sim.time.scheduler import NS_PER_MS
 from quorum.metadata_log import METADATA_PARTITION
 from storage.directory import CLEAN_SHUTDOWN
 from storage.offset_files import RECOVERY_POINTS, OffsetFile

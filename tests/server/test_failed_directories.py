@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
-from broker.logdirs.log_directory import LogDirectory, offline_ids
+import pytest
+
+from broker.logdirs.log_directory import LogDirectory
+from broker.logdirs.offline import offline_ids
 from cli.server.config import from_values
 from cli.server.directories import NodeDirectories, open_directories
 from cli.server.edges import Edges
 from cli.server.format import format_node
 from cli.server.replica_directories import DirectoryWorkers
 from cli.server.secret import new_secret
-from jepsen.sim.disk import SimDisk
-from jepsen.sim.disk_faults import Fail, Fault, Operation
+from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
+from storage.atomic import write_atomically
+from storage.directory import LockedDirectory
 from storage.directory_life import LifeEvent
+from storage.disk import DirectoryLocked
+from storage.meta_properties import META_PROPERTIES, WrongDirectory
 from storage.writer import DirectoryWriter
 
 PATHS = ("/data/a", "/data/b", "/data/c", "/data/d")
@@ -38,7 +46,7 @@ def fault(operation: Operation) -> Fault | None:
     return Fail() if (operation.kind, operation.path) == ("sync_directory", "/data/b") else None
 
 
-def opened_with_faults() -> tuple[NodeDirectories, list[LogDirectory]]:
+def formatted() -> SimDisk:
     disk = SimDisk()
     ids = iter([id_of(path) for path in PATHS])
     format_node(
@@ -49,6 +57,11 @@ def opened_with_faults() -> tuple[NodeDirectories, list[LogDirectory]]:
         new_uuid=lambda: next(ids),
         protect=lambda _: None,
     )
+    return disk
+
+
+def opened_with_faults() -> tuple[NodeDirectories, list[LogDirectory]]:
+    disk = formatted()
     disk.faults = fault
     directories = open_directories(disk, CONFIG)
     disk.faults = lambda _: None
@@ -84,3 +97,29 @@ def test_a_directory_is_reported_from_its_failure_until_it_is_verified() -> None
     assert offline_ids(entries) == [id_of("/data/a"), id_of("/data/b")]
     life.step(LifeEvent.VERIFIED, life.generation)
     assert offline_ids(entries) == [id_of("/data/b")]
+
+
+def test_a_directory_that_is_there_again_is_locked_again() -> None:
+    directories, disk = opened_whole()
+    before = directories.opened[1]
+    again = directories.lock_again(disk, before.path)
+    directories.opened_again(again)
+    assert again.meta == before.meta and again in directories.opened and before not in directories.opened
+    with pytest.raises(DirectoryLocked):
+        LockedDirectory.open(disk, before.path)
+
+
+def test_another_directory_does_not_come_back_in_its_place() -> None:
+    """Of the same node and cluster, such as a fresh one that was mounted there by mistake."""
+    directories, disk = opened_whole()
+    path = PATHS[1]
+    meta = replace(directories.opened[1].meta, directory_id=bytes([99]) * 16)
+    write_atomically(disk, f"{path}/{META_PROPERTIES}", meta.render())
+    with pytest.raises(WrongDirectory, match="another log directory"):
+        directories.lock_again(disk, path)
+    LockedDirectory.open(disk, path).close(None)  # it does not stay locked
+
+
+def opened_whole() -> tuple[NodeDirectories, SimDisk]:
+    disk = formatted()
+    return open_directories(disk, CONFIG), disk

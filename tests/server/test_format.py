@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,10 @@ from cli.server.directories import DirectoryProblem, open_directories
 from cli.server.format import Formatted, format_node
 from cli.server.real_edges import random_uuid
 from cli.server.secret import NoSecret, new_secret, read_secret
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
+from quorumlog.cluster_incarnation import ClusterIncarnation
 from quorumlog.ids import format_uuid
-from storage.directory import AlreadyFormatted
+from storage.directory import AlreadyFormatted, read_meta
 from storage.meta_properties import WrongDirectory
 
 SECRET = new_secret(bytes(range(32)))
@@ -28,7 +30,7 @@ def make_disk() -> SimDisk:
     return SimDisk()
 
 
-def format_(disk: SimDisk, config: NodeConfig, cluster: str = "c1", **changes: bool) -> list[Formatted]:
+def format_(disk: SimDisk, config: NodeConfig, cluster: str = "c1", **changes: Any) -> list[Formatted]:
     numbers = itertools.count(1_000)
     return format_node(
         config,
@@ -68,6 +70,17 @@ def test_formatted_directories_are_refused_or_left_as_they_are() -> None:
     assert after[0].directory_id == before[0].directory_id
 
 
+def test_a_node_joins_the_incarnation_that_it_is_formatted_for() -> None:
+    disk, incarnation = make_disk(), ClusterIncarnation(1, b"\1" * 16)
+    format_(disk, make_config(log_dirs="/data/a"), incarnation=incarnation)
+    assert open_directories(disk, make_config(log_dirs="/data/a")).incarnation == incarnation
+    with pytest.raises(WrongDirectory, match=f"/data/a is of cluster incarnation {incarnation}, not 0"):
+        format_(disk, make_config(), ignore_formatted=True)
+    assert not disk.exists("/data/b")
+    format_(disk, make_config(), incarnation=incarnation, ignore_formatted=True)
+    assert read_meta(disk, "/data/b").incarnation == incarnation
+
+
 def test_another_clusters_or_nodes_directory_is_never_taken_over() -> None:
     disk = make_disk()
     format_(disk, make_config())
@@ -85,7 +98,7 @@ def test_a_directory_is_opened_once_at_a_time_and_a_failed_open_locks_nothing() 
     held = open_directories(disk, config)
     with pytest.raises(DirectoryProblem):
         open_directories(disk, config)
-    held.close(None)
+    held.close()
     with pytest.raises(DirectoryProblem, match="belongs to node 1"):
         open_directories(disk, make_config(node_id=2))
     open_directories(disk, config)
@@ -107,7 +120,7 @@ def test_the_last_stop_was_clean_only_if_every_directory_agrees(markers: list[in
         entry.close(epoch)
     opened = open_directories(disk, config)
     assert opened.previous_broker_epoch == want
-    opened.close(None)
+    opened.close()
     assert open_directories(disk, config).previous_broker_epoch == -1
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from broker.logdirs.free_space import FreeSpace
-from cli.server.health import is_serving, who
+from broker.scrub.report import ScrubReport
+from cli.server.health import MAX_BLOCKED, index_checks, is_serving, problems, who
 from storage.directory_life import DirectoryLife, LifeEvent
+from storage.indexes.log_fault import LogFault
+from storage.retention.blocked import Blocked
 from storage.stall_watch import DirectoryStalled, OpenCall
 
 BROKER, CONTROLLER = "quorumlog.Broker", "quorumlog.Controller"
@@ -55,13 +58,29 @@ def test_is_serving(
 @pytest.mark.parametrize(("leader", "want"), [(SimpleNamespace(node_id=2, epoch=5), (2, 5)), (None, (-1, -1))])
 def test_a_node_reports_the_leader(leader: Any, want: tuple[int, int]) -> None:
     loader = SimpleNamespace(active_controller=leader)
-    node: Any = SimpleNamespace(config=SimpleNamespace(node_id=3), loader=loader, broker=None, driver=None, lives=())
+    config = SimpleNamespace(node_id=3)
+    node = reporting(config=config, loader=loader, broker=None, driver=None, lives=())
     said = who(node)
     assert (said["node_id"], said["leader_id"], said["leader_epoch"]) == (3, *want)
 
 
+def reporting(**parts: Any) -> Any:
+    """A node whose log directories have all answered."""
+    return SimpleNamespace(unanswered_directories={}, **parts)
+
+
 def data_plane_of(findings: Any, unreadable: Any, queues: dict[bytes, Any] | None = None) -> Any:
-    return SimpleNamespace(findings=findings, unreadable=unreadable, store=SimpleNamespace(queues=queues or {}))
+    progress = SimpleNamespace(by_directory=list)
+    store = SimpleNamespace(queues=queues or {}, refused={})
+    return SimpleNamespace(
+        findings=findings,
+        unreadable=unreadable,
+        store=store,
+        opening_progress=progress,
+        registry=SimpleNamespace(replicas={}),
+        index_checks={},
+        blocked_retention={},
+    )
 
 
 def test_a_node_reports_directories_that_are_short_of_space_and_damaged_notes() -> None:
@@ -70,7 +89,7 @@ def test_a_node_reports_directories_that_are_short_of_space_and_damaged_notes() 
     partitions = SimpleNamespace(findings=["/d/log-start-offset-checkpoint line 2: damaged"])
     queue = SimpleNamespace(space=space, directory=SimpleNamespace(path="/d", partitions=partitions))
     data_plane = data_plane_of(SimpleNamespace(all=[]), SimpleNamespace(by_name={}), {b"1": queue})
-    node: Any = SimpleNamespace(
+    node = reporting(
         config=SimpleNamespace(node_id=3),
         loader=SimpleNamespace(active_controller=None),
         broker=SimpleNamespace(data_plane=data_plane),
@@ -85,7 +104,7 @@ def test_a_node_reports_directories_that_are_short_of_space_and_damaged_notes() 
 
 def test_a_node_reports_what_its_logs_had_lost_the_metadata_first() -> None:
     findings = SimpleNamespace(all=["t-0: ends at 5", "t-1: ends at 7"])
-    node: Any = SimpleNamespace(
+    node = reporting(
         config=SimpleNamespace(node_id=3),
         loader=SimpleNamespace(active_controller=None),
         broker=SimpleNamespace(data_plane=data_plane_of(findings, SimpleNamespace(by_name={}))),
@@ -103,7 +122,7 @@ def test_a_node_reports_what_is_offline_why_and_what_to_do() -> None:
         life.step(LifeEvent.OPENED, life.generation)
     hangs.fail(DirectoryStalled(OpenCall("sync", "/data/b/t-0/0.log"), 3_010, 3_000), hangs.generation)
     unreadable = SimpleNamespace(by_name={"t-1": "/data/a/t-1 cannot be read: EIO"})
-    node: Any = SimpleNamespace(
+    node = reporting(
         config=SimpleNamespace(node_id=3),
         loader=SimpleNamespace(active_controller=None),
         broker=SimpleNamespace(data_plane=data_plane_of(SimpleNamespace(all=[]), unreadable)),
@@ -114,3 +133,23 @@ def test_a_node_reports_what_is_offline_why_and_what_to_do() -> None:
     assert directory.startswith("log directory /data/b is offline: sync of /data/b/t-0/0.log has not returned for 3010")
     assert "kernel's log" in directory and "restart the node" in directory
     assert replica.startswith("replica t-1 is offline: /data/a/t-1 cannot be read") and "restart the node" in replica
+
+
+def test_a_node_reports_damaged_batches_and_logs_that_cannot_expire() -> None:
+    """At most some of them by name."""
+    report = ScrubReport("/d")
+    report.begin()
+    report.found_damage(LogFault("/d/t-0/0.log", 61, "a sound batch", "a damaged one"))
+    report.ended(1_700_000_000_000)
+    keys = [(bytes(16), index) for index in range(MAX_BLOCKED + 3)]
+    blocked = Blocked(cast(Any, None), 0, 9, 2_000_000_000_000, 2_000_000_005_000)
+    plane = data_plane_of(SimpleNamespace(all=[]), SimpleNamespace(by_name={}))
+    plane.index_checks["/d"] = report
+    plane.blocked_retention = dict.fromkeys(keys, blocked)
+    plane.registry.replicas = {key: SimpleNamespace(name=f"t-{key[1]}") for key in keys[:-1]}  # one has left
+    node: Any = SimpleNamespace(broker=SimpleNamespace(data_plane=plane))
+    damaged, *kept, more = problems(node)
+    assert damaged.startswith("a batch is damaged: /d/t-0/0.log at byte 61")
+    assert len(kept) == MAX_BLOCKED and kept[1].startswith("t-1 keeps all records from offset 0 on until 2033-05-18")
+    assert more == "2 more logs keep all their records in the same way"
+    assert [text.partition(":")[0] for text in index_checks(node)] == ["/d"]

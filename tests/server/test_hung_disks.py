@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from jepsen.sim import killed_coroutines
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.disk_faults import Fail
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.machine import Machine
-from jepsen.sim.plan import Plan
-from jepsen.sim.scheduler import NS_PER_MS
+from jepsen.sim.machine.disk_faults import Fail
+from jepsen.sim.machine.machine import Machine
+from jepsen.sim.profiles.plan import Plan
 from jepsen.sim.settings import DATA
-from jepsen.sim.workload import Workload
+from jepsen.sim.time import killed_coroutines
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_MS
+from jepsen.sim.workload.workload import Workload
 from quorum.metadata.registration import LOST
 
 STALL_MS = 3_000  # the default of log.dir.stall.ms

@@ -7,7 +7,7 @@ from test_format import SECRET, format_, make_config, make_disk
 
 from cli.server.config import NodeConfig
 from cli.server.metadata_repair import accept_loss, renew
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
 from quorum.metadata_log import METADATA_PARTITION
 from quorum.raft.quorum_state import QuorumState, QuorumStateNotRenewed, read_quorum_state
 from storage.directory import CLEAN_SHUTDOWN, LOCK_NAME, NotFormatted

@@ -15,6 +15,7 @@ from cli.server.parts import broker_config, metadata_log_config
 from cli.server.properties import ConfigError, from_environment, parse_properties
 from cli.server.values import parse_bytes
 from quorumlog.broker_config import TOPIC_SYNONYMS
+from quorumlog.group_config import ConsumerGroupConfig
 from quorumlog.rpc.transport import Address
 from quorumlog.topic_config import TOPIC_CONFIGS
 
@@ -84,7 +85,15 @@ def test_a_finer_unit_wins() -> None:
     assert config(log_retention_hours="-1").topic_defaults["retention.ms"] == "-1"
 
 
+def test_cordoned_directories_are_some_of_the_nodes_own() -> None:
+    assert config(log_dirs="/a,/b", cordoned_log_dirs="/b").cordoned_log_dirs == ("/b",)
+    assert config(log_dirs="/a,/b", cordoned_log_dirs="*").cordoned_log_dirs == ("/a", "/b")
+    node = config(log_dir="/a", cordoned_log_dirs="/a")
+    assert broker_config(node, previous_broker_epoch=-1).replication.cordoned_directories == frozenset({"/a"})
+
+
 ERRORS = [
+    ("a cordoned directory of nobody", {"log.dirs": "/a", "cordoned.log.dirs": "/b"}, "/b is not in log.dirs (/a)"),
     ("typo", {"num.partition": "1"}, "unknown key num.partition; did you mean num.partitions?"),
     ("no node id", {"node.id": None}, "node.id is not set"),
     ("not a number", {"node.id": "one"}, "'one' is not a whole number"),
@@ -105,15 +114,31 @@ ERRORS = [
     ("two internal", {"controller.listener.names": "CONTROLLER"}, "share one internal listener"),
     ("voter form", {"controller.quorum.voters": "127.0.0.1:9093"}, "is not ID@HOST:PORT"),
     ("voter twice", {"controller.quorum.voters": "1@a:1,1@b:1"}, "node 1 is given twice"),
-    ("no voters", {"controller.quorum.voters": ""}, "is empty"),
+    ("no voters", {"controller.quorum.voters": ""}, "neither controller.quorum.voters nor"),
+    ("server form", {"controller.quorum.bootstrap.servers": "somewhere"}, "has no port; write HOST:PORT"),
     ("not a voter", {"controller.quorum.voters": "2@a:1"}, "node.id=1 is not in controller.quorum.voters [2]"),
     ("voter only broker", {"process.roles": "broker"}, "process.roles has no controller"),
     ("topic default", {"log.segment.bytes": "12"}, "segment.bytes=12: must be between"),
     ("size", {"log.segment.bytes": "big"}, "'big' is not a size"),
     ("boolean", {"auto.create.topics.enable": "yes"}, "neither true nor false"),
     ("session", {"broker.session.timeout.ms": "500"}, "must be above"),
+    ("classic groups", {"group.min.session.timeout.ms": "9000000"}, "no member could join"),
+    ("limits of groups", {"group.consumer.session.timeout.ms": "44999"}, "must lie between group.consumer.min"),
+    ("limits of a group", {"group.consumer.max.heartbeat.interval.ms": "4999"}, "must lie between"),
+    ("assignments of groups", {"group.consumer.min.assignment.interval.ms": "1001"}, "must lie between"),
+    (
+        "heartbeats of groups",
+        {"group.consumer.heartbeat.interval.ms": "45000", "group.consumer.max.heartbeat.interval.ms": "45000"},
+        "no member stays alive",
+    ),
+    ("assignor", {"group.consumer.assignors": "uniform,sticky"}, "'sticky' is no assignor; there are uniform and"),
+    ("assignors", {"group.consumer.assignors": ","}, "is no assignor"),
+    ("assignor twice", {"group.consumer.assignors": "range,range"}, "names an assignor twice"),
+    ("migration", {"group.consumer.migration.policy": "both"}, "must be one of bidirectional, upgrade"),
+    ("regex refresh", {"group.consumer.regex.refresh.interval.ms": "9999"}, "below"),
     ("log format", {"log.format": "xml"}, "must be one of console, json"),
     ("directory twice", {"log.dirs": "/a,/b,/a"}, "/a is given twice"),
+    ("directory by two names", {"log.dirs": "a,./b/../a/"}, "./b/../a/ is given twice, also as a"),
 ]
 
 
@@ -194,9 +219,49 @@ def test_intervals_and_sizes_of_logs_reach_their_parts() -> None:
         log_flush_offset_checkpoint_interval_ms="2000",
         replica_high_watermark_checkpoint_interval_ms="500",
         log_tail_bytes="0",
+        log_initial_task_delay_ms="7",
+        producer_id_expiration_check_interval_ms="8",
+        log_dir_failure_timeout_ms="9",
     )
     replication = broker_config(node, previous_broker_epoch=-1).replication
+    assert replication.initial_task_delay_ms == 7
+    assert replication.producer_id_expiration_check_interval_ms == 8
+    assert broker_config(node, previous_broker_epoch=-1).lifecycle.directory_failure_timeout_ms == 9
     assert replication.recovery_checkpoint_interval_ms == 2_000
     assert replication.high_watermark_checkpoint_interval_ms == 500
     assert replication.tail_bytes == 0
     assert metadata_log_config(node).segment_bytes == 2_048
+
+
+KAFKAS_OF_LOGS = """
+alter.log.dirs.replication.quota.window.num alter.log.dirs.replication.quota.window.size.seconds background.threads
+compression.gzip.level compression.lz4.level compression.type compression.zstd.level
+delete.records.purgatory.purge.interval.requests log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size
+log.cleaner.delete.retention.ms log.cleaner.enable log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size
+log.cleaner.io.max.bytes.per.second log.cleaner.max.compaction.lag.ms log.cleaner.min.cleanable.ratio
+log.cleaner.min.compaction.lag.ms log.cleaner.threads log.cleanup.policy log.dir log.dir.failure.timeout.ms log.dirs
+log.flush.interval.messages log.flush.interval.ms log.flush.offset.checkpoint.interval.ms
+log.flush.scheduler.interval.ms log.flush.start.offset.checkpoint.interval.ms log.index.interval.bytes
+log.index.size.max.bytes log.initial.task.delay.ms log.message.timestamp.after.max.ms
+log.message.timestamp.before.max.ms log.message.timestamp.type log.preallocate log.retention.bytes
+log.retention.check.interval.ms log.retention.hours log.retention.minutes log.retention.ms log.roll.hours
+log.roll.jitter.hours log.roll.jitter.ms log.roll.ms log.segment.bytes log.segment.delete.delay.ms message.max.bytes
+num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads producer.id.expiration.check.interval.ms
+producer.id.expiration.ms replica.high.watermark.checkpoint.interval.ms transaction.partition.verification.enable
+"""  # of Kafka 4.3.1, without tiered storage
+
+
+def test_every_key_of_kafka_that_concerns_logs_is_accepted() -> None:
+    assert [name for name in KAFKAS_OF_LOGS.split() if name not in all_keys()] == []
+
+
+def test_settings_of_consumer_groups() -> None:
+    assert config().groups.consumer == ConsumerGroupConfig()
+    uniform = "org.apache.kafka.coordinator.group.assignor.UniformAssignor"
+    groups = config(
+        group_consumer_session_timeout_ms="50000",
+        group_consumer_assignors=f"range, {uniform}",
+        group_consumer_migration_policy="UPGRADE",
+    ).groups.consumer
+    assert (groups.session_timeout_ms, groups.assignors) == (50_000, ("range", "uniform"))
+    assert groups.migration_policy == "upgrade"

@@ -7,13 +7,13 @@ import logging
 import sys
 from typing import Any
 
-from jepsen.sim import killed_coroutines
-from jepsen.sim.link import LinkProfile
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.network import Network
-from jepsen.sim.scheduler import NS_PER_MS, NS_PER_S, Scheduler
+from jepsen.sim.network.link import LinkProfile
+from jepsen.sim.network.network import Network
+from jepsen.sim.network.transport import SimTransport
+from jepsen.sim.time import killed_coroutines
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_MS, NS_PER_S, Scheduler
 from jepsen.sim.trace import Trace
-from jepsen.sim.transport import SimTransport
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from quorumlog.messages.quorum import VoteRequest, VoteResponse
 from quorumlog.rpc.transport import Address, Context, Identity, Listener, RpcError

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from simulations import NOTED, Simulated, marked
 
 from jepsen.functions.defined import defined_functions
-from jepsen.functions.reached import LEAST_SHARE, functions_of_seeds, report, share
-
-SEEDS, SECONDS = range(1, 5), 20
+from jepsen.functions.reached import LEAST_SHARE, functions_of, report, share
 
 
 @pytest.mark.timeout(300)
-def test_the_swarm_runs_nearly_all_functions() -> None:
-    defined, ran = defined_functions(), frozenset(functions_of_seeds(SEEDS, "swarm", SECONDS))
+@marked(NOTED)
+def test_the_simulation_runs_nearly_all_functions(simulated: Simulated) -> None:
+    ran = frozenset(functions_of(zip(NOTED, simulated(NOTED), strict=True)))
+    defined = defined_functions()
     assert share(defined, ran) >= LEAST_SHARE, "\n".join(report(defined, ran))

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from jepsen.sim import killed_coroutines
-from jepsen.sim.clock import SimClock
-from jepsen.sim.loop import SimLoop, Stuck
-from jepsen.sim.scheduler import NS_PER_MS, NS_PER_S, Scheduler
+from jepsen.sim.time import killed_coroutines
+from jepsen.sim.time.clock import SimClock
+from jepsen.sim.time.loop import SimLoop, Stuck
+from jepsen.sim.time.scheduler import NS_PER_MS, NS_PER_S, Scheduler
 from quorumlog.nursery import Nursery
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from jepsen.sim import killed_coroutines
-from jepsen.sim.link import LinkProfile
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.message import Message, Phase, Verdict
-from jepsen.sim.network import KEEPALIVE_NS, Network
-from jepsen.sim.scheduler import NS_PER_MS, NS_PER_S, Scheduler
-from jepsen.sim.transport import SimTransport
+from jepsen.sim.network.link import LinkProfile
+from jepsen.sim.network.message import Message, Phase, Verdict
+from jepsen.sim.network.network import KEEPALIVE_NS, Network
+from jepsen.sim.network.transport import SimTransport
+from jepsen.sim.time import killed_coroutines
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_MS, NS_PER_S, Scheduler
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages.controller import (
     BrokerHeartbeatRequest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepsen.sim.scheduler import NS_PER_S, Scheduler
+from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
 
 
 @settings(max_examples=60)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from jepsen.sim import killed_coroutines
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.message import Message, Verdict
-from jepsen.sim.network import Network
-from jepsen.sim.scheduler import NS_PER_S, Scheduler
-from jepsen.sim.sim_socket import SimSockets
+from jepsen.sim.network.message import Message, Verdict
+from jepsen.sim.network.network import Network
+from jepsen.sim.network.sockets import SimSockets
+from jepsen.sim.time import killed_coroutines
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
 
 PORT = 9092
 _BUFFER_BYTES = 7

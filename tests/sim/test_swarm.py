@@ -3,53 +3,65 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from simulations import AIMED, SECONDS, SEEDS, SWARM, Simulated, in_chunks, marked, must_be_valid
 
-from jepsen.sim.disk_events import CUT, METADATA_SEGMENTS, POINTS, REMOVED, SEGMENTS, SNAPSHOTS
-from jepsen.sim.older_disk import OLDER_DISKS, OLDER_LOGS, SHORT_LOGS
-from jepsen.sim.pairs import PARTNERS, SAME
-from jepsen.sim.plan import ALL_FAULTS, CHORES, PROFILES
-from jepsen.sim.restarted_voter import RESTARTED
-from jepsen.sim.whole_isr import OUTSIDERS
-from jepsen.swarm import TURNS, Job, profile_of, results
+from jepsen.pool.job import QUORUM, Job
+from jepsen.sim.invariants.moves import DROPPED, FOUND, MOVED
+from jepsen.sim.invariants.reassignments import CAME, WENT
+from jepsen.sim.profiles.plan import (
+    ALL_FAULTS,
+    CHORES,
+    DIRECTORIES,
+    DIRECTORY_FAULTS,
+    GROUPS,
+    MOVES,
+    PROFILES,
+    REASSIGN,
+    TRANSACTIONS,
+    VOTERS,
+)
+from jepsen.sim.scripts.new_disk import NEW_DISKS
+from jepsen.sim.scripts.older_disk import OLDER_DISKS, OLDER_LOGS, SHORT_LOGS
+from jepsen.sim.scripts.restarted_voter import RESTARTED
+from jepsen.sim.scripts.whole_isr import OUTSIDERS
+from jepsen.sim.strikes.directories import RETURNED
+from jepsen.sim.strikes.pairs import PARTNERS, SAME
+from jepsen.sim.truth.disk_events import CUT, METADATA_SEGMENTS, POINTS, REMOVED, SEGMENTS, SNAPSHOTS
+from jepsen.sim.workload.moves import ASKED, CANCELS
+from jepsen.sim.workload.reassignments import BEGUN, ELECTED
+from jepsen.swarm import TURNS, profile_of
 
-SEEDS = range(1, 51)
-SECONDS = 30
-CHUNK = 5  # seeds per test, so that no test reaches its time limit
-PROFILE_SEEDS, PROFILE_SECONDS = (1, 2, 3), 20  # of each aimed profile: about 130 s for all of them on two cores
+CHUNK = 5  # seeds per test
 
 # What must happen at least once over the seeds: a kind of event that does not is not tested, whatever its verdicts say.
-EVENTS = (*ALL_FAULTS, *CHORES, SAME, PARTNERS, SEGMENTS, REMOVED, CUT, METADATA_SEGMENTS, POINTS, SNAPSHOTS)
+EVENTS = (
+    *(*ALL_FAULTS, *CHORES, SAME, PARTNERS),
+    *(SEGMENTS, REMOVED, CUT, METADATA_SEGMENTS, POINTS, SNAPSHOTS),
+    *(ASKED, CANCELS, MOVED, DROPPED),
+)
 EVENTS_OF_PROFILES = {
+    DIRECTORIES: ("directories failed", NEW_DISKS, RETURNED),
     "full-buffers": ("stopped-clients", "full buffers"),
+    GROUPS: ("group generations", "group commits", "group members gone"),
     "inside-calls": ("died inside calls",),
     "memory": ("memory errors",),
     "older-disk": (OLDER_LOGS, OLDER_DISKS, SHORT_LOGS),
     "pairs": (SAME, PARTNERS),
     "restarted-voter": (RESTARTED,),
     "topics": (*CHORES, REMOVED),
+    REASSIGN: (BEGUN, ELECTED, CAME, WENT),
+    TRANSACTIONS: (
+        *("transactions committed", "transactions aborted", "late calls", "old ids", "producers that died"),
+        *("cores compared", "answers after commit", "markers checked"),
+    ),
+    VOTERS: (VOTERS,),
     "whole-isr": (OUTSIDERS,),
 }
-
-
-def verdicts(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
-    return results(iter(jobs), processes=2, environment=os.environ)
-
-
-def must_be_valid(jobs: list[Job]) -> list[dict[str, Any]]:
-    found = list(verdicts(jobs))
-    bad = [f"{job.profile} seed {job.seed}: {result['findings'][:2]}" for job, result in found if not _valid(result)]
-    assert not bad, "\n".join(bad)
-    return [result for _, result in found]
-
-
-def _valid(result: dict[str, Any]) -> bool:
-    return bool(result["verdict"] == "VALID")
+LEAST_OF_MOVES = {ASKED: 40, CANCELS: 10, MOVED: 20, DROPPED: 10, FOUND: 2}  # over the seeds of that profile
 
 
 def never_happened(found: Iterable[dict[str, Any]], events: Iterable[str]) -> list[str]:
@@ -57,41 +69,47 @@ def never_happened(found: Iterable[dict[str, Any]], events: Iterable[str]) -> li
     return [event for event in events if not any(each.get(event, 0) for each in counted)]
 
 
-@cache
-def chunk(first: int) -> list[dict[str, Any]]:
-    return must_be_valid([Job(seed=seed, profile="swarm", seconds=SECONDS) for seed in range(first, first + CHUNK)])
-
-
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("first", SEEDS[::CHUNK])
-def test_seeds_are_valid(first: int) -> None:
-    for result in chunk(first):
+@pytest.mark.parametrize("jobs", in_chunks(SWARM, CHUNK))
+def test_seeds_are_valid(jobs: list[Job], simulated: Simulated) -> None:
+    found = simulated(jobs)
+    must_be_valid(jobs, found)
+    for result in found:
         assert result["exercised"]["acked"] >= SECONDS / 2, json.dumps(result["exercised"])
 
 
 @pytest.mark.timeout(900)
-def test_every_kind_of_event_happens_in_some_seed() -> None:
-    found = [result for first in SEEDS[::CHUNK] for result in chunk(first)]
-    assert never_happened(found, EVENTS) == []
+@marked(SWARM)
+def test_every_kind_of_event_happens_in_some_seed(simulated: Simulated) -> None:
+    assert never_happened(simulated(SWARM), EVENTS) == []
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_every_profile_is_valid(profile: str) -> None:
-    found = must_be_valid([Job(seed=seed, profile=profile, seconds=PROFILE_SECONDS) for seed in PROFILE_SEEDS])
+@pytest.mark.parametrize("profile", [pytest.param(name, marks=marked(jobs)) for name, jobs in AIMED.items()])
+def test_every_profile_is_valid(profile: str, simulated: Simulated) -> None:
+    found = simulated(AIMED[profile])
+    must_be_valid(AIMED[profile], found)
     assert never_happened(found, EVENTS_OF_PROFILES.get(profile, ())) == []
 
 
+@marked(AIMED[MOVES])
+@pytest.mark.timeout(300)
+def test_many_replicas_move_and_many_moves_are_given_up(simulated: Simulated) -> None:
+    found = [result["exercised"] for result in simulated(AIMED[MOVES])]
+    counted = {name: sum(each[name] for each in found) for name in LEAST_OF_MOVES}
+    assert {name: count for name, count in counted.items() if count < LEAST_OF_MOVES[name]} == {}
+
+
 def test_a_long_swarm_goes_through_all_profiles_by_turns() -> None:
-    assert {profile_of(turn, None) for turn in range(len(TURNS))} == {"swarm", *PROFILES}
+    assert {profile_of(turn, None) for turn in range(len(TURNS))} == {"swarm", QUORUM, *PROFILES}
     assert profile_of(len(TURNS), None) == profile_of(0, None) == "swarm"
     assert {profile_of(turn, "disks") for turn in range(len(TURNS))} == {"disks"}
 
 
 def test_every_fault_is_in_some_seed() -> None:
     """CI's swarm omits no kind of fault."""
-    from jepsen.sim.plan import Plan
-    from jepsen.sim.scheduler import Scheduler
+    from jepsen.sim.profiles.plan import Plan
+    from jepsen.sim.time.scheduler import Scheduler
 
     drawn = {fault for seed in SEEDS for fault in Plan.swarm(Scheduler(seed).rng("plan")).faults}
-    assert drawn == set(ALL_FAULTS)
+    assert drawn == {*ALL_FAULTS, *DIRECTORY_FAULTS}

@@ -59,7 +59,7 @@ REFUSED = [
     ("no offset", {"startingOffsets": '{"orders":{"0":-3}}'}, "-2 for earliest"),
     ("no truth", {"failOnDataLoss": "maybe"}, "true or false"),
     ("no time", {"kafkaConsumer.pollTimeoutMs": "0"}, "positive"),
-    ("committed only", {"isolationLevel": "read_committed"}, "read_uncommitted"),
+    ("no isolation", {"isolationLevel": "serializable"}, "isolation_level"),
     ("a client value", {"kafka.fetch.max.bytes": "many"}, "fetch_max_bytes"),
 ]
 
@@ -68,6 +68,12 @@ REFUSED = [
 def test_impossible_options_are_refused(extra: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text.replace("(", "\\(")):
         parse_read_options({**BASE, **extra})
+
+
+@pytest.mark.parametrize("name", ["isolationLevel", "kafka.isolation.level"])
+def test_the_isolation_is_the_clients(name: str) -> None:
+    assert parse_read_options({**BASE, name: "read_committed"}).client["isolation_level"] == "read_committed"
+    assert "isolation_level" not in parse_read_options(BASE).client
 
 
 def test_the_cluster_and_a_subscription_are_required() -> None:

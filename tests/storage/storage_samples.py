@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from storage.batch import StoredBatch, received_batches, stamped_batches

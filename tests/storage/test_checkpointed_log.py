@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from storage_samples import batch, disk_with_data
 
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
 from storage.checkpointed_log import CheckpointedLog
 from storage.log_config import LogConfig
 from storage.offset_files import RECOVERY_POINTS, OffsetFile

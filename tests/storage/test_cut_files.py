@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from storage_samples import PATH, append, disk_with_data, open_log, read_all
 
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
 from storage.disk import DiskError
 from storage.names import CUT_SUFFIX, log_name, parse_segment_name
 from storage.partition_directories import PartitionDirectories

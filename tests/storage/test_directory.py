@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from storage_samples import batch, disk_with_data
 
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
+from quorumlog.cluster_incarnation import ClusterIncarnation
 from storage.directory import (
     CLEAN_SHUTDOWN,
     AlreadyFormatted,
@@ -73,10 +74,33 @@ def test_a_directory_without_its_file_is_named() -> None:
 
 
 OTHER = replace(META, directory_id=UNIQUE)
+RECOVERED = replace(META, incarnation=ClusterIncarnation(1, b"\1" * 16))
+
+
+def test_the_clusters_incarnation_is_kept_and_absent_means_none() -> None:
+    content = RECOVERED.render()
+    assert b"cluster.incarnation=1.AQEBAQEBAQEBAQEBAQEBAQ\n" in content and b"incarnation" not in META.render()
+    assert MetaProperties.parse("/m", content) == RECOVERED
+    with pytest.raises(BadProperties, match=r"cluster\.incarnation is not a cluster incarnation"):
+        MetaProperties.parse("/m", content.replace(b"=1.", b"=one."))
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 99])
+def test_a_reserved_directory_id_is_refused(number: int) -> None:
+    reserved = replace(META, directory_id=number.to_bytes(16, "big"))
+    with pytest.raises(BadProperties, match="reserved"):
+        MetaProperties.parse("/m", reserved.render())
+
+
 TOGETHER = [
     ("one id twice", [("/a", META), ("/b", META)], "remove the copy"),
     ("two clusters", [("/a", META), ("/b", replace(OTHER, cluster_id="c2"))], "/b belongs to cluster c2"),
     ("another node", [("/a", META), ("/b", replace(OTHER, node_id=9))], "/b belongs to node 9"),
+    (
+        "another life of the cluster",
+        [("/a", RECOVERED), ("/b", OTHER)],
+        "/b is of cluster incarnation 0, /a of 1.*recovery of this node was interrupted, run it again",
+    ),
 ]
 
 

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import itertools
+import weakref
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.directory_life import TRANSITIONS, DirectoryLife, DirectoryOffline, DirectoryState, LifeEvent
+from storage.directory_life import (
+    TRANSITIONS,
+    DirectoryLife,
+    DirectoryOffline,
+    DirectoryState,
+    Generation,
+    LifeEvent,
+)
 
 S, E = DirectoryState, LifeEvent
 
@@ -77,10 +88,10 @@ def test_the_first_cause_is_kept_whichever_writer_met_it() -> None:
     life = life_in(S.ONLINE)
     first = life.generation.fail(OSError("first"))  # on a writer's thread
     assert life.state is S.ONLINE and life.generation.is_usable, "the loop has not been told yet"
-    assert life.generation.fail(OSError("second")) is first
+    assert life.generation.fail(OSError("second")).cause is first.cause
     assert life.fail(first, life.generation)
     assert not life.fail(OSError("third"), life.generation)
-    assert life.failure is first and "first" in str(first)
+    assert life.failure is not None and life.failure.cause is first.cause and "first" in str(first)
 
 
 def test_a_directory_that_comes_back_is_a_new_generation() -> None:
@@ -129,3 +140,35 @@ def test_any_events_leave_one_usable_generation_at_most(events: list[tuple[LifeE
         assert usable == ([life.generation] if life.state in (S.OPENING, S.ONLINE, S.VERIFYING) else [])
         assert all(one.is_over for one in generations[:-1]) and not generations[-1].is_over
         assert isinstance(life.failure, DirectoryOffline) or life.state is not S.FAILED
+
+
+def test_the_failure_that_is_kept_holds_no_frames_of_those_who_met_it() -> None:
+    class Held:
+        """In the place of a log."""
+
+    generation = Generation("/d0")
+    seen: list[weakref.ref[Held]] = []
+
+    def meet(raised: Callable[[], BaseException]) -> None:
+        held = Held()
+        seen.append(weakref.ref(held))
+        raise raised()
+
+    def fail() -> BaseException:
+        try:
+            meet(lambda: OSError("EIO"))
+        except OSError as error:
+            return generation.fail(error)
+        raise AssertionError("not reached")
+
+    def again() -> BaseException:
+        failure = generation.failure
+        assert failure is not None and str(failure.cause) == "EIO"
+        return failure
+
+    fail()
+    for _ in range(3):
+        with contextlib.suppress(DirectoryOffline):
+            meet(again)
+    gc.collect()
+    assert len(seen) == 4 and not [one for one in seen if one() is not None]

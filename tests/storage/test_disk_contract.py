@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
 from storage.atomic import remove_durably, write_atomically
 from storage.disk import DirectoryLocked, Disk, DiskError, FileMissing, name_of, parent_of, write_fully
+from storage.edge.direct import DIRECT_FROM_BYTES
 from storage.edge.disk import RealDisk
 from storage.edge.uncached import UNCACHED_FROM_BYTES
 from storage.edge.watched_disk import WatchedDisk
@@ -54,6 +55,19 @@ def test_written_bytes_are_read_back(place: tuple[Disk, str]) -> None:
     assert disk.read_bytes(f"{root}/a") == b"hello world"
 
 
+def test_room_that_is_reserved_changes_no_byte_and_no_size(place: tuple[Disk, str]) -> None:
+    disk, root = place
+    file = disk.open(f"{root}/a", create=True)
+    file.pwritev([b"abc"], 0)
+    file.reserve(1 << 20)
+    assert file.size() == 3 and file.pread(0, 10) == b"abc"
+    file.pwritev([b"def"], 3)
+    file.reserve(0)
+    assert file.size() == 6 and disk.read_bytes(f"{root}/a") == b"abcdef"
+    file.close()
+    file.reserve(1 << 20)  # says nothing, as a hint does
+
+
 def test_dropping_what_is_cached_loses_nothing_written(place: tuple[Disk, str]) -> None:
     disk, root = place
     file = disk.open(f"{root}/a", create=True)
@@ -64,6 +78,19 @@ def test_dropping_what_is_cached_loses_nothing_written(place: tuple[Disk, str]) 
     assert (file.size(), file.pread(0, 100)) == (14, b"synced written")
     file.sync()
     assert disk.read_bytes(f"{root}/a") == b"synced written"
+
+
+@pytest.mark.parametrize("size", [10, DIRECT_FROM_BYTES + 7])
+def test_a_pass_past_the_cache_shows_what_was_written(place: tuple[Disk, str], size: int) -> None:
+    disk, root = place
+    file = disk.open(f"{root}/a", create=True)
+    content = bytes(range(256)) * (size // 256 + 1)
+    write_fully(file, "a", [content[:size]], 0)
+    read = file.past_cache()
+    assert read.pread(3, size) == content[3:size]
+    assert read.pread(size, 5) == b""
+    write_fully(file, "a", [b"more"], size)
+    assert read.pread(size - 1, 9) == content[size - 1 : size] + b"more"
 
 
 @pytest.mark.parametrize("size", [10, UNCACHED_FROM_BYTES, 3 * UNCACHED_FROM_BYTES + 7])
@@ -131,10 +158,12 @@ def test_remove_tree(place: tuple[Disk, str]) -> None:
     assert disk.list(root) == []
 
 
-@pytest.mark.parametrize("op", ["open", "list", "rename", "unlink", "read_bytes", "remove_tree", "sync_directory"])
+@pytest.mark.parametrize(
+    "op", ["open", "list", "rename", "copy_modified", "unlink", "read_bytes", "remove_tree", "sync_directory"]
+)
 def test_what_is_missing_is_said_to_be_missing(place: tuple[Disk, str], op: str) -> None:
     disk, root = place
-    arguments = [f"{root}/missing", f"{root}/new"] if op == "rename" else [f"{root}/missing"]
+    arguments = [f"{root}/missing", f"{root}/new"] if op in ("rename", "copy_modified") else [f"{root}/missing"]
     with pytest.raises(FileMissing) as caught:
         getattr(disk, op)(*arguments)
     assert caught.value.path == f"{root}/missing"

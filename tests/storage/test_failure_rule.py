@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jepsen.sim.disk import SimDisk
-from jepsen.sim.disk_faults import Fail
+from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.machine.disk_faults import Fail
 from storage.disk import Disk, DiskError, FileMissing
 from storage.edge.disk import RealDisk
 from storage.failure_rule import SECOND_FAILURE_MS, Consequence, FailedReplicas, consequence_of

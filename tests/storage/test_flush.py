@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from storage_samples import SMALL, batch, disk_with_data
 
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
 from storage.log import Log
 from storage.log_config import NEVER, LogConfig
 from storage.writer import AppendJob, CallJob, DirectoryWriter

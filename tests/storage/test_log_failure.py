@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from storage_samples import append, batch, disk_with_data, open_log, read_all
 
-from jepsen.sim.disk import SimDisk, SimFile
+from jepsen.sim.machine.disk import SimDisk, SimFile
 from storage.directory_life import DirectoryOffline
 from storage.disk import Buffer
 from storage.log import Log
@@ -71,7 +71,7 @@ CHANGES: list[tuple[str, type, str, Callable[[Log], object]]] = [
     ("truncation", Segment, "remove_caches", lambda log: log.truncate_to(4)),
     ("restart", Segment, "create", lambda log: log.truncate_fully(90)),
     ("start", Segment, "remove", lambda log: log.advance_start(29)),
-    ("epoch", SimDisk, "rename", lambda log: log.begin_epoch(7)),
+    ("epoch", SimDisk, "rename", lambda log: (append(log, [b"x"], epoch=7), log.sync())),
 ]
 
 

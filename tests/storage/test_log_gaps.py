@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from storage_samples import PATH, SMALL, append, batch, disk_with_data, open_log, raw, read_all
 
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Offset
 from quorumlog.records import headers
 from storage.batch import StoredBatch, received_batches

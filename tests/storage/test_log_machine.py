@@ -5,42 +5,52 @@ record that nobody wrote. Its start is exactly where it was raised to. After a k
 and snapshots of producers change nothing: they are caches.
 
 The offsets of a follower may leave gaps, as large as a segment can hold and larger.
+
+Rounds of compaction go over closed segments. A record that gave way to a later one of its key stays gone, and no crash
+takes both.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
+from cleaning_samples import batches, run_round, slots
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from log_model import LogModel, ModelBatch
+from log_model import REMEMBERED, LogModel, ModelBatch
 from storage_samples import PATH, disk_with_data, read_all
 
-from jepsen.sim.disk_faults import PowerCut, PowerLost, faults_at
-from jepsen.sim.log_mirror import file_at
-from jepsen.sim.page_cache import FileNode
+from jepsen.sim.machine.disk_faults import PowerCut, PowerLost, faults_at
+from jepsen.sim.machine.page_cache import FileNode
+from jepsen.sim.truth.log_mirror import file_at
 from quorumlog.ids import Epoch, Offset
-from quorumlog.records import headers
+from quorumlog.records import decode_batch, headers
 from storage.epochs import CHECKPOINT_NAME, EpochStart, LeaderEpochCache
 from storage.log import Log
+from storage.log_checkpoints import checkpoint_logs
 from storage.log_config import LogConfig
 from storage.log_errors import LogUnreadable, UnexpectedAppend
 from storage.offset_files import RECOVERY_POINTS, parse_offsets
 from storage.offset_index import MAX_RELATIVE_OFFSET
 from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog, checkpoint_logs
+from storage.partition_log import PartitionLog
+from storage.retention.expiry import Candidate, Planned, find_expired, note_starts, retire_expired
+from storage.retention.policy import Policy
 
 TOPIC_ID = bytes([1]) * 16
 PARTITION = ("t", 0)
 EPOCHS_PATH, POINTS_PATH = f"{PATH}/{CHECKPOINT_NAME}", f"/data/{RECOVERY_POINTS}"
+TOO_LATE_MS = 1_800_000_000_000  # after every record
 GAPS = (1, 40, 1 << 30, (1 << 31) - 3, (1 << 31) - 2, (1 << 31) - 1, 1 << 31, 1 << 33)
 DAMAGES = ("removed", "cut", "bit flipped", "zeroes", "appended")
 sizes_of_batches = st.lists(st.integers(1, 5), min_size=1, max_size=6)
 seeds = st.integers(0, 1 << 30)
 places = st.integers(0, 14)  # operation of the disk at which the power goes
+places_in_a_round = st.integers(0, 60)
 
 
 class LogAgainstList(RuleBasedStateMachine):
@@ -58,6 +68,7 @@ class LogAgainstList(RuleBasedStateMachine):
         self.epoch: Epoch = 1
         self.written = 0
         self.sequences: dict[int, int] = {}
+        self.cleanable: Offset = 0  # compaction has looked at what lies before it
 
     @property
     def log(self) -> Log:
@@ -139,8 +150,7 @@ class LogAgainstList(RuleBasedStateMachine):
         begins = self.held.lead(self.epoch)
         assert begins == self.model.end
         self.model.begun = EpochStart(self.epoch, self.model.end)
-        self._sync_if_asked()
-        assert self.model.begun in self._durable_epochs(), "the epoch is not on the disk"
+        self._sync_if_asked()  # its note may wait for its first record
 
     @rule()
     def lead_again(self) -> None:
@@ -160,7 +170,7 @@ class LogAgainstList(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def truncate(self, data: st.DataObject) -> None:
-        offset = self._offset(data)
+        offset = self._cut(data)
         self.model = self.model.truncated(offset)
         end = self.held.truncate_to(offset)
         assert end == self.model.end
@@ -182,6 +192,66 @@ class LogAgainstList(RuleBasedStateMachine):
             self._started_at(bases[which % len(bases)])
             self.checkpoint()
 
+    @rule()
+    def roll(self) -> None:
+        is_due = self.model.end > self.log.segment_bases[-1]
+        before = self.log.segment_bases
+        self.log.roll()
+        assert self.log.segment_bases == ((*before, self.model.end) if is_due else before)
+        self._rolled()
+
+    def _rolled(self) -> None:
+        if self.config.durable and len(self.log.segment_bases) > 1:  # the old segment was synced before the new one
+            self.model.synced = max(self.model.synced, self.log.synced_end)
+
+    @rule(data=st.data(), segments=st.integers(1, 3))
+    def expire(self, data: st.DataObject, segments: int) -> None:
+        """Every record is too old; retention takes whole segments below a high watermark, a few at a time."""
+        mark = self._offset(data)
+        for planned in self._expired(mark):
+            assert self.model.start <= planned.start <= mark
+            assert planned.start in (*self.log.segment_bases, self.model.end)
+            self._retire(planned, segments)
+            self._started_at(planned.start)
+            self._rolled()
+
+    @rule(keys=st.integers(1, 8), segment_bytes=st.sampled_from([300, 900, 5_000]))
+    def compact(self, keys: int, segment_bytes: int) -> None:
+        """One round, whose map has room for so many keys."""
+        first_dirty = self._first_dirty()
+        until = self._round(first_dirty, keys, segment_bytes)
+        if until == first_dirty:
+            return
+        there = {header.base_offset: header.count for _, header in batches(self.log)}
+        self.model = self.model.compacted(first_dirty, until, there)
+        bases = self.log.segment_bases
+        lasts = {offset for producer in (1, 2) for _, offset in self.model.of_producer(producer)[-1:]}
+        for batch in self.model.batches:
+            if batch.base >= max(self.model.start, bases[0]):
+                left = len(batch.values) - len(batch.gone)
+                assert there.get(batch.base, 0) == left
+                has_a_reason = left or batch.end - 1 in lasts or batch.end in bases
+                assert has_a_reason or batch.has_left, f"the batch at {batch.base} is empty and stays"
+
+    def _first_dirty(self) -> Offset:
+        noted = self.held.first_dirty
+        return noted if self.log.start_offset <= noted <= self.log.end_offset else self.log.start_offset
+
+    def _round(self, first_dirty: Offset, keys: int, segment_bytes: int) -> Offset:
+        """Returns where the next one goes on."""
+        self.cleanable = self.log.segment_bases[-1]
+        done = run_round(self.log, first_dirty, map_bytes=slots(keys), load_factor=1.0, segment_bytes=segment_bytes)
+        self.held.note_cleaned(done.first_dirty)
+        return done.first_dirty
+
+    def _expired(self, mark: Offset) -> list[Planned]:
+        return find_expired([Candidate(self.held, Policy(retention_ms=0), mark)], TOO_LATE_MS)
+
+    def _retire(self, planned: Planned, segments: int) -> None:
+        note_starts(self.directories, [planned])
+        while not retire_expired(planned, max_segments=segments):
+            pass
+
     @rule(ahead=st.integers(0, 50))
     def restart(self, ahead: int) -> None:
         self.model = self.model.restarted(self.model.end + ahead)
@@ -196,12 +266,16 @@ class LogAgainstList(RuleBasedStateMachine):
         wanted = [batch.base for batch in self.model.read(offset, bound)]
         assert found == wanted[: len(found)] and bool(found) == bool(wanted)
 
-    def _offset(self, data: st.DataObject) -> Offset:
+    def _cut(self, data: st.DataObject) -> Offset:
+        """Where a follower may cut: compaction cleans what is committed only, and that is never cut."""
+        return self._offset(data, min(self.cleanable, self.model.end))
+
+    def _offset(self, data: st.DataObject, least: Offset = 0) -> Offset:
         """One that the log serves: near one of its batches, because gaps are wide."""
         batches = [batch for batch in self.model.batches if batch.end > self.model.start]
         near = [offset for batch in batches for offset in range(batch.base, batch.end + 1)]
         served = sorted({self.model.start, self.model.end, *(o for o in near if o >= self.model.start)})
-        return data.draw(st.sampled_from(served))
+        return data.draw(st.sampled_from([offset for offset in served if offset >= least]))
 
     def _started_at(self, offset: Offset) -> None:
         self.model.start = offset
@@ -246,8 +320,9 @@ class LogAgainstList(RuleBasedStateMachine):
 
     @rule(seed=seeds, at=places, data=st.data())
     def crash_in_truncate(self, seed: int, at: int, data: st.DataObject) -> None:
-        offset = self._offset(data)
-        after, longest = self.model.truncated(offset), self.model
+        offset = self._cut(data)
+        after = self.model.truncated(offset)
+        longest = self.model.being_truncated(after.end)
         longest.synced = min(longest.synced, after.end)
         self._crash_in(lambda: self.held.truncate_to(offset), at, seed, longest, [longest.start])
 
@@ -255,6 +330,26 @@ class LogAgainstList(RuleBasedStateMachine):
     def crash_in_raise_start(self, seed: int, at: int, data: st.DataObject) -> None:
         offset = self._offset(data)
         self._crash_in(lambda: self.held.raise_start(offset), at, seed, self.model, [self.model.start, offset])
+
+    @rule(seed=seeds, at=places)
+    def crash_in_roll(self, seed: int, at: int) -> None:
+        self._crash_in(self.log.roll, at, seed, self.model, [self.model.start])
+
+    @rule(seed=seeds, at=places, data=st.data())
+    def crash_in_expire(self, seed: int, at: int, data: st.DataObject) -> None:
+        for planned in self._expired(self._offset(data)):
+            work = partial(self._retire, planned, 1)
+            self._crash_in(work, at, seed, self.model, [self.model.start, planned.start])
+
+    @rule(seed=seeds, at=places_in_a_round, keys=st.integers(1, 8), segment_bytes=st.sampled_from([300, 900, 5_000]))
+    def crash_in_compact(self, seed: int, at: int, keys: int, segment_bytes: int) -> None:
+        before, work = self.model, partial(self._round, self._first_dirty(), keys, segment_bytes)
+        self._crash_in(work, at, seed, before, [before.start])
+        there = {
+            header.base_offset: {record.offset for record in decode_batch(data, header)}
+            for data, header in batches(self.log)
+        }
+        self.model = self.model.with_what_is_left(there)
 
     @rule(seed=seeds, at=places)
     def crash_in_checkpoint(self, seed: int, at: int) -> None:
@@ -361,6 +456,8 @@ class LogAgainstList(RuleBasedStateMachine):
         if not hasattr(self, "held"):
             return
         log, epochs = self.log, self.log.epochs.entries
+        beyond = [one for one in epochs if one.start_offset >= max(log.end_offset, log.start_offset + 1)]
+        assert beyond in ([], [self.model.begun]), "epochs of records that are not there"
         wanted = [one for one in self.model.epochs() if one != self.model.begun]
         ends = [*(one.start_offset for one in epochs[1:]), log.end_offset]
         held = [one for one, end in zip(epochs, ends, strict=False) if self._holds_records(one, end)]
@@ -398,8 +495,13 @@ class LogAgainstList(RuleBasedStateMachine):
             entry = producers.entry(producer)
             found = [] if entry is None else [(one.last_sequence, one.last_offset) for one in entry.batches]
             everything = self.model.of_producer(producer)
-            least = self.model.of_producer(producer, self.log.segment_bases[0])
-            assert found == everything[len(everything) - len(found) :] and len(found) >= len(least)
+            first = found[0][1] if found else 0
+            there = {batch.end - 1 for batch in self.model.batches if not batch.has_left}
+            least = [one for one in self.model.of_producer(producer, self.log.segment_bases[0]) if one[1] in there]
+            assert found == [one for one in everything if one in found]
+            last_is_there = bool(least) and everything[-1][1] in there  # a truncation may uncover one that has left
+            assert not last_is_there or found[-1] == everything[-1]
+            assert len(found) >= min(len(least), REMEMBERED) and {one for one in least if one[1] >= first} <= {*found}
 
 
 TestLogAgainstList = LogAgainstList.TestCase

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import settings
@@ -11,15 +12,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from storage_samples import PATH, disk_with_data
 
-from jepsen.sim.disk import SimDisk
-from jepsen.sim.disk_faults import PowerCut, PowerLost, faults_at
+from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.machine.disk_faults import Operation, PowerCut, PowerLost, faults_at
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.batch import NO_SEQUENCE
 from storage.batch import StoredBatch, received_batches, stamped_batches
 from storage.log import Log
 from storage.log_config import LogConfig
-from storage.names import snapshot_name
+from storage.names import log_name, snapshot_name
+from storage.producer_snapshot import decode_snapshot
 from storage.producer_state import ProducerEntry, ProducerStates, check
 
 CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=100, remembers_producers=True)
@@ -52,9 +54,9 @@ def remembered(log: Log) -> list[tuple[int, ProducerEntry]]:
 
 
 def comparable(states: ProducerStates) -> list[tuple[int, ProducerEntry]]:
-    """Without the time of a control batch behind other batches, which a snapshot cannot hold."""
+    """Without the times of single batches: a snapshot holds that of a marker in place of the batch before it."""
     return [
-        (producer_id, entry._replace(timestamp=entry.batches[-1].timestamp) if entry.batches else entry)
+        (producer_id, entry._replace(batches=tuple(batch._replace(timestamp=0) for batch in entry.batches)))
         for producer_id, entry in states.entries.items()
     ]
 
@@ -122,6 +124,62 @@ def test_without_any_snapshot_the_log_is_read() -> None:
     for name in snapshots(disk):
         disk.unlink(f"{PATH}/{name}")
     assert remembered(open_log(disk, clean=True)) == replayed(written)
+
+
+def test_a_log_that_is_scanned_is_read_once() -> None:
+    disk = disk_with_data()
+    log = open_log(disk)
+    for number in range(40):
+        log.append([numbered(number, 1, number % PRODUCERS, number // PRODUCERS)])
+    expected = remembered(log)
+    log.sync()
+    disk.kill()
+    read: list[str] = []
+
+    def note(operation: Operation) -> None:
+        if operation.kind == "pread":
+            read.append(operation.path)
+
+    disk.faults = note
+    reopened = open_log(disk)
+    assert remembered(reopened) == expected
+    assert read == [f"{PATH}/{log_name(base)}" for base in reopened.segment_bases]  # each is smaller than one read
+
+
+def _closed_and_killed() -> tuple[SimDisk, list[tuple[int, ProducerEntry]]]:
+    """A snapshot of a clean close lies inside the last segment, and batches that no snapshot knows lie behind it.
+
+    And what was remembered at the close.
+    """
+    disk = disk_with_data()
+    log = open_log(disk)
+    log.append([numbered(0, 1, 0, 0)])
+    at_the_close = remembered(log)
+    log.close()
+    disk.kill()
+    log = open_log(disk, clean=True, recovery_point=1)
+    log.append([numbered(1, 1, 0, 1), numbered(2, 1, 1, 0)])
+    log.sync()
+    disk.kill()
+    return disk, at_the_close
+
+
+def test_a_scan_notes_a_batch_once_that_a_snapshot_knows() -> None:
+    disk, _ = _closed_and_killed()
+    entries = dict(remembered(open_log(disk)))
+    assert [batch.last_offset for batch in entries[0].batches] == [0, 1]
+    assert [batch.last_offset for batch in entries[1].batches] == [2]
+
+
+def test_a_scan_that_ends_before_the_snapshot_takes_nothing_from_it() -> None:
+    disk, at_the_close = _closed_and_killed()
+    log = open_log(disk)
+    log.close()  # with a snapshot at 3
+    disk.kill()
+    file = disk.open(f"{PATH}/{log_name(0)}")
+    file.truncate(log.view.last_size // 3 + 10)  # into the second batch
+    file.close()
+    assert remembered(open_log(disk)) == at_the_close
 
 
 def test_a_cut_takes_the_snapshots_behind_it() -> None:
@@ -325,3 +383,53 @@ class ProducersAgainstReplay(RuleBasedStateMachine):
 
 TestProducersAgainstReplay = ProducersAgainstReplay.TestCase
 TestProducersAgainstReplay.settings = settings(max_examples=250, stateful_step_count=25, deadline=None)
+
+
+# --- snapshots that a process left without a sync ---
+
+
+def unsynced_snapshots() -> tuple[SimDisk, list[str]]:
+    """Of a log that asks for no sync and whose process was killed: paths of the snapshots, the oldest first."""
+    disk = disk_with_data()
+    log = Log.open(disk, PATH, replace(CONFIG, durable=False))
+    log.sync()
+    while len(log.segment_bases) < 4:
+        log.append([numbered(log.end_offset, 2, 3, log.end_offset)])
+    disk.kill()
+    return disk, [f"{PATH}/{snapshot_name(base)}" for base in log.segment_bases[1:]]
+
+
+@pytest.mark.parametrize("survives", ["none", "all"])
+def test_an_unclean_start_takes_over_what_nobody_has_synced(survives: str) -> None:
+    disk, paths = unsynced_snapshots()
+    log = open_log(disk)
+    log.sync()
+    disk.crash(random.Random(1), survives)
+    for path in paths:
+        assert decode_snapshot(path, disk.read_bytes(path))
+
+
+def test_an_unclean_start_removes_a_torn_snapshot_although_a_newer_one_is_whole() -> None:
+    disk, (torn, whole, newest) = unsynced_snapshots()
+    disk.open(torn).truncate(5)
+    open_log(disk)
+    assert [disk.exists(path) for path in (torn, whole, newest)] == [False, True, True]
+
+
+def test_a_torn_snapshot_at_the_recovery_point_is_removed_although_a_newer_one_is_whole() -> None:
+    """A roll of a log that is synced writes a snapshot at its end, and makes durable its name alone."""
+    disk, log, _ = filled()
+    point = log.synced_end
+    log.roll()
+    disk.crash(random.Random(1), "none")
+    torn = f"{PATH}/{snapshot_name(point)}"
+    assert disk.read_bytes(torn) == b""
+    disk, log, _ = filled()
+    log.roll()
+    while log.active.base_offset == point:
+        log.append([numbered(log.end_offset, 2, 3, log.end_offset)])
+    newer = f"{PATH}/{snapshot_name(log.active.base_offset)}"
+    disk.kill()
+    disk.open(torn).truncate(0)
+    open_log(disk, recovery_point=point)
+    assert [disk.exists(path) for path in (torn, newer)] == [False, True]

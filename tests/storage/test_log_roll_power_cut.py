@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 from storage_samples import PATH, SMALL, append, batch, disk_with_data, read_all
 
-from jepsen.sim.disk import SimDisk
-from jepsen.sim.disk_faults import PowerCut, PowerLost, faults_at
+from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.machine.disk_faults import PowerCut, PowerLost, faults_at
 from quorumlog.ids import Offset
 from quorumlog.records import headers, verify_crc
 from storage.log import Log

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from storage_samples import disk_with_data
 
-from jepsen.sim.disk import SimDisk
-from jepsen.sim.disk_faults import Fail, PowerCut, PowerLost
+from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.machine.disk_faults import Fail, PowerCut, PowerLost
 from storage.disk import DiskError
 from storage.offset_files import (
     HIGH_WATERMARKS,

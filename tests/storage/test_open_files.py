@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from jepsen.sim.disk import SimDisk, SimFile
+from jepsen.sim.machine.disk import SimDisk, SimFile
 from storage.bounded import LogResources
 from storage.disk import DiskError, FileMissing
 from storage.edge.disk import RealDisk
 from storage.file_handle import FileHandle
 from storage.log import Log
+from storage.log_checkpoints import checkpoint_logs
 from storage.log_config import LogConfig
 from storage.log_view import OffsetOutOfRange
-from storage.offset_index import ENTRY_BYTES
 from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog, checkpoint_logs
+from storage.partition_log import PartitionLog
 from storage.segment import Segment
 from storage.writer import AppendJob, DirectoryWriter
 from tests.storage.storage_samples import SMALL, append, batch, disk_with_data, open_log, read_all
@@ -76,7 +76,8 @@ def test_reading_a_whole_log_keeps_few_descriptors_and_index_bytes(long_log: str
     assert len(read_all(log, max_bytes=150)) == log.end_offset
     assert descriptors() - before <= 20 + SLACK
     assert resources.indexes.weight <= 4_000
-    loaded = sum(ENTRY_BYTES * len(one._index) for s in log.view.segments if (one := s._index)._index is not None)
+    files = [cache for segment in log.view.segments for cache in (segment.indexes.offsets, segment.indexes.times)]
+    loaded = sum(file.entry_bytes * len(index) for file in files for index in file.slot.values())
     assert loaded <= 4_000
 
 
@@ -130,13 +131,13 @@ def test_the_descriptor_that_wrote_is_the_one_that_is_synced(monkeypatch: pytest
     write, sync = SimFile.pwritev, SimFile.sync
 
     def pwritev(file: SimFile, *args: object, **options: object) -> int:
-        wrote.setdefault(file._path, set()).add(id(file))
+        wrote.setdefault(file.path, set()).add(id(file))
         held.append(file)
         return write(file, *args, **options)  # type: ignore[arg-type]
 
     def synced(file: SimFile) -> None:
-        if file._path.endswith(".log"):
-            assert wrote.pop(file._path, {id(file)}) == {id(file)}
+        if file.path.endswith(".log"):
+            assert wrote.pop(file.path, {id(file)}) == {id(file)}
         sync(file)
 
     held: list[SimFile] = []  # so that no id is used twice
@@ -152,6 +153,19 @@ def test_the_descriptor_that_wrote_is_the_one_that_is_synced(monkeypatch: pytest
             for one in logs:
                 one.sync()
     assert len(disk.resources.open_files) <= disk.resources.open_files.limit + len(logs)
+
+
+def test_what_is_written_where_all_others_are_held_is_read_by_the_same_descriptor() -> None:
+    """The handle makes room for itself by leaving, before it is known that it will be held."""
+    disk = SimDisk()
+    disk.resources = LogResources(open_files_max=1)
+    held, late = FileHandle(disk, "/held.log"), FileHandle(disk, "/late.log")
+    for handle in (held, late):
+        handle.create()
+    for handle in (held, late):
+        handle.file_to_change.pwritev([b"unsynced"], 0)
+    assert late.file is late.file_to_change and held.file is held.file_to_change
+    assert len(disk.resources.open_files) == 2
 
 
 def test_a_descriptor_stays_after_a_failed_sync() -> None:
@@ -181,13 +195,13 @@ def test_a_reader_of_a_deleted_partition_never_meets_the_new_one_of_its_name() -
     append(old.log, [b"old"])
     old.log.sync()
     log = old.log
+    reading = log.view.segments[-1].log.file
+    was_there = reading.pread(0, 1_000)
     old.delete(b"u" * 16)
     new = PartitionLog.create(directories, ("t", 0), b"2" * 16, SMALL)
     append(new.log, [b"new"])
     new.log.sync()
-    assert [value for _, _, value in read_all(log)] == [b"old"]  # its file was open
-    disk.resources.open_files.empty()
-    log.view.segments[-1].log._handle.leave()
+    assert b"old" in was_there and reading.pread(0, 1_000) == was_there, "a read that is under way goes on"
     with pytest.raises(FileMissing):
         read_all(log)
     assert [value for _, _, value in read_all(new.log)] == [b"new"]

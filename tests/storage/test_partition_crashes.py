@@ -15,12 +15,12 @@ import pytest
 from partition_world import CONFIG, END, FIRST, OLD, SECOND, UNIQUE, T, World, a_world, old_records, values
 from storage_samples import batch
 
-from jepsen.sim.disk_faults import Fail, Fault, Operation, PowerCut, PowerLost
+from jepsen.sim.machine.disk_faults import Fail, Fault, Operation, PowerCut, PowerLost
 from quorumlog.ids import Offset, Uuid
 from storage.disk import DiskError
+from storage.log_checkpoints import checkpoint_logs
 from storage.log_errors import LogUnreadable
 from storage.offset_files import RECOVERY_POINTS
-from storage.partition_log import checkpoint_logs
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from storage_samples import disk_with_data
 
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
+from storage.disk import DiskError
 from storage.log_config import LogConfig
 from storage.names import DELETE, METADATA_TOPIC, STRAY, log_name
 from storage.partition_directories import PartitionDirectories
@@ -23,7 +26,14 @@ def test_partitions_are_found_by_their_topic_ids() -> None:
     disk = disk_with_data()
     directories = PartitionDirectories(disk, "/data")
     PartitionLog.create(directories, ("orders", 7), TOPIC_ID, LogConfig())
-    for other in ("half-0", "lost+found", f"{METADATA_TOPIC}-0", NAME, f"a-1.{UNIQUE.hex()}-stray"):
+    for other in (
+        "half-0",
+        "lost+found",
+        "remote-log-index-cache",
+        f"{METADATA_TOPIC}-0",
+        NAME,
+        f"a-1.{UNIQUE.hex()}-stray",
+    ):
         disk.make_directory(f"/data/{other}")
     disk.make_directory("/data/bad-1")
     disk.open("/data/bad-1/partition.metadata", create=True).pwritev([b"version: 0\ntopic_id: ?"], 0)
@@ -84,3 +94,15 @@ def test_every_step_frees_a_bounded_amount_until_nothing_is_left(sizes: list[int
 
 def test_what_is_gone_already_is_gone() -> None:
     assert PartitionDirectories(disk_with_data(), "/data").free(NAME, 1)
+
+
+def test_no_log_is_made_at_a_mount_point_whose_file_system_is_gone() -> None:
+    """It would be acknowledged until the next probe, and hidden once the file system is mounted again."""
+    disk = SimDisk()
+    disk.make_directory("/d0")
+    directories = PartitionDirectories(disk, "/d0")
+    directories.find()
+    disk.mounts.unmount("/d0", leaves_a_directory=True)
+    with pytest.raises(DiskError, match="unmounted while the node used it") as raised:
+        directories.make_name(("t", 0))
+    assert raised.value.errno == errno.ESTALE and disk.list("/d0") == []

@@ -8,15 +8,16 @@ from random import Random
 import pytest
 from storage_samples import batch, disk_with_data
 
-from jepsen.sim.disk import SimDisk, SimFile
-from jepsen.sim.disk_faults import Fail, Fault, Operation
+from jepsen.sim.machine.disk import SimDisk, SimFile
+from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from storage.directory_life import DirectoryOffline, Generation
 from storage.disk import DiskError
+from storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
 from storage.log_config import LogConfig
 from storage.log_errors import LogUnreadable
 from storage.names import log_name
 from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog, WrongTopicId, checkpoint_high_watermarks, checkpoint_logs
+from storage.partition_log import PartitionLog, WrongTopicId
 from storage.partition_metadata import BadPartitionMetadata, read_topic_id
 from storage.writer import CallJob, DirectoryWriter
 

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
-from quorumlog.records.batch import NO_PRODUCER, NO_SEQUENCE
+from quorumlog.records.batch import CONTROL, NO_PRODUCER, NO_SEQUENCE, TRANSACTIONAL
+from quorumlog.records.control import EndTxnMarker
 from storage import producer_state
 from storage.producer_state import (
+    NO_OFFSET,
     REMEMBERED_BATCHES,
     SEQUENCES,
     ProducerEntry,
@@ -21,7 +23,9 @@ from storage.producer_state import (
     Remembered,
     after,
     check,
+    check_marker,
 )
+from storage.producers.transactions import EndedTransaction
 
 LAST = SEQUENCES - 1
 OUT_OF_ORDER, FENCED = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.INVALID_PRODUCER_EPOCH
@@ -35,6 +39,7 @@ class Batch:
     base_offset: Offset = 0
     producer_id: int = 7
     max_timestamp: int = 1_000
+    attributes: int = 0
 
     @property
     def last_offset(self) -> Offset:
@@ -215,3 +220,108 @@ def test_a_leader_agrees_with_a_list_of_everything(steps: list[tuple[int, int, i
             written = [*written, stored] if change == 0 else [stored]
             entry = after(entry, stored)
             end += sent.count + 2
+
+
+# --- transactions ---
+
+ABORT, COMMIT = EndTxnMarker(committed=False, coordinator_epoch=5), EndTxnMarker(committed=True, coordinator_epoch=5)
+TXN = Batch(0, attributes=TRANSACTIONAL, base_offset=10)
+END = Batch(NO_SEQUENCE, attributes=TRANSACTIONAL | CONTROL, base_offset=11)
+INVALID_TXN, COORDINATOR_FENCED = ErrorCode.INVALID_TXN_STATE, ErrorCode.TRANSACTION_COORDINATOR_FENCED
+
+
+def test_a_transaction_begins_with_its_first_batch_and_ends_with_the_marker() -> None:
+    states = ProducerStates()
+    assert states.note(TXN) is None
+    assert states.note(Batch(1, attributes=TRANSACTIONAL, base_offset=11)) is None
+    assert states.entries[7].first_offset == 10 and states.transactions.ongoing == {10: 7}
+    ended = states.note(Batch(NO_SEQUENCE, attributes=TRANSACTIONAL | CONTROL, base_offset=12), COMMIT)
+    assert ended == EndedTransaction(7, 10, 12, 13, committed=True)
+    assert states.entries[7].first_offset == NO_OFFSET and states.transactions.ongoing == {}
+    assert states.note(Batch(NO_SEQUENCE, attributes=TRANSACTIONAL | CONTROL, base_offset=13), ABORT) is None
+
+
+def test_the_last_stable_offset_behind_a_transaction_is_where_the_earliest_of_the_others_begins() -> None:
+    states = ProducerStates()
+    for offset, producer in enumerate((1, 2, 3)):
+        states.note(Batch(0, attributes=TRANSACTIONAL, base_offset=offset, producer_id=producer))
+    ends = []
+    for offset, producer in enumerate((2, 1, 3), 3):
+        marker = Batch(NO_SEQUENCE, attributes=TRANSACTIONAL | CONTROL, base_offset=offset, producer_id=producer)
+        ended = states.note(marker, ABORT)
+        assert ended is not None
+        ends.append(ended.last_stable_offset)
+    assert ends == [0, 2, 6]
+
+
+def test_a_new_epoch_does_not_end_the_open_transaction() -> None:
+    states = ProducerStates()
+    states.note(TXN)
+    states.note(Batch(0, attributes=TRANSACTIONAL, base_offset=12, producer_epoch=1))
+    assert states.entries[7].first_offset == 10
+
+
+def test_nothing_but_its_transaction_comes_from_a_producer_that_has_one_open() -> None:
+    entry = entry_of(TXN)
+    assert verdict(entry, Batch(1)) is INVALID_TXN
+    assert verdict(entry, Batch(1, attributes=TRANSACTIONAL)) is None
+    assert verdict(entry, Batch(0)) == 10, "a repetition is answered"
+
+
+MARKERS = [  # entry's epoch 3 and coordinator epoch 5; transaction version, is open, marker's epochs, error
+    ("equal epochs", 0, True, 3, 5, None),
+    ("equal epochs, nothing open", 1, False, 3, 5, None),
+    ("a later producer epoch", 0, True, 4, 5, None),
+    ("an older producer epoch", 0, True, 2, 5, FENCED),
+    ("an older coordinator", 0, True, 3, 4, COORDINATOR_FENCED),
+    ("an older coordinator, nothing open", 0, False, 3, 4, COORDINATOR_FENCED),
+    ("a later coordinator", 0, True, 3, 6, None),
+    ("version 2: the bumped epoch", 2, True, 4, 5, None),
+    ("version 2: the epoch of the records", 2, True, 3, 5, FENCED),
+    ("version 2: a repetition, nothing open", 2, False, 3, 5, None),
+    ("version 2: an older epoch, nothing open", 2, False, 2, 5, FENCED),
+]
+
+
+@pytest.mark.parametrize(
+    ("version", "is_open", "epoch", "coordinator", "want"), [c[1:] for c in MARKERS], ids=[c[0] for c in MARKERS]
+)
+def test_which_marker_may_be_written(
+    version: int, is_open: bool, epoch: int, coordinator: int, want: ErrorCode | None
+) -> None:
+    entry = ProducerEntry(3, (), 0, 5, 10 if is_open else NO_OFFSET)
+    if want is None:
+        check_marker(entry, 7, epoch, EndTxnMarker(True, coordinator), version)
+        check_marker(None, 7, epoch, EndTxnMarker(True, coordinator), version)
+        return
+    with pytest.raises(ApiError) as caught:
+        check_marker(entry, 7, epoch, EndTxnMarker(True, coordinator), version)
+    assert caught.value.code is want
+
+
+def test_an_unknown_producer_with_an_epoch_for_each_transaction_begins_at_0() -> None:
+    with pytest.raises(ApiError):
+        check(None, Batch(3), begins_at_0=True)
+    assert check(None, Batch(0), begins_at_0=True) is None and check(None, Batch(3)) is None
+
+
+def test_a_producer_with_an_open_transaction_is_never_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producer_state, "MAX_PRODUCERS", 2)
+    states = ProducerStates()
+    states.note(TXN)
+    for now_ms in (0, 10, 20):
+        states.expire(now_ms, 10)
+    for producer in range(20, 25):
+        states.note(Batch(0, producer_id=producer, base_offset=producer))
+    assert list(states.entries) == [7, 24]
+    states.note(Batch(NO_SEQUENCE, attributes=TRANSACTIONAL | CONTROL, base_offset=30), ABORT)
+    for now_ms in (30, 40):
+        states.expire(now_ms, 10)
+    assert states.entries == {}
+
+
+def test_an_empty_control_batch_ends_nothing() -> None:
+    """Compaction removed the marker together with its transaction."""
+    states = ProducerStates()
+    states.note(TXN)
+    assert states.note(END, None) is None and states.entries[7].is_open

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from storage_samples import PATH, append, batch, disk_with_data, open_log, read_all
 
-from jepsen.sim.disk import SimDisk
-from jepsen.sim.disk_faults import Fail, Fault, Operation
+from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from quorumlog.records import headers
 from storage.disk import Disk, DiskError, FileMissing
 from storage.edge.disk import RealDisk
@@ -18,8 +18,7 @@ from storage.file_handle import FileHandle
 from storage.log import Log
 from storage.log_errors import LogUnreadable
 from storage.log_view import OffsetOutOfRange, view_of
-from storage.names import index_name, log_name
-from storage.offset_index import OffsetIndexFile
+from storage.names import index_name, log_name, time_index_name, transaction_index_name
 from storage.segment import Segment
 from storage.segment_file import IndexedBatch, SegmentCache, SegmentFile
 
@@ -44,11 +43,12 @@ def content_of(segment: Segment) -> bytes:
     return segment.log.read(0, segment.size)
 
 
-def test_log_and_index_keep_the_protocol() -> None:
+def test_log_and_indexes_keep_the_protocol() -> None:
     segment = Segment(SimDisk(), "/", 0, 60)
     files: tuple[SegmentFile, ...] = (segment.log, *segment.caches)
     caches: tuple[SegmentCache, ...] = segment.caches
-    assert [file.path for file in files] == [f"//{log_name(0)}", f"//{index_name(0)}"] and len(caches) == 1
+    names = [log_name(0), index_name(0), time_index_name(0), transaction_index_name(0)]
+    assert [file.path for file in files] == [f"//{name}" for name in names] and len(caches) == 3
 
 
 @pytest.mark.parametrize("suffix", [".deleted", ".cleaned", ".swap"])
@@ -57,7 +57,7 @@ def test_a_rename_takes_all_files_and_readers_read_on(place: tuple[Disk, str], s
     segment = segment_of(disk, path, [b"a", b"b", b"c"])
     segment.flush_caches()
     want = content_of(segment)
-    names = [log_name(0), index_name(0)]
+    names = [index_name(0), log_name(0), time_index_name(0)]
     segment.rename(suffix)
     assert sorted(disk.list(path)) == sorted(name + suffix for name in names)
     assert content_of(segment) == want and segment.find(2, segment.size) > 0
@@ -76,10 +76,10 @@ def test_the_log_file_is_renamed_last() -> None:
     renamed: list[str] = []
     disk.trace = lambda kind, path, digest: renamed.append(path) if kind == "rename" else None
     segment.rename(".deleted")
-    assert renamed == [f"{PATH}/{index_name(0)}", f"{PATH}/{log_name(0)}"]
+    assert renamed == [f"{PATH}/{name(0)}" for name in (index_name, time_index_name, log_name)]
 
 
-@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("at", range(5))
 def test_a_crash_in_a_rename_leaves_a_log_that_opens(at: int) -> None:
     disk, log = log_of_segments()
     last = log.view.segments[-1]
@@ -101,7 +101,7 @@ def test_a_crash_in_a_rename_leaves_a_log_that_opens(at: int) -> None:
     disk.kill()
     again = open_log(disk)
     assert again.recovery.reason == "" and not again.recovery.has_hole
-    assert read_all(again) == (want if at in (1, 2) else [entry for entry in want if entry[0] < last.base_offset])
+    assert read_all(again) == (want if at in (1, 2, 3) else [entry for entry in want if entry[0] < last.base_offset])
 
 
 def log_of_segments() -> tuple[SimDisk, Log]:
@@ -221,7 +221,7 @@ def test_a_file_that_is_missing_without_a_change_makes_the_log_unreadable() -> N
 
 
 class CountingCache:
-    """A second cache, as a time index will be: it counts the batches that it got and records where they begin."""
+    """A third cache, as an index of transactions will be: it records where the batches begin that it got."""
 
     path, size = "", 0
 
@@ -265,7 +265,7 @@ def test_the_last_entry_is_read_without_the_others(place: tuple[Disk, str]) -> N
     disk, path = place
     segment = segment_of(disk, path, [b"%d" % n for n in range(30)])
     segment.flush_caches()
-    want = OffsetIndexFile(disk, f"{path}/{index_name(0)}", 0, segment.log, 60)
+    want = Segment(disk, path, 0, 60).indexes.offsets
     assert want.last_entry() == want.index.floor_position(1 << 30) and want.size == 8 * len(want.index) > 80
     disk.open(f"{path}/{index_name(0)}").pwritev([bytes(8)], want.size - 8)  # zeroes: it does not increase
     again = Segment(disk, path, 0, 60)

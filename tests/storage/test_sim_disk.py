@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from jepsen.sim.disk import SimDisk, SimFile
-from jepsen.sim.disk_faults import Fail, Operation, PowerCut, PowerLost, ShortWrite, faults_at, faults_by_rate
+from jepsen.sim.machine.disk import SimDisk, SimFile
+from jepsen.sim.machine.disk_faults import Fail, Operation, PowerCut, PowerLost, ShortWrite, faults_at, faults_by_rate
 from storage.atomic import write_atomically
 from storage.disk import DirectoryLocked, DiskError, FileMissing, write_fully
 

@@ -15,6 +15,8 @@ from storage.names import (
     marked_directory,
     parse_directory,
     parse_segment_name,
+    time_index_name,
+    transaction_index_name,
 )
 from storage.properties import BadProperties, parse_properties, render_properties
 
@@ -25,7 +27,9 @@ def test_segment_names() -> None:
     assert log_name(41) == "00000000000000000041.log"
     assert parse_segment_name(log_name(41)) == (41, ".log")
     assert parse_segment_name(index_name(2**63 - 1)) == (2**63 - 1, ".index")
-    for other in ("41.log", "00000000000000000041.timeindex", "99999999999999999999.log", "0000000000000000004x.log"):
+    assert parse_segment_name(time_index_name(41)) == (41, ".timeindex")
+    assert parse_segment_name(transaction_index_name(41)) == (41, ".txnindex")
+    for other in ("41.log", "00000000000000000041.other", "99999999999999999999.log", "0000000000000000004x.log"):
         assert parse_segment_name(other) is None
     assert parse_segment_name("00000000000000000041.log\n") is None
 

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from jepsen.sim.disk import SimDisk
-from jepsen.sim.disk_faults import Fail, Operation
+from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.machine.disk_faults import Fail, Operation
 from storage.disk import DiskError
 from storage.edge.watched_disk import WatchedDisk, open_calls
 from storage.stall_watch import SILENCE_TICKS, TICKS_PER_STALL, DirectoryStalled, OpenCall, StallWatch

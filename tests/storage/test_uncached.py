@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from storage_samples import batch, disk_with_data, open_log
 
-from jepsen.sim.disk import SimFile
+from jepsen.sim.machine.disk import SimFile
 from storage.disk import Buffer, DiskError
 from storage.edge import uncached
 from storage.edge.disk import RealDisk

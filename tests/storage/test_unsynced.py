@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from jepsen.sim.disk import SimDisk
-from jepsen.sim.disk_faults import Fail
+from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.machine.disk_faults import Fail
 from storage.disk import DiskError
 from storage.epochs import CHECKPOINT_NAME, LeaderEpochCache
 from storage.segment import Segment
@@ -38,8 +38,8 @@ class Case:
                 self.unsynced.names_changed()
                 return self.unsynced.sync_names
             case _:
-                self.unsynced.epochs_changed(self.epochs.assign(3, 0))
-                return self.unsynced.sync_epochs
+                self.epochs.assign(3, 0)
+                return lambda: self.unsynced.sync_epochs(1)
 
 
 @pytest.mark.parametrize("what", ["segment", "names", "epochs"])
@@ -49,10 +49,11 @@ def test_durable_once_and_not_before_the_disk_says_so(what: str) -> None:
     case.disk.faults = lambda operation: Fail() if "sync" in operation.kind else None
     with pytest.raises(DiskError):
         sync()
-    assert case.unsynced
+    assert bool(case.unsynced) == (what != "epochs"), "what is written beside the records is not asked for"
     case.disk.faults = lambda operation: None
+    case.performed.clear()
     sync()
-    assert not case.unsynced
+    assert "sync" in "".join(case.performed) and not case.unsynced
     case.performed.clear()
     sync()
     assert case.performed == [], "nothing was left to do"
@@ -70,9 +71,43 @@ def test_a_segment_written_twice_is_synced_once_and_one_that_went_is_not() -> No
     assert not case.unsynced
 
 
-def test_a_change_that_changed_nothing_forgets_no_change_before_it() -> None:
+def saved(case: Case) -> list[bytes]:
+    path = f"{PATH}/{CHECKPOINT_NAME}"
+    return case.disk.read_bytes(path).splitlines()[2:] if case.disk.exists(path) else []
+
+
+def test_an_epoch_waits_for_its_first_record() -> None:
     case = Case()
-    case.unsynced.epochs_changed(case.epochs.assign(3, 0))
-    case.unsynced.epochs_changed(case.epochs.assign(3, 0))
-    case.unsynced.sync_epochs()
-    assert case.disk.exists(f"{PATH}/{CHECKPOINT_NAME}")
+    for epoch in (3, 5):
+        case.epochs.assign(epoch, 0)
+        case.unsynced.sync_epochs(0)
+    assert saved(case) == [] and case.performed == []
+    case.unsynced.sync_epochs(1)
+    assert saved(case) == [b"5 0"]
+    case.epochs.assign(6, 10)
+    case.unsynced.sync_epochs(10)
+    assert saved(case) == [b"5 0"]
+    case.unsynced.sync_epochs(11)
+    assert saved(case) == [b"5 0", b"6 10"]
+
+
+def test_a_line_that_another_epoch_has_taken_the_place_of_goes_with_the_first_record() -> None:
+    case = Case()
+    case.epochs.assign(3, 0)
+    case.epochs.assign(4, 7)
+    case.unsynced.sync_epochs(9)
+    case.epochs.truncate_from_end(7)
+    case.unsynced.sync_epochs(7)
+    assert saved(case) == [b"3 0", b"4 7"], "the next start forgets it"
+    case.unsynced.sync_epochs(8)
+    assert saved(case) == [b"3 0"], "the record at 7 is of epoch 3"
+
+
+def test_no_line_stays_beyond_the_logs_end() -> None:
+    case = Case()
+    case.epochs.assign(3, 0)
+    case.epochs.assign(4, 7)
+    case.unsynced.sync_epochs(9)
+    case.epochs.truncate_from_end(5)
+    case.unsynced.sync_epochs(5)
+    assert saved(case) == [b"3 0"]

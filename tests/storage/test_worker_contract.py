@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import heapq
 import queue
 import threading
@@ -14,10 +15,10 @@ from typing import Protocol
 import pytest
 from storage_samples import SMALL, batch, disk_with_data
 
-from jepsen.sim.disk import SimDisk
-from jepsen.sim.worker import SimWorker
-from storage.directory_life import Generation
-from storage.disk import Disk
+from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.machine.worker import SimWorker
+from storage.directory_life import DirectoryOffline, Generation
+from storage.disk import Disk, DiskError
 from storage.edge.disk import RealDisk
 from storage.edge.watched_disk import WatchedDisk
 from storage.edge.worker import ThreadWorker
@@ -28,6 +29,11 @@ from storage.worker import JobQueue, Submitted, Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
 
 LIMITS = WorkerLimits(queued_jobs=5, queued_bytes=4000, turn_bytes=1000, queued_reads=2)
+
+
+def cause_of(error: Exception | None) -> BaseException:
+    assert isinstance(error, DirectoryOffline)
+    return error.cause
 
 
 class World(Protocol):
@@ -303,7 +309,7 @@ def test_a_call_that_hangs_is_seen_and_its_late_answer_is_a_failure(tmp_path: Pa
         disk.goes_on.set()
     while len(told) < 2:
         answers.get(timeout=10)()
-    assert [outcome.error for outcome in told] == [failure, failure]
+    assert [cause_of(outcome.error) for outcome in told] == [failure.cause, failure.cause]
 
 
 def test_the_calls_of_helping_threads_are_seen_too(tmp_path: Path) -> None:
@@ -329,3 +335,29 @@ def test_the_calls_of_helping_threads_are_seen_too(tmp_path: Path) -> None:
         caller.join()
         worker.close()
     assert seen == ["/1", "/2"], "the first share is the caller's own"
+
+
+def test_a_job_beside_the_writer_is_answered_and_its_failure_fails_the_directory(world: World) -> None:
+    answers: list[Outcome] = []
+    world.worker.beside(lambda: 7, answers.append)
+    world.run_until(lambda: len(answers) == 1)
+    assert answers[0] == Outcome(value=7)
+
+    def broken() -> None:
+        raise DiskError("/data/x", "write", errno.EIO)
+
+    world.worker.beside(broken, answers.append)
+    world.run_until(lambda: len(answers) == 2)
+    assert world.generation.failure is not None
+    assert cause_of(answers[1].error) is world.generation.failure.cause
+    done: list[int] = []
+    world.worker.beside(lambda: done.append(1), answers.append)
+    world.run_until(lambda: len(answers) == 3)
+    assert not done, "a failed directory begins no further job"
+
+
+def test_a_worker_with_a_job_beside_its_writer_is_busy(world: World) -> None:
+    answers: list[Outcome] = []
+    world.worker.beside(lambda: world.worker.is_busy, answers.append)
+    world.run_until(lambda: bool(answers))
+    assert answers == [Outcome(value=True)]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from quorumlog.records.plain import encode_batch
 from quorumlog.records.record import Record
-from quorumlog.wire import refused, sasl
+from quorumlog.wire import sasl
 from quorumlog.wire.apis import APIS
 from quorumlog.wire.entities import request_shape
 from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader, write_request_header
@@ -24,7 +24,6 @@ LOCAL = [  # APIs that a connection answers itself
     (API_VERSIONS_KEY, "api_versions", 0, 4),
     (sasl.HANDSHAKE_KEY, "sasl_handshake", *sasl.SASL_VERSIONS[sasl.HANDSHAKE_KEY]),
     (sasl.AUTHENTICATE_KEY, "sasl_authenticate", *sasl.SASL_VERSIONS[sasl.AUTHENTICATE_KEY]),
-    (refused.JOIN_GROUP_KEY, "join_group", *refused.REFUSED_VERSIONS[refused.JOIN_GROUP_KEY]),
 ]
 SCHEMAS = [(api.key, api.schema, api.oldest, api.newest) for api in APIS] + LOCAL
 SPOKEN = [(key, schema, version) for key, schema, low, high in SCHEMAS for version in range(low, high + 1)]
@@ -35,7 +34,7 @@ RIGHT = "right"
 UNKNOWN_API, UNKNOWN_VERSION, HEADER = "unknown API", "unknown version", "damaged header"
 WRONG_SIZE, STOPS = "wrong size of the frame", "stops in a frame"
 KINDS = (RIGHT, UNKNOWN_API, UNKNOWN_VERSION, HEADER, WRONG_SIZE, STOPS, *OF_BODIES)
-UNSERVED = (-1, 4, 9, 12, 24, 26, 34, 52, 1000, 32767, -32768)  # API keys
+UNSERVED = (-1, 4, 7, 38, 48, 49, 51, 52, 76, 1000, 32767, -32768)  # API keys
 CHOICES = (
     *OF_BODIES,
     *["number at an edge"] * 5,

@@ -8,16 +8,22 @@ from typing import Any
 import pytest
 
 from quorumlog.ids import ZERO_UUID
-from quorumlog.messages import admin, cluster, common, fetch, produce, quorum
-from quorumlog.wire.apis import APIS, BY_KEY, BY_REQUEST, Api
+from quorumlog.messages import admin, brokers, cluster, common, fetch, produce, quorum, reassignments
+from quorumlog.wire.api import Api
+from quorumlog.wire.apis import APIS, BY_KEY, BY_REQUEST
 from quorumlog.wire.codec import WireRequest, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.header import RequestHeader, read_fixed
 from quorumlog.wire.parts import LENGTH_BYTES
+from tests.wire import group_examples, transaction_examples
 
 ID = b"t" * 16
 QUERIES = (cluster.TopicQuery(name="a"), cluster.TopicQuery(name="b"))
 RESOURCE = cluster.ConfigResource(resource_type=2, resource_name="a", names=("x",))
+
+ANY_TOPIC = brokers.DescribeAclsRequest(
+    resource_type_filter=2, resource_name_filter=None, principal_filter="User:x", operation=1, permission_type=1
+)
 
 REQUESTS: list[Any] = [
     produce.ProduceRequest(
@@ -70,12 +76,68 @@ REQUESTS: list[Any] = [
     admin.DeleteRecordsRequest(
         topics=(admin.DeleteRecordsTopic(name="a", partitions=(admin.DeleteRecordsPartition(index=1, offset=5),)),)
     ),
+    admin.AlterReplicaLogDirsRequest(
+        dirs=(
+            admin.AlterReplicaLogDir(path="/d", topics=(admin.AlterReplicaLogDirTopic(name="a", partitions=(1, 2)),)),
+        )
+    ),
     admin.DescribeLogDirsRequest(),
     admin.DescribeLogDirsRequest(all_topics=False, topics=(admin.LogDirsTopic(name="a", partitions=(1, 2)),)),
-    admin.ListGroupsRequest(states=("Stable",)),
-    admin.FindCoordinatorRequest(keys=("g",)),
+    reassignments.AlterPartitionReassignmentsRequest(
+        topics=(
+            reassignments.ReassignableTopic(
+                name="a",
+                partitions=(
+                    reassignments.ReassignablePartition(index=1, replicas=(3, 1, 2)),
+                    reassignments.ReassignablePartition(index=2, cancel=True),
+                    reassignments.ReassignablePartition(index=4),
+                ),
+            ),
+        ),
+        timeout_ms=5,
+        allow_replication_factor_change=False,
+    ),
+    reassignments.ListPartitionReassignmentsRequest(timeout_ms=5),
+    reassignments.ListPartitionReassignmentsRequest(
+        all_topics=False, topics=(reassignments.ReassignmentsOfTopic(name="a", partitions=(1, 2)),)
+    ),
+    reassignments.ElectLeadersRequest(
+        election_type=1,
+        all_partitions=False,
+        topics=(reassignments.ElectionTopic(name="a", partitions=(1, 2)),),
+        timeout_ms=5,
+    ),
+    reassignments.ElectLeadersRequest(),
+    quorum.AddRaftVoterRequest(
+        cluster_id="c",
+        timeout_ms=5,
+        voter_id=4,
+        voter_directory_id=ID,
+        listeners=(common.Endpoint(name="INTERNAL", host="h", port=9),),
+        ack_when_committed=False,
+    ),
+    quorum.RemoveRaftVoterRequest(cluster_id="c", voter_id=4, voter_directory_id=ID),
+    admin.UpdateFeaturesRequest(
+        updates=(admin.FeatureUpdate(name="metadata.version", level=2, upgrade_type=3),), timeout_ms=5
+    ),
+    brokers.UnregisterBrokerRequest(broker_id=4),
+    ANY_TOPIC,
+    brokers.CreateAclsRequest(
+        creations=(
+            brokers.AclCreation(
+                resource_type=2, resource_name="a", principal="User:x", host="*", operation=3, permission_type=3
+            ),
+        )
+    ),
+    brokers.DeleteAclsRequest(filters=(ANY_TOPIC,)),
 ]
 NAMES = [f"{number}-{type(request).__name__}" for number, request in enumerate(REQUESTS)]
+BY_EXAMPLE = (
+    *group_examples.EXAMPLES,
+    *transaction_examples.EXAMPLES,
+)  # each has a test of its own
+ALL = REQUESTS + [one.our_request(one.oldest) for one in BY_EXAMPLE]
+ALL_NAMES = [f"{number}-{type(request).__name__}" for number, request in enumerate(ALL)]
 
 
 def through(api: Api, request: Any, version: int) -> WireRequest:
@@ -93,7 +155,7 @@ def newest_by_name(api: Api, request: Any) -> int:
 
 
 def test_every_api_has_an_example() -> None:
-    assert {type(request) for request in REQUESTS} == set(BY_REQUEST)
+    assert {type(request) for request in ALL} == set(BY_REQUEST)
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=NAMES)
@@ -110,7 +172,7 @@ def without_names(request: Any) -> Any:
     return replace(request, topics=tuple(replace(topic, name="") for topic in request.topics))
 
 
-@pytest.mark.parametrize("request_", REQUESTS, ids=NAMES)
+@pytest.mark.parametrize("request_", ALL, ids=ALL_NAMES)
 def test_an_error_of_the_whole_request_can_be_expressed_in_every_version(request_: Any) -> None:
     """For the whole response or in its parts; DescribeLogDirs has no error before version 3."""
     api = BY_REQUEST[type(request_)]
@@ -119,12 +181,15 @@ def test_an_error_of_the_whole_request_can_be_expressed_in_every_version(request
         result = answer(asked, api.method.response(error_code=41, error_message="why"))
         silent = isinstance(request_, admin.DescribeLogDirsRequest) and version < 3
         everything = isinstance(request_, cluster.MetadataRequest) and request_.all_topics and version < 13
+        everything |= (
+            isinstance(request_, reassignments.ElectLeadersRequest) and request_.all_partitions and not version
+        )
         assert ("error_code=41" in repr(result)) is not (silent or everything), (version, result)
 
 
 @pytest.mark.parametrize("api", APIS, ids=[api.schema for api in APIS])
 def test_an_empty_response_can_be_expressed_in_every_version(api: Api) -> None:
-    request = next(request for request in REQUESTS if type(request) is api.method.request)
+    request = next(request for request in ALL if type(request) is api.method.request)
     for version in range(api.oldest, api.newest + 1):
         result = answer(through(api, request, version), api.method.response())
         assert result.error_code == 0
@@ -192,3 +257,34 @@ def test_alter_configs_replaces_what_is_set(version: int) -> None:
         resource_type=2, resource_name="a", configs=(admin.AlterableConfig(name="x", value="1"),), replace=True
     )
     assert request == admin.IncrementalAlterConfigsRequest(resources=(wanted,), validate_only=True)
+
+
+def test_answers_about_reassignments_survive() -> None:
+    refused = {"error_code": 39, "error_message": "why"}
+    request: Any = reassignments.AlterPartitionReassignmentsRequest()
+    response: Any = reassignments.AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=False,
+        topics=(
+            reassignments.ReassignableTopicResult(
+                name="a", partitions=(reassignments.ReassignablePartitionResult(index=1, **refused),)
+            ),
+        ),
+    )
+    assert answer(through(BY_REQUEST[type(request)], request, 1), response) == response
+    request = reassignments.ListPartitionReassignmentsRequest()
+    ongoing = reassignments.OngoingPartitionReassignment(
+        index=1, replicas=(3, 1, 2), adding_replicas=(3,), removing_replicas=(2,)
+    )
+    response = reassignments.ListPartitionReassignmentsResponse(
+        topics=(reassignments.OngoingTopicReassignment(name="a", partitions=(ongoing,)),)
+    )
+    assert answer(through(BY_REQUEST[type(request)], request, 0), response) == response
+    request = reassignments.ElectLeadersRequest()
+    response = reassignments.ElectLeadersResponse(
+        topics=(
+            reassignments.ElectionTopicResult(
+                name="a", partitions=(reassignments.ElectionPartitionResult(index=1, **refused),)
+            ),
+        )
+    )
+    assert answer(through(BY_REQUEST[type(request)], request, 2), response) == response

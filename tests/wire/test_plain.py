@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from quorumlog.messages import common, fetch, produce
 from quorumlog.messages.buffer import Pieces
-from quorumlog.wire.apis import BY_REQUEST, Api
+from quorumlog.wire.api import Api
+from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.codec import Frame, WireRequest, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import MAX_ELEMENTS, Cursor
 from quorumlog.wire.header import RequestHeader, read_fixed
@@ -243,7 +244,7 @@ def without_walk(api: Api) -> Api:
     def taken(*_arguments: Any) -> Any:
         pytest.fail("the walk was taken")
 
-    return replace(api, read_request=taken, write_request=taken, read_response=taken, write_response=taken)
+    return replace(api, read_sliced=taken, write_request=taken, read_response=taken, write_response=taken)
 
 
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)

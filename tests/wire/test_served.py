@@ -16,8 +16,7 @@ from quorumlog.messages.fetch import FetchRequest, ReplicaState
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.wire import sasl, versions
 from quorumlog.wire.apis import BY_KEY, BY_REQUEST
-from quorumlog.wire.codec import WireRequest, decode_response, decode_response_values, encode_request_values
-from quorumlog.wire.entities import request_shape, response_shape
+from quorumlog.wire.codec import WireRequest, decode_response
 from quorumlog.wire.header import RequestHeader
 from quorumlog.wire.limits import WireLimits
 
@@ -115,30 +114,12 @@ def test_api_versions_of_an_unknown_version_is_answered_in_version_0(version: in
 
 def test_apis_that_do_not_exist_yet_are_not_announced() -> None:
     supported = versions.served_versions(None, internal=False)
-    assert 8 not in supported and 12 not in supported and 17 not in supported
-    assert (
-        supported[10] == (0, 0) and 11 in supported
-    )  # both are announced only so that a client that wants a group gets an error
+    quotas_and_scram = {48, 49, 50, 51}
+    assert not {17, 76, *quotas_and_scram} & set(supported)
     assert supported[0] == (0, 13) and supported[18] == (0, 4)
     assert set(sasl.SASL_VERSIONS) <= set(versions.served_versions(None, internal=True))
     assert 3 in versions.served_versions((MetadataRequest,), internal=False)
     assert 0 not in versions.served_versions((MetadataRequest,), internal=False)
-
-
-@pytest.mark.parametrize("version", range(10))
-def test_joining_a_group_is_refused_in_every_version(version: int) -> None:
-    async def scenario() -> memoryview:
-        async with serving(echo) as served:
-            wire = await served.socket()
-            header = RequestHeader(11, version, 7, "a client")
-            shape = request_shape("join_group", version)
-            values = {"group_id": "g", "member_id": "m", "protocol_type": "consumer", "protocols": []}
-            wire.send(b"".join(encode_request_values(header, shape, values)))
-            return memoryview(await wire.frame())
-
-    shape = response_shape("join_group", version)
-    answer = decode_response_values(RequestHeader(11, version, 7), shape, asyncio.run(scenario()))
-    assert (answer["error_code"], answer["member_id"], list(answer["members"])) == (35, "m", [])
 
 
 # ---- bad input: the connection is closed with one log line, no other connection is affected
@@ -164,7 +145,8 @@ BAD: list[tuple[str, bytes, str]] = [
     ("negative API", frame_of(struct.pack(">hhi", -1, 0, 1) + b"\xff\xff"), "api -1"),
     ("unknown version", frame_of(struct.pack(">hhi", 3, 99, 1) + b"\xff\xff"), "api 3 version 99"),
     ("version too old", frame_of(struct.pack(">hhi", 0, 2, 1) + b"\xff\xff"), "api 0 version 2"),
-    ("consumer groups", frame_of(struct.pack(">hhi", 12, 4, 1) + b"\xff\xff"), "api 12"),
+    ("share groups", frame_of(struct.pack(">hhi", 76, 1, 1) + b"\xff\xff"), "api 76"),
+    ("KIP-848, unknown version", frame_of(struct.pack(">hhi", 68, 2, 1) + b"\xff\xff"), "api 68 version 2"),
     ("truncated", cut(request_bytes(produce(1), version=9), 30), "bytes"),
     ("client id past the end", frame_of(struct.pack(">hhih", 3, 1, 1, 30_000) + b"x"), "wanted"),
     ("count in the billions", frame_of(struct.pack(">hhihi", 3, 4, 1, -1, 2**31 - 1)), "elements"),

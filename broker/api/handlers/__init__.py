@@ -9,32 +9,69 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from broker.api.handlers.acls import handle_create_acls, handle_delete_acls, handle_describe_acls
+from broker.api.handlers.alter_replica_log_dirs import handle_alter_replica_log_dirs
+from broker.api.handlers.bring_log_dir_online import handle_bring_log_dir_online
+from broker.api.handlers.consumer_groups import handle_consumer_group_describe, handle_consumer_group_heartbeat
 from broker.api.handlers.create_partitions import handle_create_partitions
 from broker.api.handlers.create_topics import handle_create_topics
 from broker.api.handlers.delete_records import handle_delete_records
 from broker.api.handlers.delete_topics import handle_delete_topics
 from broker.api.handlers.describe_cluster import handle_describe_cluster
 from broker.api.handlers.describe_configs import handle_describe_configs
+from broker.api.handlers.describe_features import handle_describe_features
 from broker.api.handlers.describe_log_dirs import handle_describe_log_dirs
 from broker.api.handlers.describe_quorum import handle_describe_quorum
 from broker.api.handlers.describe_topic_partitions import handle_describe_topic_partitions
+from broker.api.handlers.explain_compaction import handle_explain_compaction
 from broker.api.handlers.fetch import handle_fetch
 from broker.api.handlers.find_coordinator import handle_find_coordinator
+from broker.api.handlers.group_admin import handle_delete_groups, handle_describe_groups, handle_list_groups
+from broker.api.handlers.group_offsets import handle_offset_commit, handle_offset_delete, handle_offset_fetch
+from broker.api.handlers.groups import handle_heartbeat, handle_join_group, handle_leave_group, handle_sync_group
+from broker.api.handlers.imports import handle_begin_import, handle_finish_import, handle_import_records
 from broker.api.handlers.incremental_alter_configs import handle_incremental_alter_configs
 from broker.api.handlers.init_producer_id import handle_init_producer_id
-from broker.api.handlers.list_groups import handle_list_groups
 from broker.api.handlers.list_offsets import handle_list_offsets
 from broker.api.handlers.metadata import handle_metadata
 from broker.api.handlers.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from broker.api.handlers.produce import handle_produce
+from broker.api.handlers.raft_voters import handle_add_raft_voter, handle_remove_raft_voter
+from broker.api.handlers.reassignments import (
+    handle_alter_reassignments,
+    handle_elect_leaders,
+    handle_list_reassignments,
+)
+from broker.api.handlers.transaction_admin import (
+    handle_describe_producers,
+    handle_describe_transactions,
+    handle_list_transactions,
+)
+from broker.api.handlers.transaction_markers import handle_write_txn_markers
+from broker.api.handlers.transaction_offsets import handle_txn_offset_commit
+from broker.api.handlers.transactions import handle_add_offsets, handle_add_partitions, handle_end_transaction
+from broker.api.handlers.transfer_leadership import handle_transfer_leadership
+from broker.api.handlers.unregister_broker import handle_unregister_broker
+from broker.api.handlers.update_features import handle_update_features
 from quorumlog.messages.admin import (
+    AlterReplicaLogDirsRequest,
+    BringLogDirOnlineRequest,
     CreatePartitionsRequest,
     DeleteRecordsRequest,
+    DescribeFeaturesRequest,
     DescribeLogDirsRequest,
     DescribeTopicPartitionsRequest,
+    ExplainCompactionRequest,
     FindCoordinatorRequest,
     IncrementalAlterConfigsRequest,
     ListGroupsRequest,
+    UpdateFeaturesRequest,
+)
+from quorumlog.messages.brokers import (
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+    UnregisterBrokerRequest,
 )
 from quorumlog.messages.cluster import (
     CreateTopicsRequest,
@@ -44,8 +81,42 @@ from quorumlog.messages.cluster import (
     MetadataRequest,
 )
 from quorumlog.messages.fetch import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
+from quorumlog.messages.groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    GroupHeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+)
+from quorumlog.messages.imports import BeginImportRequest, FinishImportRequest, ImportRecordsRequest
 from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
-from quorumlog.messages.quorum import DescribeQuorumRequest
+from quorumlog.messages.quorum import (
+    AddRaftVoterRequest,
+    DescribeQuorumRequest,
+    RemoveRaftVoterRequest,
+    TransferLeadershipRequest,
+)
+from quorumlog.messages.reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+)
+from quorumlog.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    EndTxnRequest,
+    ListTransactionsRequest,
+    TxnOffsetCommitRequest,
+    WriteTxnMarkersRequest,
+)
 
 BrokerHandler = Callable[..., Awaitable[Any]]
 
@@ -59,6 +130,8 @@ HANDLERS: Mapping[type, BrokerHandler] = {
     DeleteTopicsRequest: handle_delete_topics,
     DescribeConfigsRequest: handle_describe_configs,
     DescribeQuorumRequest: handle_describe_quorum,
+    AddRaftVoterRequest: handle_add_raft_voter,
+    RemoveRaftVoterRequest: handle_remove_raft_voter,
     InitProducerIdRequest: handle_init_producer_id,
     OffsetForLeaderEpochRequest: handle_offset_for_leader_epoch,
     CreatePartitionsRequest: handle_create_partitions,
@@ -66,6 +139,41 @@ HANDLERS: Mapping[type, BrokerHandler] = {
     DescribeTopicPartitionsRequest: handle_describe_topic_partitions,
     DeleteRecordsRequest: handle_delete_records,
     DescribeLogDirsRequest: handle_describe_log_dirs,
+    AlterReplicaLogDirsRequest: handle_alter_replica_log_dirs,
+    BringLogDirOnlineRequest: handle_bring_log_dir_online,
     ListGroupsRequest: handle_list_groups,
     FindCoordinatorRequest: handle_find_coordinator,
+    JoinGroupRequest: handle_join_group,
+    SyncGroupRequest: handle_sync_group,
+    GroupHeartbeatRequest: handle_heartbeat,
+    LeaveGroupRequest: handle_leave_group,
+    OffsetCommitRequest: handle_offset_commit,
+    OffsetFetchRequest: handle_offset_fetch,
+    OffsetDeleteRequest: handle_offset_delete,
+    DescribeGroupsRequest: handle_describe_groups,
+    ConsumerGroupHeartbeatRequest: handle_consumer_group_heartbeat,
+    ConsumerGroupDescribeRequest: handle_consumer_group_describe,
+    DeleteGroupsRequest: handle_delete_groups,
+    AddPartitionsToTxnRequest: handle_add_partitions,
+    AddOffsetsToTxnRequest: handle_add_offsets,
+    EndTxnRequest: handle_end_transaction,
+    TxnOffsetCommitRequest: handle_txn_offset_commit,
+    WriteTxnMarkersRequest: handle_write_txn_markers,
+    DescribeTransactionsRequest: handle_describe_transactions,
+    ListTransactionsRequest: handle_list_transactions,
+    DescribeProducersRequest: handle_describe_producers,
+    TransferLeadershipRequest: handle_transfer_leadership,
+    UpdateFeaturesRequest: handle_update_features,
+    DescribeFeaturesRequest: handle_describe_features,
+    UnregisterBrokerRequest: handle_unregister_broker,
+    DescribeAclsRequest: handle_describe_acls,
+    CreateAclsRequest: handle_create_acls,
+    DeleteAclsRequest: handle_delete_acls,
+    AlterPartitionReassignmentsRequest: handle_alter_reassignments,
+    ListPartitionReassignmentsRequest: handle_list_reassignments,
+    ElectLeadersRequest: handle_elect_leaders,
+    ExplainCompactionRequest: handle_explain_compaction,
+    BeginImportRequest: handle_begin_import,
+    ImportRecordsRequest: handle_import_records,
+    FinishImportRequest: handle_finish_import,
 }

@@ -12,6 +12,7 @@ from broker.api.handlers.limits import check_topic_count
 from broker.api.services import Services
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
+from quorumlog.internal_topics import is_internal
 from quorumlog.messages.admin import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -42,7 +43,7 @@ async def handle_delete_records(
 
 def _begin(services: Services, name: str, partition: DeleteRecordsPartition, timeout_ms: int) -> _Begun:
     try:
-        if name.startswith("__"):
+        if is_internal(name):
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is the cluster's own")
         return services.delete_path.delete(name, partition.index, partition.offset, timeout_ms)
     except ApiError as error:

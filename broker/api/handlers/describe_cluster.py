@@ -1,10 +1,12 @@
-"""DescribeCluster: the brokers with their epochs (fenced ones on request) and the hash of the metadata image."""
+"""DescribeCluster: the brokers with their state (fenced ones on request), and hashes of the newest metadata images."""
 
 from __future__ import annotations
 
 from broker.api.authorized_operations import on_cluster
 from broker.api.endpoints import client_endpoints, controller_for_clients, endpoint_for, live_brokers
 from broker.api.services import Services
+from quorum.metadata.features import as_shown
+from quorum.metadata.partition_index import PartitionIndex
 from quorum.metadata.registration import BrokerRegistration
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import ClusterBroker, DescribeClusterRequest, DescribeClusterResponse
@@ -19,13 +21,15 @@ async def handle_describe_cluster(
     _check_endpoint_type(request.endpoint_type)
     image = services.caught_up_image()
     shown = [broker for broker in image.sorted_brokers() if request.include_fenced_brokers or not broker.fenced]
-    described = [_broker(services, context, broker) for broker in shown]
+    counted = image.index if request.include_partition_counts else None
+    described = [_broker(services, context, broker, counted) for broker in shown]
     return DescribeClusterResponse(
         cluster_id=services.cluster_id,
         controller_id=controller_for_clients(services, live_brokers(image)),
         brokers=tuple(broker for broker in described if broker is not None),
         metadata_offset=image.offset,
         state_hash=image.state_hash_bytes,
+        recent_images=services.recent_images.newest(request.max_recent_images),
         endpoint_type=request.endpoint_type,
         cluster_authorized_operations=on_cluster(request.include_cluster_authorized_operations),
     )
@@ -38,7 +42,10 @@ def _check_endpoint_type(endpoint_type: int) -> None:
         raise ApiError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"endpoint type {endpoint_type}: 1 is a broker")
 
 
-def _broker(services: Services, context: Context, broker: BrokerRegistration) -> ClusterBroker | None:
+def _broker(
+    services: Services, context: Context, broker: BrokerRegistration, counted: PartitionIndex | None
+) -> ClusterBroker | None:
+    """counted: where to count its partitions; None: nobody asks."""
     endpoint = endpoint_for(services, context, broker)
     if endpoint is None:
         return None
@@ -50,4 +57,9 @@ def _broker(services: Services, context: Context, broker: BrokerRegistration) ->
         fenced=broker.fenced,
         broker_epoch=broker.broker_epoch,
         endpoints=client_endpoints(services, broker),
+        in_controlled_shutdown=broker.in_controlled_shutdown,
+        log_directories=broker.log_directories,
+        features=tuple(as_shown(supported) for supported in broker.features),
+        leaders=-1 if counted is None else counted.led.get(broker.broker_id, 0),
+        replicas=-1 if counted is None else counted.held_count(broker.broker_id),
     )

@@ -1,4 +1,4 @@
-"""DescribeConfigs: the settings of a topic, of this broker, or of all brokers, each with its source."""
+"""DescribeConfigs: the settings of a topic, of a group, of this broker, or of all brokers, each with its source."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from broker.api.handlers.limits import check_topic_count
 from broker.api.services import Services
-from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
-from quorum.metadata.topic_settings import Layers, of_all_brokers
+from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE, Image
+from quorum.metadata.topic_settings import Layers, of_all_brokers, of_group
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.group_settings import in_file
 from quorumlog.messages.cluster import (
     ConfigDescription,
     ConfigResource,
@@ -55,15 +56,20 @@ def _configs(services: Services, image: Image, asked: ConfigResource) -> Iterabl
         if image.topic(asked.resource_name) is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic {asked.resource_name!r}")
         return layers.of_topic(asked.resource_name)
+    if asked.resource_type == GROUP_RESOURCE:
+        if not asked.resource_name:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "the name of a group is needed")
+        return of_group(image, asked.resource_name, in_file(services.consumer_groups))
     if asked.resource_type != BROKER_RESOURCE:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"resource type {asked.resource_type}: 2 is a topic, 4 a broker")
+        text = f"resource type {asked.resource_type}: 2 is a topic, 4 a broker, 32 a group"
+        raise ApiError(ErrorCode.INVALID_REQUEST, text)
     if asked.resource_name == CLUSTER_DEFAULT:
         return of_all_brokers(image)
     if asked.resource_name != str(services.node_id):
         raise ApiError(
             ErrorCode.INVALID_REQUEST, f"this is broker {services.node_id}; ask broker {asked.resource_name} itself"
         )
-    return [*services.settings, *layers.of_broker()]
+    return [*map(layers.own, services.settings), *layers.of_broker()]
 
 
 def _shown(config: DescribedConfig, request: DescribeConfigsRequest) -> DescribedConfig:

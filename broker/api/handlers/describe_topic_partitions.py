@@ -14,6 +14,7 @@ from broker.api.services import Services
 from quorum.metadata.image import Image, TopicImage
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
+from quorumlog.internal_topics import is_internal
 from quorumlog.messages.admin import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -79,7 +80,7 @@ def _description(topic: TopicImage, first: int, limit: int, live: list[NodeId]) 
     return TopicPartitionsDescription(
         name=topic.name,
         topic_id=topic.id,
-        is_internal=topic.name.startswith("__"),
+        is_internal=is_internal(topic.name),
         authorized_operations=ON_TOPIC,
         partitions=tuple(described(PartitionDescription, index, partition, live) for index, partition in shown),
     )

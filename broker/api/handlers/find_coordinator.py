@@ -1,22 +1,21 @@
-"""FindCoordinator: consumer groups and transactions are not supported yet.
+"""FindCoordinator: the broker that leads the partition of a group, or of a transactional id, in their topic.
 
-For a group this broker names itself. It does not announce JoinGroup, so that a consumer which subscribes fails at once
-with its own client's message. An error here would be as clear, but librdkafka looks for a coordinator for every
-consumer, and would report the error to applications that only assign partitions. For other coordinator types the
-response is an error that clients do not retry.
+Any broker answers, from its image. The first call makes the topic.
 """
 
 from __future__ import annotations
 
 from broker.api.endpoints import endpoint_for
 from broker.api.handlers.limits import check_topic_count
+from broker.api.internal_topic import ensure_topic
 from broker.api.services import Services
-from quorumlog.errors import ErrorCode
+from broker.coordinator.placement import partition_of
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from quorumlog.messages.cluster import CreatableTopic
 from quorumlog.rpc.transport import Context
 
-GROUP = 0  # Kafka's number for this type of coordinator
-REFUSED = {1: "transactions are not supported"}
+GROUP, TRANSACTION = 0, 1  # Kafka's numbers for types of coordinators
 
 
 async def handle_find_coordinator(
@@ -24,17 +23,39 @@ async def handle_find_coordinator(
 ) -> FindCoordinatorResponse:
     check_topic_count(request.keys, services.limits)
     if request.key_type == GROUP:
-        return FindCoordinatorResponse(coordinators=tuple(_itself(services, context, key) for key in request.keys))
-    reason = REFUSED.get(request.key_type, f"coordinator type {request.key_type} is not supported")
-    coordinators = tuple(
-        Coordinator(key=key, error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=reason) for key in request.keys
-    )
-    return FindCoordinatorResponse(coordinators=coordinators)
+        wanted = services.offsets_topic.creatable()
+    elif request.key_type == TRANSACTION:
+        wanted = services.transactions_topic.creatable()
+    else:
+        error = ApiError(ErrorCode.INVALID_REQUEST, f"coordinator type {request.key_type} is not known")
+        return FindCoordinatorResponse(coordinators=tuple(_refused(key, error) for key in request.keys))
+    return FindCoordinatorResponse(coordinators=await _found(services, context, wanted, request.keys))
 
 
-def _itself(services: Services, context: Context, key: str) -> Coordinator:
-    own = services.caught_up_image().brokers.get(services.node_id)
-    endpoint = endpoint_for(services, context, own) if own is not None else None
-    if endpoint is None:
-        return Coordinator(key=key, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, error_message="not registered yet")
-    return Coordinator(key=key, node_id=services.node_id, host=endpoint.host, port=endpoint.port)
+async def _found(
+    services: Services, context: Context, wanted: CreatableTopic, keys: tuple[str, ...]
+) -> tuple[Coordinator, ...]:
+    try:
+        await ensure_topic(services, wanted)
+    except ApiError as error:
+        return tuple(_refused(key, error) for key in keys)
+    return tuple(_of(services, context, wanted.name, key) for key in keys)
+
+
+def _of(services: Services, context: Context, name: str, key: str) -> Coordinator:
+    """name: of the topic."""
+    image = services.subscription.image
+    topic = image.topic(name)
+    if topic is None:
+        return _refused(key, ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{name} was deleted"))
+    index = partition_of(key, len(topic.partitions))
+    broker = image.brokers.get(topic.partitions[index].leader)
+    endpoint = None if broker is None or broker.fenced else endpoint_for(services, context, broker)
+    if broker is None or endpoint is None:
+        text = f"{name}-{index} has no live leader that this listener reaches"
+        return _refused(key, ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, text))
+    return Coordinator(key=key, node_id=broker.broker_id, host=endpoint.host, port=endpoint.port)
+
+
+def _refused(key: str, error: ApiError) -> Coordinator:
+    return Coordinator(key=key, error_code=error.code, error_message=error.message)

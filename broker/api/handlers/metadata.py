@@ -24,6 +24,7 @@ from broker.api.suspected_leaders import DETECTION_MS, RECHECK_MS
 from quorum.metadata.image import Image, TopicImage
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
+from quorumlog.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, is_internal
 from quorumlog.messages.cluster import (
     BrokerMetadata,
     CreatableTopic,
@@ -111,10 +112,19 @@ def _to_create(services: Services, image: Image, request: MetadataRequest) -> li
     return [name for name in missing if _name_error(name) is None]
 
 
+def _creatable(services: Services, name: str) -> CreatableTopic:
+    """With the controller's defaults, where it is not one of the cluster's own."""
+    if name == CONSUMER_OFFSETS:
+        return services.offsets_topic.creatable()
+    if name == TRANSACTION_STATE:
+        return services.transactions_topic.creatable()
+    return CreatableTopic(name=name)
+
+
 async def _create(services: Services, names: list[str]) -> dict[str, ApiError]:
     """Create the topics with the controller's defaults. Returns what it refused, by name."""
     request = CreateTopicsRequest(
-        topics=tuple(CreatableTopic(name=name) for name in names), timeout_ms=CREATE_TIMEOUT_MS
+        topics=tuple(_creatable(services, name) for name in names), timeout_ms=CREATE_TIMEOUT_MS
     )
     try:
         response: CreateTopicsResponse = await forward(services.controller, request, CREATE_TIMEOUT_MS)
@@ -192,7 +202,7 @@ def _topic(topic: TopicImage, live: list[NodeId], operations: int) -> TopicMetad
     return TopicMetadata(
         name=topic.name,
         topic_id=topic.id,
-        is_internal=topic.name.startswith("__"),
+        is_internal=is_internal(topic.name),
         authorized_operations=operations,
         partitions=tuple(
             described(PartitionMetadata, index, partition, live) for index, partition in topic.sorted_partitions()

@@ -1,7 +1,8 @@
 """Produce: appends batches to partitions that this broker leads.
 
 Everything is validated and enqueued before the first await, in the order of the request; only the response waits. (A
-batch whose records take long to look at is enqueued later; the appends behind it on its partition wait for it.) An
+batch whose records take long to look at is enqueued later; the appends behind it on its partition wait for it. The
+first batch of a transaction in a partition waits for its coordinator, and those of its producer behind it.) An
 error concerns its partition alone. With acks=0 there is no response, so an error closes the connection, as in Kafka: a
 client has no other way to notice.
 """
@@ -13,9 +14,12 @@ from collections.abc import Awaitable, Sequence
 from broker.api.endpoints import leader_endpoints
 from broker.api.handlers.limits import check_topic_count
 from broker.api.services import Services
+from broker.coordinator.runtime.verified_appends import Sender
+from broker.coordinator.runtime.verifier import EPOCH_PER_TRANSACTION
+from broker.produce.append_faults import ACKS
 from broker.produce.pending_append import AppendResult
-from broker.produce.produce_path import ACKS
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.internal_topics import is_internal
 from quorumlog.messages.common import CurrentLeader
 from quorumlog.messages.produce import (
     ProducePartition,
@@ -35,12 +39,12 @@ _Append = Awaitable[AppendResult] | ApiError
 async def handle_produce(services: Services, context: Context, request: ProduceRequest) -> ProduceResponse | None:
     if request.acks not in ACKS:
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1 (all)")
-    if request.transactional_id is not None:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, "transactions are not supported")
+    if request.transactional_id == "":
+        raise ApiError(ErrorCode.INVALID_REQUEST, "the transactional id is empty; set transactional.id")
     check_topic_count(request.topics, services.limits)
     timeout_ms = max(0, min(request.timeout_ms, services.limits.max_wait_ms))
     appends = [
-        [_append(services, topic, partition, request.acks, timeout_ms) for partition in topic.partitions]
+        [_append(services, request, topic, partition, timeout_ms) for partition in topic.partitions]
         for topic in request.topics
     ]
     topics = [
@@ -57,13 +61,34 @@ async def handle_produce(services: Services, context: Context, request: ProduceR
 
 
 def _append(
-    services: Services, topic: ProduceTopic, partition: ProducePartition, acks: int, timeout_ms: int
+    services: Services, request: ProduceRequest, topic: ProduceTopic, partition: ProducePartition, timeout_ms: int
 ) -> _Append:
+    key, name, index = topic.topic_id or topic.name, _name(services, topic), partition.index
+    acks, records = request.acks, partition.records
     try:
-        key = topic.topic_id or topic.name
-        return services.produce_path.append(key, partition.index, partition.records, acks=acks, timeout_ms=timeout_ms)
+        if is_internal(name):
+            text = "only its coordinators write to a topic of the cluster's own"
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
+        if request.transactional_id is None:
+            return services.produce_path.append(key, index, records, acks=acks, timeout_ms=timeout_ms)
+        return services.transactions.appends.append(
+            key, name, index, records, sender=_sender(request), acks=acks, timeout_ms=timeout_ms
+        )
     except ApiError as error:
         return error
+
+
+def _sender(request: ProduceRequest) -> Sender:
+    adds = request.transaction_version >= EPOCH_PER_TRANSACTION
+    return Sender(request.transactional_id or "", adds, request.takes_abortable)
+
+
+def _name(services: Services, topic: ProduceTopic) -> str:
+    """Empty for an id that is not known here."""
+    if topic.name or not topic.topic_id:
+        return topic.name
+    found = services.subscription.image.topics.get(topic.topic_id)
+    return "" if found is None else found.name
 
 
 async def _answers(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from jepsen.sim.cluster import SimCluster
-from jepsen.sim.failing_disk import failing_disk
-from jepsen.sim.inside_calls import dies_inside_a_call, runs_out_of_memory
-from jepsen.sim.machine import Machine
-from jepsen.sim.scheduler import NS_PER_MS
-from jepsen.sim.sick_disks import hanging_disk, unreadable_disk
-from jepsen.sim.stage import Stage, Strike, Undo, nothing
+from jepsen.sim.base_cluster import BaseCluster
+from jepsen.sim.machine.machine import Machine
+from jepsen.sim.strikes.failing_disk import failing_disk
+from jepsen.sim.strikes.inside_calls import dies_inside_a_call, runs_out_of_memory
+from jepsen.sim.strikes.sick_disks import hanging_disk, unreadable_disk
+from jepsen.sim.strikes.stage import Stage, Strike, Undo, nothing
+from jepsen.sim.time.scheduler import NS_PER_MS
 
 
-def disk_strikes(stage: Stage) -> Mapping[str, Strike]:
+def disk_strikes(stage: Stage[BaseCluster]) -> Mapping[str, Strike]:
     return {
         "slow-disk": lambda: _slow_disk(stage),
         "failing-disk": lambda: _sick(stage, failing_disk, stage.all),
@@ -26,7 +26,7 @@ def disk_strikes(stage: Stage) -> Mapping[str, Strike]:
     }
 
 
-def _slow_disk(stage: Stage) -> Undo:
+def _slow_disk(stage: Stage[BaseCluster]) -> Undo:
     machine = stage.one(stage.all)
     machine.slow_sync_ns = stage.rng.choice((5, 50, 400)) * NS_PER_MS
 
@@ -37,7 +37,9 @@ def _slow_disk(stage: Stage) -> Undo:
 
 
 def _sick(
-    stage: Stage, strike: Callable[[SimCluster, Machine, random.Random], Undo], machines: Sequence[Machine]
+    stage: Stage[BaseCluster],
+    strike: Callable[[BaseCluster, Machine, random.Random], Undo],
+    machines: Sequence[Machine],
 ) -> Undo:
     """One disk has one of these faults at a time."""
     expected = stage.cluster.invariants.crashes_expected
@@ -45,7 +47,7 @@ def _sick(
     return strike(stage.cluster, stage.one(sound), stage.rng) if sound else nothing
 
 
-def _wall_clock(stage: Stage) -> Undo:
+def _wall_clock(stage: Stage[BaseCluster]) -> Undo:
     machine = stage.one(stage.all)
     machine.clock.wall_skew_ms = stage.rng.choice((-7_200_000, -1_000, 1_000, 3_000_000))
 

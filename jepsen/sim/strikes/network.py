@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from jepsen.sim.base_cluster import BaseCluster
 from jepsen.sim.cluster import CLIENT_HOST, READER_HOST
-from jepsen.sim.link import LinkProfile
-from jepsen.sim.scheduler import NS_PER_MS
-from jepsen.sim.stage import Stage, Strike, Undo
+from jepsen.sim.network.link import LinkProfile
+from jepsen.sim.strikes.stage import Stage, Strike, Undo
+from jepsen.sim.time.scheduler import NS_PER_MS
 
 
-def network_strikes(stage: Stage) -> Mapping[str, Strike]:
+def network_strikes(stage: Stage[BaseCluster]) -> Mapping[str, Strike]:
     rng, links = stage.rng, _Links(stage)
     return {
         "isolate": lambda: _isolate(stage),
@@ -32,7 +33,7 @@ def network_strikes(stage: Stage) -> Mapping[str, Strike]:
 class _Links:
     """The profile of all links; several faults may change it at the same time."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage[BaseCluster]) -> None:
         self._network = stage.network
         self._profile = LinkProfile()
 
@@ -46,7 +47,7 @@ class _Links:
         self._network.set_profile(profile)
 
 
-def _cut(stage: Stage, pairs: list[tuple[str, str]]) -> Undo:
+def _cut(stage: Stage[BaseCluster], pairs: list[tuple[str, str]]) -> Undo:
     """Cut each pair in one direction. If another fault has cut the same link, the first undo heals it."""
     for source, destination in pairs:
         stage.network.cut(source, destination)
@@ -62,7 +63,7 @@ def _both_ways(one: str, other: str) -> list[tuple[str, str]]:
     return [(one, other), (other, one)]
 
 
-def _isolate(stage: Stage) -> Undo:
+def _isolate(stage: Stage[BaseCluster]) -> Undo:
     one = stage.one(stage.all).host
     others = [host for host in stage.cluster.machines if host != one]
     if stage.rng.random() < 0.5:
@@ -70,34 +71,34 @@ def _isolate(stage: Stage) -> Undo:
     return _cut(stage, [pair for other in others for pair in _both_ways(one, other)])
 
 
-def _split(stage: Stage) -> Undo:
+def _split(stage: Stage[BaseCluster]) -> Undo:
     hosts = list(stage.cluster.machines)
     side = stage.rng.sample(hosts, stage.rng.randint(1, len(hosts) - 1))
     return _cut(stage, [pair for a in side for b in hosts if b not in side for pair in _both_ways(a, b)])
 
 
-def _one_way(stage: Stage) -> Undo:
+def _one_way(stage: Stage[BaseCluster]) -> Undo:
     source, destination = stage.two(stage.all)
     return _cut(stage, [(source.host, destination.host)])
 
 
-def _partial(stage: Stage) -> Undo:
+def _partial(stage: Stage[BaseCluster]) -> Undo:
     one, other = stage.two(stage.all)
     return _cut(stage, _both_ways(one.host, other.host))
 
 
-def _lagging_follower(stage: Stage) -> Undo:
+def _lagging_follower(stage: Stage[BaseCluster]) -> Undo:
     """One broker gets nothing from another; it leaves the ISR and must catch up."""
     one, other = stage.two(stage.cluster.brokers)
     return _cut(stage, _both_ways(one.host, other.host))
 
 
-def _cut_clients(stage: Stage) -> Undo:
+def _cut_clients(stage: Stage[BaseCluster]) -> Undo:
     broker = stage.one(stage.cluster.brokers).host
     return _cut(stage, [*_both_ways(CLIENT_HOST, broker), *_both_ways(READER_HOST, broker)])
 
 
-def _flap(stage: Stage) -> Undo:
+def _flap(stage: Stage[BaseCluster]) -> Undo:
     one, other = (machine.host for machine in stage.two(stage.all))
     going, cut = [True], [False]
 
@@ -123,7 +124,7 @@ def _flap(stage: Stage) -> Undo:
     return undo
 
 
-def _wrong_refusal(stage: Stage) -> Undo:
+def _wrong_refusal(stage: Stage[BaseCluster]) -> Undo:
     host = stage.one(stage.all).host
     stage.network.wrong_refusals[host] = None
     stage.cluster.invariants.quorum.lied_about[host] = None

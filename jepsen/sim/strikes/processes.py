@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jepsen.sim.machine import Machine
-from jepsen.sim.stage import Stage, Strike, Undo, bring_up
+from jepsen.sim.base_cluster import BaseCluster
+from jepsen.sim.machine.machine import Machine
+from jepsen.sim.strikes.stage import Stage, Strike, Undo, bring_up
 
 
-def process_strikes(stage: Stage) -> Mapping[str, Strike]:
+def process_strikes(stage: Stage[BaseCluster]) -> Mapping[str, Strike]:
     cluster = stage.cluster
     return {
         "kill-controller": lambda: _kill(stage.one(cluster.controllers)),
@@ -44,7 +45,7 @@ def _pause(machine: Machine) -> Undo:
     return machine.resume
 
 
-def _stop_clients(stage: Stage) -> Undo:
+def _stop_clients(stage: Stage[BaseCluster]) -> Undo:
     """Producers or readers stand still (SIGSTOP) and take no answers, so that the brokers' buffers fill."""
     loop = stage.cluster.clients[stage.rng.choice(sorted(stage.cluster.clients))]
     loop.pause()
@@ -61,7 +62,7 @@ def _restart(machine: Machine) -> Undo:
     return undo
 
 
-def _storm(stage: Stage, machine: Machine) -> Undo:
+def _storm(stage: Stage[BaseCluster], machine: Machine) -> Undo:
     going = [True]
 
     def again() -> None:

@@ -6,15 +6,16 @@ import random
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from jepsen.sim.aimed import Script, fenced_joiner, run_script, stale_proposal
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.message import Message, Phase, Verdict
-from jepsen.sim.older_disk import older_disk
-from jepsen.sim.plan import OLDER_DISK
-from jepsen.sim.restarted_voter import restarted_voter
-from jepsen.sim.rivals import rival_candidates
-from jepsen.sim.stage import Stage, Strike, Undo
-from jepsen.sim.whole_isr import whole_isr
+from jepsen.sim.network.message import Message, Phase, Verdict
+from jepsen.sim.profiles.plan import NEW_DISK, OLDER_DISK
+from jepsen.sim.scripts.aimed import Script, fenced_joiner, run_script, stale_proposal
+from jepsen.sim.scripts.new_disk import new_disk
+from jepsen.sim.scripts.older_disk import older_disk
+from jepsen.sim.scripts.restarted_voter import restarted_voter
+from jepsen.sim.scripts.rivals import rival_candidates
+from jepsen.sim.scripts.whole_isr import whole_isr
+from jepsen.sim.strikes.stage import Stage, Strike, Undo
 from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.rpc.calls import BY_REQUEST
 
@@ -26,19 +27,20 @@ _SCRIPTS = {
     "restarted-voter": restarted_voter,
     "whole-isr": whole_isr,
     OLDER_DISK: older_disk,
+    NEW_DISK: new_disk,
 }
 
 
-def scripted_strikes(stage: Stage) -> Mapping[str, Strike]:
+def scripted_strikes(stage: Stage[SimCluster]) -> Mapping[str, Strike]:
     scripts: dict[str, Strike] = {name: partial(_run, stage, script) for name, script in _SCRIPTS.items()}
     return {"hold-alter-partition": lambda: _hold_alter_partition(stage), **scripts}
 
 
-def _run(stage: Stage, script: Callable[[SimCluster, random.Random], Script]) -> Undo:
+def _run(stage: Stage[SimCluster], script: Callable[[SimCluster, random.Random], Script]) -> Undo:
     return run_script(stage.cluster, script(stage.cluster, stage.rng))
 
 
-def _hold_alter_partition(stage: Stage) -> Undo:
+def _hold_alter_partition(stage: Stage[SimCluster]) -> Undo:
     """AlterPartition requests arrive late (N12); the joining replica may die meanwhile."""
 
     def intercept(message: Message) -> Verdict:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.records.batch import BATCH_OVERHEAD, BatchHeader, Codec, verify_crc
+from quorumlog.records.batch import BATCH_OVERHEAD, MAGIC, BatchHeader, Codec, verify_crc
 from quorumlog.records.batch import headers as parse_headers
 from quorumlog.records.columnar.arrow import MAX_COLUMN_BYTES, as_buffer, from_parts, readonly_bytes
 from quorumlog.records.columnar.form import decoder
@@ -25,6 +25,7 @@ from quorumlog.records.columnar.found import (
 )
 from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from quorumlog.records.corrupt import CorruptRecords
+from quorumlog.records.legacy import in_format_2
 from quorumlog.records.plain import records_payload
 
 if TYPE_CHECKING:
@@ -72,9 +73,13 @@ def decode_columns(
     then `buf` must hold whole batches. max_decompressed_bytes: of each batch. Raises CorruptRecords, and ApiError
     RECORD_LIST_TOO_LARGE if a column would exceed 2 GiB: pass fewer batches.
     """
+    found = parse_headers(buf) if batches is None else batches
+    if any(header.magic < MAGIC for header in found):
+        buf = in_format_2(buf, found, check_crc=check_crc, max_bytes=max_decompressed_bytes)
+        found = parse_headers(buf)
     wanted = [
         header
-        for header in (parse_headers(buf) if batches is None else batches)
+        for header in found
         if header.count and not header.is_control
         if header.next_offset > from_offset and header.base_offset < to_offset
     ]

@@ -9,6 +9,14 @@ from quorumlog.messages.admin import (
     AlterableConfig,
     AlterConfigsResource,
     AlterConfigsResult,
+    AlterReplicaLogDir,
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopic,
+    AlterReplicaLogDirTopicResult,
+    BringLogDirOnlineRequest,
+    BringLogDirOnlineResponse,
     Coordinator,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -19,10 +27,16 @@ from quorumlog.messages.admin import (
     DeleteRecordsResponse,
     DeleteRecordsTopic,
     DeleteRecordsTopicResult,
+    DescribedFeature,
+    DescribeFeaturesRequest,
+    DescribeFeaturesResponse,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
+    ExplainCompactionRequest,
+    ExplainCompactionResponse,
+    FeatureUpdate,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     IncrementalAlterConfigsRequest,
@@ -35,12 +49,17 @@ from quorumlog.messages.admin import (
     LogDirsTopic,
     LogDirTopic,
     NewPartition,
+    NodeFeatures,
     PartitionCursor,
     PartitionDescription,
     PartitionsOfTopic,
     TopicPartitionsDescription,
+    UpdateFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
 )
 from quorumlog.messages.buffer import Buffer
+from quorumlog.rpc.convert.common import fill_FeatureRange, read_FeatureRange
 from quorumlog.rpc.convert.parsing import parse
 from quorumlog.rpc.pb import admin_pb2 as pb
 
@@ -670,6 +689,8 @@ def fill_LogDirDescription(m: LogDirDescription, p: pb.LogDirDescription) -> Non
         fill_LogDirTopic(x_topics, p.topics.add())
     p.total_bytes = m.total_bytes
     p.usable_bytes = m.usable_bytes
+    p.error_message = m.error_message
+    p.is_cordoned = m.is_cordoned
 
 
 def read_LogDirDescription(p: pb.LogDirDescription) -> LogDirDescription:
@@ -680,6 +701,8 @@ def read_LogDirDescription(p: pb.LogDirDescription) -> LogDirDescription:
         topics=tuple([read_LogDirTopic(x) for x in p.topics]),
         total_bytes=p.total_bytes,
         usable_bytes=p.usable_bytes,
+        error_message=p.error_message,
+        is_cordoned=p.is_cordoned,
     )
 
 
@@ -691,6 +714,192 @@ def encode_LogDirDescription(m: LogDirDescription) -> bytes:
 
 def decode_LogDirDescription(data: Buffer) -> LogDirDescription:
     return read_LogDirDescription(parse(pb.LogDirDescription, data))
+
+
+def fill_AlterReplicaLogDirsRequest(m: AlterReplicaLogDirsRequest, p: pb.AlterReplicaLogDirsRequest) -> None:
+    for x_dirs in m.dirs:
+        fill_AlterReplicaLogDir(x_dirs, p.dirs.add())
+
+
+def read_AlterReplicaLogDirsRequest(p: pb.AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsRequest:
+    return AlterReplicaLogDirsRequest(
+        dirs=tuple([read_AlterReplicaLogDir(x) for x in p.dirs]),
+    )
+
+
+def encode_AlterReplicaLogDirsRequest(m: AlterReplicaLogDirsRequest) -> bytes:
+    p = pb.AlterReplicaLogDirsRequest()
+    fill_AlterReplicaLogDirsRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_AlterReplicaLogDirsRequest(data: Buffer) -> AlterReplicaLogDirsRequest:
+    return read_AlterReplicaLogDirsRequest(parse(pb.AlterReplicaLogDirsRequest, data))
+
+
+def fill_AlterReplicaLogDir(m: AlterReplicaLogDir, p: pb.AlterReplicaLogDir) -> None:
+    p.path = m.path
+    for x_topics in m.topics:
+        fill_AlterReplicaLogDirTopic(x_topics, p.topics.add())
+
+
+def read_AlterReplicaLogDir(p: pb.AlterReplicaLogDir) -> AlterReplicaLogDir:
+    return AlterReplicaLogDir(
+        path=p.path,
+        topics=tuple([read_AlterReplicaLogDirTopic(x) for x in p.topics]),
+    )
+
+
+def encode_AlterReplicaLogDir(m: AlterReplicaLogDir) -> bytes:
+    p = pb.AlterReplicaLogDir()
+    fill_AlterReplicaLogDir(m, p)
+    return p.SerializeToString()
+
+
+def decode_AlterReplicaLogDir(data: Buffer) -> AlterReplicaLogDir:
+    return read_AlterReplicaLogDir(parse(pb.AlterReplicaLogDir, data))
+
+
+def fill_AlterReplicaLogDirTopic(m: AlterReplicaLogDirTopic, p: pb.AlterReplicaLogDirTopic) -> None:
+    p.name = m.name
+    p.partitions.extend(m.partitions)
+
+
+def read_AlterReplicaLogDirTopic(p: pb.AlterReplicaLogDirTopic) -> AlterReplicaLogDirTopic:
+    return AlterReplicaLogDirTopic(
+        name=p.name,
+        partitions=tuple(p.partitions[:]),
+    )
+
+
+def encode_AlterReplicaLogDirTopic(m: AlterReplicaLogDirTopic) -> bytes:
+    p = pb.AlterReplicaLogDirTopic()
+    fill_AlterReplicaLogDirTopic(m, p)
+    return p.SerializeToString()
+
+
+def decode_AlterReplicaLogDirTopic(data: Buffer) -> AlterReplicaLogDirTopic:
+    return read_AlterReplicaLogDirTopic(parse(pb.AlterReplicaLogDirTopic, data))
+
+
+def fill_AlterReplicaLogDirsResponse(m: AlterReplicaLogDirsResponse, p: pb.AlterReplicaLogDirsResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_results in m.results:
+        fill_AlterReplicaLogDirTopicResult(x_results, p.results.add())
+    p.throttle_time_ms = m.throttle_time_ms
+
+
+def read_AlterReplicaLogDirsResponse(p: pb.AlterReplicaLogDirsResponse) -> AlterReplicaLogDirsResponse:
+    return AlterReplicaLogDirsResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        results=tuple([read_AlterReplicaLogDirTopicResult(x) for x in p.results]),
+        throttle_time_ms=p.throttle_time_ms,
+    )
+
+
+def encode_AlterReplicaLogDirsResponse(m: AlterReplicaLogDirsResponse) -> bytes:
+    p = pb.AlterReplicaLogDirsResponse()
+    fill_AlterReplicaLogDirsResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_AlterReplicaLogDirsResponse(data: Buffer) -> AlterReplicaLogDirsResponse:
+    return read_AlterReplicaLogDirsResponse(parse(pb.AlterReplicaLogDirsResponse, data))
+
+
+def fill_AlterReplicaLogDirTopicResult(m: AlterReplicaLogDirTopicResult, p: pb.AlterReplicaLogDirTopicResult) -> None:
+    p.name = m.name
+    for x_partitions in m.partitions:
+        fill_AlterReplicaLogDirPartitionResult(x_partitions, p.partitions.add())
+
+
+def read_AlterReplicaLogDirTopicResult(p: pb.AlterReplicaLogDirTopicResult) -> AlterReplicaLogDirTopicResult:
+    return AlterReplicaLogDirTopicResult(
+        name=p.name,
+        partitions=tuple([read_AlterReplicaLogDirPartitionResult(x) for x in p.partitions]),
+    )
+
+
+def encode_AlterReplicaLogDirTopicResult(m: AlterReplicaLogDirTopicResult) -> bytes:
+    p = pb.AlterReplicaLogDirTopicResult()
+    fill_AlterReplicaLogDirTopicResult(m, p)
+    return p.SerializeToString()
+
+
+def decode_AlterReplicaLogDirTopicResult(data: Buffer) -> AlterReplicaLogDirTopicResult:
+    return read_AlterReplicaLogDirTopicResult(parse(pb.AlterReplicaLogDirTopicResult, data))
+
+
+def fill_AlterReplicaLogDirPartitionResult(
+    m: AlterReplicaLogDirPartitionResult, p: pb.AlterReplicaLogDirPartitionResult
+) -> None:
+    p.index = m.index
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+
+
+def read_AlterReplicaLogDirPartitionResult(
+    p: pb.AlterReplicaLogDirPartitionResult,
+) -> AlterReplicaLogDirPartitionResult:
+    return AlterReplicaLogDirPartitionResult(
+        index=p.index,
+        error_code=p.error_code,
+        error_message=p.error_message,
+    )
+
+
+def encode_AlterReplicaLogDirPartitionResult(m: AlterReplicaLogDirPartitionResult) -> bytes:
+    p = pb.AlterReplicaLogDirPartitionResult()
+    fill_AlterReplicaLogDirPartitionResult(m, p)
+    return p.SerializeToString()
+
+
+def decode_AlterReplicaLogDirPartitionResult(data: Buffer) -> AlterReplicaLogDirPartitionResult:
+    return read_AlterReplicaLogDirPartitionResult(parse(pb.AlterReplicaLogDirPartitionResult, data))
+
+
+def fill_BringLogDirOnlineRequest(m: BringLogDirOnlineRequest, p: pb.BringLogDirOnlineRequest) -> None:
+    p.path = m.path
+
+
+def read_BringLogDirOnlineRequest(p: pb.BringLogDirOnlineRequest) -> BringLogDirOnlineRequest:
+    return BringLogDirOnlineRequest(
+        path=p.path,
+    )
+
+
+def encode_BringLogDirOnlineRequest(m: BringLogDirOnlineRequest) -> bytes:
+    p = pb.BringLogDirOnlineRequest()
+    fill_BringLogDirOnlineRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_BringLogDirOnlineRequest(data: Buffer) -> BringLogDirOnlineRequest:
+    return read_BringLogDirOnlineRequest(parse(pb.BringLogDirOnlineRequest, data))
+
+
+def fill_BringLogDirOnlineResponse(m: BringLogDirOnlineResponse, p: pb.BringLogDirOnlineResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+
+
+def read_BringLogDirOnlineResponse(p: pb.BringLogDirOnlineResponse) -> BringLogDirOnlineResponse:
+    return BringLogDirOnlineResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+    )
+
+
+def encode_BringLogDirOnlineResponse(m: BringLogDirOnlineResponse) -> bytes:
+    p = pb.BringLogDirOnlineResponse()
+    fill_BringLogDirOnlineResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_BringLogDirOnlineResponse(data: Buffer) -> BringLogDirOnlineResponse:
+    return read_BringLogDirOnlineResponse(parse(pb.BringLogDirOnlineResponse, data))
 
 
 def fill_LogDirTopic(m: LogDirTopic, p: pb.LogDirTopic) -> None:
@@ -894,3 +1103,275 @@ def encode_Coordinator(m: Coordinator) -> bytes:
 
 def decode_Coordinator(data: Buffer) -> Coordinator:
     return read_Coordinator(parse(pb.Coordinator, data))
+
+
+def fill_UpdateFeaturesRequest(m: UpdateFeaturesRequest, p: pb.UpdateFeaturesRequest) -> None:
+    for x_updates in m.updates:
+        fill_FeatureUpdate(x_updates, p.updates.add())
+    p.timeout_ms = m.timeout_ms
+    p.validate_only = m.validate_only
+
+
+def read_UpdateFeaturesRequest(p: pb.UpdateFeaturesRequest) -> UpdateFeaturesRequest:
+    return UpdateFeaturesRequest(
+        updates=tuple([read_FeatureUpdate(x) for x in p.updates]),
+        timeout_ms=p.timeout_ms,
+        validate_only=p.validate_only,
+    )
+
+
+def encode_UpdateFeaturesRequest(m: UpdateFeaturesRequest) -> bytes:
+    p = pb.UpdateFeaturesRequest()
+    fill_UpdateFeaturesRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_UpdateFeaturesRequest(data: Buffer) -> UpdateFeaturesRequest:
+    return read_UpdateFeaturesRequest(parse(pb.UpdateFeaturesRequest, data))
+
+
+def fill_FeatureUpdate(m: FeatureUpdate, p: pb.FeatureUpdate) -> None:
+    p.name = m.name
+    p.level = m.level
+    p.upgrade_type = m.upgrade_type
+
+
+def read_FeatureUpdate(p: pb.FeatureUpdate) -> FeatureUpdate:
+    return FeatureUpdate(
+        name=p.name,
+        level=p.level,
+        upgrade_type=p.upgrade_type,
+    )
+
+
+def encode_FeatureUpdate(m: FeatureUpdate) -> bytes:
+    p = pb.FeatureUpdate()
+    fill_FeatureUpdate(m, p)
+    return p.SerializeToString()
+
+
+def decode_FeatureUpdate(data: Buffer) -> FeatureUpdate:
+    return read_FeatureUpdate(parse(pb.FeatureUpdate, data))
+
+
+def fill_UpdateFeaturesResponse(m: UpdateFeaturesResponse, p: pb.UpdateFeaturesResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_results in m.results:
+        fill_UpdateFeatureResult(x_results, p.results.add())
+    p.throttle_time_ms = m.throttle_time_ms
+
+
+def read_UpdateFeaturesResponse(p: pb.UpdateFeaturesResponse) -> UpdateFeaturesResponse:
+    return UpdateFeaturesResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        results=tuple([read_UpdateFeatureResult(x) for x in p.results]),
+        throttle_time_ms=p.throttle_time_ms,
+    )
+
+
+def encode_UpdateFeaturesResponse(m: UpdateFeaturesResponse) -> bytes:
+    p = pb.UpdateFeaturesResponse()
+    fill_UpdateFeaturesResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_UpdateFeaturesResponse(data: Buffer) -> UpdateFeaturesResponse:
+    return read_UpdateFeaturesResponse(parse(pb.UpdateFeaturesResponse, data))
+
+
+def fill_UpdateFeatureResult(m: UpdateFeatureResult, p: pb.UpdateFeatureResult) -> None:
+    p.name = m.name
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+
+
+def read_UpdateFeatureResult(p: pb.UpdateFeatureResult) -> UpdateFeatureResult:
+    return UpdateFeatureResult(
+        name=p.name,
+        error_code=p.error_code,
+        error_message=p.error_message,
+    )
+
+
+def encode_UpdateFeatureResult(m: UpdateFeatureResult) -> bytes:
+    p = pb.UpdateFeatureResult()
+    fill_UpdateFeatureResult(m, p)
+    return p.SerializeToString()
+
+
+def decode_UpdateFeatureResult(data: Buffer) -> UpdateFeatureResult:
+    return read_UpdateFeatureResult(parse(pb.UpdateFeatureResult, data))
+
+
+def fill_DescribeFeaturesRequest(m: DescribeFeaturesRequest, p: pb.DescribeFeaturesRequest) -> None:
+    pass
+
+
+def read_DescribeFeaturesRequest(p: pb.DescribeFeaturesRequest) -> DescribeFeaturesRequest:
+    return DescribeFeaturesRequest()
+
+
+def encode_DescribeFeaturesRequest(m: DescribeFeaturesRequest) -> bytes:
+    p = pb.DescribeFeaturesRequest()
+    fill_DescribeFeaturesRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_DescribeFeaturesRequest(data: Buffer) -> DescribeFeaturesRequest:
+    return read_DescribeFeaturesRequest(parse(pb.DescribeFeaturesRequest, data))
+
+
+def fill_DescribeFeaturesResponse(m: DescribeFeaturesResponse, p: pb.DescribeFeaturesResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_features in m.features:
+        fill_DescribedFeature(x_features, p.features.add())
+    p.epoch = m.epoch
+    for x_brokers in m.brokers:
+        fill_NodeFeatures(x_brokers, p.brokers.add())
+    for x_controllers in m.controllers:
+        fill_NodeFeatures(x_controllers, p.controllers.add())
+
+
+def read_DescribeFeaturesResponse(p: pb.DescribeFeaturesResponse) -> DescribeFeaturesResponse:
+    return DescribeFeaturesResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        features=tuple([read_DescribedFeature(x) for x in p.features]),
+        epoch=p.epoch,
+        brokers=tuple([read_NodeFeatures(x) for x in p.brokers]),
+        controllers=tuple([read_NodeFeatures(x) for x in p.controllers]),
+    )
+
+
+def encode_DescribeFeaturesResponse(m: DescribeFeaturesResponse) -> bytes:
+    p = pb.DescribeFeaturesResponse()
+    fill_DescribeFeaturesResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_DescribeFeaturesResponse(data: Buffer) -> DescribeFeaturesResponse:
+    return read_DescribeFeaturesResponse(parse(pb.DescribeFeaturesResponse, data))
+
+
+def fill_DescribedFeature(m: DescribedFeature, p: pb.DescribedFeature) -> None:
+    p.name = m.name
+    p.min_level = m.min_level
+    p.max_level = m.max_level
+    p.finalized_level = m.finalized_level
+
+
+def read_DescribedFeature(p: pb.DescribedFeature) -> DescribedFeature:
+    return DescribedFeature(
+        name=p.name,
+        min_level=p.min_level,
+        max_level=p.max_level,
+        finalized_level=p.finalized_level,
+    )
+
+
+def encode_DescribedFeature(m: DescribedFeature) -> bytes:
+    p = pb.DescribedFeature()
+    fill_DescribedFeature(m, p)
+    return p.SerializeToString()
+
+
+def decode_DescribedFeature(data: Buffer) -> DescribedFeature:
+    return read_DescribedFeature(parse(pb.DescribedFeature, data))
+
+
+def fill_NodeFeatures(m: NodeFeatures, p: pb.NodeFeatures) -> None:
+    p.node_id = m.node_id
+    for x_features in m.features:
+        fill_FeatureRange(x_features, p.features.add())
+
+
+def read_NodeFeatures(p: pb.NodeFeatures) -> NodeFeatures:
+    return NodeFeatures(
+        node_id=p.node_id,
+        features=tuple([read_FeatureRange(x) for x in p.features]),
+    )
+
+
+def encode_NodeFeatures(m: NodeFeatures) -> bytes:
+    p = pb.NodeFeatures()
+    fill_NodeFeatures(m, p)
+    return p.SerializeToString()
+
+
+def decode_NodeFeatures(data: Buffer) -> NodeFeatures:
+    return read_NodeFeatures(parse(pb.NodeFeatures, data))
+
+
+def fill_ExplainCompactionRequest(m: ExplainCompactionRequest, p: pb.ExplainCompactionRequest) -> None:
+    p.topic = m.topic
+    p.partition = m.partition
+
+
+def read_ExplainCompactionRequest(p: pb.ExplainCompactionRequest) -> ExplainCompactionRequest:
+    return ExplainCompactionRequest(
+        topic=p.topic,
+        partition=p.partition,
+    )
+
+
+def encode_ExplainCompactionRequest(m: ExplainCompactionRequest) -> bytes:
+    p = pb.ExplainCompactionRequest()
+    fill_ExplainCompactionRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_ExplainCompactionRequest(data: Buffer) -> ExplainCompactionRequest:
+    return read_ExplainCompactionRequest(parse(pb.ExplainCompactionRequest, data))
+
+
+def fill_ExplainCompactionResponse(m: ExplainCompactionResponse, p: pb.ExplainCompactionResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.state = m.state
+    p.reason = m.reason
+    p.first_dirty_offset = m.first_dirty_offset
+    p.boundary_offset = m.boundary_offset
+    p.clean_bytes = m.clean_bytes
+    p.dirty_bytes = m.dirty_bytes
+    p.blocked_bytes = m.blocked_bytes
+    p.dirty_percent = m.dirty_percent
+    p.failures = m.failures
+    p.failure = m.failure
+    p.retry_in_ms = m.retry_in_ms
+    p.last_round_ms = m.last_round_ms
+    p.last_bytes_before = m.last_bytes_before
+    p.last_bytes_after = m.last_bytes_after
+
+
+def read_ExplainCompactionResponse(p: pb.ExplainCompactionResponse) -> ExplainCompactionResponse:
+    return ExplainCompactionResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        state=p.state,
+        reason=p.reason,
+        first_dirty_offset=p.first_dirty_offset,
+        boundary_offset=p.boundary_offset,
+        clean_bytes=p.clean_bytes,
+        dirty_bytes=p.dirty_bytes,
+        blocked_bytes=p.blocked_bytes,
+        dirty_percent=p.dirty_percent,
+        failures=p.failures,
+        failure=p.failure,
+        retry_in_ms=p.retry_in_ms,
+        last_round_ms=p.last_round_ms,
+        last_bytes_before=p.last_bytes_before,
+        last_bytes_after=p.last_bytes_after,
+    )
+
+
+def encode_ExplainCompactionResponse(m: ExplainCompactionResponse) -> bytes:
+    p = pb.ExplainCompactionResponse()
+    fill_ExplainCompactionResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_ExplainCompactionResponse(data: Buffer) -> ExplainCompactionResponse:
+    return read_ExplainCompactionResponse(parse(pb.ExplainCompactionResponse, data))

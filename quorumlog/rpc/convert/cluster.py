@@ -24,6 +24,7 @@ from quorumlog.messages.cluster import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,
     DescribedConfig,
+    ImageHash,
     MetadataRequest,
     MetadataResponse,
     PartitionMetadata,
@@ -31,7 +32,14 @@ from quorumlog.messages.cluster import (
     TopicMetadata,
     TopicQuery,
 )
-from quorumlog.rpc.convert.common import fill_ConfigEntry, fill_Endpoint, read_ConfigEntry, read_Endpoint
+from quorumlog.rpc.convert.common import (
+    fill_ConfigEntry,
+    fill_Endpoint,
+    fill_FeatureRange,
+    read_ConfigEntry,
+    read_Endpoint,
+    read_FeatureRange,
+)
 from quorumlog.rpc.convert.parsing import parse
 from quorumlog.rpc.pb import cluster_pb2 as pb
 
@@ -228,6 +236,8 @@ def fill_DescribeClusterRequest(m: DescribeClusterRequest, p: pb.DescribeCluster
     p.include_fenced_brokers = m.include_fenced_brokers
     p.endpoint_type = m.endpoint_type
     p.include_cluster_authorized_operations = m.include_cluster_authorized_operations
+    p.max_recent_images = m.max_recent_images
+    p.include_partition_counts = m.include_partition_counts
 
 
 def read_DescribeClusterRequest(p: pb.DescribeClusterRequest) -> DescribeClusterRequest:
@@ -235,6 +245,8 @@ def read_DescribeClusterRequest(p: pb.DescribeClusterRequest) -> DescribeCluster
         include_fenced_brokers=p.include_fenced_brokers,
         endpoint_type=p.endpoint_type,
         include_cluster_authorized_operations=p.include_cluster_authorized_operations,
+        max_recent_images=p.max_recent_images,
+        include_partition_counts=p.include_partition_counts,
     )
 
 
@@ -246,6 +258,28 @@ def encode_DescribeClusterRequest(m: DescribeClusterRequest) -> bytes:
 
 def decode_DescribeClusterRequest(data: Buffer) -> DescribeClusterRequest:
     return read_DescribeClusterRequest(parse(pb.DescribeClusterRequest, data))
+
+
+def fill_ImageHash(m: ImageHash, p: pb.ImageHash) -> None:
+    p.offset = m.offset
+    p.state_hash = m.state_hash
+
+
+def read_ImageHash(p: pb.ImageHash) -> ImageHash:
+    return ImageHash(
+        offset=p.offset,
+        state_hash=p.state_hash,
+    )
+
+
+def encode_ImageHash(m: ImageHash) -> bytes:
+    p = pb.ImageHash()
+    fill_ImageHash(m, p)
+    return p.SerializeToString()
+
+
+def decode_ImageHash(data: Buffer) -> ImageHash:
+    return read_ImageHash(parse(pb.ImageHash, data))
 
 
 def fill_DescribeClusterResponse(m: DescribeClusterResponse, p: pb.DescribeClusterResponse) -> None:
@@ -260,6 +294,8 @@ def fill_DescribeClusterResponse(m: DescribeClusterResponse, p: pb.DescribeClust
     p.endpoint_type = m.endpoint_type
     p.cluster_authorized_operations = m.cluster_authorized_operations
     p.throttle_time_ms = m.throttle_time_ms
+    for x_recent_images in m.recent_images:
+        fill_ImageHash(x_recent_images, p.recent_images.add())
 
 
 def read_DescribeClusterResponse(p: pb.DescribeClusterResponse) -> DescribeClusterResponse:
@@ -274,6 +310,7 @@ def read_DescribeClusterResponse(p: pb.DescribeClusterResponse) -> DescribeClust
         endpoint_type=p.endpoint_type,
         cluster_authorized_operations=p.cluster_authorized_operations,
         throttle_time_ms=p.throttle_time_ms,
+        recent_images=tuple([read_ImageHash(x) for x in p.recent_images]),
     )
 
 
@@ -297,6 +334,12 @@ def fill_ClusterBroker(m: ClusterBroker, p: pb.ClusterBroker) -> None:
     p.broker_epoch = m.broker_epoch
     for x_endpoints in m.endpoints:
         fill_Endpoint(x_endpoints, p.endpoints.add())
+    p.in_controlled_shutdown = m.in_controlled_shutdown
+    p.log_directories.extend(m.log_directories)
+    for x_features in m.features:
+        fill_FeatureRange(x_features, p.features.add())
+    p.leaders = m.leaders
+    p.replicas = m.replicas
 
 
 def read_ClusterBroker(p: pb.ClusterBroker) -> ClusterBroker:
@@ -308,6 +351,11 @@ def read_ClusterBroker(p: pb.ClusterBroker) -> ClusterBroker:
         fenced=p.fenced,
         broker_epoch=p.broker_epoch,
         endpoints=tuple([read_Endpoint(x) for x in p.endpoints]),
+        in_controlled_shutdown=p.in_controlled_shutdown,
+        log_directories=tuple(p.log_directories[:]),
+        features=tuple([read_FeatureRange(x) for x in p.features]),
+        leaders=p.leaders,
+        replicas=p.replicas,
     )
 
 

@@ -25,6 +25,8 @@ from quorumlog.messages.controller import (
     ProbeResponse,
     RegisterBrokerRequest,
     RegisterBrokerResponse,
+    RegisterControllerRequest,
+    RegisterControllerResponse,
 )
 from quorumlog.rpc.convert.common import fill_Endpoint, fill_FeatureRange, read_Endpoint, read_FeatureRange
 from quorumlog.rpc.convert.parsing import parse
@@ -126,6 +128,7 @@ def fill_BrokerHeartbeatRequest(m: BrokerHeartbeatRequest, p: pb.BrokerHeartbeat
     p.offline_directories.extend(m.offline_directories)
     p.incarnation_id = m.incarnation_id
     p.at_rest = m.at_rest
+    p.deletions_done_before = m.deletions_done_before
 
 
 def read_BrokerHeartbeatRequest(p: pb.BrokerHeartbeatRequest) -> BrokerHeartbeatRequest:
@@ -138,6 +141,7 @@ def read_BrokerHeartbeatRequest(p: pb.BrokerHeartbeatRequest) -> BrokerHeartbeat
         offline_directories=tuple(p.offline_directories[:]),
         incarnation_id=p.incarnation_id,
         at_rest=p.at_rest,
+        deletions_done_before=p.deletions_done_before,
     )
 
 
@@ -472,6 +476,58 @@ def decode_AllocateProducerIdsResponse(data: Buffer) -> AllocateProducerIdsRespo
     return read_AllocateProducerIdsResponse(parse(pb.AllocateProducerIdsResponse, data))
 
 
+def fill_RegisterControllerRequest(m: RegisterControllerRequest, p: pb.RegisterControllerRequest) -> None:
+    p.controller_id = m.controller_id
+    p.cluster_id = m.cluster_id
+    p.incarnation_id = m.incarnation_id
+    for x_endpoints in m.endpoints:
+        fill_Endpoint(x_endpoints, p.endpoints.add())
+    for x_features in m.features:
+        fill_FeatureRange(x_features, p.features.add())
+
+
+def read_RegisterControllerRequest(p: pb.RegisterControllerRequest) -> RegisterControllerRequest:
+    return RegisterControllerRequest(
+        controller_id=p.controller_id,
+        cluster_id=p.cluster_id,
+        incarnation_id=p.incarnation_id,
+        endpoints=tuple([read_Endpoint(x) for x in p.endpoints]),
+        features=tuple([read_FeatureRange(x) for x in p.features]),
+    )
+
+
+def encode_RegisterControllerRequest(m: RegisterControllerRequest) -> bytes:
+    p = pb.RegisterControllerRequest()
+    fill_RegisterControllerRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_RegisterControllerRequest(data: Buffer) -> RegisterControllerRequest:
+    return read_RegisterControllerRequest(parse(pb.RegisterControllerRequest, data))
+
+
+def fill_RegisterControllerResponse(m: RegisterControllerResponse, p: pb.RegisterControllerResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+
+
+def read_RegisterControllerResponse(p: pb.RegisterControllerResponse) -> RegisterControllerResponse:
+    return RegisterControllerResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+    )
+
+
+def encode_RegisterControllerResponse(m: RegisterControllerResponse) -> bytes:
+    p = pb.RegisterControllerResponse()
+    fill_RegisterControllerResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_RegisterControllerResponse(data: Buffer) -> RegisterControllerResponse:
+    return read_RegisterControllerResponse(parse(pb.RegisterControllerResponse, data))
+
+
 def fill_ProbeRequest(m: ProbeRequest, p: pb.ProbeRequest) -> None:
     pass
 
@@ -495,6 +551,10 @@ def fill_ProbeResponse(m: ProbeResponse, p: pb.ProbeResponse) -> None:
     p.error_message = m.error_message
     p.node_id = m.node_id
     p.incarnation_id = m.incarnation_id
+    p.directory_id = m.directory_id
+    p.is_controller = m.is_controller
+    p.min_kraft_version = m.min_kraft_version
+    p.max_kraft_version = m.max_kraft_version
 
 
 def read_ProbeResponse(p: pb.ProbeResponse) -> ProbeResponse:
@@ -503,6 +563,10 @@ def read_ProbeResponse(p: pb.ProbeResponse) -> ProbeResponse:
         error_message=p.error_message,
         node_id=p.node_id,
         incarnation_id=p.incarnation_id,
+        directory_id=p.directory_id,
+        is_controller=p.is_controller,
+        min_kraft_version=p.min_kraft_version,
+        max_kraft_version=p.max_kraft_version,
     )
 
 

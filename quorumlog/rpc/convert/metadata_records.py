@@ -7,19 +7,31 @@ from __future__ import annotations
 
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.metadata_records import (
+    AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
+    ClientQuotaRecord,
+    ClusterIncarnationRecord,
     ConfigRecord,
+    DeletedTopicRecord,
     DirectoryList,
     FeatureLevelRecord,
+    ForgetDeletedTopicsRecord,
     NodeList,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    QuotaEntity,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
+    SnapshotStateRecord,
     TopicRecord,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
+    UserScramCredentialRecord,
 )
 from quorumlog.rpc.convert.common import fill_Endpoint, fill_FeatureRange, read_Endpoint, read_FeatureRange
 from quorumlog.rpc.convert.parsing import parse
@@ -298,6 +310,36 @@ def decode_RemoveTopicRecord(data: Buffer) -> RemoveTopicRecord:
     return read_RemoveTopicRecord(parse(pb.RemoveTopicRecord, data))
 
 
+def fill_UserScramCredentialRecord(m: UserScramCredentialRecord, p: pb.UserScramCredentialRecord) -> None:
+    p.name = m.name
+    p.mechanism = m.mechanism
+    p.salt = m.salt
+    p.stored_key = m.stored_key
+    p.server_key = m.server_key
+    p.iterations = m.iterations
+
+
+def read_UserScramCredentialRecord(p: pb.UserScramCredentialRecord) -> UserScramCredentialRecord:
+    return UserScramCredentialRecord(
+        name=p.name,
+        mechanism=p.mechanism,
+        salt=p.salt,
+        stored_key=p.stored_key,
+        server_key=p.server_key,
+        iterations=p.iterations,
+    )
+
+
+def encode_UserScramCredentialRecord(m: UserScramCredentialRecord) -> bytes:
+    p = pb.UserScramCredentialRecord()
+    fill_UserScramCredentialRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_UserScramCredentialRecord(data: Buffer) -> UserScramCredentialRecord:
+    return read_UserScramCredentialRecord(parse(pb.UserScramCredentialRecord, data))
+
+
 def fill_FeatureLevelRecord(m: FeatureLevelRecord, p: pb.FeatureLevelRecord) -> None:
     p.name = m.name
     p.level = m.level
@@ -318,6 +360,56 @@ def encode_FeatureLevelRecord(m: FeatureLevelRecord) -> bytes:
 
 def decode_FeatureLevelRecord(data: Buffer) -> FeatureLevelRecord:
     return read_FeatureLevelRecord(parse(pb.FeatureLevelRecord, data))
+
+
+def fill_QuotaEntity(m: QuotaEntity, p: pb.QuotaEntity) -> None:
+    p.entity_type = m.entity_type
+    if m.entity_name is not None:
+        p.entity_name = m.entity_name
+
+
+def read_QuotaEntity(p: pb.QuotaEntity) -> QuotaEntity:
+    return QuotaEntity(
+        entity_type=p.entity_type,
+        entity_name=p.entity_name if p.HasField("entity_name") else None,
+    )
+
+
+def encode_QuotaEntity(m: QuotaEntity) -> bytes:
+    p = pb.QuotaEntity()
+    fill_QuotaEntity(m, p)
+    return p.SerializeToString()
+
+
+def decode_QuotaEntity(data: Buffer) -> QuotaEntity:
+    return read_QuotaEntity(parse(pb.QuotaEntity, data))
+
+
+def fill_ClientQuotaRecord(m: ClientQuotaRecord, p: pb.ClientQuotaRecord) -> None:
+    for x_entity in m.entity:
+        fill_QuotaEntity(x_entity, p.entity.add())
+    p.key = m.key
+    p.value = m.value
+    p.remove = m.remove
+
+
+def read_ClientQuotaRecord(p: pb.ClientQuotaRecord) -> ClientQuotaRecord:
+    return ClientQuotaRecord(
+        entity=tuple([read_QuotaEntity(x) for x in p.entity]),
+        key=p.key,
+        value=p.value,
+        remove=p.remove,
+    )
+
+
+def encode_ClientQuotaRecord(m: ClientQuotaRecord) -> bytes:
+    p = pb.ClientQuotaRecord()
+    fill_ClientQuotaRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_ClientQuotaRecord(data: Buffer) -> ClientQuotaRecord:
+    return read_ClientQuotaRecord(parse(pb.ClientQuotaRecord, data))
 
 
 def fill_ProducerIdsRecord(m: ProducerIdsRecord, p: pb.ProducerIdsRecord) -> None:
@@ -378,6 +470,62 @@ def decode_BrokerRegistrationChangeRecord(data: Buffer) -> BrokerRegistrationCha
     return read_BrokerRegistrationChangeRecord(parse(pb.BrokerRegistrationChangeRecord, data))
 
 
+def fill_AccessControlEntryRecord(m: AccessControlEntryRecord, p: pb.AccessControlEntryRecord) -> None:
+    p.id = m.id
+    p.resource_type = m.resource_type
+    p.resource_name = m.resource_name
+    p.pattern_type = m.pattern_type
+    p.principal = m.principal
+    p.host = m.host
+    p.operation = m.operation
+    p.permission_type = m.permission_type
+
+
+def read_AccessControlEntryRecord(p: pb.AccessControlEntryRecord) -> AccessControlEntryRecord:
+    return AccessControlEntryRecord(
+        id=p.id,
+        resource_type=p.resource_type,
+        resource_name=p.resource_name,
+        pattern_type=p.pattern_type,
+        principal=p.principal,
+        host=p.host,
+        operation=p.operation,
+        permission_type=p.permission_type,
+    )
+
+
+def encode_AccessControlEntryRecord(m: AccessControlEntryRecord) -> bytes:
+    p = pb.AccessControlEntryRecord()
+    fill_AccessControlEntryRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_AccessControlEntryRecord(data: Buffer) -> AccessControlEntryRecord:
+    return read_AccessControlEntryRecord(parse(pb.AccessControlEntryRecord, data))
+
+
+def fill_RemoveAccessControlEntryRecord(
+    m: RemoveAccessControlEntryRecord, p: pb.RemoveAccessControlEntryRecord
+) -> None:
+    p.id = m.id
+
+
+def read_RemoveAccessControlEntryRecord(p: pb.RemoveAccessControlEntryRecord) -> RemoveAccessControlEntryRecord:
+    return RemoveAccessControlEntryRecord(
+        id=p.id,
+    )
+
+
+def encode_RemoveAccessControlEntryRecord(m: RemoveAccessControlEntryRecord) -> bytes:
+    p = pb.RemoveAccessControlEntryRecord()
+    fill_RemoveAccessControlEntryRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_RemoveAccessControlEntryRecord(data: Buffer) -> RemoveAccessControlEntryRecord:
+    return read_RemoveAccessControlEntryRecord(parse(pb.RemoveAccessControlEntryRecord, data))
+
+
 def fill_NoOpRecord(m: NoOpRecord, p: pb.NoOpRecord) -> None:
     pass
 
@@ -394,3 +542,163 @@ def encode_NoOpRecord(m: NoOpRecord) -> bytes:
 
 def decode_NoOpRecord(data: Buffer) -> NoOpRecord:
     return read_NoOpRecord(parse(pb.NoOpRecord, data))
+
+
+def fill_RemoveUserScramCredentialRecord(
+    m: RemoveUserScramCredentialRecord, p: pb.RemoveUserScramCredentialRecord
+) -> None:
+    p.name = m.name
+    p.mechanism = m.mechanism
+
+
+def read_RemoveUserScramCredentialRecord(p: pb.RemoveUserScramCredentialRecord) -> RemoveUserScramCredentialRecord:
+    return RemoveUserScramCredentialRecord(
+        name=p.name,
+        mechanism=p.mechanism,
+    )
+
+
+def encode_RemoveUserScramCredentialRecord(m: RemoveUserScramCredentialRecord) -> bytes:
+    p = pb.RemoveUserScramCredentialRecord()
+    fill_RemoveUserScramCredentialRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_RemoveUserScramCredentialRecord(data: Buffer) -> RemoveUserScramCredentialRecord:
+    return read_RemoveUserScramCredentialRecord(parse(pb.RemoveUserScramCredentialRecord, data))
+
+
+def fill_RegisterControllerRecord(m: RegisterControllerRecord, p: pb.RegisterControllerRecord) -> None:
+    p.controller_id = m.controller_id
+    p.incarnation_id = m.incarnation_id
+    for x_endpoints in m.endpoints:
+        fill_Endpoint(x_endpoints, p.endpoints.add())
+    for x_features in m.features:
+        fill_FeatureRange(x_features, p.features.add())
+
+
+def read_RegisterControllerRecord(p: pb.RegisterControllerRecord) -> RegisterControllerRecord:
+    return RegisterControllerRecord(
+        controller_id=p.controller_id,
+        incarnation_id=p.incarnation_id,
+        endpoints=tuple([read_Endpoint(x) for x in p.endpoints]),
+        features=tuple([read_FeatureRange(x) for x in p.features]),
+    )
+
+
+def encode_RegisterControllerRecord(m: RegisterControllerRecord) -> bytes:
+    p = pb.RegisterControllerRecord()
+    fill_RegisterControllerRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_RegisterControllerRecord(data: Buffer) -> RegisterControllerRecord:
+    return read_RegisterControllerRecord(parse(pb.RegisterControllerRecord, data))
+
+
+def fill_UnregisterControllerRecord(m: UnregisterControllerRecord, p: pb.UnregisterControllerRecord) -> None:
+    p.controller_id = m.controller_id
+
+
+def read_UnregisterControllerRecord(p: pb.UnregisterControllerRecord) -> UnregisterControllerRecord:
+    return UnregisterControllerRecord(
+        controller_id=p.controller_id,
+    )
+
+
+def encode_UnregisterControllerRecord(m: UnregisterControllerRecord) -> bytes:
+    p = pb.UnregisterControllerRecord()
+    fill_UnregisterControllerRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_UnregisterControllerRecord(data: Buffer) -> UnregisterControllerRecord:
+    return read_UnregisterControllerRecord(parse(pb.UnregisterControllerRecord, data))
+
+
+def fill_DeletedTopicRecord(m: DeletedTopicRecord, p: pb.DeletedTopicRecord) -> None:
+    p.topic_id = m.topic_id
+    p.name = m.name
+    p.offset = m.offset
+
+
+def read_DeletedTopicRecord(p: pb.DeletedTopicRecord) -> DeletedTopicRecord:
+    return DeletedTopicRecord(
+        topic_id=p.topic_id,
+        name=p.name,
+        offset=p.offset,
+    )
+
+
+def encode_DeletedTopicRecord(m: DeletedTopicRecord) -> bytes:
+    p = pb.DeletedTopicRecord()
+    fill_DeletedTopicRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_DeletedTopicRecord(data: Buffer) -> DeletedTopicRecord:
+    return read_DeletedTopicRecord(parse(pb.DeletedTopicRecord, data))
+
+
+def fill_ForgetDeletedTopicsRecord(m: ForgetDeletedTopicsRecord, p: pb.ForgetDeletedTopicsRecord) -> None:
+    p.topic_ids.extend(m.topic_ids)
+
+
+def read_ForgetDeletedTopicsRecord(p: pb.ForgetDeletedTopicsRecord) -> ForgetDeletedTopicsRecord:
+    return ForgetDeletedTopicsRecord(
+        topic_ids=tuple(p.topic_ids[:]),
+    )
+
+
+def encode_ForgetDeletedTopicsRecord(m: ForgetDeletedTopicsRecord) -> bytes:
+    p = pb.ForgetDeletedTopicsRecord()
+    fill_ForgetDeletedTopicsRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_ForgetDeletedTopicsRecord(data: Buffer) -> ForgetDeletedTopicsRecord:
+    return read_ForgetDeletedTopicsRecord(parse(pb.ForgetDeletedTopicsRecord, data))
+
+
+def fill_SnapshotStateRecord(m: SnapshotStateRecord, p: pb.SnapshotStateRecord) -> None:
+    p.state_hash = m.state_hash
+    p.records = m.records
+
+
+def read_SnapshotStateRecord(p: pb.SnapshotStateRecord) -> SnapshotStateRecord:
+    return SnapshotStateRecord(
+        state_hash=p.state_hash,
+        records=p.records,
+    )
+
+
+def encode_SnapshotStateRecord(m: SnapshotStateRecord) -> bytes:
+    p = pb.SnapshotStateRecord()
+    fill_SnapshotStateRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_SnapshotStateRecord(data: Buffer) -> SnapshotStateRecord:
+    return read_SnapshotStateRecord(parse(pb.SnapshotStateRecord, data))
+
+
+def fill_ClusterIncarnationRecord(m: ClusterIncarnationRecord, p: pb.ClusterIncarnationRecord) -> None:
+    p.number = m.number
+    p.id = m.id
+
+
+def read_ClusterIncarnationRecord(p: pb.ClusterIncarnationRecord) -> ClusterIncarnationRecord:
+    return ClusterIncarnationRecord(
+        number=p.number,
+        id=p.id,
+    )
+
+
+def encode_ClusterIncarnationRecord(m: ClusterIncarnationRecord) -> bytes:
+    p = pb.ClusterIncarnationRecord()
+    fill_ClusterIncarnationRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_ClusterIncarnationRecord(data: Buffer) -> ClusterIncarnationRecord:
+    return read_ClusterIncarnationRecord(parse(pb.ClusterIncarnationRecord, data))

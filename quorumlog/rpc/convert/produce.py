@@ -29,6 +29,8 @@ def fill_ProduceRequest(m: ProduceRequest, p: pb.ProduceRequest) -> None:
         fill_ProduceTopic(x_topics, p.topics.add())
     if m.transactional_id is not None:
         p.transactional_id = m.transactional_id
+    p.transaction_version = m.transaction_version
+    p.takes_abortable = m.takes_abortable
 
 
 def read_ProduceRequest(p: pb.ProduceRequest) -> ProduceRequest:
@@ -37,6 +39,8 @@ def read_ProduceRequest(p: pb.ProduceRequest) -> ProduceRequest:
         timeout_ms=p.timeout_ms,
         topics=tuple([read_ProduceTopic(x) for x in p.topics]),
         transactional_id=p.transactional_id if p.HasField("transactional_id") else None,
+        transaction_version=p.transaction_version,
+        takes_abortable=p.takes_abortable,
     )
 
 
@@ -217,6 +221,7 @@ def fill_InitProducerIdRequest(m: InitProducerIdRequest, p: pb.InitProducerIdReq
     p.transaction_timeout_ms = m.transaction_timeout_ms
     p.producer_id = m.producer_id
     p.producer_epoch = m.producer_epoch
+    p.takes_producer_fenced = m.takes_producer_fenced
 
 
 def read_InitProducerIdRequest(p: pb.InitProducerIdRequest) -> InitProducerIdRequest:
@@ -225,6 +230,7 @@ def read_InitProducerIdRequest(p: pb.InitProducerIdRequest) -> InitProducerIdReq
         transaction_timeout_ms=p.transaction_timeout_ms,
         producer_id=p.producer_id,
         producer_epoch=p.producer_epoch,
+        takes_producer_fenced=p.takes_producer_fenced,
     )
 
 

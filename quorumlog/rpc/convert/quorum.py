@@ -7,17 +7,28 @@ from __future__ import annotations
 
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.quorum import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
     DescribeQuorumRequest,
     DescribeQuorumResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
     PreferredCandidate,
     QuorumFetchRequest,
     QuorumFetchResponse,
     QuorumNode,
     QuorumReplica,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    TransferLeadershipRequest,
+    TransferLeadershipResponse,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+    VoterChange,
     VoteRequest,
     VoteResponse,
 )
@@ -240,6 +251,7 @@ def fill_QuorumFetchRequest(m: QuorumFetchRequest, p: pb.QuorumFetchRequest) -> 
     p.max_wait_ms = m.max_wait_ms
     p.max_bytes = m.max_bytes
     p.high_watermark = m.high_watermark
+    p.read_round = m.read_round
 
 
 def read_QuorumFetchRequest(p: pb.QuorumFetchRequest) -> QuorumFetchRequest:
@@ -252,6 +264,7 @@ def read_QuorumFetchRequest(p: pb.QuorumFetchRequest) -> QuorumFetchRequest:
         max_wait_ms=p.max_wait_ms,
         max_bytes=p.max_bytes,
         high_watermark=p.high_watermark,
+        read_round=p.read_round,
     )
 
 
@@ -281,6 +294,7 @@ def fill_QuorumFetchResponse(m: QuorumFetchResponse, p: pb.QuorumFetchResponse) 
     p.records = m.records if type(m.records) is bytes else bytes(m.records)
     for x_node_endpoints in m.node_endpoints:
         fill_NodeEndpoint(x_node_endpoints, p.node_endpoints.add())
+    p.read_round = m.read_round
 
 
 def read_QuorumFetchResponse(p: pb.QuorumFetchResponse) -> QuorumFetchResponse:
@@ -295,6 +309,7 @@ def read_QuorumFetchResponse(p: pb.QuorumFetchResponse) -> QuorumFetchResponse:
         snapshot_id=read_SnapshotId(p.snapshot_id) if p.HasField("snapshot_id") else None,
         records=p.records,
         node_endpoints=tuple([read_NodeEndpoint(x) for x in p.node_endpoints]),
+        read_round=p.read_round,
     )
 
 
@@ -306,6 +321,287 @@ def encode_QuorumFetchResponse(m: QuorumFetchResponse) -> bytes:
 
 def decode_QuorumFetchResponse(data: Buffer) -> QuorumFetchResponse:
     return read_QuorumFetchResponse(parse(pb.QuorumFetchResponse, data))
+
+
+def fill_TransferLeadershipRequest(m: TransferLeadershipRequest, p: pb.TransferLeadershipRequest) -> None:
+    p.to_node_id = m.to_node_id
+
+
+def read_TransferLeadershipRequest(p: pb.TransferLeadershipRequest) -> TransferLeadershipRequest:
+    return TransferLeadershipRequest(
+        to_node_id=p.to_node_id,
+    )
+
+
+def encode_TransferLeadershipRequest(m: TransferLeadershipRequest) -> bytes:
+    p = pb.TransferLeadershipRequest()
+    fill_TransferLeadershipRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_TransferLeadershipRequest(data: Buffer) -> TransferLeadershipRequest:
+    return read_TransferLeadershipRequest(parse(pb.TransferLeadershipRequest, data))
+
+
+def fill_TransferLeadershipResponse(m: TransferLeadershipResponse, p: pb.TransferLeadershipResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.leader_id = m.leader_id
+    p.leader_epoch = m.leader_epoch
+
+
+def read_TransferLeadershipResponse(p: pb.TransferLeadershipResponse) -> TransferLeadershipResponse:
+    return TransferLeadershipResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        leader_id=p.leader_id,
+        leader_epoch=p.leader_epoch,
+    )
+
+
+def encode_TransferLeadershipResponse(m: TransferLeadershipResponse) -> bytes:
+    p = pb.TransferLeadershipResponse()
+    fill_TransferLeadershipResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_TransferLeadershipResponse(data: Buffer) -> TransferLeadershipResponse:
+    return read_TransferLeadershipResponse(parse(pb.TransferLeadershipResponse, data))
+
+
+def fill_AddRaftVoterRequest(m: AddRaftVoterRequest, p: pb.AddRaftVoterRequest) -> None:
+    p.cluster_id = m.cluster_id
+    p.timeout_ms = m.timeout_ms
+    p.voter_id = m.voter_id
+    p.voter_directory_id = m.voter_directory_id
+    for x_listeners in m.listeners:
+        fill_Endpoint(x_listeners, p.listeners.add())
+    p.ack_when_committed = m.ack_when_committed
+
+
+def read_AddRaftVoterRequest(p: pb.AddRaftVoterRequest) -> AddRaftVoterRequest:
+    return AddRaftVoterRequest(
+        cluster_id=p.cluster_id,
+        timeout_ms=p.timeout_ms,
+        voter_id=p.voter_id,
+        voter_directory_id=p.voter_directory_id,
+        listeners=tuple([read_Endpoint(x) for x in p.listeners]),
+        ack_when_committed=p.ack_when_committed,
+    )
+
+
+def encode_AddRaftVoterRequest(m: AddRaftVoterRequest) -> bytes:
+    p = pb.AddRaftVoterRequest()
+    fill_AddRaftVoterRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_AddRaftVoterRequest(data: Buffer) -> AddRaftVoterRequest:
+    return read_AddRaftVoterRequest(parse(pb.AddRaftVoterRequest, data))
+
+
+def fill_AddRaftVoterResponse(m: AddRaftVoterResponse, p: pb.AddRaftVoterResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.leader_id = m.leader_id
+    p.leader_epoch = m.leader_epoch
+
+
+def read_AddRaftVoterResponse(p: pb.AddRaftVoterResponse) -> AddRaftVoterResponse:
+    return AddRaftVoterResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        leader_id=p.leader_id,
+        leader_epoch=p.leader_epoch,
+    )
+
+
+def encode_AddRaftVoterResponse(m: AddRaftVoterResponse) -> bytes:
+    p = pb.AddRaftVoterResponse()
+    fill_AddRaftVoterResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_AddRaftVoterResponse(data: Buffer) -> AddRaftVoterResponse:
+    return read_AddRaftVoterResponse(parse(pb.AddRaftVoterResponse, data))
+
+
+def fill_RemoveRaftVoterRequest(m: RemoveRaftVoterRequest, p: pb.RemoveRaftVoterRequest) -> None:
+    p.cluster_id = m.cluster_id
+    p.voter_id = m.voter_id
+    p.voter_directory_id = m.voter_directory_id
+
+
+def read_RemoveRaftVoterRequest(p: pb.RemoveRaftVoterRequest) -> RemoveRaftVoterRequest:
+    return RemoveRaftVoterRequest(
+        cluster_id=p.cluster_id,
+        voter_id=p.voter_id,
+        voter_directory_id=p.voter_directory_id,
+    )
+
+
+def encode_RemoveRaftVoterRequest(m: RemoveRaftVoterRequest) -> bytes:
+    p = pb.RemoveRaftVoterRequest()
+    fill_RemoveRaftVoterRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_RemoveRaftVoterRequest(data: Buffer) -> RemoveRaftVoterRequest:
+    return read_RemoveRaftVoterRequest(parse(pb.RemoveRaftVoterRequest, data))
+
+
+def fill_RemoveRaftVoterResponse(m: RemoveRaftVoterResponse, p: pb.RemoveRaftVoterResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.leader_id = m.leader_id
+    p.leader_epoch = m.leader_epoch
+
+
+def read_RemoveRaftVoterResponse(p: pb.RemoveRaftVoterResponse) -> RemoveRaftVoterResponse:
+    return RemoveRaftVoterResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        leader_id=p.leader_id,
+        leader_epoch=p.leader_epoch,
+    )
+
+
+def encode_RemoveRaftVoterResponse(m: RemoveRaftVoterResponse) -> bytes:
+    p = pb.RemoveRaftVoterResponse()
+    fill_RemoveRaftVoterResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_RemoveRaftVoterResponse(data: Buffer) -> RemoveRaftVoterResponse:
+    return read_RemoveRaftVoterResponse(parse(pb.RemoveRaftVoterResponse, data))
+
+
+def fill_UpdateRaftVoterRequest(m: UpdateRaftVoterRequest, p: pb.UpdateRaftVoterRequest) -> None:
+    p.current_leader_epoch = m.current_leader_epoch
+    p.voter_id = m.voter_id
+    p.voter_directory_id = m.voter_directory_id
+    for x_listeners in m.listeners:
+        fill_Endpoint(x_listeners, p.listeners.add())
+    p.min_kraft_version = m.min_kraft_version
+    p.max_kraft_version = m.max_kraft_version
+
+
+def read_UpdateRaftVoterRequest(p: pb.UpdateRaftVoterRequest) -> UpdateRaftVoterRequest:
+    return UpdateRaftVoterRequest(
+        current_leader_epoch=p.current_leader_epoch,
+        voter_id=p.voter_id,
+        voter_directory_id=p.voter_directory_id,
+        listeners=tuple([read_Endpoint(x) for x in p.listeners]),
+        min_kraft_version=p.min_kraft_version,
+        max_kraft_version=p.max_kraft_version,
+    )
+
+
+def encode_UpdateRaftVoterRequest(m: UpdateRaftVoterRequest) -> bytes:
+    p = pb.UpdateRaftVoterRequest()
+    fill_UpdateRaftVoterRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_UpdateRaftVoterRequest(data: Buffer) -> UpdateRaftVoterRequest:
+    return read_UpdateRaftVoterRequest(parse(pb.UpdateRaftVoterRequest, data))
+
+
+def fill_UpdateRaftVoterResponse(m: UpdateRaftVoterResponse, p: pb.UpdateRaftVoterResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.leader_id = m.leader_id
+    p.leader_epoch = m.leader_epoch
+
+
+def read_UpdateRaftVoterResponse(p: pb.UpdateRaftVoterResponse) -> UpdateRaftVoterResponse:
+    return UpdateRaftVoterResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        leader_id=p.leader_id,
+        leader_epoch=p.leader_epoch,
+    )
+
+
+def encode_UpdateRaftVoterResponse(m: UpdateRaftVoterResponse) -> bytes:
+    p = pb.UpdateRaftVoterResponse()
+    fill_UpdateRaftVoterResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_UpdateRaftVoterResponse(data: Buffer) -> UpdateRaftVoterResponse:
+    return read_UpdateRaftVoterResponse(parse(pb.UpdateRaftVoterResponse, data))
+
+
+def fill_FetchSnapshotRequest(m: FetchSnapshotRequest, p: pb.FetchSnapshotRequest) -> None:
+    p.replica_id = m.replica_id
+    p.replica_directory_id = m.replica_directory_id
+    p.current_leader_epoch = m.current_leader_epoch
+    if m.snapshot_id is not None:
+        p.snapshot_id.SetInParent()
+        fill_SnapshotId(m.snapshot_id, p.snapshot_id)
+    p.position = m.position
+    p.max_bytes = m.max_bytes
+
+
+def read_FetchSnapshotRequest(p: pb.FetchSnapshotRequest) -> FetchSnapshotRequest:
+    return FetchSnapshotRequest(
+        replica_id=p.replica_id,
+        replica_directory_id=p.replica_directory_id,
+        current_leader_epoch=p.current_leader_epoch,
+        snapshot_id=read_SnapshotId(p.snapshot_id) if p.HasField("snapshot_id") else None,
+        position=p.position,
+        max_bytes=p.max_bytes,
+    )
+
+
+def encode_FetchSnapshotRequest(m: FetchSnapshotRequest) -> bytes:
+    p = pb.FetchSnapshotRequest()
+    fill_FetchSnapshotRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_FetchSnapshotRequest(data: Buffer) -> FetchSnapshotRequest:
+    return read_FetchSnapshotRequest(parse(pb.FetchSnapshotRequest, data))
+
+
+def fill_FetchSnapshotResponse(m: FetchSnapshotResponse, p: pb.FetchSnapshotResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.leader_id = m.leader_id
+    p.leader_epoch = m.leader_epoch
+    if m.snapshot_id is not None:
+        p.snapshot_id.SetInParent()
+        fill_SnapshotId(m.snapshot_id, p.snapshot_id)
+    p.size = m.size
+    p.position = m.position
+    p.unaligned_records = m.unaligned_records if type(m.unaligned_records) is bytes else bytes(m.unaligned_records)
+    for x_node_endpoints in m.node_endpoints:
+        fill_NodeEndpoint(x_node_endpoints, p.node_endpoints.add())
+
+
+def read_FetchSnapshotResponse(p: pb.FetchSnapshotResponse) -> FetchSnapshotResponse:
+    return FetchSnapshotResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        leader_id=p.leader_id,
+        leader_epoch=p.leader_epoch,
+        snapshot_id=read_SnapshotId(p.snapshot_id) if p.HasField("snapshot_id") else None,
+        size=p.size,
+        position=p.position,
+        unaligned_records=p.unaligned_records,
+        node_endpoints=tuple([read_NodeEndpoint(x) for x in p.node_endpoints]),
+    )
+
+
+def encode_FetchSnapshotResponse(m: FetchSnapshotResponse) -> bytes:
+    p = pb.FetchSnapshotResponse()
+    fill_FetchSnapshotResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_FetchSnapshotResponse(data: Buffer) -> FetchSnapshotResponse:
+    return read_FetchSnapshotResponse(parse(pb.FetchSnapshotResponse, data))
 
 
 def fill_DescribeQuorumRequest(m: DescribeQuorumRequest, p: pb.DescribeQuorumRequest) -> None:
@@ -339,6 +635,10 @@ def fill_DescribeQuorumResponse(m: DescribeQuorumResponse, p: pb.DescribeQuorumR
     for x_nodes in m.nodes:
         fill_QuorumNode(x_nodes, p.nodes.add())
     p.cluster_id = m.cluster_id
+    p.kraft_version = m.kraft_version
+    if m.voter_change is not None:
+        p.voter_change.SetInParent()
+        fill_VoterChange(m.voter_change, p.voter_change)
 
 
 def read_DescribeQuorumResponse(p: pb.DescribeQuorumResponse) -> DescribeQuorumResponse:
@@ -352,6 +652,8 @@ def read_DescribeQuorumResponse(p: pb.DescribeQuorumResponse) -> DescribeQuorumR
         observers=tuple([read_QuorumReplica(x) for x in p.observers]),
         nodes=tuple([read_QuorumNode(x) for x in p.nodes]),
         cluster_id=p.cluster_id,
+        kraft_version=p.kraft_version,
+        voter_change=read_VoterChange(p.voter_change) if p.HasField("voter_change") else None,
     )
 
 
@@ -363,6 +665,36 @@ def encode_DescribeQuorumResponse(m: DescribeQuorumResponse) -> bytes:
 
 def decode_DescribeQuorumResponse(data: Buffer) -> DescribeQuorumResponse:
     return read_DescribeQuorumResponse(parse(pb.DescribeQuorumResponse, data))
+
+
+def fill_VoterChange(m: VoterChange, p: pb.VoterChange) -> None:
+    p.kind = m.kind
+    p.voter_id = m.voter_id
+    p.voter_directory_id = m.voter_directory_id
+    p.phase = m.phase
+    p.log_end_offset = m.log_end_offset
+    p.leader_end_offset = m.leader_end_offset
+
+
+def read_VoterChange(p: pb.VoterChange) -> VoterChange:
+    return VoterChange(
+        kind=p.kind,
+        voter_id=p.voter_id,
+        voter_directory_id=p.voter_directory_id,
+        phase=p.phase,
+        log_end_offset=p.log_end_offset,
+        leader_end_offset=p.leader_end_offset,
+    )
+
+
+def encode_VoterChange(m: VoterChange) -> bytes:
+    p = pb.VoterChange()
+    fill_VoterChange(m, p)
+    return p.SerializeToString()
+
+
+def decode_VoterChange(data: Buffer) -> VoterChange:
+    return read_VoterChange(parse(pb.VoterChange, data))
 
 
 def fill_QuorumReplica(m: QuorumReplica, p: pb.QuorumReplica) -> None:

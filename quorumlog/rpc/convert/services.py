@@ -6,13 +6,24 @@ Written by `./dev proto` from proto/quorumlog/v1; edit that instead.
 from __future__ import annotations
 
 from quorumlog.messages.admin import (
+    AlterReplicaLogDirsRequest,
+    BringLogDirOnlineRequest,
     CreatePartitionsRequest,
     DeleteRecordsRequest,
+    DescribeFeaturesRequest,
     DescribeLogDirsRequest,
     DescribeTopicPartitionsRequest,
+    ExplainCompactionRequest,
     FindCoordinatorRequest,
     IncrementalAlterConfigsRequest,
     ListGroupsRequest,
+    UpdateFeaturesRequest,
+)
+from quorumlog.messages.brokers import (
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+    UnregisterBrokerRequest,
 )
 from quorumlog.messages.cluster import (
     CreateTopicsRequest,
@@ -28,45 +39,118 @@ from quorumlog.messages.controller import (
     BrokerHeartbeatRequest,
     ProbeRequest,
     RegisterBrokerRequest,
+    RegisterControllerRequest,
 )
 from quorumlog.messages.fetch import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
+from quorumlog.messages.groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    GroupHeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+)
+from quorumlog.messages.imports import BeginImportRequest, FinishImportRequest, ImportRecordsRequest
 from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
 from quorumlog.messages.quorum import (
+    AddRaftVoterRequest,
     BeginQuorumEpochRequest,
     DescribeQuorumRequest,
     EndQuorumEpochRequest,
+    FetchSnapshotRequest,
     QuorumFetchRequest,
+    RemoveRaftVoterRequest,
+    TransferLeadershipRequest,
+    UpdateRaftVoterRequest,
     VoteRequest,
 )
+from quorumlog.messages.reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+)
+from quorumlog.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    EndTxnRequest,
+    ListTransactionsRequest,
+    TxnOffsetCommitRequest,
+    WriteTxnMarkersRequest,
+)
 from quorumlog.rpc.convert.admin import (
+    decode_AlterReplicaLogDirsRequest,
+    decode_AlterReplicaLogDirsResponse,
+    decode_BringLogDirOnlineRequest,
+    decode_BringLogDirOnlineResponse,
     decode_CreatePartitionsRequest,
     decode_CreatePartitionsResponse,
     decode_DeleteRecordsRequest,
     decode_DeleteRecordsResponse,
+    decode_DescribeFeaturesRequest,
+    decode_DescribeFeaturesResponse,
     decode_DescribeLogDirsRequest,
     decode_DescribeLogDirsResponse,
     decode_DescribeTopicPartitionsRequest,
     decode_DescribeTopicPartitionsResponse,
+    decode_ExplainCompactionRequest,
+    decode_ExplainCompactionResponse,
     decode_FindCoordinatorRequest,
     decode_FindCoordinatorResponse,
     decode_IncrementalAlterConfigsRequest,
     decode_IncrementalAlterConfigsResponse,
     decode_ListGroupsRequest,
     decode_ListGroupsResponse,
+    decode_UpdateFeaturesRequest,
+    decode_UpdateFeaturesResponse,
+    encode_AlterReplicaLogDirsRequest,
+    encode_AlterReplicaLogDirsResponse,
+    encode_BringLogDirOnlineRequest,
+    encode_BringLogDirOnlineResponse,
     encode_CreatePartitionsRequest,
     encode_CreatePartitionsResponse,
     encode_DeleteRecordsRequest,
     encode_DeleteRecordsResponse,
+    encode_DescribeFeaturesRequest,
+    encode_DescribeFeaturesResponse,
     encode_DescribeLogDirsRequest,
     encode_DescribeLogDirsResponse,
     encode_DescribeTopicPartitionsRequest,
     encode_DescribeTopicPartitionsResponse,
+    encode_ExplainCompactionRequest,
+    encode_ExplainCompactionResponse,
     encode_FindCoordinatorRequest,
     encode_FindCoordinatorResponse,
     encode_IncrementalAlterConfigsRequest,
     encode_IncrementalAlterConfigsResponse,
     encode_ListGroupsRequest,
     encode_ListGroupsResponse,
+    encode_UpdateFeaturesRequest,
+    encode_UpdateFeaturesResponse,
+)
+from quorumlog.rpc.convert.brokers import (
+    decode_CreateAclsRequest,
+    decode_CreateAclsResponse,
+    decode_DeleteAclsRequest,
+    decode_DeleteAclsResponse,
+    decode_DescribeAclsRequest,
+    decode_DescribeAclsResponse,
+    decode_UnregisterBrokerRequest,
+    decode_UnregisterBrokerResponse,
+    encode_CreateAclsRequest,
+    encode_CreateAclsResponse,
+    encode_DeleteAclsRequest,
+    encode_DeleteAclsResponse,
+    encode_DescribeAclsRequest,
+    encode_DescribeAclsResponse,
+    encode_UnregisterBrokerRequest,
+    encode_UnregisterBrokerResponse,
 )
 from quorumlog.rpc.convert.cluster import (
     decode_CreateTopicsRequest,
@@ -104,6 +188,8 @@ from quorumlog.rpc.convert.controller import (
     decode_ProbeResponse,
     decode_RegisterBrokerRequest,
     decode_RegisterBrokerResponse,
+    decode_RegisterControllerRequest,
+    decode_RegisterControllerResponse,
     encode_AllocateProducerIdsRequest,
     encode_AllocateProducerIdsResponse,
     encode_AlterPartitionRequest,
@@ -116,6 +202,8 @@ from quorumlog.rpc.convert.controller import (
     encode_ProbeResponse,
     encode_RegisterBrokerRequest,
     encode_RegisterBrokerResponse,
+    encode_RegisterControllerRequest,
+    encode_RegisterControllerResponse,
 )
 from quorumlog.rpc.convert.fetch import (
     decode_FetchRequest,
@@ -131,6 +219,66 @@ from quorumlog.rpc.convert.fetch import (
     encode_OffsetForLeaderEpochRequest,
     encode_OffsetForLeaderEpochResponse,
 )
+from quorumlog.rpc.convert.groups import (
+    decode_ConsumerGroupDescribeRequest,
+    decode_ConsumerGroupDescribeResponse,
+    decode_ConsumerGroupHeartbeatRequest,
+    decode_ConsumerGroupHeartbeatResponse,
+    decode_DeleteGroupsRequest,
+    decode_DeleteGroupsResponse,
+    decode_DescribeGroupsRequest,
+    decode_DescribeGroupsResponse,
+    decode_GroupHeartbeatRequest,
+    decode_GroupHeartbeatResponse,
+    decode_JoinGroupRequest,
+    decode_JoinGroupResponse,
+    decode_LeaveGroupRequest,
+    decode_LeaveGroupResponse,
+    decode_OffsetCommitRequest,
+    decode_OffsetCommitResponse,
+    decode_OffsetDeleteRequest,
+    decode_OffsetDeleteResponse,
+    decode_OffsetFetchRequest,
+    decode_OffsetFetchResponse,
+    decode_SyncGroupRequest,
+    decode_SyncGroupResponse,
+    encode_ConsumerGroupDescribeRequest,
+    encode_ConsumerGroupDescribeResponse,
+    encode_ConsumerGroupHeartbeatRequest,
+    encode_ConsumerGroupHeartbeatResponse,
+    encode_DeleteGroupsRequest,
+    encode_DeleteGroupsResponse,
+    encode_DescribeGroupsRequest,
+    encode_DescribeGroupsResponse,
+    encode_GroupHeartbeatRequest,
+    encode_GroupHeartbeatResponse,
+    encode_JoinGroupRequest,
+    encode_JoinGroupResponse,
+    encode_LeaveGroupRequest,
+    encode_LeaveGroupResponse,
+    encode_OffsetCommitRequest,
+    encode_OffsetCommitResponse,
+    encode_OffsetDeleteRequest,
+    encode_OffsetDeleteResponse,
+    encode_OffsetFetchRequest,
+    encode_OffsetFetchResponse,
+    encode_SyncGroupRequest,
+    encode_SyncGroupResponse,
+)
+from quorumlog.rpc.convert.imports import (
+    decode_BeginImportRequest,
+    decode_BeginImportResponse,
+    decode_FinishImportRequest,
+    decode_FinishImportResponse,
+    decode_ImportRecordsRequest,
+    decode_ImportRecordsResponse,
+    encode_BeginImportRequest,
+    encode_BeginImportResponse,
+    encode_FinishImportRequest,
+    encode_FinishImportResponse,
+    encode_ImportRecordsRequest,
+    encode_ImportRecordsResponse,
+)
 from quorumlog.rpc.convert.produce import (
     decode_InitProducerIdRequest,
     decode_InitProducerIdResponse,
@@ -142,26 +290,94 @@ from quorumlog.rpc.convert.produce import (
     encode_ProduceResponse,
 )
 from quorumlog.rpc.convert.quorum import (
+    decode_AddRaftVoterRequest,
+    decode_AddRaftVoterResponse,
     decode_BeginQuorumEpochRequest,
     decode_BeginQuorumEpochResponse,
     decode_DescribeQuorumRequest,
     decode_DescribeQuorumResponse,
     decode_EndQuorumEpochRequest,
     decode_EndQuorumEpochResponse,
+    decode_FetchSnapshotRequest,
+    decode_FetchSnapshotResponse,
     decode_QuorumFetchRequest,
     decode_QuorumFetchResponse,
+    decode_RemoveRaftVoterRequest,
+    decode_RemoveRaftVoterResponse,
+    decode_TransferLeadershipRequest,
+    decode_TransferLeadershipResponse,
+    decode_UpdateRaftVoterRequest,
+    decode_UpdateRaftVoterResponse,
     decode_VoteRequest,
     decode_VoteResponse,
+    encode_AddRaftVoterRequest,
+    encode_AddRaftVoterResponse,
     encode_BeginQuorumEpochRequest,
     encode_BeginQuorumEpochResponse,
     encode_DescribeQuorumRequest,
     encode_DescribeQuorumResponse,
     encode_EndQuorumEpochRequest,
     encode_EndQuorumEpochResponse,
+    encode_FetchSnapshotRequest,
+    encode_FetchSnapshotResponse,
     encode_QuorumFetchRequest,
     encode_QuorumFetchResponse,
+    encode_RemoveRaftVoterRequest,
+    encode_RemoveRaftVoterResponse,
+    encode_TransferLeadershipRequest,
+    encode_TransferLeadershipResponse,
+    encode_UpdateRaftVoterRequest,
+    encode_UpdateRaftVoterResponse,
     encode_VoteRequest,
     encode_VoteResponse,
+)
+from quorumlog.rpc.convert.reassignments import (
+    decode_AlterPartitionReassignmentsRequest,
+    decode_AlterPartitionReassignmentsResponse,
+    decode_ElectLeadersRequest,
+    decode_ElectLeadersResponse,
+    decode_ListPartitionReassignmentsRequest,
+    decode_ListPartitionReassignmentsResponse,
+    encode_AlterPartitionReassignmentsRequest,
+    encode_AlterPartitionReassignmentsResponse,
+    encode_ElectLeadersRequest,
+    encode_ElectLeadersResponse,
+    encode_ListPartitionReassignmentsRequest,
+    encode_ListPartitionReassignmentsResponse,
+)
+from quorumlog.rpc.convert.transactions import (
+    decode_AddOffsetsToTxnRequest,
+    decode_AddOffsetsToTxnResponse,
+    decode_AddPartitionsToTxnRequest,
+    decode_AddPartitionsToTxnResponse,
+    decode_DescribeProducersRequest,
+    decode_DescribeProducersResponse,
+    decode_DescribeTransactionsRequest,
+    decode_DescribeTransactionsResponse,
+    decode_EndTxnRequest,
+    decode_EndTxnResponse,
+    decode_ListTransactionsRequest,
+    decode_ListTransactionsResponse,
+    decode_TxnOffsetCommitRequest,
+    decode_TxnOffsetCommitResponse,
+    decode_WriteTxnMarkersRequest,
+    decode_WriteTxnMarkersResponse,
+    encode_AddOffsetsToTxnRequest,
+    encode_AddOffsetsToTxnResponse,
+    encode_AddPartitionsToTxnRequest,
+    encode_AddPartitionsToTxnResponse,
+    encode_DescribeProducersRequest,
+    encode_DescribeProducersResponse,
+    encode_DescribeTransactionsRequest,
+    encode_DescribeTransactionsResponse,
+    encode_EndTxnRequest,
+    encode_EndTxnResponse,
+    encode_ListTransactionsRequest,
+    encode_ListTransactionsResponse,
+    encode_TxnOffsetCommitRequest,
+    encode_TxnOffsetCommitResponse,
+    encode_WriteTxnMarkersRequest,
+    encode_WriteTxnMarkersResponse,
 )
 
 CODECS: dict[type, Codec] = {
@@ -239,6 +455,18 @@ CODECS: dict[type, Codec] = {
         encode_DescribeLogDirsResponse,
         decode_DescribeLogDirsResponse,
     ),
+    AlterReplicaLogDirsRequest: Codec(
+        encode_AlterReplicaLogDirsRequest,
+        decode_AlterReplicaLogDirsRequest,
+        encode_AlterReplicaLogDirsResponse,
+        decode_AlterReplicaLogDirsResponse,
+    ),
+    BringLogDirOnlineRequest: Codec(
+        encode_BringLogDirOnlineRequest,
+        decode_BringLogDirOnlineRequest,
+        encode_BringLogDirOnlineResponse,
+        decode_BringLogDirOnlineResponse,
+    ),
     ListGroupsRequest: Codec(
         encode_ListGroupsRequest, decode_ListGroupsRequest, encode_ListGroupsResponse, decode_ListGroupsResponse
     ),
@@ -247,6 +475,169 @@ CODECS: dict[type, Codec] = {
         decode_FindCoordinatorRequest,
         encode_FindCoordinatorResponse,
         decode_FindCoordinatorResponse,
+    ),
+    JoinGroupRequest: Codec(
+        encode_JoinGroupRequest, decode_JoinGroupRequest, encode_JoinGroupResponse, decode_JoinGroupResponse
+    ),
+    SyncGroupRequest: Codec(
+        encode_SyncGroupRequest, decode_SyncGroupRequest, encode_SyncGroupResponse, decode_SyncGroupResponse
+    ),
+    GroupHeartbeatRequest: Codec(
+        encode_GroupHeartbeatRequest,
+        decode_GroupHeartbeatRequest,
+        encode_GroupHeartbeatResponse,
+        decode_GroupHeartbeatResponse,
+    ),
+    LeaveGroupRequest: Codec(
+        encode_LeaveGroupRequest, decode_LeaveGroupRequest, encode_LeaveGroupResponse, decode_LeaveGroupResponse
+    ),
+    OffsetCommitRequest: Codec(
+        encode_OffsetCommitRequest, decode_OffsetCommitRequest, encode_OffsetCommitResponse, decode_OffsetCommitResponse
+    ),
+    OffsetFetchRequest: Codec(
+        encode_OffsetFetchRequest, decode_OffsetFetchRequest, encode_OffsetFetchResponse, decode_OffsetFetchResponse
+    ),
+    OffsetDeleteRequest: Codec(
+        encode_OffsetDeleteRequest, decode_OffsetDeleteRequest, encode_OffsetDeleteResponse, decode_OffsetDeleteResponse
+    ),
+    DescribeGroupsRequest: Codec(
+        encode_DescribeGroupsRequest,
+        decode_DescribeGroupsRequest,
+        encode_DescribeGroupsResponse,
+        decode_DescribeGroupsResponse,
+    ),
+    DeleteGroupsRequest: Codec(
+        encode_DeleteGroupsRequest, decode_DeleteGroupsRequest, encode_DeleteGroupsResponse, decode_DeleteGroupsResponse
+    ),
+    ConsumerGroupHeartbeatRequest: Codec(
+        encode_ConsumerGroupHeartbeatRequest,
+        decode_ConsumerGroupHeartbeatRequest,
+        encode_ConsumerGroupHeartbeatResponse,
+        decode_ConsumerGroupHeartbeatResponse,
+    ),
+    ConsumerGroupDescribeRequest: Codec(
+        encode_ConsumerGroupDescribeRequest,
+        decode_ConsumerGroupDescribeRequest,
+        encode_ConsumerGroupDescribeResponse,
+        decode_ConsumerGroupDescribeResponse,
+    ),
+    AddPartitionsToTxnRequest: Codec(
+        encode_AddPartitionsToTxnRequest,
+        decode_AddPartitionsToTxnRequest,
+        encode_AddPartitionsToTxnResponse,
+        decode_AddPartitionsToTxnResponse,
+    ),
+    AddOffsetsToTxnRequest: Codec(
+        encode_AddOffsetsToTxnRequest,
+        decode_AddOffsetsToTxnRequest,
+        encode_AddOffsetsToTxnResponse,
+        decode_AddOffsetsToTxnResponse,
+    ),
+    EndTxnRequest: Codec(encode_EndTxnRequest, decode_EndTxnRequest, encode_EndTxnResponse, decode_EndTxnResponse),
+    DescribeTransactionsRequest: Codec(
+        encode_DescribeTransactionsRequest,
+        decode_DescribeTransactionsRequest,
+        encode_DescribeTransactionsResponse,
+        decode_DescribeTransactionsResponse,
+    ),
+    ListTransactionsRequest: Codec(
+        encode_ListTransactionsRequest,
+        decode_ListTransactionsRequest,
+        encode_ListTransactionsResponse,
+        decode_ListTransactionsResponse,
+    ),
+    TxnOffsetCommitRequest: Codec(
+        encode_TxnOffsetCommitRequest,
+        decode_TxnOffsetCommitRequest,
+        encode_TxnOffsetCommitResponse,
+        decode_TxnOffsetCommitResponse,
+    ),
+    WriteTxnMarkersRequest: Codec(
+        encode_WriteTxnMarkersRequest,
+        decode_WriteTxnMarkersRequest,
+        encode_WriteTxnMarkersResponse,
+        decode_WriteTxnMarkersResponse,
+    ),
+    DescribeProducersRequest: Codec(
+        encode_DescribeProducersRequest,
+        decode_DescribeProducersRequest,
+        encode_DescribeProducersResponse,
+        decode_DescribeProducersResponse,
+    ),
+    AddRaftVoterRequest: Codec(
+        encode_AddRaftVoterRequest, decode_AddRaftVoterRequest, encode_AddRaftVoterResponse, decode_AddRaftVoterResponse
+    ),
+    RemoveRaftVoterRequest: Codec(
+        encode_RemoveRaftVoterRequest,
+        decode_RemoveRaftVoterRequest,
+        encode_RemoveRaftVoterResponse,
+        decode_RemoveRaftVoterResponse,
+    ),
+    TransferLeadershipRequest: Codec(
+        encode_TransferLeadershipRequest,
+        decode_TransferLeadershipRequest,
+        encode_TransferLeadershipResponse,
+        decode_TransferLeadershipResponse,
+    ),
+    UpdateFeaturesRequest: Codec(
+        encode_UpdateFeaturesRequest,
+        decode_UpdateFeaturesRequest,
+        encode_UpdateFeaturesResponse,
+        decode_UpdateFeaturesResponse,
+    ),
+    DescribeFeaturesRequest: Codec(
+        encode_DescribeFeaturesRequest,
+        decode_DescribeFeaturesRequest,
+        encode_DescribeFeaturesResponse,
+        decode_DescribeFeaturesResponse,
+    ),
+    UnregisterBrokerRequest: Codec(
+        encode_UnregisterBrokerRequest,
+        decode_UnregisterBrokerRequest,
+        encode_UnregisterBrokerResponse,
+        decode_UnregisterBrokerResponse,
+    ),
+    DescribeAclsRequest: Codec(
+        encode_DescribeAclsRequest, decode_DescribeAclsRequest, encode_DescribeAclsResponse, decode_DescribeAclsResponse
+    ),
+    CreateAclsRequest: Codec(
+        encode_CreateAclsRequest, decode_CreateAclsRequest, encode_CreateAclsResponse, decode_CreateAclsResponse
+    ),
+    DeleteAclsRequest: Codec(
+        encode_DeleteAclsRequest, decode_DeleteAclsRequest, encode_DeleteAclsResponse, decode_DeleteAclsResponse
+    ),
+    ExplainCompactionRequest: Codec(
+        encode_ExplainCompactionRequest,
+        decode_ExplainCompactionRequest,
+        encode_ExplainCompactionResponse,
+        decode_ExplainCompactionResponse,
+    ),
+    AlterPartitionReassignmentsRequest: Codec(
+        encode_AlterPartitionReassignmentsRequest,
+        decode_AlterPartitionReassignmentsRequest,
+        encode_AlterPartitionReassignmentsResponse,
+        decode_AlterPartitionReassignmentsResponse,
+    ),
+    ListPartitionReassignmentsRequest: Codec(
+        encode_ListPartitionReassignmentsRequest,
+        decode_ListPartitionReassignmentsRequest,
+        encode_ListPartitionReassignmentsResponse,
+        decode_ListPartitionReassignmentsResponse,
+    ),
+    ElectLeadersRequest: Codec(
+        encode_ElectLeadersRequest, decode_ElectLeadersRequest, encode_ElectLeadersResponse, decode_ElectLeadersResponse
+    ),
+    BeginImportRequest: Codec(
+        encode_BeginImportRequest, decode_BeginImportRequest, encode_BeginImportResponse, decode_BeginImportResponse
+    ),
+    ImportRecordsRequest: Codec(
+        encode_ImportRecordsRequest,
+        decode_ImportRecordsRequest,
+        encode_ImportRecordsResponse,
+        decode_ImportRecordsResponse,
+    ),
+    FinishImportRequest: Codec(
+        encode_FinishImportRequest, decode_FinishImportRequest, encode_FinishImportResponse, decode_FinishImportResponse
     ),
     VoteRequest: Codec(encode_VoteRequest, decode_VoteRequest, encode_VoteResponse, decode_VoteResponse),
     BeginQuorumEpochRequest: Codec(
@@ -263,6 +654,18 @@ CODECS: dict[type, Codec] = {
     ),
     QuorumFetchRequest: Codec(
         encode_QuorumFetchRequest, decode_QuorumFetchRequest, encode_QuorumFetchResponse, decode_QuorumFetchResponse
+    ),
+    UpdateRaftVoterRequest: Codec(
+        encode_UpdateRaftVoterRequest,
+        decode_UpdateRaftVoterRequest,
+        encode_UpdateRaftVoterResponse,
+        decode_UpdateRaftVoterResponse,
+    ),
+    FetchSnapshotRequest: Codec(
+        encode_FetchSnapshotRequest,
+        decode_FetchSnapshotRequest,
+        encode_FetchSnapshotResponse,
+        decode_FetchSnapshotResponse,
     ),
     ProbeRequest: Codec(encode_ProbeRequest, decode_ProbeRequest, encode_ProbeResponse, decode_ProbeResponse),
     RegisterBrokerRequest: Codec(
@@ -294,5 +697,11 @@ CODECS: dict[type, Codec] = {
         decode_AllocateProducerIdsRequest,
         encode_AllocateProducerIdsResponse,
         decode_AllocateProducerIdsResponse,
+    ),
+    RegisterControllerRequest: Codec(
+        encode_RegisterControllerRequest,
+        decode_RegisterControllerRequest,
+        encode_RegisterControllerResponse,
+        decode_RegisterControllerResponse,
     ),
 }

@@ -12,6 +12,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from quorumlog.rpc.pb import common_pb2 as _common_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -746,6 +747,8 @@ class LogDirDescription(_message.Message):
     TOPICS_FIELD_NUMBER: _builtins.int
     TOTAL_BYTES_FIELD_NUMBER: _builtins.int
     USABLE_BYTES_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    IS_CORDONED_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """KAFKA_STORAGE_ERROR: the directory is offline.
     default: 0
@@ -759,6 +762,14 @@ class LogDirDescription(_message.Message):
     """
     usable_bytes: _builtins.int
     """default: -1"""
+    error_message: _builtins.str
+    """Why it is offline. Not in Kafka's form.
+    default: ""
+    """
+    is_cordoned: _builtins.bool
+    """It gets no new partitions (KIP-1066).
+    default: False
+    """
     @_builtins.property
     def topics(self) -> _containers.RepeatedCompositeFieldContainer[Global___LogDirTopic]: ...
     def __init__(
@@ -770,14 +781,219 @@ class LogDirDescription(_message.Message):
         topics: _abc.Iterable[Global___LogDirTopic] | None = ...,
         total_bytes: _builtins.int = ...,
         usable_bytes: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        is_cordoned: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory_id", b"directory_id", "error_code", b"error_code", "path", b"path", "topics", b"topics", "total_bytes", b"total_bytes", "usable_bytes", b"usable_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory_id", b"directory_id", "error_code", b"error_code", "error_message", b"error_message", "is_cordoned", b"is_cordoned", "path", b"path", "topics", b"topics", "total_bytes", b"total_bytes", "usable_bytes", b"usable_bytes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___LogDirDescription: _TypeAlias = LogDirDescription  # noqa: Y015
+
+@_typing.final
+class AlterReplicaLogDirsRequest(_message.Message):
+    """Move replicas of the broker that gets this to other log directories of it; a replica's own directory cancels its move
+    (KIP-113). The answer comes once the moves have begun; DescribeLogDirs shows them (`is_future`).
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DIRS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def dirs(self) -> _containers.RepeatedCompositeFieldContainer[Global___AlterReplicaLogDir]: ...
+    def __init__(
+        self,
+        *,
+        dirs: _abc.Iterable[Global___AlterReplicaLogDir] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dirs", b"dirs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AlterReplicaLogDirsRequest: _TypeAlias = AlterReplicaLogDirsRequest  # noqa: Y015
+
+@_typing.final
+class AlterReplicaLogDir(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    TOPICS_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    @_builtins.property
+    def topics(self) -> _containers.RepeatedCompositeFieldContainer[Global___AlterReplicaLogDirTopic]: ...
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        topics: _abc.Iterable[Global___AlterReplicaLogDirTopic] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["path", b"path", "topics", b"topics"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AlterReplicaLogDir: _TypeAlias = AlterReplicaLogDir  # noqa: Y015
+
+@_typing.final
+class AlterReplicaLogDirTopic(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PARTITIONS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    @_builtins.property
+    def partitions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        partitions: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "partitions", b"partitions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AlterReplicaLogDirTopic: _TypeAlias = AlterReplicaLogDirTopic  # noqa: Y015
+
+@_typing.final
+class AlterReplicaLogDirsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    RESULTS_FIELD_NUMBER: _builtins.int
+    THROTTLE_TIME_MS_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    throttle_time_ms: _builtins.int
+    """default: 0"""
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___AlterReplicaLogDirTopicResult]: ...
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        results: _abc.Iterable[Global___AlterReplicaLogDirTopicResult] | None = ...,
+        throttle_time_ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "results", b"results", "throttle_time_ms", b"throttle_time_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AlterReplicaLogDirsResponse: _TypeAlias = AlterReplicaLogDirsResponse  # noqa: Y015
+
+@_typing.final
+class AlterReplicaLogDirTopicResult(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PARTITIONS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    @_builtins.property
+    def partitions(self) -> _containers.RepeatedCompositeFieldContainer[Global___AlterReplicaLogDirPartitionResult]: ...
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        partitions: _abc.Iterable[Global___AlterReplicaLogDirPartitionResult] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "partitions", b"partitions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AlterReplicaLogDirTopicResult: _TypeAlias = AlterReplicaLogDirTopicResult  # noqa: Y015
+
+@_typing.final
+class AlterReplicaLogDirPartitionResult(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INDEX_FIELD_NUMBER: _builtins.int
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    index: _builtins.int
+    error_code: _builtins.int
+    """LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE: it will be made in that directory.
+    default: 0
+    """
+    error_message: _builtins.str
+    """Not in Kafka's form.
+    default: ""
+    """
+    def __init__(
+        self,
+        *,
+        index: _builtins.int = ...,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "index", b"index"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AlterReplicaLogDirPartitionResult: _TypeAlias = AlterReplicaLogDirPartitionResult  # noqa: Y015
+
+@_typing.final
+class BringLogDirOnlineRequest(_message.Message):
+    """Bring a log directory of the broker that gets this back online, after it was repaired. The answer comes once its
+    verification has begun; DescribeLogDirs tells when it is over. Not in Kafka.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["path", b"path"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BringLogDirOnlineRequest: _TypeAlias = BringLogDirOnlineRequest  # noqa: Y015
+
+@_typing.final
+class BringLogDirOnlineResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BringLogDirOnlineResponse: _TypeAlias = BringLogDirOnlineResponse  # noqa: Y015
 
 @_typing.final
 class LogDirTopic(_message.Message):
@@ -835,7 +1051,7 @@ Global___LogDirPartition: _TypeAlias = LogDirPartition  # noqa: Y015
 
 @_typing.final
 class ListGroupsRequest(_message.Message):
-    """Consumer groups are not supported yet: the answer is empty, so that tools that list them still work."""
+    """The groups whose coordinator the answering broker is. Empty filters let all pass."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -924,7 +1140,7 @@ Global___ListedGroup: _TypeAlias = ListedGroup  # noqa: Y015
 
 @_typing.final
 class FindCoordinatorRequest(_message.Message):
-    """There are no coordinators yet: every key gets an error that clients do not retry for ever."""
+    """Any broker answers, from its metadata; each key has an error of its own."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1022,3 +1238,350 @@ class Coordinator(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Coordinator: _TypeAlias = Coordinator  # noqa: Y015
+
+@_typing.final
+class UpdateFeaturesRequest(_message.Message):
+    """Kafka's UpdateFeatures. All updates are carried out, in one batch of the metadata log, or none."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UPDATES_FIELD_NUMBER: _builtins.int
+    TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
+    timeout_ms: _builtins.int
+    validate_only: _builtins.bool
+    """default: False"""
+    @_builtins.property
+    def updates(self) -> _containers.RepeatedCompositeFieldContainer[Global___FeatureUpdate]: ...
+    def __init__(
+        self,
+        *,
+        updates: _abc.Iterable[Global___FeatureUpdate] | None = ...,
+        timeout_ms: _builtins.int = ...,
+        validate_only: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["timeout_ms", b"timeout_ms", "updates", b"updates", "validate_only", b"validate_only"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateFeaturesRequest: _TypeAlias = UpdateFeaturesRequest  # noqa: Y015
+
+@_typing.final
+class FeatureUpdate(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    UPGRADE_TYPE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    level: _builtins.int
+    """0 turns the feature off."""
+    upgrade_type: _builtins.int
+    """1: upgrade; 2: downgrade that loses nothing; 3: downgrade that may lose metadata (Kafka's numbers).
+    default: 1
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        level: _builtins.int = ...,
+        upgrade_type: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["level", b"level", "name", b"name", "upgrade_type", b"upgrade_type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FeatureUpdate: _TypeAlias = FeatureUpdate  # noqa: Y015
+
+@_typing.final
+class UpdateFeaturesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    RESULTS_FIELD_NUMBER: _builtins.int
+    THROTTLE_TIME_MS_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    throttle_time_ms: _builtins.int
+    """default: 0"""
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___UpdateFeatureResult]: ...
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        results: _abc.Iterable[Global___UpdateFeatureResult] | None = ...,
+        throttle_time_ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "results", b"results", "throttle_time_ms", b"throttle_time_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateFeaturesResponse: _TypeAlias = UpdateFeaturesResponse  # noqa: Y015
+
+@_typing.final
+class UpdateFeatureResult(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateFeatureResult: _TypeAlias = UpdateFeatureResult  # noqa: Y015
+
+@_typing.final
+class DescribeFeaturesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeFeaturesRequest: _TypeAlias = DescribeFeaturesRequest  # noqa: Y015
+
+@_typing.final
+class DescribeFeaturesResponse(_message.Message):
+    """As the answering broker's metadata has it. Kafka's clients find the same in the answer to ApiVersions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    FEATURES_FIELD_NUMBER: _builtins.int
+    EPOCH_FIELD_NUMBER: _builtins.int
+    BROKERS_FIELD_NUMBER: _builtins.int
+    CONTROLLERS_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    epoch: _builtins.int
+    """Of the metadata that the levels were read from: the offset of its last record.
+    default: -1
+    """
+    @_builtins.property
+    def features(self) -> _containers.RepeatedCompositeFieldContainer[Global___DescribedFeature]: ...
+    @_builtins.property
+    def brokers(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeFeatures]: ...
+    @_builtins.property
+    def controllers(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeFeatures]:
+        """Those that are in the metadata: all from metadata.version 3 on, none before."""
+
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        features: _abc.Iterable[Global___DescribedFeature] | None = ...,
+        epoch: _builtins.int = ...,
+        brokers: _abc.Iterable[Global___NodeFeatures] | None = ...,
+        controllers: _abc.Iterable[Global___NodeFeatures] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["brokers", b"brokers", "controllers", b"controllers", "epoch", b"epoch", "error_code", b"error_code", "error_message", b"error_message", "features", b"features"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeFeaturesResponse: _TypeAlias = DescribeFeaturesResponse  # noqa: Y015
+
+@_typing.final
+class DescribedFeature(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    MIN_LEVEL_FIELD_NUMBER: _builtins.int
+    MAX_LEVEL_FIELD_NUMBER: _builtins.int
+    FINALIZED_LEVEL_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    min_level: _builtins.int
+    """What the answering broker supports."""
+    max_level: _builtins.int
+    finalized_level: _builtins.int
+    """0: the feature is off.
+    default: 0
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        min_level: _builtins.int = ...,
+        max_level: _builtins.int = ...,
+        finalized_level: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["finalized_level", b"finalized_level", "max_level", b"max_level", "min_level", b"min_level", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribedFeature: _TypeAlias = DescribedFeature  # noqa: Y015
+
+@_typing.final
+class NodeFeatures(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    FEATURES_FIELD_NUMBER: _builtins.int
+    node_id: _builtins.int
+    @_builtins.property
+    def features(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.FeatureRange]: ...
+    def __init__(
+        self,
+        *,
+        node_id: _builtins.int = ...,
+        features: _abc.Iterable[_common_pb2.FeatureRange] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["features", b"features", "node_id", b"node_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeFeatures: _TypeAlias = NodeFeatures  # noqa: Y015
+
+@_typing.final
+class ExplainCompactionRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOPIC_FIELD_NUMBER: _builtins.int
+    PARTITION_FIELD_NUMBER: _builtins.int
+    topic: _builtins.str
+    partition: _builtins.int
+    def __init__(
+        self,
+        *,
+        topic: _builtins.str = ...,
+        partition: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["partition", b"partition", "topic", b"topic"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainCompactionRequest: _TypeAlias = ExplainCompactionRequest  # noqa: Y015
+
+@_typing.final
+class ExplainCompactionResponse(_message.Message):
+    """The compaction of the answering broker's replica of a partition."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    FIRST_DIRTY_OFFSET_FIELD_NUMBER: _builtins.int
+    BOUNDARY_OFFSET_FIELD_NUMBER: _builtins.int
+    CLEAN_BYTES_FIELD_NUMBER: _builtins.int
+    DIRTY_BYTES_FIELD_NUMBER: _builtins.int
+    BLOCKED_BYTES_FIELD_NUMBER: _builtins.int
+    DIRTY_PERCENT_FIELD_NUMBER: _builtins.int
+    FAILURES_FIELD_NUMBER: _builtins.int
+    FAILURE_FIELD_NUMBER: _builtins.int
+    RETRY_IN_MS_FIELD_NUMBER: _builtins.int
+    LAST_ROUND_MS_FIELD_NUMBER: _builtins.int
+    LAST_BYTES_BEFORE_FIELD_NUMBER: _builtins.int
+    LAST_BYTES_AFTER_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    state: _builtins.str
+    """For people: what the cleaner does with the log now, or why it does nothing.
+    default: ""
+    """
+    reason: _builtins.str
+    """default: "" """
+    first_dirty_offset: _builtins.int
+    """Everything before it is clean; it may be cleaned up to the boundary, exclusive. -1: not known.
+    default: -1
+    """
+    boundary_offset: _builtins.int
+    """default: -1"""
+    clean_bytes: _builtins.int
+    """default: 0"""
+    dirty_bytes: _builtins.int
+    """default: 0"""
+    blocked_bytes: _builtins.int
+    """Dirty, behind the boundary.
+    default: 0
+    """
+    dirty_percent: _builtins.int
+    """default: 0"""
+    failures: _builtins.int
+    """In a row; the last one says why.
+    default: 0
+    """
+    failure: _builtins.str
+    """default: "" """
+    retry_in_ms: _builtins.int
+    """default: -1"""
+    last_round_ms: _builtins.int
+    """The newest round of this process; -1: there was none.
+    default: -1
+    """
+    last_bytes_before: _builtins.int
+    """default: 0"""
+    last_bytes_after: _builtins.int
+    """default: 0"""
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        state: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        first_dirty_offset: _builtins.int = ...,
+        boundary_offset: _builtins.int = ...,
+        clean_bytes: _builtins.int = ...,
+        dirty_bytes: _builtins.int = ...,
+        blocked_bytes: _builtins.int = ...,
+        dirty_percent: _builtins.int = ...,
+        failures: _builtins.int = ...,
+        failure: _builtins.str = ...,
+        retry_in_ms: _builtins.int = ...,
+        last_round_ms: _builtins.int = ...,
+        last_bytes_before: _builtins.int = ...,
+        last_bytes_after: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blocked_bytes", b"blocked_bytes", "boundary_offset", b"boundary_offset", "clean_bytes", b"clean_bytes", "dirty_bytes", b"dirty_bytes", "dirty_percent", b"dirty_percent", "error_code", b"error_code", "error_message", b"error_message", "failure", b"failure", "failures", b"failures", "first_dirty_offset", b"first_dirty_offset", "last_bytes_after", b"last_bytes_after", "last_bytes_before", b"last_bytes_before", "last_round_ms", b"last_round_ms", "reason", b"reason", "retry_in_ms", b"retry_in_ms", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainCompactionResponse: _TypeAlias = ExplainCompactionResponse  # noqa: Y015

@@ -283,6 +283,8 @@ class DescribeClusterRequest(_message.Message):
     INCLUDE_FENCED_BROKERS_FIELD_NUMBER: _builtins.int
     ENDPOINT_TYPE_FIELD_NUMBER: _builtins.int
     INCLUDE_CLUSTER_AUTHORIZED_OPERATIONS_FIELD_NUMBER: _builtins.int
+    MAX_RECENT_IMAGES_FIELD_NUMBER: _builtins.int
+    INCLUDE_PARTITION_COUNTS_FIELD_NUMBER: _builtins.int
     include_fenced_brokers: _builtins.bool
     """default: False"""
     endpoint_type: _builtins.int
@@ -291,20 +293,55 @@ class DescribeClusterRequest(_message.Message):
     """
     include_cluster_authorized_operations: _builtins.bool
     """default: False"""
+    max_recent_images: _builtins.int
+    """The answer names at most so many of the broker's newest metadata images.
+    default: 0
+    """
+    include_partition_counts: _builtins.bool
+    """Count what each broker holds, too.
+    default: False
+    """
     def __init__(
         self,
         *,
         include_fenced_brokers: _builtins.bool = ...,
         endpoint_type: _builtins.int = ...,
         include_cluster_authorized_operations: _builtins.bool = ...,
+        max_recent_images: _builtins.int = ...,
+        include_partition_counts: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["endpoint_type", b"endpoint_type", "include_cluster_authorized_operations", b"include_cluster_authorized_operations", "include_fenced_brokers", b"include_fenced_brokers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["endpoint_type", b"endpoint_type", "include_cluster_authorized_operations", b"include_cluster_authorized_operations", "include_fenced_brokers", b"include_fenced_brokers", "include_partition_counts", b"include_partition_counts", "max_recent_images", b"max_recent_images"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DescribeClusterRequest: _TypeAlias = DescribeClusterRequest  # noqa: Y015
+
+@_typing.final
+class ImageHash(_message.Message):
+    """The hash of a metadata image (DESIGN 12). Images of one offset have one hash on all nodes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OFFSET_FIELD_NUMBER: _builtins.int
+    STATE_HASH_FIELD_NUMBER: _builtins.int
+    offset: _builtins.int
+    """Exclusive end of the records that the image holds."""
+    state_hash: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        offset: _builtins.int = ...,
+        state_hash: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["offset", b"offset", "state_hash", b"state_hash"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImageHash: _TypeAlias = ImageHash  # noqa: Y015
 
 @_typing.final
 class DescribeClusterResponse(_message.Message):
@@ -320,6 +357,7 @@ class DescribeClusterResponse(_message.Message):
     ENDPOINT_TYPE_FIELD_NUMBER: _builtins.int
     CLUSTER_AUTHORIZED_OPERATIONS_FIELD_NUMBER: _builtins.int
     THROTTLE_TIME_MS_FIELD_NUMBER: _builtins.int
+    RECENT_IMAGES_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """default: 0"""
     error_message: _builtins.str
@@ -344,6 +382,10 @@ class DescribeClusterResponse(_message.Message):
     """default: 0"""
     @_builtins.property
     def brokers(self) -> _containers.RepeatedCompositeFieldContainer[Global___ClusterBroker]: ...
+    @_builtins.property
+    def recent_images(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImageHash]:
+        """Ascending by offset."""
+
     def __init__(
         self,
         *,
@@ -357,10 +399,11 @@ class DescribeClusterResponse(_message.Message):
         endpoint_type: _builtins.int = ...,
         cluster_authorized_operations: _builtins.int = ...,
         throttle_time_ms: _builtins.int = ...,
+        recent_images: _abc.Iterable[Global___ImageHash] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["brokers", b"brokers", "cluster_authorized_operations", b"cluster_authorized_operations", "cluster_id", b"cluster_id", "controller_id", b"controller_id", "endpoint_type", b"endpoint_type", "error_code", b"error_code", "error_message", b"error_message", "metadata_offset", b"metadata_offset", "state_hash", b"state_hash", "throttle_time_ms", b"throttle_time_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["brokers", b"brokers", "cluster_authorized_operations", b"cluster_authorized_operations", "cluster_id", b"cluster_id", "controller_id", b"controller_id", "endpoint_type", b"endpoint_type", "error_code", b"error_code", "error_message", b"error_message", "metadata_offset", b"metadata_offset", "recent_images", b"recent_images", "state_hash", b"state_hash", "throttle_time_ms", b"throttle_time_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -377,6 +420,11 @@ class ClusterBroker(_message.Message):
     FENCED_FIELD_NUMBER: _builtins.int
     BROKER_EPOCH_FIELD_NUMBER: _builtins.int
     ENDPOINTS_FIELD_NUMBER: _builtins.int
+    IN_CONTROLLED_SHUTDOWN_FIELD_NUMBER: _builtins.int
+    LOG_DIRECTORIES_FIELD_NUMBER: _builtins.int
+    FEATURES_FIELD_NUMBER: _builtins.int
+    LEADERS_FIELD_NUMBER: _builtins.int
+    REPLICAS_FIELD_NUMBER: _builtins.int
     node_id: _builtins.int
     host: _builtins.str
     port: _builtins.int
@@ -385,8 +433,26 @@ class ClusterBroker(_message.Message):
     """default: False"""
     broker_epoch: _builtins.int
     """default: -1"""
+    in_controlled_shutdown: _builtins.bool
+    """Not in Kafka, as all that follows: it serves until what it leads has moved away.
+    default: False
+    """
+    leaders: _builtins.int
+    """Partitions that it leads, and of which it is a replica; -1: not requested.
+    default: -1
+    """
+    replicas: _builtins.int
+    """default: -1"""
     @_builtins.property
     def endpoints(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Endpoint]: ...
+    @_builtins.property
+    def log_directories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """The ids of those that are online."""
+
+    @_builtins.property
+    def features(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.FeatureRange]:
+        """In the order of names."""
+
     def __init__(
         self,
         *,
@@ -397,10 +463,15 @@ class ClusterBroker(_message.Message):
         fenced: _builtins.bool = ...,
         broker_epoch: _builtins.int = ...,
         endpoints: _abc.Iterable[_common_pb2.Endpoint] | None = ...,
+        in_controlled_shutdown: _builtins.bool = ...,
+        log_directories: _abc.Iterable[_builtins.bytes] | None = ...,
+        features: _abc.Iterable[_common_pb2.FeatureRange] | None = ...,
+        leaders: _builtins.int = ...,
+        replicas: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "rack", b"rack"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_epoch", b"broker_epoch", "endpoints", b"endpoints", "fenced", b"fenced", "host", b"host", "node_id", b"node_id", "port", b"port", "rack", b"rack"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_epoch", b"broker_epoch", "endpoints", b"endpoints", "features", b"features", "fenced", b"fenced", "host", b"host", "in_controlled_shutdown", b"in_controlled_shutdown", "leaders", b"leaders", "log_directories", b"log_directories", "node_id", b"node_id", "port", b"port", "rack", b"rack", "replicas", b"replicas"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__rack: _TypeAlias = _typing.Literal["rack"]  # noqa: Y015
     _WhichOneofArgType__rack: _TypeAlias = _typing.Literal["_rack", b"_rack"]  # noqa: Y015

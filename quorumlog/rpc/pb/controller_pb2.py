@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from quorumlog.rpc.pb import common_pb2 as quorumlog_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dquorumlog/v1/controller.proto\x12\x0cquorumlog.v1\x1a\x19quorumlog/v1/common.proto\"\xbf\x02\n\x15RegisterBrokerRequest\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x12\n\ncluster_id\x18\x02 \x01(\t\x12\x16\n\x0eincarnation_id\x18\x03 \x01(\x0c\x12)\n\tendpoints\x18\x04 \x03(\x0b\x32\x16.quorumlog.v1.Endpoint\x12\x17\n\x0flog_directories\x18\x05 \x03(\x0c\x12\x11\n\x04rack\x18\x06 \x01(\tH\x00\x88\x01\x01\x12\x1d\n\x15previous_broker_epoch\x18\x07 \x01(\x03\x12,\n\x08\x66\x65\x61tures\x18\x08 \x03(\x0b\x32\x1a.quorumlog.v1.FeatureRange\x12:\n\x12\x64\x61maged_partitions\x18\t \x03(\x0b\x32\x1e.quorumlog.v1.DamagedPartitionB\x07\n\x05_rack\"3\n\x10\x44\x61magedPartition\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\r\n\x05index\x18\x02 \x01(\x05\"Y\n\x16RegisterBrokerResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x14\n\x0c\x62roker_epoch\x18\x03 \x01(\x03\"\xd3\x01\n\x16\x42rokerHeartbeatRequest\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\x12\x1f\n\x17\x63urrent_metadata_offset\x18\x03 \x01(\x03\x12\x12\n\nwant_fence\x18\x04 \x01(\x08\x12\x15\n\rwant_shutdown\x18\x05 \x01(\x08\x12\x1b\n\x13offline_directories\x18\x06 \x03(\x0c\x12\x16\n\x0eincarnation_id\x18\x07 \x01(\x0c\x12\x0f\n\x07\x61t_rest\x18\x08 \x01(\x08\"\x86\x01\n\x17\x42rokerHeartbeatResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x14\n\x0cis_caught_up\x18\x03 \x01(\x08\x12\x11\n\tis_fenced\x18\x04 \x01(\x08\x12\x17\n\x0fshould_shutdown\x18\x05 \x01(\x08\"r\n\x15\x41lterPartitionRequest\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\x12\x30\n\npartitions\x18\x03 \x03(\x0b\x32\x1c.quorumlog.v1.AlterPartition\"\xa9\x01\n\x0e\x41lterPartition\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x03 \x01(\x05\x12\x17\n\x0fpartition_epoch\x18\x04 \x01(\x05\x12(\n\x07new_isr\x18\x05 \x03(\x0b\x32\x17.quorumlog.v1.IsrMember\x12\x1d\n\x15leader_recovery_state\x18\x06 \x01(\x05\"4\n\tIsrMember\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\"{\n\x16\x41lterPartitionResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x36\n\npartitions\x18\x03 \x03(\x0b\x32\".quorumlog.v1.AlterPartitionResult\"\xb9\x01\n\x14\x41lterPartitionResult\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x12\n\nerror_code\x18\x03 \x01(\x05\x12\x11\n\tleader_id\x18\x04 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x05 \x01(\x05\x12\x17\n\x0fpartition_epoch\x18\x06 \x01(\x05\x12\x0b\n\x03isr\x18\x07 \x03(\x05\x12\x1d\n\x15leader_recovery_state\x18\x08 \x01(\x05\"\x85\x01\n\"AssignReplicasToDirectoriesRequest\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\x12\x36\n\x0b\x61ssignments\x18\x03 \x03(\x0b\x32!.quorumlog.v1.DirectoryAssignment\"_\n\x13\x44irectoryAssignment\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x14\n\x0c\x64irectory_id\x18\x03 \x01(\x0c\x12\x11\n\tkeeps_log\x18\x04 \x01(\x08\"\x8a\x01\n#AssignReplicasToDirectoriesResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x38\n\x07results\x18\x03 \x03(\x0b\x32\'.quorumlog.v1.DirectoryAssignmentResult\"P\n\x19\x44irectoryAssignmentResult\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x12\n\nerror_code\x18\x03 \x01(\x05\"E\n\x1a\x41llocateProducerIdsRequest\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\"r\n\x1b\x41llocateProducerIdsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x19\n\x11\x66irst_producer_id\x18\x03 \x01(\x03\x12\r\n\x05\x63ount\x18\x04 \x01(\x05\"\x0e\n\x0cProbeRequest\"c\n\rProbeResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x0f\n\x07node_id\x18\x03 \x01(\x05\x12\x16\n\x0eincarnation_id\x18\x04 \x01(\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dquorumlog/v1/controller.proto\x12\x0cquorumlog.v1\x1a\x19quorumlog/v1/common.proto\"\xbf\x02\n\x15RegisterBrokerRequest\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x12\n\ncluster_id\x18\x02 \x01(\t\x12\x16\n\x0eincarnation_id\x18\x03 \x01(\x0c\x12)\n\tendpoints\x18\x04 \x03(\x0b\x32\x16.quorumlog.v1.Endpoint\x12\x17\n\x0flog_directories\x18\x05 \x03(\x0c\x12\x11\n\x04rack\x18\x06 \x01(\tH\x00\x88\x01\x01\x12\x1d\n\x15previous_broker_epoch\x18\x07 \x01(\x03\x12,\n\x08\x66\x65\x61tures\x18\x08 \x03(\x0b\x32\x1a.quorumlog.v1.FeatureRange\x12:\n\x12\x64\x61maged_partitions\x18\t \x03(\x0b\x32\x1e.quorumlog.v1.DamagedPartitionB\x07\n\x05_rack\"3\n\x10\x44\x61magedPartition\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\r\n\x05index\x18\x02 \x01(\x05\"Y\n\x16RegisterBrokerResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x14\n\x0c\x62roker_epoch\x18\x03 \x01(\x03\"\xf2\x01\n\x16\x42rokerHeartbeatRequest\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\x12\x1f\n\x17\x63urrent_metadata_offset\x18\x03 \x01(\x03\x12\x12\n\nwant_fence\x18\x04 \x01(\x08\x12\x15\n\rwant_shutdown\x18\x05 \x01(\x08\x12\x1b\n\x13offline_directories\x18\x06 \x03(\x0c\x12\x16\n\x0eincarnation_id\x18\x07 \x01(\x0c\x12\x0f\n\x07\x61t_rest\x18\x08 \x01(\x08\x12\x1d\n\x15\x64\x65letions_done_before\x18\t \x01(\x03\"\x86\x01\n\x17\x42rokerHeartbeatResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x14\n\x0cis_caught_up\x18\x03 \x01(\x08\x12\x11\n\tis_fenced\x18\x04 \x01(\x08\x12\x17\n\x0fshould_shutdown\x18\x05 \x01(\x08\"r\n\x15\x41lterPartitionRequest\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\x12\x30\n\npartitions\x18\x03 \x03(\x0b\x32\x1c.quorumlog.v1.AlterPartition\"\xa9\x01\n\x0e\x41lterPartition\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x03 \x01(\x05\x12\x17\n\x0fpartition_epoch\x18\x04 \x01(\x05\x12(\n\x07new_isr\x18\x05 \x03(\x0b\x32\x17.quorumlog.v1.IsrMember\x12\x1d\n\x15leader_recovery_state\x18\x06 \x01(\x05\"4\n\tIsrMember\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\"{\n\x16\x41lterPartitionResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x36\n\npartitions\x18\x03 \x03(\x0b\x32\".quorumlog.v1.AlterPartitionResult\"\xb9\x01\n\x14\x41lterPartitionResult\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x12\n\nerror_code\x18\x03 \x01(\x05\x12\x11\n\tleader_id\x18\x04 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x05 \x01(\x05\x12\x17\n\x0fpartition_epoch\x18\x06 \x01(\x05\x12\x0b\n\x03isr\x18\x07 \x03(\x05\x12\x1d\n\x15leader_recovery_state\x18\x08 \x01(\x05\"\x85\x01\n\"AssignReplicasToDirectoriesRequest\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\x12\x36\n\x0b\x61ssignments\x18\x03 \x03(\x0b\x32!.quorumlog.v1.DirectoryAssignment\"_\n\x13\x44irectoryAssignment\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x14\n\x0c\x64irectory_id\x18\x03 \x01(\x0c\x12\x11\n\tkeeps_log\x18\x04 \x01(\x08\"\x8a\x01\n#AssignReplicasToDirectoriesResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x38\n\x07results\x18\x03 \x03(\x0b\x32\'.quorumlog.v1.DirectoryAssignmentResult\"P\n\x19\x44irectoryAssignmentResult\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x12\n\nerror_code\x18\x03 \x01(\x05\"E\n\x1a\x41llocateProducerIdsRequest\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\"r\n\x1b\x41llocateProducerIdsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x19\n\x11\x66irst_producer_id\x18\x03 \x01(\x03\x12\r\n\x05\x63ount\x18\x04 \x01(\x05\"\xb7\x01\n\x19RegisterControllerRequest\x12\x15\n\rcontroller_id\x18\x01 \x01(\x05\x12\x12\n\ncluster_id\x18\x02 \x01(\t\x12\x16\n\x0eincarnation_id\x18\x03 \x01(\x0c\x12)\n\tendpoints\x18\x04 \x03(\x0b\x32\x16.quorumlog.v1.Endpoint\x12,\n\x08\x66\x65\x61tures\x18\x05 \x03(\x0b\x32\x1a.quorumlog.v1.FeatureRange\"G\n\x1aRegisterControllerResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\"\x0e\n\x0cProbeRequest\"\xc6\x01\n\rProbeResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x0f\n\x07node_id\x18\x03 \x01(\x05\x12\x16\n\x0eincarnation_id\x18\x04 \x01(\x0c\x12\x14\n\x0c\x64irectory_id\x18\x05 \x01(\x0c\x12\x15\n\ris_controller\x18\x06 \x01(\x08\x12\x19\n\x11min_kraft_version\x18\x07 \x01(\x05\x12\x19\n\x11max_kraft_version\x18\x08 \x01(\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,33 +39,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REGISTERBROKERRESPONSE']._serialized_start=449
   _globals['_REGISTERBROKERRESPONSE']._serialized_end=538
   _globals['_BROKERHEARTBEATREQUEST']._serialized_start=541
-  _globals['_BROKERHEARTBEATREQUEST']._serialized_end=752
-  _globals['_BROKERHEARTBEATRESPONSE']._serialized_start=755
-  _globals['_BROKERHEARTBEATRESPONSE']._serialized_end=889
-  _globals['_ALTERPARTITIONREQUEST']._serialized_start=891
-  _globals['_ALTERPARTITIONREQUEST']._serialized_end=1005
-  _globals['_ALTERPARTITION']._serialized_start=1008
-  _globals['_ALTERPARTITION']._serialized_end=1177
-  _globals['_ISRMEMBER']._serialized_start=1179
-  _globals['_ISRMEMBER']._serialized_end=1231
-  _globals['_ALTERPARTITIONRESPONSE']._serialized_start=1233
-  _globals['_ALTERPARTITIONRESPONSE']._serialized_end=1356
-  _globals['_ALTERPARTITIONRESULT']._serialized_start=1359
-  _globals['_ALTERPARTITIONRESULT']._serialized_end=1544
-  _globals['_ASSIGNREPLICASTODIRECTORIESREQUEST']._serialized_start=1547
-  _globals['_ASSIGNREPLICASTODIRECTORIESREQUEST']._serialized_end=1680
-  _globals['_DIRECTORYASSIGNMENT']._serialized_start=1682
-  _globals['_DIRECTORYASSIGNMENT']._serialized_end=1777
-  _globals['_ASSIGNREPLICASTODIRECTORIESRESPONSE']._serialized_start=1780
-  _globals['_ASSIGNREPLICASTODIRECTORIESRESPONSE']._serialized_end=1918
-  _globals['_DIRECTORYASSIGNMENTRESULT']._serialized_start=1920
-  _globals['_DIRECTORYASSIGNMENTRESULT']._serialized_end=2000
-  _globals['_ALLOCATEPRODUCERIDSREQUEST']._serialized_start=2002
-  _globals['_ALLOCATEPRODUCERIDSREQUEST']._serialized_end=2071
-  _globals['_ALLOCATEPRODUCERIDSRESPONSE']._serialized_start=2073
-  _globals['_ALLOCATEPRODUCERIDSRESPONSE']._serialized_end=2187
-  _globals['_PROBEREQUEST']._serialized_start=2189
-  _globals['_PROBEREQUEST']._serialized_end=2203
-  _globals['_PROBERESPONSE']._serialized_start=2205
-  _globals['_PROBERESPONSE']._serialized_end=2304
+  _globals['_BROKERHEARTBEATREQUEST']._serialized_end=783
+  _globals['_BROKERHEARTBEATRESPONSE']._serialized_start=786
+  _globals['_BROKERHEARTBEATRESPONSE']._serialized_end=920
+  _globals['_ALTERPARTITIONREQUEST']._serialized_start=922
+  _globals['_ALTERPARTITIONREQUEST']._serialized_end=1036
+  _globals['_ALTERPARTITION']._serialized_start=1039
+  _globals['_ALTERPARTITION']._serialized_end=1208
+  _globals['_ISRMEMBER']._serialized_start=1210
+  _globals['_ISRMEMBER']._serialized_end=1262
+  _globals['_ALTERPARTITIONRESPONSE']._serialized_start=1264
+  _globals['_ALTERPARTITIONRESPONSE']._serialized_end=1387
+  _globals['_ALTERPARTITIONRESULT']._serialized_start=1390
+  _globals['_ALTERPARTITIONRESULT']._serialized_end=1575
+  _globals['_ASSIGNREPLICASTODIRECTORIESREQUEST']._serialized_start=1578
+  _globals['_ASSIGNREPLICASTODIRECTORIESREQUEST']._serialized_end=1711
+  _globals['_DIRECTORYASSIGNMENT']._serialized_start=1713
+  _globals['_DIRECTORYASSIGNMENT']._serialized_end=1808
+  _globals['_ASSIGNREPLICASTODIRECTORIESRESPONSE']._serialized_start=1811
+  _globals['_ASSIGNREPLICASTODIRECTORIESRESPONSE']._serialized_end=1949
+  _globals['_DIRECTORYASSIGNMENTRESULT']._serialized_start=1951
+  _globals['_DIRECTORYASSIGNMENTRESULT']._serialized_end=2031
+  _globals['_ALLOCATEPRODUCERIDSREQUEST']._serialized_start=2033
+  _globals['_ALLOCATEPRODUCERIDSREQUEST']._serialized_end=2102
+  _globals['_ALLOCATEPRODUCERIDSRESPONSE']._serialized_start=2104
+  _globals['_ALLOCATEPRODUCERIDSRESPONSE']._serialized_end=2218
+  _globals['_REGISTERCONTROLLERREQUEST']._serialized_start=2221
+  _globals['_REGISTERCONTROLLERREQUEST']._serialized_end=2404
+  _globals['_REGISTERCONTROLLERRESPONSE']._serialized_start=2406
+  _globals['_REGISTERCONTROLLERRESPONSE']._serialized_end=2477
+  _globals['_PROBEREQUEST']._serialized_start=2479
+  _globals['_PROBEREQUEST']._serialized_end=2493
+  _globals['_PROBERESPONSE']._serialized_start=2496
+  _globals['_PROBERESPONSE']._serialized_end=2694
 # @@protoc_insertion_point(module_scope)

@@ -143,6 +143,7 @@ class BrokerHeartbeatRequest(_message.Message):
     OFFLINE_DIRECTORIES_FIELD_NUMBER: _builtins.int
     INCARNATION_ID_FIELD_NUMBER: _builtins.int
     AT_REST_FIELD_NUMBER: _builtins.int
+    DELETIONS_DONE_BEFORE_FIELD_NUMBER: _builtins.int
     broker_id: _builtins.int
     broker_epoch: _builtins.int
     current_metadata_offset: _builtins.int
@@ -153,6 +154,10 @@ class BrokerHeartbeatRequest(_message.Message):
     at_rest: _builtins.bool
     """Nothing was written to this broker since its last heartbeat. While all brokers say so, the controller rests, too.
     default: False
+    """
+    deletions_done_before: _builtins.int
+    """This broker holds no directory of a topic that was deleted at a metadata offset below this one; 0: it does not know.
+    default: 0
     """
     @_builtins.property
     def offline_directories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
@@ -169,10 +174,11 @@ class BrokerHeartbeatRequest(_message.Message):
         offline_directories: _abc.Iterable[_builtins.bytes] | None = ...,
         incarnation_id: _builtins.bytes = ...,
         at_rest: _builtins.bool = ...,
+        deletions_done_before: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_rest", b"at_rest", "broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "current_metadata_offset", b"current_metadata_offset", "incarnation_id", b"incarnation_id", "offline_directories", b"offline_directories", "want_fence", b"want_fence", "want_shutdown", b"want_shutdown"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_rest", b"at_rest", "broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "current_metadata_offset", b"current_metadata_offset", "deletions_done_before", b"deletions_done_before", "incarnation_id", b"incarnation_id", "offline_directories", b"offline_directories", "want_fence", b"want_fence", "want_shutdown", b"want_shutdown"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -548,6 +554,68 @@ class AllocateProducerIdsResponse(_message.Message):
 Global___AllocateProducerIdsResponse: _TypeAlias = AllocateProducerIdsResponse  # noqa: Y015
 
 @_typing.final
+class RegisterControllerRequest(_message.Message):
+    """Kafka's ControllerRegistration. A controller tells the active one, and each that follows it, what it supports."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTROLLER_ID_FIELD_NUMBER: _builtins.int
+    CLUSTER_ID_FIELD_NUMBER: _builtins.int
+    INCARNATION_ID_FIELD_NUMBER: _builtins.int
+    ENDPOINTS_FIELD_NUMBER: _builtins.int
+    FEATURES_FIELD_NUMBER: _builtins.int
+    controller_id: _builtins.int
+    cluster_id: _builtins.str
+    incarnation_id: _builtins.bytes
+    """16 random bytes, created when the process started."""
+    @_builtins.property
+    def endpoints(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Endpoint]:
+        """The internal listener, with the address that others should use."""
+
+    @_builtins.property
+    def features(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.FeatureRange]: ...
+    def __init__(
+        self,
+        *,
+        controller_id: _builtins.int = ...,
+        cluster_id: _builtins.str = ...,
+        incarnation_id: _builtins.bytes = ...,
+        endpoints: _abc.Iterable[_common_pb2.Endpoint] | None = ...,
+        features: _abc.Iterable[_common_pb2.FeatureRange] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster_id", b"cluster_id", "controller_id", b"controller_id", "endpoints", b"endpoints", "features", b"features", "incarnation_id", b"incarnation_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RegisterControllerRequest: _TypeAlias = RegisterControllerRequest  # noqa: Y015
+
+@_typing.final
+class RegisterControllerResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RegisterControllerResponse: _TypeAlias = RegisterControllerResponse  # noqa: Y015
+
+@_typing.final
 class ProbeRequest(_message.Message):
     """Asks which process serves an internal listener (DESIGN 5: the death of a process is proven, not waited for)."""
 
@@ -572,6 +640,10 @@ class ProbeResponse(_message.Message):
     ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
     NODE_ID_FIELD_NUMBER: _builtins.int
     INCARNATION_ID_FIELD_NUMBER: _builtins.int
+    DIRECTORY_ID_FIELD_NUMBER: _builtins.int
+    IS_CONTROLLER_FIELD_NUMBER: _builtins.int
+    MIN_KRAFT_VERSION_FIELD_NUMBER: _builtins.int
+    MAX_KRAFT_VERSION_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """default: 0"""
     error_message: _builtins.str
@@ -580,6 +652,20 @@ class ProbeResponse(_message.Message):
     """default: -1"""
     incarnation_id: _builtins.bytes
     """default: b"" """
+    directory_id: _builtins.bytes
+    """Of the log directory that holds the metadata log.
+    default: b""
+    """
+    is_controller: _builtins.bool
+    """Whether the node has the role controller, so that it may be a voter.
+    default: False
+    """
+    min_kraft_version: _builtins.int
+    """Levels of kraft.version that its software supports; both inclusive.
+    default: 0
+    """
+    max_kraft_version: _builtins.int
+    """default: 0"""
     def __init__(
         self,
         *,
@@ -587,10 +673,14 @@ class ProbeResponse(_message.Message):
         error_message: _builtins.str = ...,
         node_id: _builtins.int = ...,
         incarnation_id: _builtins.bytes = ...,
+        directory_id: _builtins.bytes = ...,
+        is_controller: _builtins.bool = ...,
+        min_kraft_version: _builtins.int = ...,
+        max_kraft_version: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "incarnation_id", b"incarnation_id", "node_id", b"node_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory_id", b"directory_id", "error_code", b"error_code", "error_message", b"error_message", "incarnation_id", b"incarnation_id", "is_controller", b"is_controller", "max_kraft_version", b"max_kraft_version", "min_kraft_version", b"min_kraft_version", "node_id", b"node_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -361,6 +361,43 @@ class RemoveTopicRecord(_message.Message):
 Global___RemoveTopicRecord: _TypeAlias = RemoveTopicRecord  # noqa: Y015
 
 @_typing.final
+class UserScramCredentialRecord(_message.Message):
+    """Type 11, from metadata.version 5 on. Kept, and not used yet, as types 14, 18, 19 and 22."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    MECHANISM_FIELD_NUMBER: _builtins.int
+    SALT_FIELD_NUMBER: _builtins.int
+    STORED_KEY_FIELD_NUMBER: _builtins.int
+    SERVER_KEY_FIELD_NUMBER: _builtins.int
+    ITERATIONS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    mechanism: _builtins.int
+    """1: SCRAM-SHA-256; 2: SCRAM-SHA-512."""
+    salt: _builtins.bytes
+    stored_key: _builtins.bytes
+    server_key: _builtins.bytes
+    iterations: _builtins.int
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        mechanism: _builtins.int = ...,
+        salt: _builtins.bytes = ...,
+        stored_key: _builtins.bytes = ...,
+        server_key: _builtins.bytes = ...,
+        iterations: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["iterations", b"iterations", "mechanism", b"mechanism", "name", b"name", "salt", b"salt", "server_key", b"server_key", "stored_key", b"stored_key"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UserScramCredentialRecord: _TypeAlias = UserScramCredentialRecord  # noqa: Y015
+
+@_typing.final
 class FeatureLevelRecord(_message.Message):
     """Type 12. The cluster uses this level of the feature from here on; level 0 turns the feature off."""
 
@@ -383,6 +420,66 @@ class FeatureLevelRecord(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___FeatureLevelRecord: _TypeAlias = FeatureLevelRecord  # noqa: Y015
+
+@_typing.final
+class QuotaEntity(_message.Message):
+    """A part of what a quota is for. An absent name: the default of this type."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTITY_TYPE_FIELD_NUMBER: _builtins.int
+    ENTITY_NAME_FIELD_NUMBER: _builtins.int
+    entity_type: _builtins.str
+    """user, client-id, ip."""
+    entity_name: _builtins.str
+    def __init__(
+        self,
+        *,
+        entity_type: _builtins.str = ...,
+        entity_name: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_entity_name", b"_entity_name", "entity_name", b"entity_name"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_entity_name", b"_entity_name", "entity_name", b"entity_name", "entity_type", b"entity_type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__entity_name: _TypeAlias = _typing.Literal["entity_name"]  # noqa: Y015
+    _WhichOneofArgType__entity_name: _TypeAlias = _typing.Literal["_entity_name", b"_entity_name"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__entity_name) -> _WhichOneofReturnType__entity_name | None: ...
+
+Global___QuotaEntity: _TypeAlias = QuotaEntity  # noqa: Y015
+
+@_typing.final
+class ClientQuotaRecord(_message.Message):
+    """Type 14, from metadata.version 5 on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTITY_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    REMOVE_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    value: _builtins.float
+    """default: 0.0"""
+    remove: _builtins.bool
+    """default: False"""
+    @_builtins.property
+    def entity(self) -> _containers.RepeatedCompositeFieldContainer[Global___QuotaEntity]: ...
+    def __init__(
+        self,
+        *,
+        entity: _abc.Iterable[Global___QuotaEntity] | None = ...,
+        key: _builtins.str = ...,
+        value: _builtins.float = ...,
+        remove: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entity", b"entity", "key", b"key", "remove", b"remove", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClientQuotaRecord: _TypeAlias = ClientQuotaRecord  # noqa: Y015
 
 @_typing.final
 class ProducerIdsRecord(_message.Message):
@@ -453,6 +550,70 @@ class BrokerRegistrationChangeRecord(_message.Message):
 Global___BrokerRegistrationChangeRecord: _TypeAlias = BrokerRegistrationChangeRecord  # noqa: Y015
 
 @_typing.final
+class AccessControlEntryRecord(_message.Message):
+    """Type 18, from metadata.version 5 on. Numbers are those of Kafka's rules."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    RESOURCE_TYPE_FIELD_NUMBER: _builtins.int
+    RESOURCE_NAME_FIELD_NUMBER: _builtins.int
+    PATTERN_TYPE_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
+    HOST_FIELD_NUMBER: _builtins.int
+    OPERATION_FIELD_NUMBER: _builtins.int
+    PERMISSION_TYPE_FIELD_NUMBER: _builtins.int
+    id: _builtins.bytes
+    """16 bytes."""
+    resource_type: _builtins.int
+    resource_name: _builtins.str
+    pattern_type: _builtins.int
+    principal: _builtins.str
+    host: _builtins.str
+    operation: _builtins.int
+    permission_type: _builtins.int
+    def __init__(
+        self,
+        *,
+        id: _builtins.bytes = ...,
+        resource_type: _builtins.int = ...,
+        resource_name: _builtins.str = ...,
+        pattern_type: _builtins.int = ...,
+        principal: _builtins.str = ...,
+        host: _builtins.str = ...,
+        operation: _builtins.int = ...,
+        permission_type: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["host", b"host", "id", b"id", "operation", b"operation", "pattern_type", b"pattern_type", "permission_type", b"permission_type", "principal", b"principal", "resource_name", b"resource_name", "resource_type", b"resource_type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AccessControlEntryRecord: _TypeAlias = AccessControlEntryRecord  # noqa: Y015
+
+@_typing.final
+class RemoveAccessControlEntryRecord(_message.Message):
+    """Type 19, from metadata.version 5 on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        id: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveAccessControlEntryRecord: _TypeAlias = RemoveAccessControlEntryRecord  # noqa: Y015
+
+@_typing.final
 class NoOpRecord(_message.Message):
     """Type 20. Written if no other record is, so that lag and the high watermark advance."""
 
@@ -468,3 +629,189 @@ class NoOpRecord(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___NoOpRecord: _TypeAlias = NoOpRecord  # noqa: Y015
+
+@_typing.final
+class RemoveUserScramCredentialRecord(_message.Message):
+    """Type 22, from metadata.version 5 on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    MECHANISM_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    mechanism: _builtins.int
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        mechanism: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["mechanism", b"mechanism", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveUserScramCredentialRecord: _TypeAlias = RemoveUserScramCredentialRecord  # noqa: Y015
+
+@_typing.final
+class RegisterControllerRecord(_message.Message):
+    """Type 27, from metadata.version 3 on. A controller's process, with what its software supports."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTROLLER_ID_FIELD_NUMBER: _builtins.int
+    INCARNATION_ID_FIELD_NUMBER: _builtins.int
+    ENDPOINTS_FIELD_NUMBER: _builtins.int
+    FEATURES_FIELD_NUMBER: _builtins.int
+    controller_id: _builtins.int
+    incarnation_id: _builtins.bytes
+    @_builtins.property
+    def endpoints(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Endpoint]: ...
+    @_builtins.property
+    def features(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.FeatureRange]:
+        """In the order of names."""
+
+    def __init__(
+        self,
+        *,
+        controller_id: _builtins.int = ...,
+        incarnation_id: _builtins.bytes = ...,
+        endpoints: _abc.Iterable[_common_pb2.Endpoint] | None = ...,
+        features: _abc.Iterable[_common_pb2.FeatureRange] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "endpoints", b"endpoints", "features", b"features", "incarnation_id", b"incarnation_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RegisterControllerRecord: _TypeAlias = RegisterControllerRecord  # noqa: Y015
+
+@_typing.final
+class UnregisterControllerRecord(_message.Message):
+    """Type 29, from metadata.version 3 on. The controller is forgotten: it left, or the level falls below 3."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTROLLER_ID_FIELD_NUMBER: _builtins.int
+    controller_id: _builtins.int
+    def __init__(
+        self,
+        *,
+        controller_id: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnregisterControllerRecord: _TypeAlias = UnregisterControllerRecord  # noqa: Y015
+
+@_typing.final
+class DeletedTopicRecord(_message.Message):
+    """Type 1000, from metadata.version 3. In snapshots only: a topic that was deleted, and whose directories a registered
+    broker may still hold.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOPIC_ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    topic_id: _builtins.bytes
+    name: _builtins.str
+    offset: _builtins.int
+    """Of the RemoveTopicRecord."""
+    def __init__(
+        self,
+        *,
+        topic_id: _builtins.bytes = ...,
+        name: _builtins.str = ...,
+        offset: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "offset", b"offset", "topic_id", b"topic_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeletedTopicRecord: _TypeAlias = DeletedTopicRecord  # noqa: Y015
+
+@_typing.final
+class ForgetDeletedTopicsRecord(_message.Message):
+    """Type 1001, from metadata.version 3. Every registered broker has reported that it holds no directory of these deleted
+    topics.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOPIC_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def topic_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]: ...
+    def __init__(
+        self,
+        *,
+        topic_ids: _abc.Iterable[_builtins.bytes] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["topic_ids", b"topic_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ForgetDeletedTopicsRecord: _TypeAlias = ForgetDeletedTopicsRecord  # noqa: Y015
+
+@_typing.final
+class SnapshotStateRecord(_message.Message):
+    """Type 1003. In snapshots only, as the last record: what the image built from the records before it must be."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATE_HASH_FIELD_NUMBER: _builtins.int
+    RECORDS_FIELD_NUMBER: _builtins.int
+    state_hash: _builtins.bytes
+    records: _builtins.int
+    """How many records come before this one."""
+    def __init__(
+        self,
+        *,
+        state_hash: _builtins.bytes = ...,
+        records: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["records", b"records", "state_hash", b"state_hash"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SnapshotStateRecord: _TypeAlias = SnapshotStateRecord  # noqa: Y015
+
+@_typing.final
+class ClusterIncarnationRecord(_message.Message):
+    """Type 1002, not in Kafka. The cluster was recovered after it had lost its majority, and is in this incarnation from
+    here on.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """Of recoveries so far; 1 or more."""
+    id: _builtins.bytes
+    """16 random bytes."""
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        id: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "number", b"number"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClusterIncarnationRecord: _TypeAlias = ClusterIncarnationRecord  # noqa: Y015

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from quorumlog.rpc.pb import common_pb2 as quorumlog_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aquorumlog/v1/produce.proto\x12\x0cquorumlog.v1\x1a\x19quorumlog/v1/common.proto\"\x92\x01\n\x0eProduceRequest\x12\x0c\n\x04\x61\x63ks\x18\x01 \x01(\x05\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x05\x12*\n\x06topics\x18\x03 \x03(\x0b\x32\x1a.quorumlog.v1.ProduceTopic\x12\x1d\n\x10transactional_id\x18\x04 \x01(\tH\x00\x88\x01\x01\x42\x13\n\x11_transactional_id\"b\n\x0cProduceTopic\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x32\n\npartitions\x18\x02 \x03(\x0b\x32\x1e.quorumlog.v1.ProducePartition\x12\x10\n\x08topic_id\x18\x03 \x01(\x0c\"2\n\x10ProducePartition\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0f\n\x07records\x18\x02 \x01(\x0c\"\xbe\x01\n\x0fProduceResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x32\n\x06topics\x18\x03 \x03(\x0b\x32\".quorumlog.v1.ProduceTopicResponse\x12\x18\n\x10throttle_time_ms\x18\x04 \x01(\x05\x12\x32\n\x0enode_endpoints\x18\x05 \x03(\x0b\x32\x1a.quorumlog.v1.NodeEndpoint\"r\n\x14ProduceTopicResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12:\n\npartitions\x18\x02 \x03(\x0b\x32&.quorumlog.v1.ProducePartitionResponse\x12\x10\n\x08topic_id\x18\x03 \x01(\x0c\"\x86\x02\n\x18ProducePartitionResponse\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x12\n\nerror_code\x18\x02 \x01(\x05\x12\x15\n\rerror_message\x18\x03 \x01(\t\x12\x13\n\x0b\x62\x61se_offset\x18\x04 \x01(\x03\x12\x1a\n\x12log_append_time_ms\x18\x05 \x01(\x03\x12\x18\n\x10log_start_offset\x18\x06 \x01(\x03\x12\x33\n\x0e\x63urrent_leader\x18\x07 \x01(\x0b\x32\x1b.quorumlog.v1.CurrentLeader\x12\x30\n\rrecord_errors\x18\x08 \x03(\x0b\x32\x19.quorumlog.v1.RecordError\"3\n\x0bRecordError\x12\x13\n\x0b\x62\x61tch_index\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\"\x98\x01\n\x15InitProducerIdRequest\x12\x1d\n\x10transactional_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x1e\n\x16transaction_timeout_ms\x18\x02 \x01(\x05\x12\x13\n\x0bproducer_id\x18\x03 \x01(\x03\x12\x16\n\x0eproducer_epoch\x18\x04 \x01(\x05\x42\x13\n\x11_transactional_id\"\x8a\x01\n\x16InitProducerIdResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x13\n\x0bproducer_id\x18\x03 \x01(\x03\x12\x16\n\x0eproducer_epoch\x18\x04 \x01(\x05\x12\x18\n\x10throttle_time_ms\x18\x05 \x01(\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aquorumlog/v1/produce.proto\x12\x0cquorumlog.v1\x1a\x19quorumlog/v1/common.proto\"\xc8\x01\n\x0eProduceRequest\x12\x0c\n\x04\x61\x63ks\x18\x01 \x01(\x05\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x05\x12*\n\x06topics\x18\x03 \x03(\x0b\x32\x1a.quorumlog.v1.ProduceTopic\x12\x1d\n\x10transactional_id\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x1b\n\x13transaction_version\x18\x05 \x01(\x05\x12\x17\n\x0ftakes_abortable\x18\x06 \x01(\x08\x42\x13\n\x11_transactional_id\"b\n\x0cProduceTopic\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x32\n\npartitions\x18\x02 \x03(\x0b\x32\x1e.quorumlog.v1.ProducePartition\x12\x10\n\x08topic_id\x18\x03 \x01(\x0c\"2\n\x10ProducePartition\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0f\n\x07records\x18\x02 \x01(\x0c\"\xbe\x01\n\x0fProduceResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x32\n\x06topics\x18\x03 \x03(\x0b\x32\".quorumlog.v1.ProduceTopicResponse\x12\x18\n\x10throttle_time_ms\x18\x04 \x01(\x05\x12\x32\n\x0enode_endpoints\x18\x05 \x03(\x0b\x32\x1a.quorumlog.v1.NodeEndpoint\"r\n\x14ProduceTopicResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12:\n\npartitions\x18\x02 \x03(\x0b\x32&.quorumlog.v1.ProducePartitionResponse\x12\x10\n\x08topic_id\x18\x03 \x01(\x0c\"\x86\x02\n\x18ProducePartitionResponse\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x12\n\nerror_code\x18\x02 \x01(\x05\x12\x15\n\rerror_message\x18\x03 \x01(\t\x12\x13\n\x0b\x62\x61se_offset\x18\x04 \x01(\x03\x12\x1a\n\x12log_append_time_ms\x18\x05 \x01(\x03\x12\x18\n\x10log_start_offset\x18\x06 \x01(\x03\x12\x33\n\x0e\x63urrent_leader\x18\x07 \x01(\x0b\x32\x1b.quorumlog.v1.CurrentLeader\x12\x30\n\rrecord_errors\x18\x08 \x03(\x0b\x32\x19.quorumlog.v1.RecordError\"3\n\x0bRecordError\x12\x13\n\x0b\x62\x61tch_index\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\"\xb7\x01\n\x15InitProducerIdRequest\x12\x1d\n\x10transactional_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x1e\n\x16transaction_timeout_ms\x18\x02 \x01(\x05\x12\x13\n\x0bproducer_id\x18\x03 \x01(\x03\x12\x16\n\x0eproducer_epoch\x18\x04 \x01(\x05\x12\x1d\n\x15takes_producer_fenced\x18\x05 \x01(\x08\x42\x13\n\x11_transactional_id\"\x8a\x01\n\x16InitProducerIdResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x13\n\x0bproducer_id\x18\x03 \x01(\x03\x12\x16\n\x0eproducer_epoch\x18\x04 \x01(\x05\x12\x18\n\x10throttle_time_ms\x18\x05 \x01(\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,21 +33,21 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'produce_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_PRODUCEREQUEST']._serialized_start=72
-  _globals['_PRODUCEREQUEST']._serialized_end=218
-  _globals['_PRODUCETOPIC']._serialized_start=220
-  _globals['_PRODUCETOPIC']._serialized_end=318
-  _globals['_PRODUCEPARTITION']._serialized_start=320
-  _globals['_PRODUCEPARTITION']._serialized_end=370
-  _globals['_PRODUCERESPONSE']._serialized_start=373
-  _globals['_PRODUCERESPONSE']._serialized_end=563
-  _globals['_PRODUCETOPICRESPONSE']._serialized_start=565
-  _globals['_PRODUCETOPICRESPONSE']._serialized_end=679
-  _globals['_PRODUCEPARTITIONRESPONSE']._serialized_start=682
-  _globals['_PRODUCEPARTITIONRESPONSE']._serialized_end=944
-  _globals['_RECORDERROR']._serialized_start=946
-  _globals['_RECORDERROR']._serialized_end=997
-  _globals['_INITPRODUCERIDREQUEST']._serialized_start=1000
-  _globals['_INITPRODUCERIDREQUEST']._serialized_end=1152
-  _globals['_INITPRODUCERIDRESPONSE']._serialized_start=1155
-  _globals['_INITPRODUCERIDRESPONSE']._serialized_end=1293
+  _globals['_PRODUCEREQUEST']._serialized_end=272
+  _globals['_PRODUCETOPIC']._serialized_start=274
+  _globals['_PRODUCETOPIC']._serialized_end=372
+  _globals['_PRODUCEPARTITION']._serialized_start=374
+  _globals['_PRODUCEPARTITION']._serialized_end=424
+  _globals['_PRODUCERESPONSE']._serialized_start=427
+  _globals['_PRODUCERESPONSE']._serialized_end=617
+  _globals['_PRODUCETOPICRESPONSE']._serialized_start=619
+  _globals['_PRODUCETOPICRESPONSE']._serialized_end=733
+  _globals['_PRODUCEPARTITIONRESPONSE']._serialized_start=736
+  _globals['_PRODUCEPARTITIONRESPONSE']._serialized_end=998
+  _globals['_RECORDERROR']._serialized_start=1000
+  _globals['_RECORDERROR']._serialized_end=1051
+  _globals['_INITPRODUCERIDREQUEST']._serialized_start=1054
+  _globals['_INITPRODUCERIDREQUEST']._serialized_end=1237
+  _globals['_INITPRODUCERIDRESPONSE']._serialized_start=1240
+  _globals['_INITPRODUCERIDRESPONSE']._serialized_end=1378
 # @@protoc_insertion_point(module_scope)

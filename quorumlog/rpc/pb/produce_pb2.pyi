@@ -28,11 +28,22 @@ class ProduceRequest(_message.Message):
     TIMEOUT_MS_FIELD_NUMBER: _builtins.int
     TOPICS_FIELD_NUMBER: _builtins.int
     TRANSACTIONAL_ID_FIELD_NUMBER: _builtins.int
+    TRANSACTION_VERSION_FIELD_NUMBER: _builtins.int
+    TAKES_ABORTABLE_FIELD_NUMBER: _builtins.int
     acks: _builtins.int
     """0: no answer; 1: the leader has appended; -1: every in-sync replica has (acks=all)."""
     timeout_ms: _builtins.int
     """How long the leader may wait for the replicas of an acks=-1 request."""
     transactional_id: _builtins.str
+    """Of a transactional producer: its coordinator is asked about batches that begin a transaction in a partition."""
+    transaction_version: _builtins.int
+    """2: the leader adds the partition to the transaction (version 12 of Kafka's message).
+    default: 0
+    """
+    takes_abortable: _builtins.bool
+    """The producer understands TRANSACTION_ABORTABLE (KIP-890; version 11).
+    default: True
+    """
     @_builtins.property
     def topics(self) -> _containers.RepeatedCompositeFieldContainer[Global___ProduceTopic]: ...
     def __init__(
@@ -42,10 +53,12 @@ class ProduceRequest(_message.Message):
         timeout_ms: _builtins.int = ...,
         topics: _abc.Iterable[Global___ProduceTopic] | None = ...,
         transactional_id: _builtins.str | None = ...,
+        transaction_version: _builtins.int = ...,
+        takes_abortable: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_transactional_id", b"_transactional_id", "transactional_id", b"transactional_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_transactional_id", b"_transactional_id", "acks", b"acks", "timeout_ms", b"timeout_ms", "topics", b"topics", "transactional_id", b"transactional_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_transactional_id", b"_transactional_id", "acks", b"acks", "takes_abortable", b"takes_abortable", "timeout_ms", b"timeout_ms", "topics", b"topics", "transaction_version", b"transaction_version", "transactional_id", b"transactional_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__transactional_id: _TypeAlias = _typing.Literal["transactional_id"]  # noqa: Y015
     _WhichOneofArgType__transactional_id: _TypeAlias = _typing.Literal["_transactional_id", b"_transactional_id"]  # noqa: Y015
@@ -259,8 +272,9 @@ class InitProducerIdRequest(_message.Message):
     TRANSACTION_TIMEOUT_MS_FIELD_NUMBER: _builtins.int
     PRODUCER_ID_FIELD_NUMBER: _builtins.int
     PRODUCER_EPOCH_FIELD_NUMBER: _builtins.int
+    TAKES_PRODUCER_FENCED_FIELD_NUMBER: _builtins.int
     transactional_id: _builtins.str
-    """Set by a transactional producer, which is refused: there are no transactions yet."""
+    """Set by a transactional producer. Its coordinator answers, and aborts what a former producer has left open."""
     transaction_timeout_ms: _builtins.int
     """default: 60000"""
     producer_id: _builtins.int
@@ -269,6 +283,10 @@ class InitProducerIdRequest(_message.Message):
     """
     producer_epoch: _builtins.int
     """default: -1"""
+    takes_producer_fenced: _builtins.bool
+    """The producer understands PRODUCER_FENCED (KIP-588; version 4 of Kafka's message).
+    default: True
+    """
     def __init__(
         self,
         *,
@@ -276,10 +294,11 @@ class InitProducerIdRequest(_message.Message):
         transaction_timeout_ms: _builtins.int = ...,
         producer_id: _builtins.int = ...,
         producer_epoch: _builtins.int = ...,
+        takes_producer_fenced: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_transactional_id", b"_transactional_id", "transactional_id", b"transactional_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_transactional_id", b"_transactional_id", "producer_epoch", b"producer_epoch", "producer_id", b"producer_id", "transaction_timeout_ms", b"transaction_timeout_ms", "transactional_id", b"transactional_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_transactional_id", b"_transactional_id", "producer_epoch", b"producer_epoch", "producer_id", b"producer_id", "takes_producer_fenced", b"takes_producer_fenced", "transaction_timeout_ms", b"transaction_timeout_ms", "transactional_id", b"transactional_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__transactional_id: _TypeAlias = _typing.Literal["transactional_id"]  # noqa: Y015
     _WhichOneofArgType__transactional_id: _TypeAlias = _typing.Literal["_transactional_id", b"_transactional_id"]  # noqa: Y015

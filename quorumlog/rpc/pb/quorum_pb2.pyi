@@ -273,6 +273,7 @@ class QuorumFetchRequest(_message.Message):
     MAX_WAIT_MS_FIELD_NUMBER: _builtins.int
     MAX_BYTES_FIELD_NUMBER: _builtins.int
     HIGH_WATERMARK_FIELD_NUMBER: _builtins.int
+    READ_ROUND_FIELD_NUMBER: _builtins.int
     replica_id: _builtins.int
     """-1: a reader that the leader does not track."""
     replica_directory_id: _builtins.bytes
@@ -286,6 +287,11 @@ class QuorumFetchRequest(_message.Message):
     """The replica's high watermark; a leader with a higher one answers at once (KIP-1166).
     default: -1
     """
+    read_round: _builtins.int
+    """The newest read round that this leader has told the replica in this epoch; -1: none. It proves that the replica
+    followed this leader after the round began. 0: the replica's software knows no rounds.
+    default: -1
+    """
     def __init__(
         self,
         *,
@@ -297,10 +303,11 @@ class QuorumFetchRequest(_message.Message):
         max_wait_ms: _builtins.int = ...,
         max_bytes: _builtins.int = ...,
         high_watermark: _builtins.int = ...,
+        read_round: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["current_leader_epoch", b"current_leader_epoch", "fetch_offset", b"fetch_offset", "high_watermark", b"high_watermark", "last_fetched_epoch", b"last_fetched_epoch", "max_bytes", b"max_bytes", "max_wait_ms", b"max_wait_ms", "replica_directory_id", b"replica_directory_id", "replica_id", b"replica_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["current_leader_epoch", b"current_leader_epoch", "fetch_offset", b"fetch_offset", "high_watermark", b"high_watermark", "last_fetched_epoch", b"last_fetched_epoch", "max_bytes", b"max_bytes", "max_wait_ms", b"max_wait_ms", "read_round", b"read_round", "replica_directory_id", b"replica_directory_id", "replica_id", b"replica_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -320,6 +327,7 @@ class QuorumFetchResponse(_message.Message):
     SNAPSHOT_ID_FIELD_NUMBER: _builtins.int
     RECORDS_FIELD_NUMBER: _builtins.int
     NODE_ENDPOINTS_FIELD_NUMBER: _builtins.int
+    READ_ROUND_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """default: 0"""
     error_message: _builtins.str
@@ -336,6 +344,10 @@ class QuorumFetchResponse(_message.Message):
     """default: -1"""
     records: _builtins.bytes
     """buffer default: b"" """
+    read_round: _builtins.int
+    """The leader's newest read round. The replica's next fetch names it.
+    default: 0
+    """
     @_builtins.property
     def diverging_epoch(self) -> _common_pb2.EpochEndOffset: ...
     @_builtins.property
@@ -355,14 +367,379 @@ class QuorumFetchResponse(_message.Message):
         snapshot_id: _common_pb2.SnapshotId | None = ...,
         records: _builtins.bytes = ...,
         node_endpoints: _abc.Iterable[_common_pb2.NodeEndpoint] | None = ...,
+        read_round: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["diverging_epoch", b"diverging_epoch", "snapshot_id", b"snapshot_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["diverging_epoch", b"diverging_epoch", "error_code", b"error_code", "error_message", b"error_message", "high_watermark", b"high_watermark", "leader_epoch", b"leader_epoch", "leader_id", b"leader_id", "log_start_offset", b"log_start_offset", "node_endpoints", b"node_endpoints", "records", b"records", "snapshot_id", b"snapshot_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["diverging_epoch", b"diverging_epoch", "error_code", b"error_code", "error_message", b"error_message", "high_watermark", b"high_watermark", "leader_epoch", b"leader_epoch", "leader_id", b"leader_id", "log_start_offset", b"log_start_offset", "node_endpoints", b"node_endpoints", "read_round", b"read_round", "records", b"records", "snapshot_id", b"snapshot_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___QuorumFetchResponse: _TypeAlias = QuorumFetchResponse  # noqa: Y015
+
+@_typing.final
+class TransferLeadershipRequest(_message.Message):
+    """Asks the leader to hand its leadership over to another voter."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TO_NODE_ID_FIELD_NUMBER: _builtins.int
+    to_node_id: _builtins.int
+    """-1: to the voter that is ready first.
+    default: -1
+    """
+    def __init__(
+        self,
+        *,
+        to_node_id: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["to_node_id", b"to_node_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TransferLeadershipRequest: _TypeAlias = TransferLeadershipRequest  # noqa: Y015
+
+@_typing.final
+class TransferLeadershipResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    LEADER_ID_FIELD_NUMBER: _builtins.int
+    LEADER_EPOCH_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    leader_id: _builtins.int
+    """A controller names the voter to which it has handed over, and its own epoch. A broker waits for the election, and
+    names who leads then.
+    default: -1
+    """
+    leader_epoch: _builtins.int
+    """default: -1"""
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        leader_id: _builtins.int = ...,
+        leader_epoch: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "leader_epoch", b"leader_epoch", "leader_id", b"leader_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TransferLeadershipResponse: _TypeAlias = TransferLeadershipResponse  # noqa: Y015
+
+@_typing.final
+class AddRaftVoterRequest(_message.Message):
+    """Make an observer a voter (KIP-853). Only the leader can, one change at a time."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CLUSTER_ID_FIELD_NUMBER: _builtins.int
+    TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    VOTER_ID_FIELD_NUMBER: _builtins.int
+    VOTER_DIRECTORY_ID_FIELD_NUMBER: _builtins.int
+    LISTENERS_FIELD_NUMBER: _builtins.int
+    ACK_WHEN_COMMITTED_FIELD_NUMBER: _builtins.int
+    cluster_id: _builtins.str
+    """Empty: whatever the cluster is.
+    default: ""
+    """
+    timeout_ms: _builtins.int
+    """How long the leader may wait until the node has caught up, and for the commit."""
+    voter_id: _builtins.int
+    voter_directory_id: _builtins.bytes
+    ack_when_committed: _builtins.bool
+    """False: the answer is sent as soon as the change is in the leader's log.
+    default: True
+    """
+    @_builtins.property
+    def listeners(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Endpoint]:
+        """Of the new voter; one of them has the name of the leader's internal listener."""
+
+    def __init__(
+        self,
+        *,
+        cluster_id: _builtins.str = ...,
+        timeout_ms: _builtins.int = ...,
+        voter_id: _builtins.int = ...,
+        voter_directory_id: _builtins.bytes = ...,
+        listeners: _abc.Iterable[_common_pb2.Endpoint] | None = ...,
+        ack_when_committed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ack_when_committed", b"ack_when_committed", "cluster_id", b"cluster_id", "listeners", b"listeners", "timeout_ms", b"timeout_ms", "voter_directory_id", b"voter_directory_id", "voter_id", b"voter_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddRaftVoterRequest: _TypeAlias = AddRaftVoterRequest  # noqa: Y015
+
+@_typing.final
+class AddRaftVoterResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    LEADER_ID_FIELD_NUMBER: _builtins.int
+    LEADER_EPOCH_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    leader_id: _builtins.int
+    """default: -1"""
+    leader_epoch: _builtins.int
+    """default: -1"""
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        leader_id: _builtins.int = ...,
+        leader_epoch: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "leader_epoch", b"leader_epoch", "leader_id", b"leader_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddRaftVoterResponse: _TypeAlias = AddRaftVoterResponse  # noqa: Y015
+
+@_typing.final
+class RemoveRaftVoterRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CLUSTER_ID_FIELD_NUMBER: _builtins.int
+    VOTER_ID_FIELD_NUMBER: _builtins.int
+    VOTER_DIRECTORY_ID_FIELD_NUMBER: _builtins.int
+    cluster_id: _builtins.str
+    """Empty: whatever the cluster is.
+    default: ""
+    """
+    voter_id: _builtins.int
+    voter_directory_id: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        cluster_id: _builtins.str = ...,
+        voter_id: _builtins.int = ...,
+        voter_directory_id: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster_id", b"cluster_id", "voter_directory_id", b"voter_directory_id", "voter_id", b"voter_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveRaftVoterRequest: _TypeAlias = RemoveRaftVoterRequest  # noqa: Y015
+
+@_typing.final
+class RemoveRaftVoterResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    LEADER_ID_FIELD_NUMBER: _builtins.int
+    LEADER_EPOCH_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    leader_id: _builtins.int
+    """default: -1"""
+    leader_epoch: _builtins.int
+    """default: -1"""
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        leader_id: _builtins.int = ...,
+        leader_epoch: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "leader_epoch", b"leader_epoch", "leader_id", b"leader_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveRaftVoterResponse: _TypeAlias = RemoveRaftVoterResponse  # noqa: Y015
+
+@_typing.final
+class UpdateRaftVoterRequest(_message.Message):
+    """A voter tells the leader where it listens and which levels of kraft.version its software supports."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CURRENT_LEADER_EPOCH_FIELD_NUMBER: _builtins.int
+    VOTER_ID_FIELD_NUMBER: _builtins.int
+    VOTER_DIRECTORY_ID_FIELD_NUMBER: _builtins.int
+    LISTENERS_FIELD_NUMBER: _builtins.int
+    MIN_KRAFT_VERSION_FIELD_NUMBER: _builtins.int
+    MAX_KRAFT_VERSION_FIELD_NUMBER: _builtins.int
+    current_leader_epoch: _builtins.int
+    voter_id: _builtins.int
+    voter_directory_id: _builtins.bytes
+    min_kraft_version: _builtins.int
+    """Both inclusive."""
+    max_kraft_version: _builtins.int
+    @_builtins.property
+    def listeners(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Endpoint]:
+        """The internal listener comes first."""
+
+    def __init__(
+        self,
+        *,
+        current_leader_epoch: _builtins.int = ...,
+        voter_id: _builtins.int = ...,
+        voter_directory_id: _builtins.bytes = ...,
+        listeners: _abc.Iterable[_common_pb2.Endpoint] | None = ...,
+        min_kraft_version: _builtins.int = ...,
+        max_kraft_version: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["current_leader_epoch", b"current_leader_epoch", "listeners", b"listeners", "max_kraft_version", b"max_kraft_version", "min_kraft_version", b"min_kraft_version", "voter_directory_id", b"voter_directory_id", "voter_id", b"voter_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateRaftVoterRequest: _TypeAlias = UpdateRaftVoterRequest  # noqa: Y015
+
+@_typing.final
+class UpdateRaftVoterResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    LEADER_ID_FIELD_NUMBER: _builtins.int
+    LEADER_EPOCH_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    leader_id: _builtins.int
+    """default: -1"""
+    leader_epoch: _builtins.int
+    """default: -1"""
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        leader_id: _builtins.int = ...,
+        leader_epoch: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "leader_epoch", b"leader_epoch", "leader_id", b"leader_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateRaftVoterResponse: _TypeAlias = UpdateRaftVoterResponse  # noqa: Y015
+
+@_typing.final
+class FetchSnapshotRequest(_message.Message):
+    """One piece of a snapshot's bytes. A follower that is told to take a snapshot asks until it has all of them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPLICA_ID_FIELD_NUMBER: _builtins.int
+    REPLICA_DIRECTORY_ID_FIELD_NUMBER: _builtins.int
+    CURRENT_LEADER_EPOCH_FIELD_NUMBER: _builtins.int
+    SNAPSHOT_ID_FIELD_NUMBER: _builtins.int
+    POSITION_FIELD_NUMBER: _builtins.int
+    MAX_BYTES_FIELD_NUMBER: _builtins.int
+    replica_id: _builtins.int
+    """-1: a reader that the leader does not track."""
+    replica_directory_id: _builtins.bytes
+    """default: b"" """
+    current_leader_epoch: _builtins.int
+    position: _builtins.int
+    max_bytes: _builtins.int
+    @_builtins.property
+    def snapshot_id(self) -> _common_pb2.SnapshotId: ...
+    def __init__(
+        self,
+        *,
+        replica_id: _builtins.int = ...,
+        replica_directory_id: _builtins.bytes = ...,
+        current_leader_epoch: _builtins.int = ...,
+        snapshot_id: _common_pb2.SnapshotId | None = ...,
+        position: _builtins.int = ...,
+        max_bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["snapshot_id", b"snapshot_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["current_leader_epoch", b"current_leader_epoch", "max_bytes", b"max_bytes", "position", b"position", "replica_directory_id", b"replica_directory_id", "replica_id", b"replica_id", "snapshot_id", b"snapshot_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FetchSnapshotRequest: _TypeAlias = FetchSnapshotRequest  # noqa: Y015
+
+@_typing.final
+class FetchSnapshotResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    LEADER_ID_FIELD_NUMBER: _builtins.int
+    LEADER_EPOCH_FIELD_NUMBER: _builtins.int
+    SNAPSHOT_ID_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    POSITION_FIELD_NUMBER: _builtins.int
+    UNALIGNED_RECORDS_FIELD_NUMBER: _builtins.int
+    NODE_ENDPOINTS_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    leader_id: _builtins.int
+    """default: -1"""
+    leader_epoch: _builtins.int
+    """default: -1"""
+    size: _builtins.int
+    """Of the whole file.
+    default: -1
+    """
+    position: _builtins.int
+    """default: -1"""
+    unaligned_records: _builtins.bytes
+    """From `position` on; they may begin and end inside a batch.
+    buffer default: b""
+    """
+    @_builtins.property
+    def snapshot_id(self) -> _common_pb2.SnapshotId: ...
+    @_builtins.property
+    def node_endpoints(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.NodeEndpoint]: ...
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        leader_id: _builtins.int = ...,
+        leader_epoch: _builtins.int = ...,
+        snapshot_id: _common_pb2.SnapshotId | None = ...,
+        size: _builtins.int = ...,
+        position: _builtins.int = ...,
+        unaligned_records: _builtins.bytes = ...,
+        node_endpoints: _abc.Iterable[_common_pb2.NodeEndpoint] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["snapshot_id", b"snapshot_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "leader_epoch", b"leader_epoch", "leader_id", b"leader_id", "node_endpoints", b"node_endpoints", "position", b"position", "size", b"size", "snapshot_id", b"snapshot_id", "unaligned_records", b"unaligned_records"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FetchSnapshotResponse: _TypeAlias = FetchSnapshotResponse  # noqa: Y015
 
 @_typing.final
 class DescribeQuorumRequest(_message.Message):
@@ -392,6 +769,8 @@ class DescribeQuorumResponse(_message.Message):
     OBSERVERS_FIELD_NUMBER: _builtins.int
     NODES_FIELD_NUMBER: _builtins.int
     CLUSTER_ID_FIELD_NUMBER: _builtins.int
+    KRAFT_VERSION_FIELD_NUMBER: _builtins.int
+    VOTER_CHANGE_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """default: 0"""
     error_message: _builtins.str
@@ -404,12 +783,20 @@ class DescribeQuorumResponse(_message.Message):
     """default: -1"""
     cluster_id: _builtins.str
     """default: "" """
+    kraft_version: _builtins.int
+    """Level of kraft.version. 0: the voters are in the configuration of the nodes; 1: they can be changed.
+    default: 0
+    """
     @_builtins.property
     def voters(self) -> _containers.RepeatedCompositeFieldContainer[Global___QuorumReplica]: ...
     @_builtins.property
     def observers(self) -> _containers.RepeatedCompositeFieldContainer[Global___QuorumReplica]: ...
     @_builtins.property
     def nodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___QuorumNode]: ...
+    @_builtins.property
+    def voter_change(self) -> Global___VoterChange:
+        """The change of the voters that is under way."""
+
     def __init__(
         self,
         *,
@@ -422,14 +809,56 @@ class DescribeQuorumResponse(_message.Message):
         observers: _abc.Iterable[Global___QuorumReplica] | None = ...,
         nodes: _abc.Iterable[Global___QuorumNode] | None = ...,
         cluster_id: _builtins.str = ...,
+        kraft_version: _builtins.int = ...,
+        voter_change: Global___VoterChange | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["voter_change", b"voter_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster_id", b"cluster_id", "error_code", b"error_code", "error_message", b"error_message", "high_watermark", b"high_watermark", "leader_epoch", b"leader_epoch", "leader_id", b"leader_id", "nodes", b"nodes", "observers", b"observers", "voters", b"voters"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster_id", b"cluster_id", "error_code", b"error_code", "error_message", b"error_message", "high_watermark", b"high_watermark", "kraft_version", b"kraft_version", "leader_epoch", b"leader_epoch", "leader_id", b"leader_id", "nodes", b"nodes", "observers", b"observers", "voter_change", b"voter_change", "voters", b"voters"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DescribeQuorumResponse: _TypeAlias = DescribeQuorumResponse  # noqa: Y015
+
+@_typing.final
+class VoterChange(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    VOTER_ID_FIELD_NUMBER: _builtins.int
+    VOTER_DIRECTORY_ID_FIELD_NUMBER: _builtins.int
+    PHASE_FIELD_NUMBER: _builtins.int
+    LOG_END_OFFSET_FIELD_NUMBER: _builtins.int
+    LEADER_END_OFFSET_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """"add", "remove", "update" or "upgrade"."""
+    voter_id: _builtins.int
+    voter_directory_id: _builtins.bytes
+    phase: _builtins.str
+    """"probe": the node is asked who it is; "catch-up": it copies the log; "commit": the change waits for a majority."""
+    log_end_offset: _builtins.int
+    """Of the node that is added; -1: it has not fetched from this leader.
+    default: -1
+    """
+    leader_end_offset: _builtins.int
+    """default: -1"""
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        voter_id: _builtins.int = ...,
+        voter_directory_id: _builtins.bytes = ...,
+        phase: _builtins.str = ...,
+        log_end_offset: _builtins.int = ...,
+        leader_end_offset: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "leader_end_offset", b"leader_end_offset", "log_end_offset", b"log_end_offset", "phase", b"phase", "voter_directory_id", b"voter_directory_id", "voter_id", b"voter_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VoterChange: _TypeAlias = VoterChange  # noqa: Y015
 
 @_typing.final
 class QuorumReplica(_message.Message):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from quorumlog.messages.admin import (
     Coordinator,
     DescribeLogDirsRequest,
@@ -69,7 +71,15 @@ def write_coordinator_response(
     (only,) = response.coordinators or (Coordinator(key=request.keys[0]),)
     code = response.error_code or only.error_code
     message = response.error_message or only.error_message
-    return {**to_values(only), "error_code": code, "error_message": message or None}
+    return {**to_values(response), **to_values(only), "error_code": code, "error_message": message or None}
+
+
+def read_coordinator_response(values: Values, request: FindCoordinatorRequest, version: int) -> FindCoordinatorResponse:
+    response: FindCoordinatorResponse = from_values(FindCoordinatorResponse, values)
+    if version >= 4:
+        return response
+    only = from_values(Coordinator, {**values, "key": request.keys[0]})
+    return replace(response, error_code=0, error_message="", coordinators=(only,))
 
 
 def refuse_coordinator(request: FindCoordinatorRequest, code: int, message: str) -> FindCoordinatorResponse:

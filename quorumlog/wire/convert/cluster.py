@@ -55,12 +55,8 @@ def read_delete_topics_request(values: Values, _version: int) -> DeleteTopicsReq
 
 
 def write_delete_topics_request(request: DeleteTopicsRequest, _version: int) -> Values:
-    values = to_values(request)
-    for topic, written in zip(request.topics, values["topics"], strict=True):
-        if topic.topic_id:
-            written["name"] = None
-    values["topic_names"] = [topic.name for topic in request.topics]
-    return values
+    topics = [{**to_values(topic), "name": None if topic.topic_id else topic.name} for topic in request.topics]
+    return {**to_values(request), "topics": topics, "topic_names": [topic.name for topic in request.topics]}
 
 
 def refuse_delete_topics(request: DeleteTopicsRequest, code: int, message: str) -> DeleteTopicsResponse:

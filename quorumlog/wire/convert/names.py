@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from quorumlog.messages import admin, cluster, fetch, produce, quorum
+from quorumlog.messages import admin, cluster, fetch, groups, produce, quorum, reassignments, transactions
 
 Names = Mapping[str, tuple[str, ...]]
 
@@ -18,6 +18,7 @@ EVERYWHERE: Names = {"index": ("partition_index", "partition", "index")}
 _REPLICAS = {"replicas": ("replica_nodes",), "isr": ("isr_nodes",)}
 _OPERATIONS = {"authorized_operations": ("topic_authorized_operations",)}
 _TOPIC = {"name": ("topic",)}
+_INSTANCE = {"group_instance_id": ("instance_id",)}
 
 OF_TYPE: Mapping[type, Names] = {
     produce.ProduceRequest: {"topics": ("topic_data",)},
@@ -51,11 +52,38 @@ OF_TYPE: Mapping[type, Names] = {
     admin.PartitionDescription: _REPLICAS,
     admin.TopicPartitionsDescription: _OPERATIONS,
     admin.LogDirsTopic: _TOPIC,
+    admin.AlterReplicaLogDirTopicResult: {"name": ("topic_name",)},
     admin.DescribeLogDirsResponse: {"directories": ("results",)},
     admin.LogDirDescription: {"path": ("log_dir",)},
     admin.LogDirPartition: {"size_bytes": ("partition_size",), "is_future": ("is_future_key",)},
     admin.ListGroupsRequest: {"states": ("states_filter",), "types": ("types_filter",)},
+    admin.UpdateFeaturesRequest: {"updates": ("feature_updates",)},
+    admin.FeatureUpdate: {"name": ("feature",), "level": ("max_version_level",)},
+    admin.UpdateFeatureResult: {"name": ("feature",)},
     admin.ListedGroup: {"state": ("group_state",)},
+    groups.OffsetCommitRequest: {"generation_id": ("generation_id_or_member_epoch",)},
+    groups.OffsetFetchTopic: {"partitions": ("partition_indexes",)},
+    groups.DeleteGroupsRequest: {"groups": ("groups_names",)},
+    groups.ConsumerGroupHeartbeatRequest: _INSTANCE,
+    groups.DescribedConsumerMember: _INSTANCE,
+    reassignments.AlterPartitionReassignmentsResponse: {"topics": ("responses",)},
+    reassignments.ReassignmentsOfTopic: {"partitions": ("partition_indexes",)},
+    reassignments.ElectLeadersRequest: {"topics": ("topic_partitions",)},
+    reassignments.ElectionTopic: _TOPIC,
+    reassignments.ElectLeadersResponse: {"topics": ("replica_election_results",)},
+    reassignments.ElectionTopicResult: {"name": ("topic",), "partitions": ("partition_result",)},
+    reassignments.ElectionPartitionResult: {"index": ("partition_id",)},
+    transactions.TransactionTopic: {"name": ("name", "topic"), "partitions": ("partitions", "partition_indexes")},
+    transactions.TransactionTopicResult: {"partitions": ("partitions", "results_by_partition")},
+    transactions.TransactionPartitionResult: {"error_code": ("error_code", "partition_error_code")},
+    transactions.ExtendedTransaction: {"topics": ("topic_results",)},
+    transactions.AddPartitionsToTxnResponse: {"results": ("results_by_transaction",)},
+    transactions.TransactionMarker: {"committed": ("transaction_result",)},
+    transactions.DescribeTransactionsResponse: {"transactions": ("transaction_states",)},
+    transactions.DescribedTransaction: {"state": ("transaction_state",)},
+    transactions.ListTransactionsResponse: {"transactions": ("transaction_states",)},
+    transactions.ListedTransaction: {"state": ("transaction_state",)},
+    transactions.ActiveProducer: {"current_transaction_start_offset": ("current_txn_start_offset",)},
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages.common import CurrentLeader, NodeEndpoint
 from quorumlog.messages.produce import (
@@ -17,9 +19,12 @@ from quorumlog.wire.convert.mirror import from_values, to_values
 from quorumlog.wire.schema import Values
 
 FIRST_WITH_TOPIC_IDS = 13
+FIRST_WITH_EPOCH_PER_TRANSACTION = 12  # the leader adds a partition to the transaction (KIP-890, part 2)
+FIRST_WITH_ABORTABLE = 11
+EPOCH_PER_TRANSACTION = 2  # transaction.version from which this is so
 
 
-def read_request(values: Values, _version: int) -> ProduceRequest:
+def read_request(values: Values, version: int) -> ProduceRequest:
     topics = [
         ProduceTopic(
             name=topic.get("name", ""),
@@ -33,11 +38,15 @@ def read_request(values: Values, _version: int) -> ProduceRequest:
         )
         for topic in values["topic_data"]
     ]
-    return ProduceRequest(
-        acks=values["acks"],
-        timeout_ms=values["timeout"],
-        topics=tuple(topics),
-        transactional_id=values["transactional_id"],
+    request = ProduceRequest(acks=values["acks"], timeout_ms=values["timeout"], topics=tuple(topics))
+    transactional_id = values["transactional_id"]
+    if transactional_id is None:
+        return request
+    return replace(
+        request,
+        transactional_id=transactional_id,
+        transaction_version=EPOCH_PER_TRANSACTION if version >= FIRST_WITH_EPOCH_PER_TRANSACTION else 0,
+        takes_abortable=version >= FIRST_WITH_ABORTABLE,
     )
 
 
@@ -46,9 +55,13 @@ def write_request(request: ProduceRequest, _version: int) -> Values:
 
 
 def version_for(request: ProduceRequest, newest: int) -> int:
-    """Topic ids are used only if every topic has one."""
+    """Topic ids are used only if every topic has one. Of a transaction, the version says how it is verified."""
     by_id = all(topic.topic_id for topic in request.topics)
-    return newest if by_id else min(newest, FIRST_WITH_TOPIC_IDS - 1)
+    newest = newest if by_id else min(newest, FIRST_WITH_TOPIC_IDS - 1)
+    if request.transactional_id is not None and request.transaction_version < EPOCH_PER_TRANSACTION:
+        newest = min(newest, FIRST_WITH_EPOCH_PER_TRANSACTION - 1)
+        newest = newest if request.takes_abortable else min(newest, FIRST_WITH_ABORTABLE - 1)
+    return newest
 
 
 def write_response(response: ProduceResponse, _request: ProduceRequest, _version: int) -> Values:

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quorumlog.messages import admin, cluster, fetch, produce
+from quorumlog.messages import admin, brokers, cluster, fetch, groups, produce, reassignments, transactions
 from quorumlog.wire.convert.admin import refuse_coordinator
 from quorumlog.wire.convert.cluster import refuse_delete_topics, refuse_metadata
+from quorumlog.wire.convert.consumer_groups import refuse_consumer_describe
 from quorumlog.wire.convert.fetch import refuse as refuse_fetch
+from quorumlog.wire.convert.group_offsets import refuse_commit
+from quorumlog.wire.convert.group_offsets import refuse_fetch as refuse_offset_fetch
+from quorumlog.wire.convert.groups import refuse_delete, refuse_describe
 from quorumlog.wire.convert.produce import refuse as refuse_produce
+from quorumlog.wire.convert.reassignments import refuse_elect
+from quorumlog.wire.convert.transactions import (
+    refuse_describe as refuse_describe_transactions,
+)
+from quorumlog.wire.convert.transactions import refuse_extend, refuse_markers, refuse_offsets, refuse_producers
 
 Refuse = Callable[[Any, int, str], Any]  # request, code, message -> response
 
@@ -59,6 +68,34 @@ def _topic_partitions(request: admin.DescribeTopicPartitionsRequest, code: int, 
     return admin.DescribeTopicPartitionsResponse(topics=tuple(topics))
 
 
+def refuse_replica_log_dirs(
+    request: admin.AlterReplicaLogDirsRequest, code: int, message: str
+) -> admin.AlterReplicaLogDirsResponse:
+    return admin.AlterReplicaLogDirsResponse(
+        results=tuple(
+            admin.AlterReplicaLogDirTopicResult(
+                name=topic.name,
+                partitions=tuple(
+                    admin.AlterReplicaLogDirPartitionResult(index=index, error_code=code, error_message=message)
+                    for index in topic.partitions
+                ),
+            )
+            for directory in request.dirs
+            for topic in directory.topics
+        )
+    )
+
+
+def _create_acls(request: brokers.CreateAclsRequest, code: int, message: str) -> brokers.CreateAclsResponse:
+    result = brokers.AclResult(error_code=code, error_message=message)
+    return brokers.CreateAclsResponse(results=(result,) * len(request.creations))
+
+
+def _delete_acls(request: brokers.DeleteAclsRequest, code: int, message: str) -> brokers.DeleteAclsResponse:
+    result = brokers.AclResult(error_code=code, error_message=message)
+    return brokers.DeleteAclsResponse(filter_results=(result,) * len(request.filters))
+
+
 REFUSALS: Mapping[type, Refuse] = {
     produce.ProduceRequest: refuse_produce,
     fetch.FetchRequest: refuse_fetch,
@@ -81,4 +118,18 @@ REFUSALS: Mapping[type, Refuse] = {
         admin.DeleteRecordsResponse, admin.DeleteRecordsTopicResult, admin.DeleteRecordsPartitionResult
     ),
     admin.FindCoordinatorRequest: refuse_coordinator,
+    brokers.CreateAclsRequest: _create_acls,
+    brokers.DeleteAclsRequest: _delete_acls,
+    groups.OffsetCommitRequest: refuse_commit,
+    groups.OffsetFetchRequest: refuse_offset_fetch,
+    groups.DescribeGroupsRequest: refuse_describe,
+    groups.DeleteGroupsRequest: refuse_delete,
+    groups.ConsumerGroupDescribeRequest: refuse_consumer_describe,
+    transactions.AddPartitionsToTxnRequest: refuse_extend,
+    transactions.TxnOffsetCommitRequest: refuse_offsets,
+    transactions.WriteTxnMarkersRequest: refuse_markers,
+    transactions.DescribeTransactionsRequest: refuse_describe_transactions,
+    transactions.DescribeProducersRequest: refuse_producers,
+    admin.AlterReplicaLogDirsRequest: refuse_replica_log_dirs,
+    reassignments.ElectLeadersRequest: refuse_elect,
 }

@@ -11,10 +11,12 @@ from broker_fakes import ORDERS, FakeContext, FakeController, Fakes, image_of, t
 
 from broker.api.handlers import HANDLERS
 from broker.api.producer_ids import ProducerIds
-from quorum.metadata.image import Image
+from broker.api.recent_images import RecentImages
+from quorum.metadata.image import EMPTY, Image
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import (
     AlterConfigsResource,
+    AlterConfigsResult,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsResult,
@@ -26,13 +28,13 @@ from quorumlog.messages.admin import (
     FindCoordinatorRequest,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
-    ListGroupsRequest,
     LogDirsTopic,
     PartitionCursor,
     PartitionsOfTopic,
 )
 from quorumlog.messages.cluster import (
     ConfigResource,
+    ConfigSynonym,
     CreatableTopic,
     CreateTopicResult,
     CreateTopicsRequest,
@@ -42,6 +44,7 @@ from quorumlog.messages.cluster import (
     DeleteTopicsResponse,
     DescribeClusterRequest,
     DescribeConfigsRequest,
+    DescribedConfig,
     MetadataRequest,
     TopicQuery,
 )
@@ -56,7 +59,13 @@ from quorumlog.messages.fetch import (
 )
 from quorumlog.messages.metadata_records import ConfigRecord, RemoveTopicRecord
 from quorumlog.messages.produce import InitProducerIdRequest
-from quorumlog.messages.quorum import DescribeQuorumRequest, DescribeQuorumResponse, QuorumReplica
+from quorumlog.messages.quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    QuorumReplica,
+    TransferLeadershipRequest,
+    TransferLeadershipResponse,
+)
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
 TOPIC, BROKER = 2, 4
@@ -241,29 +250,11 @@ def test_a_producer_gets_an_id_and_epoch_0() -> None:
     assert (response.error_code, response.producer_id, response.producer_epoch) == (0, 5, 0)
 
 
-def test_transactions_are_refused_by_name() -> None:
-    with pytest.raises(ApiError, match="transactions are not supported") as caught:
-        ask(Fakes(), InitProducerIdRequest(transactional_id="t"))
-    assert caught.value.code is ErrorCode.UNSUPPORTED_VERSION and not caught.value.code.retriable
-
-
-# Groups
-
-
-def test_there_are_no_groups_and_a_broker_names_itself_to_those_that_ask() -> None:
-    fakes = Fakes()
-    assert ask(fakes, ListGroupsRequest()).groups == ()
-    response = ask(fakes, FindCoordinatorRequest(keys=("g", "h")))
-    assert [one.key for one in response.coordinators] == ["g", "h"]
-    for one in response.coordinators:
-        assert (one.error_code, one.node_id) == (0, 1) and one.port > 0
-
-
-def test_transactions_have_no_coordinator() -> None:
-    response = ask(Fakes(), FindCoordinatorRequest(keys=("g", "h"), key_type=1))
-    assert [(one.key, one.node_id, one.port) for one in response.coordinators] == [("g", -1, -1), ("h", -1, -1)]
-    for one in response.coordinators:
-        assert "not supported" in one.error_message and not ErrorCode(one.error_code).retriable
+@pytest.mark.parametrize(("name", "code"), [("", ErrorCode.INVALID_REQUEST), ("t", ErrorCode.NOT_COORDINATOR)])
+def test_a_transactional_id_is_for_its_coordinator(name: str, code: ErrorCode) -> None:
+    with pytest.raises(ApiError) as caught:
+        ask(Fakes(), InitProducerIdRequest(transactional_id=name))
+    assert caught.value.code is code
 
 
 # DeleteRecords
@@ -284,7 +275,7 @@ def test_an_error_of_a_deletion_concerns_its_partition_alone() -> None:
 
 
 def test_the_clusters_own_topics_keep_their_records() -> None:
-    (result,) = ask(Fakes(), delete(0, name="__offsets")).topics[0].partitions
+    (result,) = ask(Fakes(), delete(0, name="__consumer_offsets")).topics[0].partitions
     assert result.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
@@ -458,3 +449,66 @@ def test_a_session_goes_through_the_handler() -> None:
     with pytest.raises(ApiError) as caught:
         fetch(first.session_id, 1)
     assert caught.value.code is ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
+
+def test_the_newest_images_are_described_on_request() -> None:
+    recent = RecentImages(kept=3)
+    for offset in (3, 5, 6, 9):
+        recent.on_image(dataclasses.replace(EMPTY, offset=offset, state_hash=offset))
+    assert [image.offset for image in recent.newest(2)] == [6, 9]
+    assert [image.offset for image in recent.newest(10)] == [5, 6, 9]
+    assert [int.from_bytes(image.state_hash) for image in recent.newest(1)] == [9]
+    assert recent.newest(0) == ()
+
+
+def test_a_transfer_that_fails_is_told_as_the_controller_said() -> None:
+    fakes = Fakes()
+    answer = TransferLeadershipResponse(error_code=ErrorCode.VOTER_NOT_FOUND, error_message="node 9 is not a voter")
+    fakes.controller.answers = [answer, NotDelivered("nobody")]
+    request = TransferLeadershipRequest(to_node_id=9)
+    assert ask(fakes, request) is answer and fakes.controller.calls == [request]
+    assert refused(fakes, request) is ErrorCode.NOT_CONTROLLER
+
+
+def test_settings_of_the_cleaner_are_layered_over_the_brokers_file() -> None:
+    """They can be changed while it runs; other settings of the file cannot."""
+    in_file = tuple(
+        DescribedConfig(
+            name=name, value="1", source=4, read_only=True, config_type=3,
+            synonyms=(ConfigSynonym(name=name, value="1", source=4), ConfigSynonym(name=name, value="3", source=5)),
+        )
+        for name in ("log.cleaner.threads", "log.cleaner.backoff.ms", "log.cleaner.enable")
+    )  # fmt: skip
+    fakes = Fakes()
+    records = [
+        ConfigRecord(resource_type=BROKER, resource_name=name, name="log.cleaner.threads", value=value)
+        for name, value in (("", "2"), ("1", "4"), ("2", "8"))
+    ]
+    fakes.subscription.image = image_of(records, usual_image())
+    services = dataclasses.replace(fakes.services(), settings=in_file)
+
+    def found(name: str) -> dict[str, Any]:
+        request = DescribeConfigsRequest(
+            resources=(ConfigResource(resource_type=BROKER, resource_name=name),), include_synonyms=True
+        )
+        (result,) = asyncio.run(HANDLERS[DescribeConfigsRequest](services, FakeContext(), request)).results
+        return {config.name: config for config in result.configs}
+
+    threads = found("1")["log.cleaner.threads"]
+    assert (threads.value, threads.source, threads.read_only) == ("4", 2, False)
+    assert [(one.value, one.source) for one in threads.synonyms] == [("4", 2), ("2", 3), ("1", 4), ("3", 5)]
+    backoff, enable = found("1")["log.cleaner.backoff.ms"], found("1")["log.cleaner.enable"]
+    assert (backoff.value, backoff.source, backoff.read_only, enable.read_only) == ("1", 4, False, True)
+    assert [(name, one.value) for name, one in found("").items()] == [("log.cleaner.threads", "2")]
+
+
+def test_too_large_a_step_of_the_cleaners_threads_is_refused_by_the_broker_and_the_rest_is_forwarded() -> None:
+    fakes = Fakes()
+    fakes.replicas.refused_settings = ApiError(ErrorCode.INVALID_CONFIG, "log.cleaner.threads=9: too many")
+    resources = tuple(
+        AlterConfigsResource(resource_type=kind, resource_name=name) for kind, name in ((4, ""), (2, "t"))
+    )
+    forwarded = AlterConfigsResult(resource_type=2, resource_name="t")
+    fakes.controller.answers = [IncrementalAlterConfigsResponse(results=(forwarded,))]
+    response = ask(fakes, IncrementalAlterConfigsRequest(resources=resources))
+    assert [(one.resource_name, one.error_code) for one in response.results] == [("", 40), ("t", 0)]

@@ -105,7 +105,7 @@ def test_acks_0_has_no_answer_and_an_error_ends_its_stream() -> None:
     ("request_", "code"),
     [
         (produce(acks=2), ErrorCode.INVALID_REQUIRED_ACKS),
-        (produce(transactional_id="t"), ErrorCode.UNSUPPORTED_VERSION),
+        (produce(transactional_id=""), ErrorCode.INVALID_REQUEST),
         (
             ProduceRequest(acks=1, timeout_ms=1, topics=(ProduceTopic(name="a"),) * 11),
             ErrorCode.INVALID_REQUEST,

@@ -9,9 +9,9 @@ from typing import Any
 from broker.delayed.operations import DelayedOperations, DelayedQueue
 from broker.delayed.purgatory import Reason
 from broker.partition.key import PartitionKey
-from jepsen.sim.clock import SimClock
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.scheduler import Scheduler
+from jepsen.sim.time.clock import SimClock
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import Scheduler
 
 KEY: PartitionKey = (bytes([7]) * 16, 0)
 

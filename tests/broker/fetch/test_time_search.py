@@ -10,7 +10,7 @@ import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster, batch
 
 from broker.fetch.time_search import TimeSearch
-from jepsen.sim.disk_faults import Fail, Fault, Operation
+from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from quorumlog.errors import ErrorCode
 
 START_MS = 1_700_000_000_000
@@ -32,14 +32,13 @@ def ask(cluster: ReplicaCluster, timestamp_ms: int) -> tuple[int, int]:
     return answer.error_code, answer.offset
 
 
-def meanwhile(monkeypatch: pytest.MonkeyPatch, slice_bytes: int, act: Callable[[], Any]) -> None:
-    """act: done before the third slice of the next search."""
-    monkeypatch.setattr("broker.fetch.time_search.SLICE_BYTES", slice_bytes)
+def meanwhile(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], Any]) -> None:
+    """act: done before a slice of the next search, the first one being 1."""
     step, steps = TimeSearch.step, list[int]()
 
     def stepped(search: TimeSearch) -> bool:
         steps.append(1)
-        if len(steps) == 3:
+        if len(steps) == number:
             act()
         return step(search)
 
@@ -54,11 +53,15 @@ def test_records_that_are_deleted_under_a_search_are_left_out(monkeypatch: pytes
     assert ask(cluster, START_MS + 5_000) == (ErrorCode.NONE, 20)
 
 
-def test_the_latest_time_is_found_although_the_log_start_rises(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("start", [20, 30])
+def test_the_latest_time_is_found_although_the_log_start_rises(
+    monkeypatch: pytest.MonkeyPatch, number: int, start: int
+) -> None:
     cluster = filled_cluster()
     log = cluster.nodes[1].log()
-    meanwhile(monkeypatch, 1, lambda: log.advance_start(20))
-    assert ask(cluster, -3) == (ErrorCode.NONE, 29)
+    meanwhile(monkeypatch, number, lambda: log.advance_start(start))
+    assert ask(cluster, -3) == (ErrorCode.NONE, 29 if start < 30 else -1)
 
 
 def test_a_search_ends_with_the_leadership(monkeypatch: pytest.MonkeyPatch) -> None:

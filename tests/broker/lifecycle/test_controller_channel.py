@@ -11,13 +11,13 @@ from typing import Any, cast
 import pytest
 from broker_fakes import CONTROLLER, FakeSubscription
 
-from broker.lifecycle.controller_channel import ControllerChannel
+from broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorum.subscription import ActiveController
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import BrokerHeartbeatResponse
 from quorumlog.nursery import Nursery
-from quorumlog.rpc.transport import Address, NotDelivered, OutcomeUnknown, Transport
+from quorumlog.rpc.transport import Address, Connection, NotDelivered, OutcomeUnknown, Transport
 
 OTHER = ActiveController(2, 4, Endpoint(name="INTERNAL", host="127.0.0.1", port=29093))
 MOVED = BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER)
@@ -71,7 +71,7 @@ class FakeTransport:
 Scene = Callable[[ControllerChannel, FakeSubscription, FakeTransport], Coroutine[Any, Any, None]]
 
 
-def play(answers: dict[int, list[Any]], scene: Scene) -> None:
+def play(answers: dict[int, list[Any]], scene: Scene, own: OwnController | None = None) -> None:
     async def run() -> None:
         subscription, transport = FakeSubscription(), FakeTransport(answers)
         crashes: list[BaseException] = []
@@ -83,6 +83,7 @@ def play(answers: dict[int, list[Any]], scene: Scene) -> None:
             rng=Random(1),
             nursery=nursery,
             client_id="broker-1",
+            own=own,
         )
         await scene(channel, subscription, transport)
         await channel.close()
@@ -158,3 +159,20 @@ def test_a_change_to_the_same_controller_is_none() -> None:
         assert not transport.made[0].closed
 
     play({19093: [DONE]}, scene)
+
+
+def test_calls_to_the_own_controller_take_no_wire() -> None:
+    near = FakeConnection(Address("near", 0), [DONE, MOVED])
+
+    async def scene(channel: ControllerChannel, subscription: FakeSubscription, transport: FakeTransport) -> None:
+        assert await channel.call("request", 1_000) == DONE
+        assert transport.made == []
+        call = asyncio.get_running_loop().create_task(channel.call("request", 5_000))
+        await asyncio.sleep(0)
+        subscription.change_controller(OTHER)
+        assert await call == DONE
+        assert [connection.address.port for connection in transport.made] == [29093]
+        assert near.closed
+
+    own = OwnController(CONTROLLER.node_id, lambda _client_id: cast(Connection, near))
+    play({19093: [], 29093: [DONE]}, scene, own)

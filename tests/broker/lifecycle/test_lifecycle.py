@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.lifecycle.lifecycle import (
-    NEXT,
     RETRY_MAX_MS,
     CallFailed,
     ControllerChanged,
@@ -20,7 +19,6 @@ from broker.lifecycle.lifecycle import (
     LifecycleConfig,
     LifecycleEffect,
     LifecycleEvent,
-    LifecycleState,
     MetadataApplied,
     Register,
     Registered,
@@ -30,6 +28,7 @@ from broker.lifecycle.lifecycle import (
     StopWanted,
     TimerFired,
 )
+from broker.lifecycle.states import NEXT, LifecycleState
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
 
@@ -228,6 +227,32 @@ def test_a_broker_that_the_controller_does_not_know_registers_again() -> None:
     assert core.broker_epoch == 20
 
 
+def test_it_is_in_service_for_a_session_from_the_last_heartbeat_that_was_answered() -> None:
+    core, session_ms = running(), LifecycleConfig().session_timeout_ms
+    assert core.is_in_service(session_ms - 1) and not core.is_in_service(session_ms)
+    play(core, TimerFired(), now_ms=600)  # and the answer takes its time
+    assert not core.is_in_service(session_ms)
+    play(core, UNFENCED, now_ms=900)
+    assert core.is_in_service(600 + session_ms - 1) and not core.is_in_service(600 + session_ms)
+
+
+@pytest.mark.parametrize(
+    "event", [FENCED, STALE, RegistrationOutdated(), StopWanted(True)], ids=["fenced", "stale", "outdated", "stops"]
+)
+def test_it_is_not_in_service(event: LifecycleEvent) -> None:
+    core = running()
+    play(core, TimerFired(), event, now_ms=600)
+    assert not core.is_in_service(600)
+
+
+@pytest.mark.parametrize("event", [BUSY, CallFailed("broken"), ControllerChanged()], ids=["busy", "failed", "changed"])
+def test_what_says_nothing_about_its_service_changes_nothing(event: LifecycleEvent) -> None:
+    core = running()
+    play(core, TimerFired(), event, now_ms=600)
+    assert core.is_in_service(LifecycleConfig().session_timeout_ms - 1)
+    assert not core.is_in_service(LifecycleConfig().session_timeout_ms)
+
+
 def test_offline_directories_are_sent_at_once_and_in_every_heartbeat() -> None:
     offline = [b"b" * 16]
     core = running(offline)
@@ -247,6 +272,35 @@ def test_a_directory_that_came_back_is_not_sent_any_more() -> None:
     play(core, UNFENCED, now_ms=1)
     offline.remove(b"a" * 16)
     assert sent(play(core, DirectoriesChanged(), now_ms=2)).offline_directories == (b"b" * 16,)
+
+
+def test_a_broker_stops_where_the_controller_does_not_learn_of_a_failed_directory() -> None:
+    offline = [b"a" * 16]
+    core = running()
+    core.offline_directories = lambda: offline
+    play(core, DirectoriesChanged(), now_ms=1_000)
+    limit_ms = 1_000 + core.config.directory_failure_timeout_ms
+    play(core, CallFailed("lost"), now_ms=1_001)
+    play(core, ControllerChanged(), now_ms=limit_ms - 1)
+    assert core.state is S.RUNNING and core.deadline_ms() == limit_ms, "a call that gets no answer tells nothing"
+    (effect,) = play(core, TimerFired(), now_ms=limit_ms)
+    assert isinstance(effect, Fatal) and "log.dir.failure.timeout.ms (30000)" in effect.reason
+    assert core.deadline_ms() is None and play(core, TimerFired(), now_ms=limit_ms + 1) == []
+
+
+def test_the_time_to_tell_of_a_directory_ends_with_the_answer_or_its_return() -> None:
+    offline = [b"a" * 16]
+    core = running()
+    core.offline_directories = lambda: offline
+    play(core, DirectoriesChanged(), UNFENCED, now_ms=1_000)
+    assert core.deadline_ms() == 1_500, "told: only the next heartbeat is due"
+    offline.append(b"b" * 16)
+    play(core, DirectoriesChanged(), CallFailed("lost"), now_ms=2_000)
+    offline.remove(b"b" * 16)
+    play(core, DirectoriesChanged(), UNFENCED, now_ms=3_000)
+    offline.append(b"b" * 16)
+    play(core, DirectoriesChanged(), now_ms=9_000)
+    assert core.deadline_ms() == 9_000 + core.config.directory_failure_timeout_ms, "a new failure has all its time"
 
 
 def test_a_controlled_stop_waits_for_the_controllers_consent() -> None:

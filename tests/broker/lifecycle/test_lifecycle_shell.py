@@ -12,8 +12,9 @@ from broker_fakes import uuid
 
 from broker.lifecycle.controller_channel import ControllerChannel
 from broker.lifecycle.directory_assigner import MAX_PER_REQUEST, DirectoryAssigner
-from broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
+from broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig
 from broker.lifecycle.shell import LifecycleShell
+from broker.lifecycle.states import LifecycleState
 from quorumlog.messages.controller import (
     AssignReplicasToDirectoriesRequest,
     AssignReplicasToDirectoriesResponse,

@@ -1,10 +1,10 @@
-"""Where a replica lies: where it was found, where the metadata says, or in the directory with the fewest replicas."""
+"""Where a replica lies: where it was found, where the metadata says, or in the least loaded directory."""
 
 from __future__ import annotations
 
 import pytest
 
-from broker.logdirs.directory_choice import choose_directory
+from broker.logdirs.directory_choice import DirectoryLoad, choose_directory
 from quorum.metadata.registration import LOST, UNASSIGNED
 from quorumlog.ids import Uuid
 
@@ -31,4 +31,25 @@ PLACES = [
 def test_where_a_replica_lies(
     assigned: Uuid, found: Uuid | None, online: dict[Uuid, int], offline: bool, want: Uuid | None
 ) -> None:
-    assert choose_directory(assigned, found, online, offline) == want
+    loads = {directory: DirectoryLoad(count) for directory, count in online.items()}
+    assert choose_directory(assigned, found, loads, offline) == want
+
+
+LOADS = [
+    ("equal disks: by count", {D1: (3, 0.5), D2: (2, 0.5)}, D2),
+    ("equal counts: by bytes", {D1: (2, 0.6), D2: (2, 0.5)}, D2),
+    ("the fuller one has fewer replicas", {D1: (10, 0.1), D2: (5, 0.9)}, D1),
+    ("a little fuller, and many fewer replicas", {D1: (10, 0.1), D2: (1, 0.2)}, D2),
+    ("none has replicas: by bytes", {D1: (0, 0.2), D2: (0, 0.1)}, D2),
+    ("one is short of space", {D1: (9, 0.9), D2: (0, 0.0, True)}, D1),
+    ("one is cordoned", {D1: (9, 0.9), D2: (0, 0.0, False, True)}, D1),
+    ("the other one is short of space", {D1: (9, 0.9, True), D2: (0, 0.0, False, True)}, D1),
+    ("both are cordoned", {D1: (9, 0.9, False, True), D2: (0, 0.0, False, True)}, D2),
+    ("both are short of space", {D1: (2, 0.9, True), D2: (0, 0.9, True)}, D2),
+]
+
+
+@pytest.mark.parametrize(("online", "want"), [c[1:] for c in LOADS], ids=[c[0] for c in LOADS])
+def test_a_new_log_goes_by_count_and_bytes(online: dict[Uuid, tuple[int, float]], want: Uuid) -> None:
+    loads = {directory: DirectoryLoad(*load) for directory, load in online.items()}
+    assert choose_directory(UNASSIGNED, None, loads, False) == want

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster
 
-from jepsen.sim.disk_faults import Fail, Fault, Operation
-from jepsen.sim.scheduler import NS_PER_MS
+from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
+from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.ids import Uuid
 from storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, OffsetFile
 

@@ -145,3 +145,17 @@ def test_what_is_held_is_the_newest_and_within_the_budget(puts: list[tuple[int, 
         for one in kept[which]:
             wanted = [part for b in kept[which] if b.base_offset >= one.base_offset for part in b.parts]
             assert parts_of(tails[which], one.next_offset - 1, 10_000, 10_000) == wanted
+
+
+def test_what_compaction_is_about_to_change_leaves_the_memory() -> None:
+    budget = TailBudget(1000)
+    tail = Tail(budget)
+    for base in (0, 4, 8):
+        tail.put([batch(base, 2, 10), batch(base + 2, 2, 10)], 20)
+    tail.drop_before(0)
+    assert tail.start_offset == 0
+    tail.drop_before(6)  # in the middle of an append, which goes as a whole
+    assert (tail.start_offset, tail.end_offset, budget.charged_bytes) == (8, 12, 20)
+    assert tail.read(4, 1000, 12) is None and parts_of(tail, 8, 1000, 12) == [b"\x08" * 10, b"\x0a" * 10]
+    tail.drop_before(12)
+    assert tail.end_offset == -1 and budget.charged_bytes == 0

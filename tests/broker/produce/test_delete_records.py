@@ -9,7 +9,7 @@ import pytest
 from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch
 
 from broker.fetch.list_offsets import EARLIEST
-from jepsen.sim.disk_faults import Fault, Operation
+from jepsen.sim.machine.disk_faults import Fault, Operation
 from quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, ConfigRecord, PartitionChangeRecord
@@ -210,7 +210,7 @@ def test_the_start_is_on_disk_before_a_segment_goes() -> None:
         disk.faults = lambda _: None
         noted = next(at for at, (kind, name) in enumerate(done) if kind == "rename" and name.startswith(LOG_STARTS))
         synced = next(at for at, (kind, _) in enumerate(done) if at > noted and kind == "sync_directory")
-        removed = next(at for at, (kind, name) in enumerate(done) if kind == "unlink" and name.endswith(".log"))
+        removed = next(at for at, (kind, name) in enumerate(done) if kind == "rename" and name.endswith(".log"))
         assert noted < synced < removed
     assert starts(cluster) == [6, 6, 6]
 

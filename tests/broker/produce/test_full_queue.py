@@ -11,7 +11,7 @@ from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
 
 from broker.logdirs.busy import Busy
 from broker.produce.append_line import MAX_WAIT_MS, MAX_WAITING, AppendLine
-from jepsen.sim.disk_faults import Fail, Fault, Operation
+from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from quorumlog.errors import ApiError, ErrorCode
 from storage.worker import WorkerLimits
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
-from jepsen.sim.scheduler import NS_PER_MS
+from jepsen.sim.time.scheduler import NS_PER_MS
 from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorumlog.messages.metadata_records import ConfigRecord
+from storage.log_config import LogConfig
+from storage.partition_log import PartitionLog
 
 
 def change(cluster: ReplicaCluster, kind: int, resource: str, name: str, value: str | None) -> None:
@@ -57,3 +60,31 @@ def test_followers_fetch_at_once_an_append_that_is_written_with_a_change() -> No
     begun_ns = cluster.scheduler.now_ns
     cluster.produce(1, "a")
     assert cluster.scheduler.now_ns - begun_ns < 10 * NS_PER_MS
+
+
+TOLD = [
+    ("segment.bytes", "1500000"),
+    ("segment.ms", "1500000"),
+    ("segment.jitter.ms", "5"),
+    ("segment.index.bytes", "1500000"),
+    ("index.interval.bytes", "100"),
+    ("durability", "replicated"),
+    ("flush.messages", "7"),
+    ("flush.ms", "8"),
+    ("min.insync.replicas", "2"),  # the core is told, by the same job
+]
+
+
+def test_a_log_is_told_of_settings_that_it_uses_and_of_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[LogConfig] = []
+    monkeypatch.setattr(PartitionLog, "configure", lambda _log, config: told.append(config))
+    cluster = ReplicaCluster()
+    cluster.create_topic()
+    cluster.wait_led(1)
+    change(cluster, TOPIC_RESOURCE, "t", "retention.ms", "5000")
+    assert told == []
+    assert [node.replicas[TOPIC_ID, 0].config.retention_ms for node in cluster.nodes.values()] == [5000] * 3
+    for name, value in TOLD:
+        told.clear()
+        change(cluster, TOPIC_RESOURCE, "t", name, value)
+        assert len(told) == 3, f"{name} was told to {len(told)} logs"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
-from broker.logdirs.log_directory import FLUSH_RETRY_MS
+from broker.logdirs.flush_timers import FLUSH_RETRY_MS
 from quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog.messages.metadata_records import ConfigRecord
 from storage.log import Log

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from broker.replicas.reconciler import PARTITIONS_PER_STEP, Changes, changes_of, strays
 from quorum.metadata.delta import Delta
+from quorum.metadata.delta_lists import Touched
 from quorum.metadata.frame import MetadataRecord
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.registration import UNASSIGNED
@@ -84,14 +85,25 @@ def test_leaders_come_before_followers_and_others_are_none_of_ours() -> None:
     assert changes(delta, image, 3).leaders == changes(delta, image, 3).followers == ()
 
 
-def test_only_a_removed_topic_is_deleted_and_a_reassigned_replica_is_set_aside() -> None:
+def test_a_removed_topic_and_a_reassigned_replica_are_deleted() -> None:
     base = two_topics()
     change = PartitionChangeRecord(partition=0, topic_id=B, replicas=NodeList(nodes=(2,)), isr=NodeList(nodes=(2,)))
     delta, image = replay(base, RemoveTopicRecord(topic_id=A), change)
     found = changes(delta, image)
     assert found.deleted == ((A, 0), (A, 1))
-    assert found.moved_away == ((B, 0),)
+    assert (found.reassigned, found.vanished) == (((B, 0),), ())
     assert found.leaders == found.followers == ()
+
+
+def test_a_replica_that_an_earlier_state_does_not_name_is_set_aside() -> None:
+    """Metadata that was recovered from an old copy must not cost records."""
+    later = replay(two_topics(), PartitionChangeRecord(partition=0, topic_id=B, isr=NodeList(nodes=(1,))))[1]
+    old = replay(EMPTY, TopicRecord(name="b", topic_id=B), partition(B, 0, (2,), 2), TopicRecord(name="a", topic_id=A))[
+        1
+    ]
+    touched = Touched(topics={B: None}, partitions={B: {0: None}})
+    found = changes(Delta.leading_to(later, old, touched), old)
+    assert (found.reassigned, found.vanished) == ((), ((B, 0),))
 
 
 def test_a_setting_of_the_cluster_concerns_all_topics() -> None:

@@ -11,7 +11,7 @@ from broker.fetch.context import FetchContext
 from broker.fetch.fetch_path import FetchParams
 from broker.fetch.targets import FetchTarget
 from broker.logdirs import removals
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, ReplicaState
 from quorumlog.messages.metadata_records import ConfigRecord
@@ -206,6 +206,22 @@ def test_refusals_of_a_produce() -> None:
     assert cluster.produce(1, "a") == 0
 
 
+def test_a_batch_larger_than_a_segment_is_refused() -> None:
+    cluster = led_cluster(segment_bytes="1048576", max_message_bytes="5000000")
+    node = cluster.nodes[1]
+    with pytest.raises(ApiError) as caught:
+        node.produce_path.append(TOPIC_ID, 0, batch("x" * 1_048_576), acks=1, timeout_ms=100)
+    assert caught.value.code == ErrorCode.RECORD_LIST_TOO_LARGE and "segment.bytes is 1048576" in str(caught.value)
+    assert cluster.produce(1, "x" * 1_048_000) == 0
+
+
+def test_no_setting_of_a_topic_takes_its_directory_offline() -> None:
+    cluster = led_cluster(internal_segment_bytes="1", index_interval_bytes="0", segment_index_bytes="4")
+    for number in range(20):
+        assert cluster.produce(1, "x" * 50) == number
+    assert cluster.core(1).high_watermark == 20
+
+
 def test_too_few_in_sync_before_the_append_and_no_answer_in_time() -> None:
     cluster = led_cluster(min_insync_replicas="2")
     cluster.kill(2)
@@ -356,7 +372,7 @@ def test_a_clean_stop_and_a_killed_process_come_back_with_all() -> None:
     cluster = led_cluster()
     for value in "abc":
         cluster.produce(1, value)
-    assert cluster.nodes[3].run(cluster.nodes[3].data_plane.close()) is True
+    assert cluster.nodes[3].run(cluster.nodes[3].data_plane.close()) == frozenset(cluster.nodes[3].paths)
     cluster.kill(3)
     cluster.start(3, clean=True)
     cluster.produce(1, "d")
@@ -396,7 +412,8 @@ def test_a_failed_disk_takes_down_its_partitions_only() -> None:
     assert refused(cluster, 1, index=bad) == ErrorCode.KAFKA_STORAGE_ERROR
     assert cluster.fetch(1, 0, index=bad).error_code == ErrorCode.KAFKA_STORAGE_ERROR
     cluster.produce(1, "a", index=good)
-    assert node.run(node.data_plane.close()) is False
+    (in_order,) = node.run(node.data_plane.close())
+    assert node.directory_id(in_order) == held[good]
 
 
 def test_a_follower_with_a_failed_disk_acknowledges_nothing() -> None:
@@ -503,6 +520,8 @@ def test_offsets_by_name_and_by_time() -> None:
     assert ask(start + 41) == (0, -1, -1)
     assert ask(-3) == (0, start + 40, 6)
     assert ask(-1, current_leader_epoch=5)[0] == ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert ask(-4) == ask(-2), "every record is local"
+    assert ask(-5) == (0, -1, -1), "and none is anywhere else"
     assert ask(-9)[0] == ErrorCode.INVALID_REQUEST
 
 

@@ -11,8 +11,8 @@ from broker.partition.events import IsrAnswered, PartitionEvent, ProposeIsr
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica
 from broker.replication.alter_partition_manager import AlterPartitionManager
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.scheduler import Scheduler
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import Scheduler
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.controller import AlterPartitionRequest, AlterPartitionResponse, AlterPartitionResult
 from quorumlog.rpc.transport import OutcomeUnknown

@@ -11,9 +11,9 @@ from broker.replicas.config import ReplicationConfig
 from broker.replication.fetch_position import FetchPosition
 from broker.replication.fetcher import Fetcher, OnFetched
 from broker.replication.follower import verified_batches
-from jepsen.sim.clock import SimClock
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.scheduler import NS_PER_MS, Scheduler
+from jepsen.sim.time.clock import SimClock
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
 from quorumlog.records import headers
 from quorumlog.turn import Turn

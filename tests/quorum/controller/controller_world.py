@@ -17,6 +17,7 @@ from quorum.metadata.frame import MetadataRecord, decode_record
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.registration import PartitionRegistration
 from quorum.raft.events import NotLeader
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicResult, CreateTopicsRequest, ReplicaAssignment
 from quorumlog.messages.common import ConfigEntry, Endpoint
@@ -74,7 +75,7 @@ class RecordingCaller:
         assert not self.done and not self.accepted_first
         self.error = error
 
-    def performed(self, response: Any, tip: Image) -> None:
+    def performed(self, response: Any, tip: Image, wrote: bool) -> None:
         assert not self.done and self.accepted_first
         self.response = response
 
@@ -98,6 +99,7 @@ class LogDriver:
             delta.replay(record)
         self.replayed: Image = delta.apply(len(records), 1) if records else EMPTY
         self.batches: list[int] = []  # records of each
+        self.voter_ids: tuple[int, ...] = ()
         self.leads = True
 
     @property
@@ -151,12 +153,20 @@ class World:
     Turns are run by the test: `ask` runs them until nothing is under way, `begin` runs none after the call itself.
     """
 
-    def __init__(self, seed: int = 0, *, log: tuple[MetadataRecord, ...] = (), **config: Any) -> None:
-        """log: what an earlier controller wrote."""
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        log: tuple[MetadataRecord, ...] = (),
+        incarnation: ClusterIncarnation = FIRST,
+        **config: Any,
+    ) -> None:
+        """log: what an earlier controller wrote. incarnation: of the cluster, as the node's directories say."""
         self.core = Controller(
             cluster_id=CLUSTER,
             config=ControllerConfig(broker_session_timeout_ms=SESSION_MS, **config),
             rng=random.Random(seed),
+            incarnation=incarnation,
         )
         self.driver = LogDriver(log)
         self.now_ms = 1_000
@@ -164,6 +174,7 @@ class World:
         self.callers: list[RecordingCaller] = []
         self.runner = HandRunner(self.core, _ClockOf(self), on_not_leader=self.core.resign)
         self.runner.driver = self.driver
+        self.core.state.voter_ids = lambda: self.driver.voter_ids
         self.runner.submit(self.core.claim(self.driver.replayed, 1, self.now_ms))
         self.finish()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -9,9 +10,9 @@ from typing import Any
 import pytest
 from controller_world import CLUSTER, registration
 
-from jepsen.sim.clock import SimClock
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.scheduler import NS_PER_MS, Scheduler
+from jepsen.sim.time.clock import SimClock
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorum.controller.config import ControllerConfig
 from quorum.controller.service import ControllerService
 from quorum.metadata.loader import MetadataLoader
@@ -30,16 +31,22 @@ CONTROLLER = Endpoint(name="INTERNAL", host="c", port=1)
 
 
 class FakeDriver:
-    """A log in memory. Appended batches are committed by `commit`, at once while `auto_commit` is on."""
+    """A log in memory. Appended batches are committed by `commit`, at once while `auto_commit` is on.
+
+    Reads are confirmed by `confirm`, at once while `auto_confirm` is on.
+    """
 
     def __init__(self, listeners: Sequence[Any]) -> None:
         self.listeners = listeners
         self.epoch: Epoch = -1
         self.leads = False
         self.auto_commit = True
+        self.auto_confirm = True
+        self.confirmations: list[asyncio.Future[None]] = []
         self.high_watermark: Offset = 0
         self.batches: list[tuple[bytes, Offset]] = []
         self.delivered = 0
+        self.voter_ids: tuple[NodeId, ...] = ()
 
     @property
     def end_offset(self) -> Offset:
@@ -52,6 +59,18 @@ class FakeDriver:
         if self.auto_commit:
             self.commit()
         return self.end_offset
+
+    def confirm_leadership(self) -> asyncio.Future[None]:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.confirmations.append(future)
+        if self.auto_confirm:
+            self.confirm()
+        return future
+
+    def confirm(self) -> None:
+        waiting, self.confirmations = self.confirmations, []
+        for future in waiting:
+            future.set_result(None)
 
     def commit(self) -> None:
         self.high_watermark = self.end_offset
@@ -70,6 +89,12 @@ class FakeDriver:
         self.commit()
         for listener in self.listeners:
             listener.on_claim(epoch, self.end_offset)
+
+    def append_control(self, count: int) -> None:
+        """Control records of the quorum itself, which the controller did not ask for."""
+        self._add([Record(self.end_offset + i, 0, b"", b"", ()) for i in range(count)], True)
+        if self.auto_commit:
+            self.commit()
 
     def lose(self) -> None:
         self.leads = False

@@ -13,7 +13,7 @@ from quorum.controller.config_changes import APPEND, DELETE, SET, SUBTRACT, chan
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, GROUP = 2, 4, 32
 Change = tuple[str, int, str | None]
 
 
@@ -39,6 +39,12 @@ REFUSALS: list[tuple[str, int, str, list[Change], ErrorCode]] = [
     ("unknown key deleted", TOPIC, "t", [("retention.mss", DELETE, None)], ErrorCode.INVALID_CONFIG),
     ("unknown key of a broker", BROKER, "", [("log.retention.hours", SET, "1")], ErrorCode.INVALID_CONFIG),
     ("read-only key of a broker", BROKER, "", [("listeners", SET, "x")], ErrorCode.INVALID_CONFIG),
+    ("a key of brokers", TOPIC, "t", [("log.cleaner.threads", SET, "2")], ErrorCode.INVALID_CONFIG),
+    ("bad value of a broker", BROKER, "", [("log.cleaner.threads", SET, "two")], ErrorCode.INVALID_CONFIG),
+    ("too low for a broker", BROKER, "1", [("log.cleaner.dedupe.buffer.size", SET, "9")], ErrorCode.INVALID_CONFIG),
+    ("append to a broker's number", BROKER, "", [("log.cleaner.threads", APPEND, "2")], ErrorCode.INVALID_CONFIG),
+    ("directories of all brokers", BROKER, "", [("cordoned.log.dirs", SET, "/d0")], ErrorCode.INVALID_CONFIG),
+    ("a list of all brokers", BROKER, "", [("cordoned.log.dirs", APPEND, "/d0")], ErrorCode.INVALID_CONFIG),
     ("bad value", TOPIC, "t", [("retention.ms", SET, "soon")], ErrorCode.INVALID_CONFIG),
     ("no value", TOPIC, "t", [("retention.ms", SET, None)], ErrorCode.INVALID_REQUEST),
     ("nothing to append", TOPIC, "t", [("cleanup.policy", APPEND, None)], ErrorCode.INVALID_REQUEST),
@@ -67,6 +73,16 @@ REFUSALS: list[tuple[str, int, str, list[Change], ErrorCode]] = [
         ErrorCode.INVALID_CONFIG,
     ),
     ("one broker's min ISR", BROKER, "1", [("min.insync.replicas", SET, "2")], ErrorCode.INVALID_CONFIG),
+    ("all groups", GROUP, "", [("consumer.session.timeout.ms", SET, "50000")], ErrorCode.INVALID_REQUEST),
+    ("unknown key of a group", GROUP, "g", [("session.timeout.ms", SET, "50000")], ErrorCode.INVALID_CONFIG),
+    ("bad value of a group", GROUP, "g", [("consumer.heartbeat.interval.ms", SET, "0")], ErrorCode.INVALID_CONFIG),
+    (
+        "a silence that no member keeps",
+        GROUP,
+        "g",
+        [("consumer.session.timeout.ms", SET, "5000"), ("consumer.heartbeat.interval.ms", SET, "5000")],
+        ErrorCode.INVALID_CONFIG,
+    ),
     ("no min ISR at all", BROKER, "", [("min.insync.replicas", DELETE, None)], ErrorCode.INVALID_CONFIG),
 ]
 
@@ -79,6 +95,15 @@ def test_refused(kind: int, name: str, changes: list[Change], want: ErrorCode) -
     assert world.tip is before
 
 
+def test_what_only_the_file_of_a_broker_sets_can_be_taken_back_and_not_set() -> None:
+    """kafka-reassign-partitions takes it back at its end."""
+    world, key = topic_world(), "replica.alter.log.dirs.io.max.bytes.per.second"
+    before = world.tip
+    assert code(alter(world, (key, DELETE, None), kind=BROKER, name="1")) is ErrorCode.NONE
+    assert code(alter(world, (key, SET, "1000"), kind=BROKER, name="1")) is ErrorCode.INVALID_CONFIG
+    assert world.tip is before
+
+
 @pytest.mark.parametrize(
     ("kind", "key", "nearest"),
     [(TOPIC, "retention.mss", "retention.ms"), (BROKER, "log.retention.mss", "log.retention.ms")],
@@ -87,6 +112,13 @@ def test_refused(kind: int, name: str, changes: list[Change], want: ErrorCode) -
 def test_the_error_of_an_unknown_key_names_the_most_similar_one(kind: int, key: str, nearest: str) -> None:
     result = alter(topic_world(), (key, SET, "1"), kind=kind, name="t" if kind == TOPIC else "")
     assert f"did you mean {nearest}?" in result.error_message
+
+
+def test_a_list_of_one_broker_grows_and_shrinks() -> None:
+    world = topic_world()
+    for operation, value, left in [(SET, "/a, /b", "/a, /b"), (APPEND, "/c", "/a,/b,/c"), (SUBTRACT, "/b", "/a,/c")]:
+        assert code(alter(world, ("cordoned.log.dirs", operation, value), kind=BROKER, name="1")) is ErrorCode.NONE
+        assert world.tip.configs[BROKER, "1"]["cordoned.log.dirs"] == left
 
 
 def test_set_and_delete_change_only_what_they_name() -> None:
@@ -110,6 +142,19 @@ def test_lists_grow_from_what_is_inherited() -> None:
     assert world.tip.topic_config("t")["cleanup.policy"] == "delete,compact"
     alter(world, ("cleanup.policy", SUBTRACT, "delete"))
     assert world.tip.topic_config("t")["cleanup.policy"] == "compact"
+
+
+def test_a_change_sees_those_before_it_in_the_same_request() -> None:
+    world = topic_world()
+    of_all = AlterableConfig(name="log.cleanup.policy", operation=SET, value="compact")
+    of_topic = AlterableConfig(name="cleanup.policy", operation=APPEND, value="delete")
+    resources = (
+        AlterConfigsResource(resource_type=BROKER, resource_name="", configs=(of_all,)),
+        AlterConfigsResource(resource_type=TOPIC, resource_name="t", configs=(of_topic,)),
+    )
+    results = world.ask(IncrementalAlterConfigsRequest(resources=resources)).results
+    assert [result.error_code for result in results] == [0, 0]
+    assert world.tip.topic_config("t")["cleanup.policy"] == "compact,delete"
 
 
 def test_settings_of_brokers_are_kept_by_the_topics_names() -> None:
@@ -204,3 +249,22 @@ def test_a_replacing_request_takes_back_no_min_isr_of_all_brokers() -> None:
     result = world.ask(IncrementalAlterConfigsRequest(resources=(resource,))).results[0]
     assert world.tip.configs.get((BROKER, ""), {}) == before
     assert (result.error_code == ErrorCode.INVALID_CONFIG) is ("min.insync.replicas" in before)
+
+
+def test_settings_of_the_cleaner_are_of_brokers_and_no_default_of_topics() -> None:
+    world = topic_world()
+    assert code(alter(world, ("log.cleaner.threads", SET, "2"), kind=BROKER, name="")) == 0
+    assert code(alter(world, ("log.cleaner.io.max.bytes.per.second", SET, "1.5E6"), kind=BROKER, name="1")) == 0
+    configs = world.tip.configs
+    assert configs[BROKER, ""]["log.cleaner.threads"] == "2"
+    assert configs[BROKER, "1"]["log.cleaner.io.max.bytes.per.second"] == "1.5E6"
+    assert code(alter(world, ("log.cleaner.threads", DELETE, None), kind=BROKER, name="")) == 0
+    assert "log.cleaner.threads" not in world.tip.configs.get((BROKER, ""), {})
+
+
+def test_a_group_has_settings_before_it_exists() -> None:
+    world = topic_world()
+    assert code(alter(world, ("consumer.session.timeout.ms", SET, "50000"), kind=GROUP, name="g")) == ErrorCode.NONE
+    assert dict(world.tip.configs[GROUP, "g"]) == {"consumer.session.timeout.ms": "50000"}
+    assert code(alter(world, ("consumer.session.timeout.ms", DELETE, None), kind=GROUP, name="g")) == ErrorCode.NONE
+    assert (GROUP, "g") not in world.tip.configs

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from quorum.metadata.image import hash_of
 from quorumlog.errors import ApiError
+from quorumlog.messages.brokers import UnregisterBrokerRequest
 from quorumlog.messages.cluster import DeleteTopicsRequest, TopicQuery
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest, DirectoryAssignment
 
@@ -38,6 +39,7 @@ step = st.one_of(
     st.tuples(st.just("heartbeat"), broker, st.booleans(), st.booleans(), st.booleans()),
     st.tuples(st.just("offline"), broker, st.integers(0, 2)),
     st.tuples(st.just("fence"), broker),
+    st.tuples(st.just("unregister"), broker),
     st.tuples(st.just("create"), topic, st.integers(1, 3), st.integers(1, 3), configs),
     st.tuples(st.just("delete"), topic),
     st.tuples(st.just("alter"), topic, st.sets(broker, min_size=1)),
@@ -65,6 +67,8 @@ def take(world: World, name: str, *arguments: Any) -> None:
             world.heartbeat(broker_id, offline_directories=(directory(broker_id, number),))
         case "fence", broker_id:
             world.fence(broker_id)
+        case "unregister", broker_id:
+            world.ask(UnregisterBrokerRequest(broker_id=broker_id))
         case "create", name, partitions, factor, settings:
             world.create(name, num_partitions=partitions, replication_factor=factor, configs=settings)
         case "delete", name:

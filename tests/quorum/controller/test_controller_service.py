@@ -9,7 +9,7 @@ import pytest
 from controller_world import registration
 from service_world import CONTROLLER, SESSION_MS, Bench, FakeContext, refusal, topics
 
-from jepsen.sim import killed_coroutines
+from jepsen.sim.time import killed_coroutines
 from quorum.metadata.frame import decode_record
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import Endpoint
@@ -51,6 +51,20 @@ def test_an_answer_leaves_when_its_records_are_committed(leader: Bench) -> None:
     leader.do(leader.driver.commit)
     assert leader.run(writing).topics[0].error_code == 0
     assert leader.run(reading).topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+def test_control_records_of_the_quorum_may_stand_between_those_of_the_controller(leader: Bench) -> None:
+    """The quorum appends voter sets by itself. A broker's epoch is the offset of its record, so each one must count."""
+    leader.driver.append_control(2)
+    leader.start_broker(1)
+    assert leader.service.tip.offset == leader.driver.end_offset
+    leader.driver.auto_commit = False
+    first = leader.start(leader.ask(topics("a")))
+    leader.do(lambda: leader.driver.append_control(1))
+    second = leader.start(leader.ask(topics("b")))
+    leader.do(leader.driver.commit)
+    assert leader.run(first).topics[0].error_code == leader.run(second).topics[0].error_code == 0
+    assert leader.loader.image.offset == leader.service.tip.offset == leader.driver.end_offset
 
 
 def test_operations_take_effect_in_the_order_of_their_calls(leader: Bench) -> None:

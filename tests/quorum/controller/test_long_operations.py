@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from service_world import CONTROLLER, Bench, FakeContext, FakeDriver
 
-from jepsen.sim import killed_coroutines
-from jepsen.sim.scheduler import NS_PER_MS
+from jepsen.sim.time import killed_coroutines
+from jepsen.sim.time.scheduler import NS_PER_MS
 from quorum.committed import Delivery
 from quorum.controller.config import ControllerConfig
 from quorum.controller.draft import WORK_OF_A_RECORD

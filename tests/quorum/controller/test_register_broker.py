@@ -9,12 +9,14 @@ from controller_world import SESSION_MS, World, cluster, registration, uuid
 
 from quorum.metadata.features import LATEST_LEVEL, SUPPORTED
 from quorum.metadata.registration import LOST, RECOVERING
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest as Assign
 from quorumlog.messages.controller import DamagedPartition, DirectoryAssignment
 from quorumlog.messages.metadata_records import ConfigRecord, FeatureLevelRecord
 
+RECOVERED = ClusterIncarnation(1, uuid(1))
 INTERNAL = Endpoint(name="INTERNAL", host="h", port=1)
 
 
@@ -36,9 +38,14 @@ REFUSED: list[tuple[str, dict[str, Any], ErrorCode, str]] = [
     ("a range from level 0", {"features": (ranged(0, 2),)}, ErrorCode.INVALID_REGISTRATION, "one range of levels"),
     ("a range without levels", {"features": (ranged(2, 1),)}, ErrorCode.INVALID_REGISTRATION, "one range of levels"),
     ("two ranges", {"features": (ranged(1, 2), ranged(1, 2))}, ErrorCode.INVALID_REGISTRATION, "one range of levels"),
-    ("older software", {"features": (ranged(1, 1),)}, ErrorCode.UNSUPPORTED_VERSION, "from level 1 to 1; .* level 2"),
-    ("software without levels", {"features": ()}, ErrorCode.UNSUPPORTED_VERSION, "uses level 2: upgrade the broker"),
-    ("newer software alone", {"features": (ranged(3, 4),)}, ErrorCode.UNSUPPORTED_VERSION, "from level 3 to 4"),
+    (
+        "older software",
+        {"features": (ranged(1, 1),)},
+        ErrorCode.UNSUPPORTED_VERSION,
+        f"from level 1 to 1; .* level {LATEST_LEVEL}",
+    ),
+    ("software without levels", {"features": ()}, ErrorCode.UNSUPPORTED_VERSION, f"uses level {LATEST_LEVEL}: upgrade"),
+    ("newer software alone", {"features": (ranged(8, 9),)}, ErrorCode.UNSUPPORTED_VERSION, "from level 8 to 9"),
     ("a short incarnation", {"incarnation_id": b"x"}, ErrorCode.INVALID_REGISTRATION, "incarnation id"),
 ]
 
@@ -272,3 +279,19 @@ def test_a_process_that_dies_before_its_first_heartbeat_holds_its_id_for_one_ses
     world.submit(world.core.fencing(1))
     world.finish()
     assert world.ask(registration(1, 1)).broker_epoch == len(world.log) - 1
+
+
+def test_a_recovered_cluster_notes_its_incarnation_once_its_level_has_the_record() -> None:
+    level_2 = (FeatureLevelRecord(name="metadata.version", level=2), *BEFORE_LEVELS)
+    assert World(log=level_2, incarnation=RECOVERED).tip.incarnation == FIRST
+    upgraded = World(log=(FeatureLevelRecord(name="metadata.version", level=3), *BEFORE_LEVELS), incarnation=RECOVERED)
+    assert upgraded.tip.incarnation == RECOVERED
+    again = World(log=tuple(upgraded.log), incarnation=RECOVERED)
+    assert len(again.log) == len(upgraded.log)
+
+
+@pytest.mark.parametrize(("first", "begins"), [(None, LATEST_LEVEL), (1, 1), (2, 2)])
+def test_a_new_cluster_begins_at_the_level_that_it_was_formatted_for(first: int | None, begins: int) -> None:
+    assert World(first_level=first).tip.metadata_version == begins
+    level_2 = (FeatureLevelRecord(name="metadata.version", level=2), *BEFORE_LEVELS)
+    assert World(log=level_2, first_level=first).tip.metadata_version == 2, "it has begun already"

@@ -10,7 +10,7 @@ import pytest
 from controller_world import registration
 from service_world import SESSION_MS, Bench, FakeContext, refusal, topics
 
-from jepsen.sim import killed_coroutines
+from jepsen.sim.time import killed_coroutines
 from quorum.controller.requests import RULES, Asker, Deadline, Rule
 from quorum.controller.runner import MAX_RECORDS_AHEAD
 from quorum.metadata.image import TOPIC_RESOURCE

@@ -212,6 +212,14 @@ def test_replicas_are_on_different_racks_as_far_as_there_are_any() -> None:
         assert len({RACKS[broker_id] for broker_id in replicas}) == 3
 
 
+def test_leaders_are_spread_evenly_while_a_rack_is_down() -> None:
+    """The rack that follows the dead one does not lead for both."""
+    for seed in range(5):
+        placed = list(place_replicas(registrations(RACKS, (1, 4)), 60, 3, random.Random(seed)))
+        leaders = Counter(replicas[0] for replicas in placed)
+        assert leaders == dict.fromkeys((0, 2, 3, 5), 15)
+
+
 def test_followers_of_one_leader_differ() -> None:
     placed = list(place_replicas(registrations(NO_RACKS), 200, 2, random.Random(1)))
     assert all(len({r[1] for r in placed if r[0] == leader}) == 4 for leader in range(5))
@@ -240,6 +248,9 @@ def test_any_placement_is_sound(
         assert len(set(replicas)) == len(replicas) == factor
         assert replicas[0] not in fenced
         assert sum(broker_id in fenced for broker_id in replicas) == max(0, factor - len(alive))
+        live_racks = {racks[broker_id] for broker_id in alive}
+        used = {racks[broker_id] for broker_id in replicas if broker_id in alive}
+        assert len(used) == min(len(live_racks), factor), "no rack twice before each has one"
 
 
 def test_a_world_is_sound_from_its_first_record() -> None:

@@ -7,23 +7,34 @@ from collections.abc import Iterable
 from hypothesis import strategies as st
 
 from quorum.metadata.delta import Delta
-from quorum.metadata.frame import MetadataRecord
+from quorum.metadata.frame import MetadataRecord, ReplayError
 from quorum.metadata.image import EMPTY, Image
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.metadata_records import (
+    AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
+    ClientQuotaRecord,
+    ClusterIncarnationRecord,
     ConfigRecord,
+    DeletedTopicRecord,
     DirectoryList,
     FeatureLevelRecord,
+    ForgetDeletedTopicsRecord,
     NodeList,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    QuotaEntity,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
+    UserScramCredentialRecord,
 )
 
 
@@ -52,6 +63,15 @@ def register(
     )
 
 
+def register_controller(controller_id: int, incarnation: int = 0) -> RegisterControllerRecord:
+    return RegisterControllerRecord(
+        controller_id=controller_id,
+        incarnation_id=uuid(300 + 10 * controller_id + incarnation),
+        endpoints=(Endpoint(name="INTERNAL", host="127.0.0.1", port=9000 + controller_id),),
+        features=(FeatureRange(name="metadata.version", min_level=1, max_level=3),),
+    )
+
+
 def partition(index: int, replicas: tuple[int, ...], topic: int = 1) -> PartitionRecord:
     """Every replica is in sync; the first one leads."""
     return PartitionRecord(
@@ -65,7 +85,7 @@ def partition(index: int, replicas: tuple[int, ...], topic: int = 1) -> Partitio
 
 
 EVERY_RECORD: tuple[MetadataRecord, ...] = (
-    FeatureLevelRecord(name="metadata.version", level=2),
+    FeatureLevelRecord(name="metadata.version", level=3),
     register(1),
     register(2, fenced=True, rack="r"),
     TopicRecord(name="t", topic_id=uuid(1)),
@@ -90,6 +110,60 @@ EVERY_RECORD: tuple[MetadataRecord, ...] = (
     RemoveTopicRecord(topic_id=uuid(2)),
     UnregisterBrokerRecord(broker_id=2, broker_epoch=0),
     NoOpRecord(),
+    FeatureLevelRecord(name="metadata.version", level=3),
+    register_controller(1),
+    register_controller(2),
+    UnregisterControllerRecord(controller_id=2),
+    DeletedTopicRecord(topic_id=uuid(3), name="old", offset=2),
+    DeletedTopicRecord(topic_id=uuid(4), name="older", offset=1),
+    ForgetDeletedTopicsRecord(topic_ids=(uuid(3),)),
+)
+
+
+def rule(number: int) -> AccessControlEntryRecord:
+    return AccessControlEntryRecord(
+        id=uuid(400 + number),
+        resource_type=2,
+        resource_name="t",
+        pattern_type=3,
+        principal=f"User:{number}",
+        host="*",
+        operation=3,
+        permission_type=3,
+    )
+
+
+def credential(name: str, iterations: int = 4096) -> UserScramCredentialRecord:
+    return UserScramCredentialRecord(
+        name=name, mechanism=1, salt=b"salt", stored_key=b"stored", server_key=b"server", iterations=iterations
+    )
+
+
+def quota(value: float, *entity: tuple[str, str | None], remove: bool = False) -> ClientQuotaRecord:
+    parts = tuple(QuotaEntity(entity_type=kind, entity_name=name) for kind, name in entity)
+    return ClientQuotaRecord(entity=parts, key="producer_byte_rate", value=value, remove=remove)
+
+
+AT_LEVEL_5: tuple[MetadataRecord, ...] = (
+    FeatureLevelRecord(name="metadata.version", level=5),
+    rule(1),
+    rule(2),
+    RemoveAccessControlEntryRecord(id=uuid(401)),
+    credential("b"),
+    credential("a"),
+    credential("a", 8192),
+    RemoveUserScramCredentialRecord(name="b", mechanism=1),
+    quota(1024.5, ("user", "x"), ("client-id", None)),
+    quota(0.0, ("user", None)),
+    quota(2.0, ("user", "")),
+    quota(9.0, ("client-id", None), ("user", "x")),
+    quota(0.0, ("user", ""), remove=True),
+)
+
+
+AT_LEVEL_3: tuple[MetadataRecord, ...] = (
+    FeatureLevelRecord(name="metadata.version", level=3),
+    ClusterIncarnationRecord(number=1, id=uuid(9)),
 )
 
 
@@ -98,6 +172,18 @@ def image_of(records: Iterable[MetadataRecord], base: Image = EMPTY) -> Image:
     offset = base.offset
     for record in records:
         delta.replay(record)
+        offset += 1
+    return delta.apply(offset, 1)
+
+
+def fitting_image(records: Iterable[MetadataRecord]) -> Image:
+    """The image of those records that fit what came before them."""
+    delta, offset = Delta(EMPTY), 0
+    for record in records:
+        try:
+            delta.replay(record)
+        except ReplayError:
+            continue
         offset += 1
     return delta.apply(offset, 1)
 
@@ -125,10 +211,23 @@ any_record: st.SearchStrategy[MetadataRecord] = st.one_of(
         leader=st.none() | st.integers(-1, 3),
     ),
     st.builds(RemoveTopicRecord, topic_id=small.map(uuid)),
+    st.builds(ForgetDeletedTopicsRecord, topic_ids=st.lists(small.map(uuid), max_size=2, unique=True).map(tuple)),
     st.builds(FeatureLevelRecord, name=st.sampled_from("fg"), level=small),
     st.builds(ProducerIdsRecord, broker_id=small, broker_epoch=small, next_producer_id=st.integers(0, 9)),
     st.builds(
         BrokerRegistrationChangeRecord, broker_id=small, broker_epoch=st.just(0), fenced=st.none() | st.booleans()
     ),
     st.just(NoOpRecord()),
+    st.builds(register_controller, small, small),
+    st.builds(UnregisterControllerRecord, controller_id=small),
+    st.builds(rule, small),
+    st.builds(RemoveAccessControlEntryRecord, id=st.integers(400, 403).map(uuid)),
+    st.builds(credential, st.sampled_from("ab"), small),
+    st.builds(RemoveUserScramCredentialRecord, name=st.sampled_from("ab"), mechanism=st.just(1)),
+    st.builds(
+        lambda value, names, remove: quota(value, *names, remove=remove),
+        st.sampled_from([0.0, 1.5]),
+        st.lists(st.sampled_from([("user", None), ("user", ""), ("user", "x"), ("ip", "y")]), max_size=2),
+        st.booleans(),
+    ),
 )

@@ -11,7 +11,7 @@ from quorum.metadata.dump import describe_image
 from quorum.metadata.features import LATEST_LEVEL, SUPPORTED, uncovered
 from quorum.metadata.frame import encode_record
 from quorum.metadata.image import EMPTY, broker_hash
-from quorum.metadata.records_of import delta_from_empty
+from quorum.metadata.records_of import records_of
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.metadata_records import FeatureLevelRecord, NoOpRecord
@@ -41,7 +41,12 @@ def test_a_log_without_levels_is_at_level_1() -> None:
 
 
 REFUSED = [
-    ("a newer level", level_record(3), "metadata.version at level 3 at offset 1", "metadata.version from level 1 to 2"),
+    (
+        "a newer level",
+        level_record(LATEST_LEVEL + 1),
+        f"metadata.version at level {LATEST_LEVEL + 1} at offset 1",
+        f"metadata.version from level 1 to {LATEST_LEVEL}",
+    ),
     ("an unknown feature", level_record(1, "f"), "f at level 1 at offset 1", "no level of f"),
     ("an unknown record", b"\x00\x63\x00", "a record of type 99 at offset 1", "the types"),
 ]
@@ -66,7 +71,7 @@ COVERED = [
     ("no ranges, no levels", {}, (), []),
     ("no ranges mean level 1", {"metadata.version": 2}, (), [("metadata.version", 2)]),
     ("inside", {"metadata.version": 2}, SUPPORTED, []),
-    ("above", {"metadata.version": 3}, SUPPORTED, [("metadata.version", 3)]),
+    ("above", {"metadata.version": LATEST_LEVEL + 1}, SUPPORTED, [("metadata.version", LATEST_LEVEL + 1)]),
     ("below", {}, (FeatureRange(name="metadata.version", min_level=2, max_level=3),), [("metadata.version", 1)]),
     ("a feature that is not known", {"g": 1}, SUPPORTED, [("g", 1)]),
 ]
@@ -80,12 +85,16 @@ def test_uncovered(levels: dict[str, int], ranges: tuple[FeatureRange, ...], exp
 def test_a_brokers_ranges_are_in_the_image_its_records_and_its_hash() -> None:
     image = image_of([FeatureLevelRecord(name="metadata.version", level=2), register(1, features=SUPPORTED)])
     assert image.brokers[1].features == SUPPORTED
-    again = delta_from_empty(image).apply(image.offset, image.epoch)
-    assert again == image and again.state_hash == image.state_hash
+    again = image_of(records_of(image))
+    assert again.brokers == image.brokers and again.state_hash == image.state_hash
     assert broker_hash(image.brokers[1]) != broker_hash(image_of([register(1)]).brokers[1])
     described = describe_image(image)
     assert described["features"] == {"metadata.version": 2}
-    assert described["brokers"][0]["features"] == [{"name": "metadata.version", "min_level": 1, "max_level": 2}]
+    assert described["brokers"][0]["features"] == [
+        {"name": "group.version", "min_level": 1, "max_level": 1},
+        {"name": "metadata.version", "min_level": 1, "max_level": LATEST_LEVEL},
+        {"name": "transaction.version", "min_level": 1, "max_level": 2},
+    ]
 
 
 HASH_AT_LEVEL_1 = 0xC49BEF17B59EE9BB2707474C5134F245

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from metadata_samples import EVERY_RECORD, any_record, image_of, partition, register, uuid
 
-from quorum.metadata.delta import Delta, ReplayError
+from quorum.metadata.delta import Delta
 from quorum.metadata.dump import describe_image, describe_record
-from quorum.metadata.frame import MetadataRecord
+from quorum.metadata.frame import MetadataRecord, ReplayError
 from quorum.metadata.image import EMPTY, Image, hash_of, partition_hash
-from quorum.metadata.records_of import delta_from_empty, records_of
+from quorum.metadata.records_of import records_of
 from quorum.metadata.registration import PartitionRegistration
 from quorumlog.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
@@ -35,7 +35,12 @@ def test_every_record_has_its_effect() -> None:
     assert list(image.brokers) == [1]
     assert [topic.name for topic in image.sorted_topics()] == ["t"]
     assert image.topic_config("t") == {"retention.ms": "5"}
-    assert dict(image.features) == {"metadata.version": 2}
+    assert dict(image.features) == {"metadata.version": 3}
+    assert list(image.controllers) == [1]
+    assert [(topic_id, deleted.name) for topic_id, deleted in image.sorted_deleted()] == [
+        (uuid(4), "older"),
+        (uuid(2), "gone"),
+    ]
     assert image.next_producer_id == 1000
     changed = image.partition(uuid(1), 1)
     assert changed is not None
@@ -148,7 +153,7 @@ def test_a_delta_may_be_looked_at_between_any_two_records() -> None:
 @given(st.lists(any_record, max_size=40))
 def test_an_image_is_made_again_from_its_records(records: list[MetadataRecord]) -> None:
     image, _ = replay_what_fits(records, [])
-    assert delta_from_empty(image).apply(image.offset, image.epoch) == image
+    assert replace(image_of(records_of(image)), offset=image.offset, epoch=image.epoch) == image
     described = describe_image(image)
     assert described == describe_image(image_of(records_of(image))) | {"offset": image.offset, "epoch": image.epoch}
     assert all(describe_record(record)["type"] == type(record).__name__ for record in records)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
-from jepsen.sim.disk import SimDisk
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.network import Network
-from jepsen.sim.scheduler import Scheduler
-from jepsen.sim.transport import SimTransport
-from jepsen.sim.worker import SimWorker
+from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.machine.worker import SimWorker
+from jepsen.sim.network.network import Network
+from jepsen.sim.network.transport import SimTransport
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import Scheduler
 from quorum.driver import Driver
+from quorum.metadata.snapshot_records import WrongState
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorum.metadata_directory import METADATA_LOG
 from quorum.metadata_log import METADATA_DIRECTORY
-from quorum.raft import Voter, VoterSet
-from quorumlog.ids import Epoch, NodeId, Offset
+from quorum.raft import Membership, Voter, VoterSet
+from quorum.snapshot_config import SnapshotConfig
+from quorum.snapshots import SnapshotHeading, values_of
+from quorumlog.ids import Epoch, NodeId, Offset, Uuid
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import ProbeRequest, ProbeResponse
 from quorumlog.nursery import Nursery
@@ -37,8 +40,19 @@ class Recorder:
         self.high_watermark: Offset = -1
         self.leader: tuple[NodeId, Epoch] = (-1, 0)
         self.claimed: Epoch | None = None
+        self.handing_over: Epoch | None = None
         self.calls: list[str] = []
         self.unsupported: bytes | None = None  # a value of newer software
+        self.refused: tuple[Offset, ...] = ()  # snapshots whose content is wrong
+
+    def on_snapshot(self, heading: SnapshotHeading) -> Load:
+        assert heading.id.offset > self.end_offset
+        return Load(self, heading)
+
+    def slices(self) -> Iterator[list[bytes]]:
+        """Of the values so far."""
+        values = tuple(self.values)
+        return (list(values[start : start + 3]) for start in range(0, len(values), 3))
 
     def on_committed(self, batches: bytes, end_offset: Offset) -> None:
         found = headers(batches)
@@ -65,13 +79,39 @@ class Recorder:
 
     def on_claim(self, epoch: Epoch, end_offset: Offset) -> None:
         assert self.claimed is None and self.end_offset >= end_offset
-        self.claimed = epoch
+        self.claimed, self.handing_over = epoch, None
         self.calls.append(f"claim {epoch}")
 
-    def on_resign(self, epoch: Epoch) -> None:
+    def on_hand_over(self, epoch: Epoch) -> None:
         assert self.claimed == epoch
-        self.claimed = None
+        self.claimed, self.handing_over = None, epoch
+        self.calls.append(f"hand over {epoch}")
+
+    def on_resign(self, epoch: Epoch) -> None:
+        assert epoch in (self.claimed, self.handing_over)
+        self.claimed = self.handing_over = None
         self.calls.append(f"resign {epoch}")
+
+
+class Load:
+    """A snapshot on its way into a recorder."""
+
+    def __init__(self, recorder: Recorder, heading: SnapshotHeading) -> None:
+        self._recorder, self._heading = recorder, heading
+        self._values: list[bytes] = []
+
+    def add(self, batches: bytes) -> Iterator[None]:
+        for value in values_of(batches):
+            self._values.append(value)
+            yield
+
+    def finish(self) -> None:
+        recorder = self._recorder
+        if self._heading.id.offset in recorder.refused:
+            raise WrongState("made wrong by the test")
+        assert recorder.values == self._values[: len(recorder.values)], "the snapshot is of another history"
+        recorder.values, recorder.end_offset = self._values, self._heading.id.offset
+        recorder.calls.append(f"snapshot {self._heading.id.offset}")
 
 
 class LoopClock:
@@ -103,9 +143,10 @@ class Process:
         self.recorder = Recorder()
         self.driver = Driver(
             node_id=node_id,
-            directory_id=bytes([node_id + 1]) * 16,
+            directory_id=world.directory_of(node_id),
             cluster_id="c",
             voters=world.voters,
+            membership=world.membership_of(node_id),
             transport=self.transport,
             worker=self.worker,
             disk=self.disk,
@@ -115,8 +156,11 @@ class Process:
             on_fatal=self.fatal.append,
             listeners=[self.recorder],
             log_config=world.log_config,
+            snapshots=world.snapshots,
+            slices=self.recorder.slices if world.snapshots is not None else None,
         )
         self.address = Address(name, 9000)
+        self.directory_id = world.directory_of(node_id)
 
     def start(self) -> None:
         self.do(self._start())
@@ -133,15 +177,28 @@ class Process:
 
     async def _handle(self, context: Context, request: Any) -> Any:
         if isinstance(request, ProbeRequest):
-            return ProbeResponse(node_id=self.driver.node_id, incarnation_id=self.incarnation_id)
+            return ProbeResponse(
+                node_id=self.driver.node_id,
+                incarnation_id=self.incarnation_id,
+                directory_id=self.directory_id,
+                is_controller=True,
+                max_kraft_version=1,
+            )
         return await self.driver.handle(context, request)
 
 
 class World:
     def __init__(
-        self, seed: int = 1, voters: int = 3, observers: int = 0, log_config: LogConfig = METADATA_LOG
+        self,
+        seed: int = 1,
+        voters: int = 3,
+        observers: int = 0,
+        log_config: LogConfig = METADATA_LOG,
+        snapshots: SnapshotConfig | None = None,
     ) -> None:
+        """snapshots: None: none are taken."""
         WORLDS.append(self)
+        self.snapshots = snapshots
         self.log_config = log_config
         self.scheduler = Scheduler(seed)
         self.network = Network(self.scheduler)
@@ -155,8 +212,18 @@ class World:
             disk.sync_directory("/")
         self.lives = [0] * count
         self.running: dict[NodeId, Process] = {}
+        self.format()
         for node_id in range(count):
             self.start(node_id)
+
+    def format(self) -> None:
+        """Before the first start; for a world whose nodes find something on their disks."""
+
+    def directory_of(self, node_id: NodeId) -> Uuid:
+        return bytes([node_id + 1]) * 16
+
+    def membership_of(self, node_id: NodeId) -> Membership | None:
+        return None
 
     def start(self, node_id: NodeId, *, begin: bool = True) -> Process:
         self.lives[node_id] += 1

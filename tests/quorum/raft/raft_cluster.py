@@ -48,6 +48,7 @@ from quorum.raft.events import (
     TimerFired,
 )
 from quorum.raft.log_state import EpochSpan, LogState
+from quorum.raft.membership import Membership
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.raft import Raft
 from quorum.raft.roles import RaftRole
@@ -106,9 +107,10 @@ class Cluster:
         self.nodes = [Node(VoterKey(i, bytes([i] * 16))) for i in range(voters + observers)]
         self.token = 0
         self.next_value = 0
+        self.lost_disks: list[Node] = []  # as they were when they were lost
         # for the invariants
         self.leaders: dict[Epoch, NodeId] = {}
-        self.votes: dict[tuple[NodeId, Epoch], VoterKey] = {}
+        self.votes: dict[tuple[VoterKey, Epoch], VoterKey] = {}
         self.prefixes: dict[tuple[Offset, Epoch], int] = {}
         self.committed: list[Entry] = []
 
@@ -141,9 +143,13 @@ class Cluster:
             rng=Random(self.rng.random()),
             log=log,
             saved=node.state,
+            membership=self.membership_of(node),
         )
         node.disk_free_at, node.high_watermark, node.shutdown_finished = self.now, -1, False
         self.step(node, Started())
+
+    def membership_of(self, node: Node) -> Membership:
+        return Membership()
 
     def start_all(self) -> None:
         for node_id, node in enumerate(self.nodes):
@@ -261,7 +267,7 @@ class Cluster:
         if node.life != life or node.raft is None:
             return
         if state.voted is not None:
-            first = self.votes.setdefault((node.key.node_id, state.epoch), state.voted)
+            first = self.votes.setdefault((node.key, state.epoch), state.voted)
             assert first == state.voted, f"node {node.key.node_id} votes twice in epoch {state.epoch}"
         assert state.epoch >= node.state.epoch
         node.state, node.persisting = state, False
@@ -322,7 +328,7 @@ class Cluster:
         return self.rng.randint(self.faults.min_delay_ms, self.faults.max_delay_ms)
 
     def deliver(self, node: Node, call: Send) -> None:
-        life, peer = node.life, self.nodes[call.to]
+        life, peer = node.life, self.peer_of(call.to)
         open_call = [True]
 
         def finish(event: RaftEvent) -> None:
@@ -331,7 +337,7 @@ class Cluster:
                 self.step(node, event)
 
         def arrive() -> None:
-            if self.is_cut(node.key.node_id, call.to):
+            if self.is_cut(node.key.node_id, peer.key.node_id):
                 return
             if peer.raft is None:
                 self.at(self.delay(), lambda: finish(RequestFailed(call.correlation, delivered=False)))
@@ -345,17 +351,23 @@ class Cluster:
                 assert after == before, f"a pre-vote of {node.key.node_id} changed {before} to {after}"
 
         def answer(message: object) -> None:
-            if self.is_cut(node.key.node_id, call.to) or self.rng.random() < self.faults.loss:
+            if self.is_cut(node.key.node_id, peer.key.node_id) or self.rng.random() < self.faults.loss:
                 return
             event: RaftEvent = RequestFailed(call.correlation)
             if message is not None:
-                spans = spans_of(message)
+                spans = self.spans_of(message)
                 event = ResponseReceived(call.correlation, message, spans)  # type: ignore[arg-type]
             self.at(self.delay(), lambda: finish(event))
 
         if self.rng.random() >= self.faults.loss:
             self.at(self.delay(), arrive)
         self.at(call.timeout_ms, lambda: finish(RequestFailed(call.correlation)))
+
+    def peer_of(self, node_id: NodeId) -> Node:
+        return self.nodes[node_id]
+
+    def spans_of(self, message: object) -> tuple[EpochSpan, ...]:
+        return spans_of(message)
 
     # --- invariants ---
 
@@ -390,11 +402,12 @@ class Cluster:
         assert offset <= len(node.entries), "high watermark past the log"
         mine = node.entries[:offset]
         if offset > len(self.committed):
-            holders = [n for n in self.nodes[: len(self.voters)] if n.entries[:offset] == mine and n.synced >= offset]
-            assert len(holders) >= self.voters.majority, f"{offset} committed, synced on {len(holders)} only"
-            assert node.raft is not None and mine[-1][0] == node.raft.epoch, (
-                "an older epoch's record committed by counting"
-            )
+            assert node.raft is not None
+            voters = node.raft.voters
+            voting = [n for n in (*self.nodes, *self.lost_disks) if voters.names(n.key)]
+            holders = [n for n in voting if n.entries[:offset] == mine and n.synced >= offset]
+            assert len(holders) >= voters.majority, f"{offset} committed, synced on {len(holders)} only"
+            assert mine[-1][0] == node.raft.epoch, "an older epoch's record committed by counting"
             self.committed = list(mine)
         assert self.committed[:offset] == mine, "two histories committed"
 

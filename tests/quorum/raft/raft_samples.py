@@ -133,6 +133,7 @@ def fetch(
     token: int = 1,
     known: int = -1,
     wait_ms: int = 500,
+    round_named: int = -1,
 ) -> RequestReceived:
     request = QuorumFetchRequest(
         replica_id=replica,
@@ -143,6 +144,7 @@ def fetch(
         max_wait_ms=wait_ms,
         max_bytes=1 << 20,
         high_watermark=known,
+        read_round=round_named,
     )
     return RequestReceived(token, request)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.scheduler import NS_PER_MS, Scheduler
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorum.death_proof import DeathProof
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Answered, NoProof, ProbeResult, Refused

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from quorum.committed import Delivery
-from quorum.metadata_log import encode_values
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
+from quorumlog.records.values import encode_values
 
 
 class Log:
@@ -50,6 +50,9 @@ class Listener:
 
     def on_claim(self, epoch: Epoch, end_offset: Offset) -> None:
         self.calls.append(f"{self.name} claims")
+
+    def on_hand_over(self, epoch: Epoch) -> None:
+        pass
 
     def on_resign(self, epoch: Epoch) -> None:
         pass

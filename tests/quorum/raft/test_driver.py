@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 from driver_world import WORLDS, World, log_path, outcome_of
 
-from jepsen.sim.disk_faults import Fail
+from jepsen.sim.machine.disk_faults import Fail
 from quorum.metadata_log import METADATA_PARTITION
-from quorum.raft import NotLeader
-from quorum.raft.quorum_state import CorruptQuorumState
+from quorum.raft import NotLeader, QuorumState
+from quorum.raft.quorum_state import CorruptQuorumState, read_quorum_state
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.quorum import DescribeQuorumRequest, VoteRequest
 from quorumlog.rpc.transport import Identity
@@ -215,6 +215,67 @@ def test_a_disk_that_fails_stops_its_node_and_the_others_go_on() -> None:
     assert world.run(5_000, until=world.has_leader)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_leader_whose_disk_hangs_hears_of_the_next_one_and_stops_without_its_disk(seed: int) -> None:
+    """Its broker hands partitions over to the next controller, and must know it (decision 18)."""
+    world = elected(seed)
+    world.run(1_000)
+    old = world.leader
+    assert old is not None
+    old_id, epoch = old.driver.node_id, old.driver.epoch
+    durable = quorum_state_on_disk(world, old_id)
+    old.disk.hang.begin(log_path(old_id), reads=False)
+    old.loop.deliver(old.driver.on_directory_failed)
+    assert world.run(1_000, until=lambda: world.leader not in (None, old))
+    new = world.leader
+    assert new is not None
+    assert world.run(200, until=lambda: old.recorder.leader == (new.driver.node_id, new.driver.epoch))
+    before_ms = world.now_ms
+    outcome_of(world, old, old.driver.stop(graceful=True))
+    assert world.now_ms - before_ms <= 50
+    assert new.driver.epoch > epoch and quorum_state_on_disk(world, old_id) == durable
+
+
+def test_a_state_that_the_disk_has_not_kept_is_promised_to_nobody() -> None:
+    """Its disk hangs while it adopts an epoch: nothing of that epoch leaves the node, before or after it gives up."""
+    world = elected(5)
+    world.run(1_000)
+    leader = world.leader
+    assert leader is not None
+    victim = next(process for process in world.running.values() if process is not leader)
+    victim_id = victim.driver.node_id
+    victim.disk.hang.begin(log_path(victim_id), reads=False)
+    request = VoteRequest(
+        epoch=leader.driver.epoch + 1,
+        candidate_id=leader.driver.node_id,
+        candidate_directory_id=leader.directory_id,
+        voter_id=victim_id,
+        voter_directory_id=victim.directory_id,
+        last_epoch=leader.driver.epoch,
+        last_epoch_end_offset=leader.driver.end_offset,
+        pre_vote=False,
+    )
+    answers: list[object] = []
+
+    async def ask() -> None:
+        try:
+            answers.append(await victim.driver.handle(Caller(leader.driver.node_id), request))  # type: ignore[arg-type]
+        except ApiError as error:
+            answers.append(error.code)
+
+    victim.do(ask())
+    world.run(300)
+    assert answers == [], "the vote waits for the disk"
+    victim.loop.deliver(victim.driver.on_directory_failed)
+    world.run(300)
+    assert answers == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert quorum_state_on_disk(world, victim_id).epoch < request.epoch
+
+
+def quorum_state_on_disk(world: World, node_id: int) -> QuorumState:
+    return read_quorum_state(world.disks[node_id], f"{log_path(node_id)}/quorum-state")
+
+
 def test_a_follower_that_meets_newer_metadata_stays_out_and_asks_to_be_stopped() -> None:
     world = elected(5)
     leader = world.leader
@@ -293,7 +354,7 @@ def test_an_unclean_start_reads_the_newest_segment_and_not_the_whole_log() -> No
     world = World(log_config=SMALL_SEGMENTS)
     appended_and_killed(world, times=30)
     process = world.start(0)
-    world.run(100)
+    assert world.run(5_000, until=lambda: process.driver.raft is not None)
     log = process.driver._log._log
     assert len(log.segment_bases) > 3
     noted = points_of(world, 0).get(METADATA_PARTITION)

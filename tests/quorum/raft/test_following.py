@@ -12,13 +12,13 @@ from raft_samples import CONFIG, fetched, follower, make_raft, names, role_of, s
 
 from quorum.raft.effects import HighWatermark, ProbeLeader, TruncateTo
 from quorum.raft.events import LogSynced, LogTruncated, LogWritten, RequestFailed, Started, TimerFired
-from quorum.raft.following import SnapshotNeeded, TruncationBelowHighWatermark
+from quorum.raft.following import TruncationBelowHighWatermark
 from quorum.raft.log_state import EpochSpan
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.raft import Raft
 from quorum.raft.roles import RaftRole
 from quorumlog.errors import ErrorCode
-from quorumlog.messages.common import EpochEndOffset, SnapshotId
+from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.quorum import QuorumFetchRequest
 from storage.epochs import EpochStart
 
@@ -27,7 +27,7 @@ SPAN = (EpochSpan(5, 10, 12),)
 
 
 def in_flight(raft: Raft) -> int:
-    (correlation,) = (c for c, f in raft._core.in_flight.items() if isinstance(f.message, QuorumFetchRequest))
+    (correlation,) = (c for c, f in raft._core.outbox.in_flight.items() if isinstance(f.message, QuorumFetchRequest))
     return correlation
 
 
@@ -99,12 +99,6 @@ def test_committed_records_are_never_truncated() -> None:
 def test_after_a_divergence_that_changes_nothing_the_fetch_is_repeated_later() -> None:
     raft = follower(**LOG)
     assert raft.step(fetched(in_flight(raft), diverging_epoch=EpochEndOffset(epoch=4, end_offset=10)), 1) == []
-
-
-def test_a_snapshot_cannot_be_fetched_yet() -> None:
-    raft = follower(**LOG)
-    with pytest.raises(SnapshotNeeded):
-        raft.step(fetched(in_flight(raft), snapshot_id=SnapshotId(end_offset=100, epoch=5)), 1)
 
 
 def test_an_answer_after_the_fetch_timeout_is_ignored() -> None:

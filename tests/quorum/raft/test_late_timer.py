@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jepsen.sim.loop import SimLoop
-from jepsen.sim.scheduler import Scheduler
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import Scheduler
 from quorum.late_timer import GRACE_MS, STALL_MS, LateTimer
 
 

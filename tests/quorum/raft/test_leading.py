@@ -246,7 +246,7 @@ def test_a_resigned_leader_never_stays_in_its_epoch() -> None:
     raft.step(TimerFired(), 1_500)
     while role_of(raft) is RaftRole.RESIGNED:
         raft.step(TimerFired(), raft.deadline_ms() or 0)
-        for correlation in list(raft._core.in_flight):
+        for correlation in list(raft._core.outbox.in_flight):
             raft.step(RequestFailed(correlation), raft.deadline_ms() or 0)
     assert (role_of(raft), raft.epoch) == (RaftRole.UNATTACHED, 6)
 
@@ -261,11 +261,14 @@ def test_begin_quorum_epoch_is_repeated_for_voters_that_do_not_fetch() -> None:
 def test_shutdown_names_successors_and_ends_when_all_have_acknowledged() -> None:
     raft = leader(**LOG)
     raft.step(fetch(11, 5, replica=2), 1)
-    ends = sends(raft.step(ShutdownRequested(), 2), EndQuorumEpochRequest)
+    assert not sends(raft.step(ShutdownRequested(), 1), EndQuorumEpochRequest)
+    ends = sends(raft.step(fetch(11, 5, replica=2, round_named=1), 2), EndQuorumEpochRequest)
     preferred = [candidate.node_id for candidate in ends[0].message.preferred_candidates]  # type: ignore[union-attr]
-    assert preferred == [2, 1]
-    assert raft.step(ResponseReceived(ends[0].correlation, EndQuorumEpochResponse(leader_epoch=5)), 3) == []
-    assert raft.step(RequestFailed(ends[1].correlation), 4) == [ShutdownFinished()]
+    assert preferred == [2, 1] and [end.to for end in ends] == [2]
+    ends += sends(raft.step(TimerFired(), 52), EndQuorumEpochRequest)
+    assert [end.to for end in ends] == [2, 1]
+    assert raft.step(ResponseReceived(ends[0].correlation, EndQuorumEpochResponse(leader_epoch=5)), 53) == []
+    assert raft.step(RequestFailed(ends[1].correlation), 54) == [ShutdownFinished()]
 
 
 def test_shutdown_of_a_follower_ends_at_once() -> None:
@@ -280,7 +283,7 @@ def test_end_quorum_epoch(successors: tuple[int, ...], delay_ms: int) -> None:
     raft = follower(1)
     raft.step(end_epoch(5, successors=successors), 100)
     if delay_ms == 0:
-        assert role_of(raft) is RaftRole.PROSPECTIVE
+        assert role_of(raft) is RaftRole.CANDIDATE and raft.epoch == 6
     else:
         assert role_of(raft) is RaftRole.UNATTACHED and raft.deadline_ms() == 100 + delay_ms
 

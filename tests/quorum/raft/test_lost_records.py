@@ -95,7 +95,7 @@ def test_it_follows_a_leader_that_it_could_not_find_itself() -> None:
 
 
 def in_flight(raft: Raft) -> int:
-    return max(raft._core.in_flight)
+    return max(raft._core.outbox.in_flight)
 
 
 def caught_up(high_watermark: int, span: EpochSpan) -> tuple[Raft, list[str]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepsen.sim.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk
 from quorum.raft.config import RaftConfig
 from quorum.raft.quorum_state import (
     CorruptQuorumState,

@@ -12,6 +12,7 @@ from quorum.raft.effects import PersistQuorumState
 from quorum.raft.events import Started
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.roles import RaftRole, Resigned, Unattached, is_legal
+from quorum.raft.voter_history import VoterHistory
 from quorum.raft.voters import VoterKey, VoterSet
 from storage.epochs import EpochStart
 
@@ -38,18 +39,18 @@ LETTER = {U: "U", P: "P", C: "C", L: "L", F: "F", R: "R"}
 
 @pytest.mark.parametrize(("old", "new", "step"), list(product(RaftRole, RaftRole, (0, 1, 2))))
 def test_voter(old: RaftRole, new: RaftRole, step: int) -> None:
-    assert is_legal(old, 5, new, 5 + step, is_voter=True) == (LETTER[new] in TABLE[old][step])
+    assert is_legal(old, 5, new, 5 + step, can_elect=True) == (LETTER[new] in TABLE[old][step])
 
 
 @pytest.mark.parametrize(("old", "new", "step"), list(product((U, F), RaftRole, (0, 1, 2))))
 def test_observer_only_looks_and_follows(old: RaftRole, new: RaftRole, step: int) -> None:
     expected = LETTER[new] in TABLE[old][step] and new in (U, F)
-    assert is_legal(old, 5, new, 5 + step, is_voter=False) == expected
+    assert is_legal(old, 5, new, 5 + step, can_elect=False) == expected
 
 
 @pytest.mark.parametrize(("old", "new"), list(product(RaftRole, RaftRole)))
 def test_no_epoch_goes_back(old: RaftRole, new: RaftRole) -> None:
-    assert not is_legal(old, 5, new, 4, is_voter=True)
+    assert not is_legal(old, 5, new, 4, can_elect=True)
 
 
 OWN, OTHER = VoterKey(0, bytes(16)), VoterKey(2, bytes([2]) * 16)
@@ -103,7 +104,8 @@ def test_an_observer_starts_no_candidacy_whatever_was_saved() -> None:
 def test_a_voter_on_another_disk_is_an_observer() -> None:
     """A voter that lost its directory does not know its promises, so it must not vote."""
     raft = make_raft()
-    raft._core.voters = VoterSet(replace(voter, directory_id=bytes([9]) * 16) for voter in voter_set().voters)
+    others = VoterSet(replace(voter, directory_id=bytes([9]) * 16) for voter in voter_set().voters)
+    raft._core.history = VoterHistory(others)
     raft.step(Started(), 0)
     assert isinstance(raft._core.role, Unattached) and raft._core.role.election_at_ms is None
 
@@ -113,7 +115,7 @@ def test_a_single_voter_leads_within_its_first_step() -> None:
     effects = raft.step(Started(), 0)
     states = [effect.state for effect in effects if isinstance(effect, PersistQuorumState)]
     assert role_of(raft) is L
-    assert states == [QuorumState(epoch=1, voted=OWN), QuorumState(epoch=1, leader_id=0, voted=OWN)]
+    assert states == [QuorumState(epoch=1, leader_id=0, voted=OWN)]
 
 
 def test_a_single_voter_never_leads_an_epoch_twice() -> None:

@@ -6,6 +6,7 @@ Sources: KRAFT 2.2 "Vote granting"; ORACLES KafkaRaftClientTest 1, 2, 10, 12 and
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -29,14 +30,25 @@ from raft_samples import (
 )
 
 from quorum.raft.effects import RaftEffect, Reply
-from quorum.raft.events import LogTruncated, PeerProvenDead, RequestFailed, ResponseReceived, Started, TimerFired
+from quorum.raft.events import (
+    LogSynced,
+    LogTruncated,
+    LogWritten,
+    PeerProvenDead,
+    RequestFailed,
+    RequestReceived,
+    ResponseReceived,
+    Started,
+    TimerFired,
+)
+from quorum.raft.log_state import EpochSpan
 from quorum.raft.quorum_state import QuorumState
 from quorum.raft.raft import Raft
 from quorum.raft.roles import RaftRole
 from quorum.raft.voters import VoterKey
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.common import EpochEndOffset
-from quorumlog.messages.quorum import VoteRequest, VoteResponse
+from quorumlog.messages.quorum import BeginQuorumEpochRequest, VoteRequest, VoteResponse
 from storage.epochs import EpochStart
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}  # ends at (epoch 4, offset 10)
@@ -44,7 +56,7 @@ LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}  # ends at (epo
 
 def fetched_follower() -> Raft:
     raft = follower(**LOG)
-    (correlation,) = raft._core.in_flight
+    (correlation,) = raft._core.outbox.in_flight
     raft.step(fetched(correlation), 0)
     return raft
 
@@ -159,10 +171,28 @@ def test_refusals(request_fields: dict[str, Any], code: ErrorCode) -> None:
     assert not persisted(effects) and raft.epoch == 5
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        replace(vote().message, voter_directory_id=b"another disk 16b"),
+        replace(begin(6).message, voter_directory_id=b"another disk 16b"),
+    ],
+)
+def test_what_is_meant_for_another_directory_of_this_node_is_refused(
+    message: VoteRequest | BeginQuorumEpochRequest,
+) -> None:
+    """It asks for promises that another disk has given, or not."""
+    raft = unattached()
+    effects = raft.step(RequestReceived(1, message), 1)
+    assert names(effects) == [type(message).__name__.replace("Request", "Response")]
+    assert reply_of(effects).error_code == ErrorCode.INVALID_VOTER_KEY
+    assert raft.epoch == 5
+
+
 def test_a_vote_is_durable_before_it_is_sent() -> None:
     effects = unattached().step(vote(epoch=6), 1)
-    assert names(effects) == ["PersistQuorumState", "LeaderChanged", "PersistQuorumState", "VoteResponse"]
-    assert persisted(effects)[-1] == QuorumState(epoch=6, voted=VoterKey(2, bytes([2]) * 16))
+    assert names(effects) == ["PersistQuorumState", "LeaderChanged", "VoteResponse"]
+    assert persisted(effects)[0] == QuorumState(epoch=6, voted=VoterKey(2, bytes([2]) * 16))
 
 
 def test_a_pre_vote_promises_nothing() -> None:
@@ -171,7 +201,7 @@ def test_a_pre_vote_promises_nothing() -> None:
 
 def test_the_own_vote_is_durable_before_others_are_asked() -> None:
     raft = prospective()
-    first, _ = (c for c, sent in raft._core.in_flight.items() if isinstance(sent.message, VoteRequest))
+    first, _ = (c for c, sent in raft._core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest))
     effects = raft.step(ResponseReceived(first, VoteResponse(leader_epoch=5, vote_granted=True)), 1)
     assert role_of(raft) is RaftRole.CANDIDATE and raft.epoch == 6
     assert names(effects) == ["PersistQuorumState", "LeaderChanged", "VoteRequest", "VoteRequest"]
@@ -180,15 +210,16 @@ def test_the_own_vote_is_durable_before_others_are_asked() -> None:
 
 def test_leadership_is_durable_before_its_first_record() -> None:
     raft = candidate()
-    (first, *_) = raft._core.in_flight
+    (first, *_) = raft._core.outbox.in_flight
     effects = raft.step(ResponseReceived(first, VoteResponse(leader_epoch=5, vote_granted=True)), 1)
-    assert names(effects)[:3] == ["PersistQuorumState", "LeaderChanged", "AppendLeaderChange"]
+    told = ["BeginQuorumEpochRequest"] * 2
+    assert names(effects) == [*told, "PersistQuorumState", "LeaderChanged", "AppendLeaderChange"]
 
 
 def test_a_round_that_cannot_be_won_is_tried_again_soon() -> None:
     raft = prospective()
     now = 1_000
-    for correlation in list(raft._core.in_flight)[:2]:
+    for correlation in list(raft._core.outbox.in_flight)[:2]:
         raft.step(ResponseReceived(correlation, VoteResponse(leader_epoch=5)), now)
     retry = raft.deadline_ms()
     assert retry is not None and CONFIG.rejected_retry_min_ms <= retry - now <= CONFIG.rejected_retry_max_ms
@@ -197,7 +228,7 @@ def test_a_round_that_cannot_be_won_is_tried_again_soon() -> None:
 
 def test_a_candidate_that_lost_asks_for_pre_votes_before_it_raises_the_epoch_again() -> None:
     raft = candidate()
-    for correlation in list(raft._core.in_flight):
+    for correlation in list(raft._core.outbox.in_flight):
         raft.step(RequestFailed(correlation), 10)
     retry = raft.deadline_ms()
     assert retry is not None
@@ -207,7 +238,7 @@ def test_a_candidate_that_lost_asks_for_pre_votes_before_it_raises_the_epoch_aga
 
 def test_an_answer_to_an_older_round_is_ignored() -> None:
     raft = candidate()
-    old, *_ = raft._core.in_flight
+    old, *_ = raft._core.outbox.in_flight
     raft.step(TimerFired(), raft.deadline_ms() or 0)
     raft.step(ResponseReceived(old, VoteResponse(leader_epoch=5, vote_granted=True)), 2_000)
     assert role_of(raft) is RaftRole.PROSPECTIVE
@@ -215,7 +246,7 @@ def test_an_answer_to_an_older_round_is_ignored() -> None:
 
 def test_an_answer_from_a_larger_epoch_ends_the_candidacy() -> None:
     raft = candidate()
-    first, second = raft._core.in_flight
+    first, second = raft._core.outbox.in_flight
     raft.step(ResponseReceived(first, VoteResponse(leader_epoch=9, leader_id=2)), 1)
     assert (role_of(raft), raft.epoch, raft.leader_id) == (RaftRole.FOLLOWER, 9, 2)
     raft.step(ResponseReceived(second, VoteResponse(leader_epoch=5, vote_granted=True)), 1)
@@ -225,27 +256,44 @@ def test_an_answer_from_a_larger_epoch_ends_the_candidacy() -> None:
 def grant_all(raft: Raft, now_ms: int) -> list[RaftEffect]:
     """Every open vote request is granted, one after another. Returns the effects of the last grant."""
     effects: list[RaftEffect] = []
-    for correlation in [c for c, sent in raft._core.in_flight.items() if isinstance(sent.message, VoteRequest)]:
+    for correlation in [c for c, sent in raft._core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest)]:
         effects = raft.step(ResponseReceived(correlation, VoteResponse(leader_epoch=5, vote_granted=True)), now_ms)
     return effects
 
 
+def test_a_candidate_claims_only_what_it_has_synced() -> None:
+    """A fetched tail is queued or written; a power cut would take it."""
+    raft = follower(**LOG)
+    (correlation,) = raft._core.outbox.in_flight
+    spans = (EpochSpan(4, 10, 12), EpochSpan(5, 12, 13))
+    raft.step(fetched(correlation, records=b"r", spans=spans), 0)
+    requests = sends(raft.step(TimerFired(), 60_000), VoteRequest)
+    assert [(sent.message.last_epoch, sent.message.last_epoch_end_offset) for sent in requests] == [(4, 10)] * 2
+    raft = follower(**LOG)
+    (correlation,) = raft._core.outbox.in_flight
+    raft.step(fetched(correlation, records=b"r", spans=spans), 0)
+    raft.step(LogWritten(13), 1)
+    raft.step(LogSynced(13), 1)
+    requests = sends(raft.step(TimerFired(), 60_000), VoteRequest)
+    assert [(sent.message.last_epoch, sent.message.last_epoch_end_offset) for sent in requests] == [(5, 13)] * 2
+
+
 def test_a_candidate_leads_only_when_its_log_has_been_cut() -> None:
     raft = follower(**LOG)
-    (correlation,) = raft._core.in_flight
+    (correlation,) = raft._core.outbox.in_flight
     raft.step(fetched(correlation, diverging_epoch=EpochEndOffset(epoch=4, end_offset=8)), 1)
     raft.step(TimerFired(), 1 + CONFIG.fetch_timeout_ms)
     grant_all(raft, 2_010)
     assert role_of(raft) is RaftRole.CANDIDATE and raft.epoch == 6
     assert grant_all(raft, 2_020) == [] and role_of(raft) is RaftRole.CANDIDATE, "its log still has records after 8"
     effects = raft.step(LogTruncated(8), 2_030)
-    assert role_of(raft) is RaftRole.LEADER and names(effects)[2] == "AppendLeaderChange"
+    assert role_of(raft) is RaftRole.LEADER and names(effects)[-1] == "AppendLeaderChange"
     assert raft.end_offset == 9
 
 
 def test_a_candidate_without_a_majority_goes_on_asking_when_its_log_has_been_cut() -> None:
     raft = follower(**LOG)
-    (correlation,) = raft._core.in_flight
+    (correlation,) = raft._core.outbox.in_flight
     raft.step(fetched(correlation, diverging_epoch=EpochEndOffset(epoch=4, end_offset=8)), 1)
     raft.step(TimerFired(), 1 + CONFIG.fetch_timeout_ms)
     grant_all(raft, 2_010)
@@ -254,7 +302,7 @@ def test_a_candidate_without_a_majority_goes_on_asking_when_its_log_has_been_cut
 
 def test_a_voter_that_knows_no_pre_vote() -> None:
     raft = prospective()
-    first, *_ = raft._core.in_flight
+    first, *_ = raft._core.outbox.in_flight
     raft.step(ResponseReceived(first, VoteResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, leader_epoch=5)), 1)
     assert role_of(raft) is RaftRole.CANDIDATE
 
@@ -263,10 +311,20 @@ def test_a_prospective_voter_follows_its_leader_again_when_others_refuse() -> No
     raft = follower()
     raft.step(TimerFired(), CONFIG.fetch_timeout_ms)
     assert role_of(raft) is RaftRole.PROSPECTIVE and raft.leader_id == 1
-    votes = [c for c, sent in raft._core.in_flight.items() if isinstance(sent.message, VoteRequest)]
+    votes = [c for c, sent in raft._core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest)]
     for correlation in votes:
         raft.step(ResponseReceived(correlation, VoteResponse(leader_epoch=5, leader_id=1)), 1_001)
     assert role_of(raft) is RaftRole.FOLLOWER and raft.epoch == 5
+
+
+def test_a_prospective_voter_follows_its_leader_again_when_nobody_answers() -> None:
+    raft = follower()
+    raft.step(TimerFired(), CONFIG.fetch_timeout_ms)
+    assert role_of(raft) is RaftRole.PROSPECTIVE
+    due_ms = raft.deadline_ms()
+    assert due_ms is not None
+    raft.step(TimerFired(), due_ms)
+    assert (role_of(raft), raft.leader_id, raft.epoch) == (RaftRole.FOLLOWER, 1, 5)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +342,7 @@ def test_only_a_departed_leader_itself_can_bring_itself_back() -> None:
     raft = follower(1)
     raft.step(PeerProvenDead(1, 5), 0)
     raft.step(TimerFired(), 200)
-    votes = [c for c, sent in raft._core.in_flight.items() if sent.to == 2]
+    votes = [c for c, sent in raft._core.outbox.in_flight.items() if sent.to == 2]
     raft.step(ResponseReceived(votes[-1], VoteResponse(leader_epoch=5, leader_id=1)), 210)
     assert raft.leader_id is None
     raft.step(begin(5, leader_id=1), 220)

@@ -1,0 +1,1 @@
+"""Applications of others, unmodified and started as their documentation says, against a cluster of `quorumlog up`."""

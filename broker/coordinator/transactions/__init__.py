@@ -1,0 +1,1 @@
+"""Transaction coordinator: producer ids and epochs of transactional ids, and transactions from begin to last marker."""

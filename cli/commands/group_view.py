@@ -1,0 +1,181 @@
+"""Rows that `quorumlog group` shows, in the columns of Kafka's kafka-consumer-groups. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from quorumlog.client.consumer_protocol import Partitions, read_assignment
+from quorumlog.messages.groups import (
+    AssignedTopic,
+    DescribedConsumerGroup,
+    DescribedConsumerMember,
+    DescribedMember,
+)
+from quorumlog.records.corrupt import CorruptRecords
+
+if TYPE_CHECKING:
+    from quorumlog.client.admin_groups import GroupDescription
+    from quorumlog.client.fetch_position import TopicPartition
+    from quorumlog.client.group_offsets import CommittedOffset
+
+CONSUMER = "consumer"  # the protocol type whose assignments can be read
+OFFSET_COLUMNS = (
+    "GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID",
+)  # fmt: skip
+MEMBER_COLUMNS = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
+EPOCH_COLUMNS = ("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")  # with --verbose
+STATE_COLUMNS = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
+GROUP_EPOCH_COLUMNS = ("GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH")  # with --verbose
+
+
+class OffsetRow(NamedTuple):
+    """None: there is none. current_offset: committed. lag: records from there to the end, never below 0."""
+
+    group: str
+    topic: str
+    partition: int
+    current_offset: int | None
+    log_end_offset: int | None
+    lag: int | None
+    consumer_id: str | None
+    host: str | None
+    client_id: str | None
+
+
+class MemberRow(NamedTuple):
+    """assignment: what it owns. The fields from current_epoch on are of the consumer protocol; None: there is none."""
+
+    group: str
+    consumer_id: str
+    host: str
+    client_id: str
+    partitions: int
+    assignment: Partitions
+    instance_id: str | None
+    current_epoch: int | None = None
+    target_epoch: int | None = None
+    target_assignment: Partitions | None = None
+
+
+def strategy_of(description: GroupDescription) -> str | None:
+    group = description.group
+    return (group.assignor_name if isinstance(group, DescribedConsumerGroup) else group.protocol_data) or None
+
+
+def epochs_of(description: GroupDescription) -> tuple[int, int] | tuple[None, None]:
+    """Of the group, and of its target assignment; only the consumer protocol has them."""
+    group = description.group
+    return (group.group_epoch, group.assignment_epoch) if isinstance(group, DescribedConsumerGroup) else (None, None)
+
+
+def assignment_of(description: GroupDescription, member: DescribedMember | DescribedConsumerMember) -> Partitions:
+    """Empty for a group of another kind, whose bytes only its members understand."""
+    if isinstance(member, DescribedConsumerMember):
+        return _partitions(member.assignment)
+    if isinstance(description.group, DescribedConsumerGroup) or description.group.protocol_type != CONSUMER:
+        return {}
+    try:
+        return read_assignment(member.member_assignment)
+    except CorruptRecords:
+        return {}
+
+
+def _partitions(topics: Iterable[AssignedTopic]) -> Partitions:
+    """A topic that was deleted is left out: it has no name."""
+    return {topic.topic_name: topic.partitions for topic in topics if topic.topic_name}
+
+
+def partitions_of(description: GroupDescription, committed: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """What the group has committed or reads now, in order."""
+    found = set(committed)
+    for member in description.group.members:
+        for topic, indexes in assignment_of(description, member).items():
+            found.update((topic, index) for index in indexes)
+    return sorted(found)
+
+
+def offset_rows(
+    description: GroupDescription,
+    committed: Mapping[TopicPartition, CommittedOffset],
+    ends: Mapping[TopicPartition, int],
+) -> list[OffsetRow]:
+    """ends: the log end of each partition that still exists."""
+    readers = {
+        (topic, index): member
+        for member in description.group.members
+        for topic, indexes in assignment_of(description, member).items()
+        for index in indexes
+    }
+    rows = []
+    for key in partitions_of(description, committed):
+        at = committed[key].offset if key in committed else None
+        end, member = ends.get(key), readers.get(key)
+        rows.append(
+            OffsetRow(
+                description.group.group_id,
+                *key,
+                at,
+                end,
+                None if at is None or end is None else max(0, end - at),
+                None if member is None else member.member_id,
+                None if member is None else member.client_host,
+                None if member is None else member.client_id,
+            )
+        )
+    return rows
+
+
+def member_rows(description: GroupDescription) -> list[MemberRow]:
+    rows = []
+    for member in description.group.members:
+        assignment = assignment_of(description, member)
+        count = sum(map(len, assignment.values()))
+        rows.append(
+            MemberRow(
+                description.group.group_id,
+                member.member_id,
+                member.client_host,
+                member.client_id,
+                count,
+                assignment,
+                member.group_instance_id,
+                *_epochs(description, member),
+            )
+        )
+    return sorted(rows, key=lambda row: row.consumer_id)
+
+
+def _epochs(
+    description: GroupDescription, member: DescribedMember | DescribedConsumerMember
+) -> tuple[int, int | None, Partitions] | tuple[()]:
+    if not isinstance(member, DescribedConsumerMember):
+        return ()
+    return member.member_epoch, epochs_of(description)[1], _partitions(member.target_assignment)
+
+
+def epoch_columns(row: MemberRow) -> list[Any]:
+    """In the order of EPOCH_COLUMNS."""
+    target = None if row.target_assignment is None else assignment_text(row.target_assignment)
+    return [row.current_epoch, assignment_text(row.assignment), row.target_epoch, target]
+
+
+def assignment_text(assignment: Partitions) -> str:
+    """orders(0,1),users(3); a dash for nothing."""
+    parts = [f"{topic}({','.join(map(str, sorted(indexes)))})" for topic, indexes in sorted(assignment.items())]
+    return ",".join(parts) or "-"
+
+
+def lag_by_topic(rows: Iterable[OffsetRow]) -> dict[str, tuple[int, int]]:
+    """Sum and maximum of the lags of each topic; partitions without a commit do not count."""
+    found: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        if row.lag is not None:
+            total, largest = found.get(row.topic, (0, 0))
+            found[row.topic] = total + row.lag, max(largest, row.lag)
+    return found
+
+
+def dashes(row: Sequence[Any]) -> list[Any]:
+    """Kafka's tools print a dash for what there is not."""
+    return ["-" if value is None or value == "" else value for value in row]

@@ -1,0 +1,59 @@
+"""The replication throttle of a reassignment: put on brokers and topics before it begins, removed when it has ended.
+
+As kafka-reassign-partitions does it (KIP-73): a rate for each broker that copies or is copied from, and for each topic
+the replicas that it concerns: on the leaders' side those that there are, on the followers' side those that are new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quorumlog.client.blocking_admin import Admin
+    from quorumlog.planner.plan import Plan
+
+LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
+LEADER_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+EVERY_REPLICA = "*"
+MAX_LIST_CHARACTERS = 3_000  # a setting has at most 4,000
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4  # Kafka's numbers
+
+
+def put(admin: Admin, plan: Plan, bytes_per_s: int) -> None:
+    from quorumlog.client.config_change import Append
+
+    copied = [move for move in plan.moves if move.added]
+    for topic in sorted({move.topic for move in copied}):
+        of_topic = [move for move in copied if move.topic == topic]
+        leaders = [f"{move.index}:{node}" for move in of_topic for node in move.before.replicas]
+        followers = [f"{move.index}:{node}" for move in of_topic for node in move.added]
+        if len(",".join(leaders)) > MAX_LIST_CHARACTERS:
+            leaders = followers = [EVERY_REPLICA]
+        changes = {LEADER_REPLICAS: Append(",".join(leaders)), FOLLOWER_REPLICAS: Append(",".join(followers))}
+        admin.alter_configs(topic, changes, resource_type=TOPIC_RESOURCE)
+    for node in sorted({node for move in copied for node in (*move.before.replicas, *move.added)}):
+        rates = {LEADER_RATE: str(bytes_per_s), FOLLOWER_RATE: str(bytes_per_s)}
+        admin.alter_configs(str(node), rates, resource_type=BROKER_RESOURCE)
+
+
+def remove(admin: Admin, topics: Iterable[str]) -> int:
+    """From these topics and from all brokers. Returns from how many of both."""
+    removed = 0
+    for topic in sorted(topics):
+        removed += _remove(admin, topic, TOPIC_RESOURCE, (LEADER_REPLICAS, FOLLOWER_REPLICAS))
+    for broker in admin.describe_cluster().brokers:
+        if not broker.fenced:
+            removed += _remove(admin, str(broker.node_id), BROKER_RESOURCE, (LEADER_RATE, FOLLOWER_RATE))
+    return removed
+
+
+def _remove(admin: Admin, name: str, resource_type: int, keys: tuple[str, str]) -> int:
+    """Asks first: most topics have none, and a change that changes nothing would still be written."""
+    own = 1 if resource_type == TOPIC_RESOURCE else 2  # Kafka's number of a setting of the resource itself
+    found = admin.describe_configs(name, resource_type=resource_type, names=list(keys)).configs
+    there = [one.name for one in found if one.source == own]
+    if there:
+        admin.alter_configs(name, dict.fromkeys(there), resource_type=resource_type)
+    return bool(there)

@@ -1,0 +1,134 @@
+"""Rows that `quorumlog transaction` shows, in the columns of Kafka's kafka-transactions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from quorumlog.client.admin_transactions import TransactionDescription, TransactionListing
+    from quorumlog.client.fetch_position import TopicPartition
+    from quorumlog.client.hanging import HangingTransaction
+    from quorumlog.messages.transactions import ActiveProducer
+
+LIST_COLUMNS = ("TRANSACTIONAL-ID", "COORDINATOR", "PRODUCER-ID", "STATE")
+DESCRIBE_COLUMNS = (
+    "COORDINATOR", "TRANSACTIONAL-ID", "PRODUCER-ID", "PRODUCER-EPOCH", "STATE", "TIMEOUT-MS", "START-TIME",
+    "DURATION-MS", "PARTITIONS",
+)  # fmt: skip
+PRODUCER_COLUMNS = (
+    "PRODUCER-ID", "PRODUCER-EPOCH", "COORDINATOR-EPOCH", "LAST-SEQUENCE", "LAST-TIME", "TRANSACTION-START-OFFSET",
+)  # fmt: skip
+HANGING_COLUMNS = (
+    "TOPIC", "PARTITION", "PRODUCER-ID", "PRODUCER-EPOCH", "COORDINATOR-EPOCH", "START-OFFSET", "LAST-TIME",
+    "DURATION-MS", "TRANSACTIONAL-ID",
+)  # fmt: skip
+
+
+class ListingRow(NamedTuple):
+    transactional_id: str
+    coordinator: int
+    producer_id: int
+    state: str
+
+
+class DescriptionRow(NamedTuple):
+    """start_time_ms: ms since 1970. duration_ms: since then. None: no transaction is open."""
+
+    coordinator: int
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    state: str
+    timeout_ms: int
+    start_time_ms: int | None
+    duration_ms: int | None
+    partitions: tuple[TopicPartition, ...]
+
+
+class ProducerRow(NamedTuple):
+    """None: there is none; the producer has no marker, no numbered batch, or no open transaction."""
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int | None
+    last_sequence: int | None
+    last_timestamp_ms: int | None
+    transaction_start_offset: int | None
+
+
+class HangingRow(NamedTuple):
+    """duration_ms: since the producer's last record. transactional_id: None: no coordinator knows the producer."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int | None
+    start_offset: int
+    last_timestamp_ms: int
+    duration_ms: int
+    transactional_id: str | None
+
+
+def listing_row(listing: TransactionListing) -> ListingRow:
+    one = listing.transaction
+    return ListingRow(one.transactional_id, listing.coordinator, one.producer_id, one.state)
+
+
+def description_row(description: TransactionDescription, now_ms: int) -> DescriptionRow:
+    one = description.transaction
+    started_ms = _known(one.transaction_start_time_ms)
+    return DescriptionRow(
+        description.coordinator,
+        one.transactional_id,
+        one.producer_id,
+        one.producer_epoch,
+        one.state,
+        one.transaction_timeout_ms,
+        started_ms,
+        None if started_ms is None else max(0, now_ms - started_ms),
+        tuple([(topic.name, index) for topic in one.topics for index in topic.partitions]),
+    )
+
+
+def producer_row(producer: ActiveProducer) -> ProducerRow:
+    return ProducerRow(
+        producer.producer_id,
+        producer.producer_epoch,
+        _known(producer.coordinator_epoch),
+        _known(producer.last_sequence),
+        _known(producer.last_timestamp_ms),
+        _known(producer.current_transaction_start_offset),
+    )
+
+
+def hanging_row(one: HangingTransaction, now_ms: int) -> HangingRow:
+    producer = one.producer
+    return HangingRow(
+        *one.partition,
+        producer.producer_id,
+        producer.producer_epoch,
+        _known(producer.coordinator_epoch),
+        producer.current_transaction_start_offset,
+        producer.last_timestamp_ms,
+        max(0, now_ms - producer.last_timestamp_ms),
+        one.transactional_id,
+    )
+
+
+def partition_text(partitions: Iterable[TopicPartition]) -> str:
+    """orders-0,orders-2"""
+    return ",".join(f"{topic}-{index}" for topic, index in sorted(partitions))
+
+
+def utc_text(wall_ms: int | None) -> str | None:
+    """2026-03-01T12:00:00.123Z"""
+    if wall_ms is None:
+        return None
+    return datetime.fromtimestamp(wall_ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number

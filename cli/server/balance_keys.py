@@ -1,0 +1,25 @@
+"""Keys of the balance of leaders: Kafka's names and defaults."""
+
+from __future__ import annotations
+
+from cli.server.node_key import MAX_INT, NodeKey, number
+from cli.server.values import parse_bool
+
+BALANCE_KEYS = (
+    NodeKey(
+        name="auto.leader.rebalance.enable",
+        parse=parse_bool,
+        default="true",
+        doc="The controller gives leaderships back to the preferred replicas, which are the first ones.",
+    ),
+    number(
+        "leader.imbalance.check.interval.seconds", 300, 1, "Time between two such passes over all partitions.", MAX_INT
+    ),
+    number(
+        "leader.imbalance.per.broker.percentage",
+        10,
+        0,
+        "Most of a broker's preferred leaderships that may be elsewhere, in percent, before it gets them back.",
+        100,
+    ),
+)

@@ -1,0 +1,1 @@
+"""`./dev transactions`: the transactional list-append workload over real processes that are killed."""

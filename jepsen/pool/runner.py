@@ -1,0 +1,83 @@
+"""Runs jobs one after the other in children of a template."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jepsen.pool.job import Job, broken
+
+SEED_LIMIT_S = 300  # of real time, for one seed
+_TAIL_CHARACTERS = 2_000
+
+
+class Runner:
+    """For jobs of one folder, with or without noting. Not for two threads at once, but `close` is for any."""
+
+    def __init__(self, folder: Path | None, noting: bool, environment: Mapping[str, str]) -> None:
+        command = [sys.executable, "-m", "jepsen.pool.template", *(["--noting"] if noting else [])]
+        own = {**environment, **({"PYTHONPATH": str(folder)} if folder else {})}
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, cwd=folder, env=own, stdin=pipe, stdout=pipe, text=True)
+        self._child = 0  # 0: none runs
+        self._is_closed = False
+        self._lock = threading.Lock()
+
+    def run(self, job: Job, limit_s: float = SEED_LIMIT_S) -> dict[str, Any]:
+        """The result; its verdict is BROKEN where there is none, also after `close`."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):  # the template has ended: `_line` says so
+            self._process.stdin.write(json.dumps(job.options) + "\n")
+            self._process.stdin.flush()
+        child = self._line().get("child", 0)
+        with self._lock:
+            self._child = child
+            if self._is_closed:
+                self._kill_child()
+        late = threading.Timer(limit_s, self._kill_child)
+        late.start()
+        told = self._line()
+        late.cancel()
+        with self._lock:
+            self._child = 0
+        return _result(told, limit_s)
+
+    def close(self) -> None:
+        """Ends what runs. Idempotent."""
+        with self._lock:
+            self._is_closed = True
+            self._kill_child()
+        self._process.kill()
+        self._process.wait()
+
+    def _kill_child(self) -> None:
+        if self._child:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child, signal.SIGKILL)
+
+    def _line(self) -> dict[str, Any]:
+        """What the template says next; nothing after its end."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        told: dict[str, Any] = json.loads(line) if line.endswith("\n") else {}
+        return told
+
+
+def _result(told: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
+    if not told:
+        return broken("the process that runs the simulations has ended")
+    if told["code"] == -signal.SIGKILL:
+        return broken(f"killed; no result within {limit_s:.0f} s")
+    lines = told["out"].strip().splitlines()
+    if told["code"] not in (0, 1) or not lines:
+        return broken(told["errors"][-_TAIL_CHARACTERS:])
+    found: dict[str, Any] = json.loads(lines[-1])
+    return found

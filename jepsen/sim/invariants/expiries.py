@@ -1,0 +1,88 @@
+"""Offsets that are taken away, looked at as their tombstones are written. In this workload only expiry writes them.
+
+- expiry (19): it takes nothing of a topic that a member subscribes to, and nothing that a transaction is to replace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from broker.coordinator.groups.classic_group import State
+from broker.coordinator.groups.pending_offsets import PendingOffsets
+from broker.coordinator.groups.shard import GroupShard
+from broker.coordinator.groups.subscription import subscribed_topics
+from broker.coordinator.groups.turn import Write
+from jepsen.checkers.findings import Findings
+from quorumlog.records.coordinator import GROUP_TYPES, decode
+from quorumlog.records.coordinator.offsets import GroupMetadataKey, OffsetKey
+
+
+class Expired(NamedTuple):
+    group: str
+    topic: str
+    partition: int
+    at_ns: int
+
+
+class Forgotten(NamedTuple):
+    """The record of a classic group was taken away."""
+
+    group: str
+    at_ns: int
+
+
+class Expiries:
+    """expired, forgotten: what was taken, and may be missing from then on."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self.expired: list[Expired] = []
+        self.forgotten: list[Forgotten] = []
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"offsets expired": len(self.expired), "classic groups forgotten": len(self.forgotten)}
+
+    def listen(self, shard: GroupShard) -> None:
+        """Call once for each core."""
+        turn: Any = shard._turn
+        append = turn._append
+
+        def appended(names: Iterable[str], write: Write) -> None:
+            if write.value is None and not write.is_control:
+                key = decode(GROUP_TYPES, write.key, None).key
+                if isinstance(key, OffsetKey) and key.topic:  # without one it only confirms a leadership
+                    self._look(shard, key)
+                elif isinstance(key, GroupMetadataKey):
+                    self.forgotten.append(Forgotten(key.group, self._findings.now_ns()))
+            append(names, write)
+
+        turn._append = appended
+
+    def _look(self, shard: GroupShard, key: OffsetKey) -> None:
+        what = f"{key.topic}-{key.partition} of group {key.group}"
+        if _pending(shard).has(key.group, (key.topic, key.partition)):
+            self._findings.broken("expiry", f"{what} is taken, and a transaction is to replace it")
+        if (user := _user(shard, key)) is not None:
+            self._findings.broken("expiry", f"{what} is taken, and {user}")
+        self.expired.append(Expired(*key, self._findings.now_ns()))
+
+
+def _pending(shard: GroupShard) -> PendingOffsets:
+    return shard._offsets.pending
+
+
+def _user(shard: GroupShard, key: OffsetKey) -> str | None:
+    """What the group needs it for."""
+    consumers = shard._consumers.groups.get(key.group)
+    if consumers is not None:
+        users = [name for name, one in consumers.members.items() if key.topic in consumers.topics_of(one)]
+        return f"{users} subscribe to it" if users else None
+    group = shard._groups.get(key.group)
+    if group is None or group.state is State.EMPTY:
+        return None
+    topics = subscribed_topics(group)
+    if topics is None or key.topic in topics:
+        return f"the group is {group.state.value}, and its topics are {topics}"
+    return None

@@ -1,0 +1,205 @@
+"""All invariants of a simulated cluster, with one hook for each kind of event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jepsen.checkers.findings import Findings
+from jepsen.checkers.history import Send
+from jepsen.sim.base_cluster import BaseInvariants
+from jepsen.sim.invariants.answers import AnswerInvariants
+from jepsen.sim.invariants.appends import AppendInvariants
+from jepsen.sim.invariants.calls import CallInvariants
+from jepsen.sim.invariants.controller_answers import ControllerAnswers
+from jepsen.sim.invariants.coordinators import CoordinatorInvariants
+from jepsen.sim.invariants.directories import DirectoryInvariants
+from jepsen.sim.invariants.fetches import FetchInvariants
+from jepsen.sim.invariants.group_logs import GroupLogs
+from jepsen.sim.invariants.index_rot import IndexRot
+from jepsen.sim.invariants.leaderships import Leaderships
+from jepsen.sim.invariants.lives import LifeInvariants
+from jepsen.sim.invariants.log_parts import LogPartsInvariants
+from jepsen.sim.invariants.moves import MoveInvariants
+from jepsen.sim.invariants.offsets import OffsetInvariants
+from jepsen.sim.invariants.partitions import PartitionInvariants
+from jepsen.sim.invariants.pre_votes import PreVotes
+from jepsen.sim.invariants.producers import ProducerInvariants
+from jepsen.sim.invariants.promises import Promises
+from jepsen.sim.invariants.quorum import QuorumInvariants
+from jepsen.sim.invariants.reassignments import ReassignmentInvariants
+from jepsen.sim.invariants.replica_watch import ReplicaWatch
+from jepsen.sim.invariants.retention import RetentionInvariants
+from jepsen.sim.invariants.tails import TailInvariants
+from jepsen.sim.invariants.transactions import TransactionLogs
+from jepsen.sim.invariants.vote_promises import durable_state
+from jepsen.sim.machine.machine import Machine
+from jepsen.sim.network.message import Message
+from jepsen.sim.network.watched_transport import OnOutcome
+from jepsen.sim.settings import BROKERS, COMPACTED_TOPIC, CONTROLLERS, METADATA_LOG
+from jepsen.sim.truth.durability import Durability
+from jepsen.sim.truth.log_mirror import Batch
+from jepsen.sim.truth.mirrors import METADATA
+from jepsen.sim.workload.topics import Topic
+from quorum.metadata.image import Image
+from quorumlog.ids import Offset
+from quorumlog.messages.fetch import FetchRequest
+
+
+class Invariants(BaseInvariants):
+    def __init__(self, findings: Findings) -> None:
+        super().__init__(findings)
+        self._brokers: dict[str, None] = dict.fromkeys(BROKERS)
+
+    def watch(self, machines: dict[str, Machine]) -> None:
+        """Call once, before anything starts."""
+        self.machines = machines
+        everyone = list(machines.values())
+        self.quorum = QuorumInvariants(everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings)
+        brokers = [machines[host] for host in BROKERS]
+        self.durability = Durability(brokers, self.mirrors, self.findings.now_ns)
+        self.partitions = PartitionInvariants(brokers, self.mirrors, self.durability, self.findings)
+        self.lives = LifeInvariants(self.findings)
+        self.tails = TailInvariants(self.mirrors, self.findings)
+        self.rot = IndexRot(brokers, self.findings)
+        self.log_parts = LogPartsInvariants(self.mirrors, self.findings, self.rot.is_rotten)
+        self.producers = ProducerInvariants(self.mirrors, self.findings)
+        self.directories = DirectoryInvariants(
+            self.mirrors, self.findings, self.crashes_expected, self.sick_directories
+        )
+        self.moves = MoveInvariants(brokers, self.findings)
+        self.reassignments = ReassignmentInvariants(self.findings)
+        self.coordinators = CoordinatorInvariants(self.mirrors, self.findings)
+        self.group_logs = GroupLogs(self.mirrors, self.findings)
+        self.transaction_logs = TransactionLogs(self.mirrors, self.findings)
+        self._replicas = ReplicaWatch()
+        self.offsets = OffsetInvariants(self.durability, self.findings)
+        self.retention = RetentionInvariants(self.mirrors, self.findings)
+        self.leaderships = Leaderships(self.mirrors)
+        self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
+        self.fetches = FetchInvariants(self.offsets, self.mirrors, self.findings)
+        self.appends = AppendInvariants(self.findings)
+        self.mirrors.on_written = self._on_written
+        self.promises = Promises(machines, self.mirrors, self.durability, self.findings, self.lives.on_fetch)
+        self._pre_votes = PreVotes(machines, self.findings)
+        self.calls = CallInvariants(self.findings)
+        self.controller_answers = ControllerAnswers(self.mirrors.truth(METADATA), self.findings)
+        self._image: Image | None = None
+
+    def on_touch(self, machine: Machine) -> None:
+        """Called after each step of this machine's process."""
+        self.quorum.after(machine)
+        self.partitions.on_metadata_end(self.quorum.committed_end)
+        if self.quorum.image is not self._image:
+            self._image = self.quorum.image
+            self.durability.on_image(self._image)
+            self.retention.on_image(self._image)
+            self.moves.on_image(self._image)
+            self.reassignments.on_image(self._image)
+            self.partitions.on_image(self._image, self.quorum.committed_end)
+        if self.mirrors.cut:
+            self._after_cuts(machine)
+        if machine.host in self._brokers:
+            self.directories.after(machine)
+            changed = [replica for replica in self._replicas.changed(machine) if replica.topic != COMPACTED_TOPIC]
+            self.retention.after(machine, changed)
+            self.partitions.after(machine, changed)
+            self.lives.after(machine, changed)
+            self.coordinators.after(machine, changed)
+            if changed:
+                self.tails.after(machine, changed)
+                self.log_parts.after(machine, changed)
+                self.producers.after(machine, changed)
+                self.offsets.after(machine, changed)
+                self.leaderships.after(machine, changed)
+
+    def _after_cuts(self, machine: Machine) -> None:
+        """Some log became shorter, on this machine or on one that lost power, and may have lost required records."""
+        logs = list(self.mirrors.cut)
+        self.mirrors.cut.clear()
+        for log in logs:
+            if log != METADATA:
+                self.partitions.check_candidates(log)
+                self.tails.on_cut(machine, log)
+                self.answers.on_cut(machine, log)
+
+    def on_disk(self, machine: Machine, kind: str, path: str) -> None:
+        if kind == "crash" and machine.host in self._brokers:
+            self.durability.on_power_cut(machine)
+        self.mirrors.on_disk(machine, kind, path)
+        self.offsets.on_disk(machine, kind, path)
+        self.directories.on_disk(machine, kind, path)
+        self.moves.on_disk(machine, kind, path)
+        self.disk_events.on_disk(machine, kind, path)
+        if machine.host in CONTROLLERS and (kind == "crash" or (kind == "sync_directory" and path == METADATA_LOG)):
+            self.quorum.on_state_file(machine, durable_state(machine))
+
+    def on_message(self, message: Message) -> None:
+        self.promises.look(message)
+        self._pre_votes.look(message)
+        self.calls.look(message)
+
+    def on_acked(self, send: Send, topic: Topic) -> None:
+        """Sets the life of the topic that took the record (History)."""
+        logs = topic.logs(send.key[1])
+        value, deleted = send.value.encode(), not topic.is_open
+        send.life = self.partitions.on_acked(logs, send.offset, value, topic.min_isr, deleted=deleted)
+
+    def life_of(self, topic: Topic, index: int, offset: Offset, value: str) -> int:
+        """The life of the topic from which a record was read; 0 if its log is gone."""
+        return self.partitions.holder_of(topic.logs(index), offset, value.encode())
+
+    def on_delete_records(self, topic: Topic, index: int, before: Offset) -> None:
+        """Someone asks to delete the records before this offset."""
+        truth = self.mirrors.truth(topic.logs(index)[-1])
+        truth.deleted_before = max(truth.deleted_before, before)
+
+    def on_answer(self, machine: Machine, request: Any, response: Any) -> None:
+        """A broker has answered a produce or fetch request; response: None for acks=0."""
+        if isinstance(request, FetchRequest):
+            self.fetches.on_fetched(machine, request, response)
+        elif response is not None:
+            self.answers.on_produced(machine, request, response)
+
+    def on_asked(self, machine: Machine, request: Any) -> OnOutcome:
+        """A request that a controller answers has come to a node's internal listener."""
+        return self.controller_answers.on_asked(machine, request)
+
+    def _on_written(self, machine: Machine, log: str, batch: Batch) -> None:
+        if log != METADATA:
+            self.appends.on_written(machine, log, batch)
+
+    def at_the_end(self) -> None:
+        """After convergence, all replicas of a log must be equal and hold all committed records.
+
+        Of a topic that is deleted no broker may have a log any more.
+        """
+        self.coordinators.at_the_end(self.machines)
+        for host in BROKERS:
+            self.answers.at_the_end(self.machines[host])
+            self._check_expired(self.machines[host])
+        for truth in self.mirrors.truths():
+            if truth.name != METADATA and not self.partitions.knows(truth.name):
+                self._must_be_gone(truth.name)
+                continue
+            hosts = list(CONTROLLERS) if truth.name == METADATA else self._hosts_of(truth.name)
+            for host in hosts:
+                if not self.durability.holds(truth.name, self.machines[host]):
+                    end = self.mirrors.of(self.machines[host], truth.name).end
+                    what = f"{host} ends at {end}, {truth.end} is committed"
+                    self.findings.broken("replicas-converge", f"{truth.name}: {what}")
+
+    def _check_expired(self, machine: Machine) -> None:
+        node = machine.node
+        assert node is not None and node.broker is not None, f"{machine.host} has not healed"
+        for replica in node.broker.data_plane.registry.replicas.values():
+            self.retention.at_the_end(machine, replica, machine.config.log_retention_check_interval_ms)
+
+    def _hosts_of(self, log: str) -> list[str]:
+        """The brokers that are replicas of it."""
+        replicas = self.reassignments.replicas_of(log)
+        return [host for host, node_id in BROKERS.items() if node_id in replicas]
+
+    def _must_be_gone(self, log: str) -> None:
+        for host in BROKERS:
+            if self.mirrors.of(self.machines[host], log).is_here:
+                self.findings.broken("deleted-logs-go", f"{log} of a deleted topic is still on the disk of {host}")

@@ -1,0 +1,69 @@
+"""What must hold where partitions move between brokers.
+
+- copies-kept: a change of the replicas takes no copy of committed records away if fewer than min.insync.replicas of
+  them are left then. A copy is a member of the ISR or of the ELR. Topics that leave durability to the page cache have
+  a weaker promise, so they are left out.
+- reassignments-end: once nothing strikes and nobody asks, every reassignment ends. `run.py` waits for it.
+
+For all other invariants, a replica that left is none, and one that came is like any other.
+"""
+
+from __future__ import annotations
+
+from jepsen.checkers.findings import Findings
+from jepsen.sim.truth.mirrors import log_id
+from quorum.metadata.check import effective_min_isr
+from quorum.metadata.image import Image
+from quorum.metadata.registration import PartitionRegistration
+from quorumlog.ids import NodeId
+from quorumlog.topic_config import TopicConfig
+
+CAME, WENT = "replicas added", "replicas removed"
+
+
+class ReassignmentInvariants:
+    """counts: replicas that partitions gained and gave up, as committed images show them."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._known: dict[str, PartitionRegistration] = {}  # by log, as in the newest image
+        self.counts = {CAME: 0, WENT: 0}
+
+    def on_image(self, image: Image) -> None:
+        """The newest committed one."""
+        for topic in image.sorted_topics():
+            rules: TopicConfig | None = None
+            for index, after in topic.sorted_partitions():
+                log = log_id(f"{topic.name}-{index}", topic.id)
+                before = self._known.get(log)
+                self._known[log] = after
+                if before is None or before is after or before.replicas == after.replicas:
+                    continue
+                if rules is None:
+                    rules = TopicConfig.from_map(image.topic_config(topic.name))
+                self._on_change(log, before, after, rules)
+
+    def _on_change(
+        self, log: str, before: PartitionRegistration, after: PartitionRegistration, rules: TopicConfig
+    ) -> None:
+        self.counts[CAME] += len({*after.replicas} - {*before.replicas})
+        self.counts[WENT] += len({*before.replicas} - {*after.replicas})
+        copies = {*after.isr, *after.eligible_leader_replicas}
+        gone = {*before.isr, *before.eligible_leader_replicas} - {*after.replicas}
+        needed = effective_min_isr(rules.min_insync_replicas, after.replicas)
+        if gone and rules.synced and len(copies) < needed:
+            what = f"{log}: {sorted(gone)} went, and only {sorted(copies)} hold what is committed; {needed} are needed"
+            self._findings.broken("copies-kept", what)
+
+    def replicas_of(self, log: str) -> tuple[NodeId, ...]:
+        return self._known[log].replicas
+
+    @staticmethod
+    def left(image: Image) -> list[str]:
+        """Partitions that are being reassigned now."""
+        return [
+            f"{topic.name}-{index}"
+            for topic in image.sorted_topics()
+            for index, partition in topic.sorted_partitions()
+            if partition.adding_replicas or partition.removing_replicas
+        ]

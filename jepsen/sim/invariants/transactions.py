@@ -1,0 +1,82 @@
+"""The logs of transactions when everything has ended, read from the disks (jepsen.checkers.transactional.logs)."""
+
+from __future__ import annotations
+
+from jepsen.checkers.findings import Findings
+from jepsen.checkers.transactional.logs import DataBatch, IdRecord, Partition, check_logs
+from jepsen.sim.machine.machine import Machine
+from jepsen.sim.settings import BROKERS
+from jepsen.sim.truth.mirrors import Mirrors, log_id
+from jepsen.transactions.readers import LEDGER
+from quorum.metadata.image import Image
+from quorumlog.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+from quorumlog.records import iter_batch, iter_headers
+from quorumlog.records.control import EndTxnMarker, decode_control
+from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
+from quorumlog.records.coordinator.transactions import TransactionKey
+
+
+class TransactionLogs:
+    """counts: what was looked at."""
+
+    def __init__(self, mirrors: Mirrors, findings: Findings) -> None:
+        self._mirrors, self._findings = mirrors, findings
+        self.counts: dict[str, int] = {}
+
+    def at_the_end(self, image: Image, machines: dict[str, Machine]) -> None:
+        """All replicas are equal, and nothing is under way any more."""
+        any_broker = machines[next(iter(BROKERS))]
+        ids = [_id_records(one) for one in logs_of(self._mirrors, TRANSACTION_STATE, image, any_broker).values()]
+        data = {
+            partition: _batches(content)
+            for topic in (LEDGER, CONSUMER_OFFSETS)
+            for partition, content in logs_of(self._mirrors, topic, image, any_broker).items()
+        }
+        found, self.counts = check_logs(ids, data)
+        for finding in found:
+            self._findings.broken(finding.name, finding.text)
+
+
+def logs_of(mirrors: Mirrors, name: str, image: Image, machine: Machine) -> dict[Partition, bytes]:
+    """Each partition of a topic whose records were never let go."""
+    topic = image.topic(name)
+    found: dict[Partition, bytes] = {}
+    for index in topic.partitions if topic is not None else ():
+        assert topic is not None
+        mirror = mirrors.of(machine, log_id(f"{name}-{index}", topic.id))
+        content = mirror.content(mirror.base, mirror.end) if mirror.end > mirror.base else b""
+        assert content is not None and mirror.base == 0, f"{name}-{index} does not begin at 0"
+        found[name, index] = content
+    return found
+
+
+def _id_records(data: bytes) -> list[IdRecord]:
+    found = []
+    for header in iter_headers(data):
+        for record in iter_batch(data, header):
+            key, value = decode(TRANSACTION_TYPES, record.key or b"", record.value)[1::2]
+            if isinstance(key, TransactionKey) and value is not None:
+                partitions = frozenset(
+                    (topic.topic, index)
+                    for topic in value.transaction_partitions or ()
+                    for index in topic.partition_ids
+                )
+                status = int(value.transaction_status)
+                one = IdRecord(key.transactional_id, value.producer_id, value.producer_epoch, status, partitions)
+                found.append(one)
+    return found
+
+
+def _batches(data: bytes) -> list[DataBatch]:
+    found = []
+    for header in iter_headers(data):
+        if not header.is_transactional:
+            continue
+        commits = None
+        if header.is_control:
+            (record,) = iter_batch(data, header)
+            marker = decode_control(record.key, record.value)
+            assert isinstance(marker, EndTxnMarker)
+            commits = marker.committed
+        found.append(DataBatch(header.base_offset, header.producer_id, header.producer_epoch, commits))
+    return found

@@ -1,0 +1,1 @@
+"""The simulated network: links, sessions, sockets, and production's transport over them."""

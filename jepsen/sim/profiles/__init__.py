@@ -1,0 +1,1 @@
+"""Which faults and which sizes a simulation draws from its seed."""

@@ -1,0 +1,276 @@
+"""The faults that a simulation may inject: drawn per seed (swarm testing), or by a named profile.
+
+A swarm omits each kind of fault with probability 1/2, because a few faults together reach states that a mixture of all
+faults hides (RELIABILITY 5.4). A profile aims at one mechanism; the seed still decides when its faults strike.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+
+PROCESS = (
+    "kill-controller",
+    "kill-broker",
+    "power-one",
+    "power-all",
+    "pause",
+    "restart-clean",
+    "restart-storm",
+    "stopped-clients",
+)
+NETWORK = (
+    "isolate",
+    "split",
+    "one-way",
+    "partial",
+    "cut-clients",
+    "lossy",
+    "duplicating",
+    "slow",
+    "holding",
+    "flapping",
+)
+SICK_DISKS = ("hanging-disk", "unreadable-disk")
+SICK_LEADERS = ("hung-leader", "unreadable-leader")  # alone, they must move the leadership in time (sick_leaders.py)
+DISKS = ("slow-disk", "dies-inside-a-call", "out-of-memory", *SICK_DISKS)
+OTHER = ("wall-clock", "wrong-refusal", "hold-alter-partition", "lagging-follower")
+SCRIPTED = (  # aimed.py, rivals.py, restarted_voter.py, whole_isr.py
+    "fenced-joiner",
+    "stale-proposal",
+    "rival-candidates",
+    "restarted-voter",
+    "whole-isr",
+    *SICK_LEADERS,
+)
+NEW_DISK = "new-disk"  # a script (new_disk.py)
+DIRECTORY_FAULTS = ("failing-directory", "hanging-directory", "vanished-directory", NEW_DISK)  # of brokers with two
+OLDER_DISK = "older-disk"  # has its own profile: older_disk.py says why
+ALL_FAULTS = (
+    *PROCESS,
+    *NETWORK,
+    *DISKS,
+    *OTHER,
+    *SCRIPTED,
+)  # of the swarm; "failing-disk" and OLDER_DISK have their own profiles
+CHORES = ("topics-anew", "delete-records", "settings", "partitions-added")  # of an operator (chores.py)
+VOTERS = "voters"  # the operator changes the voters (voter_chore.py): a chore with a profile of its own
+OF_CONTROLLERS = ("kill-controller", "kill-leader")
+AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
+    *OF_CONTROLLERS,
+    "kill-broker",
+    "power-one",
+    "pause",
+    "restart-clean",
+    "restart-storm",
+    "isolate",
+    "one-way",
+    "partial",
+    "cut-clients",
+    "flapping",
+    "lagging-follower",
+    *DISKS,
+)
+
+RETENTION = "retention"  # the profile in which all topics let records go
+INDEX_ROT = "index-rot"  # the profile in which bits of index files flip (index_rot.py)
+COMPACTION = "compaction"  # the profile in which one more topic is compacted (compaction.py)
+PAGE_CACHE = "page-cache"  # the profile in which all topics are `durability=replicated`
+GROUPS = "groups"  # the profile in which there is a consumer group (groups.py)
+TRANSACTIONS = "transactions"  # the profile with transactional clients (workload/transactions.py)
+LATE = ("holding", "duplicating")  # requests that arrive twice, or late
+_LATE_SHARE = 0.4  # of the seeds of the profile with transactions
+DIRECTORIES = "directories"  # the profile in which every broker has two log directories
+MOVES = "moves"  # the profile in which replicas move between log directories all the time
+_DIRECTORIES_SHARE = 0.25  # of the swarm's seeds
+_MOVES_SHARE = 0.7  # of those
+REASSIGN = "reassign"  # the profile in which partitions move between brokers all the time
+_OWN_CHORES = {VOTERS: (VOTERS,), REASSIGN: ("topics-anew", "partitions-added")}  # of profiles
+_WITH_CHORES = ("topics", "retention", DIRECTORIES, MOVES)  # profiles, like the next two
+_WITH_BURSTS, _WITH_LEVELS = ("full-buffers",), ("levels",)
+
+PROFILES: dict[str, tuple[str, ...]] = {
+    "topics": ("kill-broker", "power-one", "restart-clean", "dies-inside-a-call", "isolate", "lagging-follower"),
+    "calm": (),
+    "levels": ("kill-controller", "kill-broker", "kill-leader", "power-one", "isolate", "restart-clean", "pause"),
+    "full-buffers": ("stopped-clients", "pause", "slow-disk", "lagging-follower", "kill-broker"),
+    "restarted-voter": ("restarted-voter", "kill-controller"),
+    "whole-isr": ("whole-isr", "kill-broker"),
+    OLDER_DISK: (OLDER_DISK,),
+    "split-votes": ("rival-candidates", "kill-leader", "slow", "pause", "isolate"),
+    "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause", "fenced-joiner", "stale-proposal"),
+    "elections": ("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader"),
+    "truncation": ("power-one", "power-all", "kill-broker", "lagging-follower", "isolate"),
+    "retries": ("lossy", "cut-clients", "kill-broker", "isolate", "restart-storm"),
+    PAGE_CACHE: (
+        "power-one",
+        "power-one",
+        "power-all",
+        "kill-broker",
+        "restart-clean",
+        "lagging-follower",
+        "slow-disk",
+    ),
+    RETENTION: (
+        "power-one",
+        "power-all",
+        "kill-broker",
+        "restart-clean",
+        "lagging-follower",
+        "isolate",
+        "wall-clock",
+        "slow-disk",
+        "dies-inside-a-call",
+    ),
+    INDEX_ROT: ("kill-broker", "power-one", "restart-clean", "lagging-follower", "isolate", "slow-disk"),
+    DIRECTORIES: (*DIRECTORY_FAULTS * 2, "kill-broker", "power-one", "restart-clean", "lagging-follower"),
+    MOVES: (
+        "kill-broker",
+        "power-one",
+        "power-all",
+        "restart-clean",
+        "lagging-follower",
+        "isolate",
+        "slow-disk",
+        "dies-inside-a-call",
+        "failing-directory",
+    ),
+    REASSIGN: (
+        *OF_CONTROLLERS,
+        "kill-broker",
+        "power-one",
+        "power-all",
+        "restart-clean",
+        "lagging-follower",
+        "isolate",
+        "pause",
+        "slow-disk",
+        "dies-inside-a-call",
+    ),
+    VOTERS: (*OF_CONTROLLERS, "isolate", "partial", "pause", "power-one", "restart-clean", "slow-disk"),
+    "disks": ("power-one", "power-all", "slow-disk"),
+    "pairs": AIMED,
+    "inside-calls": ("dies-inside-a-call", "dies-inside-a-call", "kill-broker", "kill-leader", "lagging-follower"),
+    COMPACTION: (
+        "kill-broker",
+        "power-one",
+        "power-all",
+        "restart-clean",
+        "lagging-follower",
+        "isolate",
+        "slow-disk",
+        "dies-inside-a-call",
+    ),
+    GROUPS: (
+        "kill-broker",
+        "kill-broker",
+        "power-one",
+        "pause",
+        "restart-clean",
+        "isolate",
+        "cut-clients",
+        "lagging-follower",
+        "slow-disk",
+        "wall-clock",
+    ),
+    TRANSACTIONS: (
+        "kill-broker",
+        "kill-broker",
+        "power-one",
+        "pause",
+        "restart-clean",
+        "isolate",
+        "one-way",
+        "cut-clients",
+        "lagging-follower",
+        "slow-disk",
+        "wall-clock",
+        "dies-inside-a-call",
+    ),
+    "memory": ("out-of-memory", "out-of-memory", "kill-broker", "lagging-follower"),
+    "sick-leaders": SICK_LEADERS,
+    "sick-disks": (*SICK_DISKS, "hanging-disk", "kill-broker", "slow-disk", "power-one", "pause"),
+    "failing-disks": ("failing-disk", "failing-disk", "kill-broker", "slow-disk", "power-one"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """faults: kinds that may strike. min_gap_ms, max_gap_ms: time between two strikes.
+
+    pairs: share of the strikes that are pairs, 0 to 1. chores: kinds of what the operator does meanwhile.
+    bursts: producers sometimes send more at once than a broker's buffers hold.
+    levels: the nodes begin with older software, and are replaced one by one (levels.py).
+    directories: log directories of each broker. moves: an operator moves replicas between them (workload/moves.py).
+    reassigns: an operator moves partitions between brokers (workload/reassignments.py).
+    groups: there is a consumer group (workload/groups.py).
+    transactions: there are transactional clients (workload/transactions.py).
+    compacts: there is a compacted topic, and a producer for it (compaction.py).
+    """
+
+    name: str
+    faults: tuple[str, ...]
+    min_gap_ms: int = 300
+    max_gap_ms: int = 4_000
+    pairs: float = 0.0
+    chores: tuple[str, ...] = ()
+    bursts: bool = False
+    levels: bool = False
+    compacts: bool = False
+    directories: int = 1
+    groups: bool = False
+    transactions: bool = False
+    moves: bool = False
+    reassigns: bool = False
+
+    @property
+    def is_timed(self) -> bool:
+        """Nothing strikes but scripts that say how soon the leadership must move."""
+        return all(fault in SICK_LEADERS for fault in self.faults)
+
+    @property
+    def delays_requests(self) -> bool:
+        """A message may arrive twice, or after its answer was given up."""
+        return any(fault in self.faults for fault in ("holding", "duplicating"))
+
+    @classmethod
+    def swarm(cls, rng: random.Random) -> Plan:
+        faults = tuple(fault for fault in ALL_FAULTS if rng.random() < 0.5)
+        plan = cls(
+            name="swarm",
+            faults=faults or ("kill-broker",),
+            max_gap_ms=rng.choice((1_500, 4_000, 8_000)),
+            pairs=rng.choice((0.0, 0.3, 0.6)),
+            chores=tuple(chore for chore in CHORES if rng.random() < 0.5),
+            bursts=rng.random() < 0.3,
+            levels=rng.random() < 0.4,
+        )
+        if rng.random() >= _DIRECTORIES_SHARE:
+            return plan
+        more = tuple(fault for fault in DIRECTORY_FAULTS if rng.random() < 0.7)
+        moves = rng.random() < _MOVES_SHARE
+        return replace(plan, faults=(*plan.faults, *more), directories=2, moves=moves)
+
+    @classmethod
+    def of(cls, profile: str, rng: random.Random) -> Plan:
+        """Raises KeyError for an unknown profile."""
+        if profile == "swarm":
+            return cls.swarm(rng)
+        pairs = 1.0 if profile == "pairs" else 0.0
+        chores = CHORES if profile in _WITH_CHORES else _OWN_CHORES.get(profile, ())
+        late = LATE if profile == TRANSACTIONS and rng.random() < _LATE_SHARE else ()
+        return cls(
+            name=profile,
+            faults=(*PROFILES[profile], *late),
+            max_gap_ms=2_500,
+            pairs=pairs,
+            chores=chores,
+            bursts=profile in _WITH_BURSTS,
+            levels=profile in _WITH_LEVELS,
+            compacts=profile in (COMPACTION, INDEX_ROT),
+            groups=profile == GROUPS,
+            transactions=profile == TRANSACTIONS,
+            directories=2 if profile in (DIRECTORIES, MOVES) else 1,
+            moves=profile == MOVES,
+            reassigns=profile == REASSIGN,
+        )

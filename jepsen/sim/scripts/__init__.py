@@ -1,0 +1,1 @@
+"""Scripted faults: each waits for one situation and strikes in it."""

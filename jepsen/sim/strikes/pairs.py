@@ -1,0 +1,74 @@
+"""Pairs of faults that strike within half a second of each other, where the second one finds the work of the first.
+
+The victims depend on each other: a partition's leader and one of its followers, two voters, or the same node twice.
+Independent strikes meet in this way too seldom.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jepsen.sim.cluster import SimCluster
+from jepsen.sim.machine.machine import Machine
+from jepsen.sim.profiles.plan import AIMED, OF_CONTROLLERS, Plan
+from jepsen.sim.strikes.stage import Stage
+from quorumlog.ids import NO_NODE
+
+SAME, PARTNERS = "pairs on one node", "pairs on partners"
+_GAPS_MS = (0, 5, 50, 500)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """first_at, second_at: the victims of each fault, the main one first."""
+
+    relation: str
+    first: str
+    second: str
+    first_at: tuple[Machine, Machine]
+    second_at: tuple[Machine, Machine]
+    gap_ms: int
+
+
+def draw_pair(stage: Stage[SimCluster], plan: Plan) -> Pair | None:
+    """None if the plan has no faults that can be aimed."""
+    rng = stage.rng
+    faults = [fault for fault in plan.faults if fault in AIMED]
+    if not faults:
+        return None
+    first, second = rng.choice(faults), rng.choice(faults)
+    victims = _voters(stage) if first in OF_CONTROLLERS or second in OF_CONTROLLERS else _partners(stage)
+    relation = rng.choice((SAME, PARTNERS))
+    return Pair(
+        relation=relation,
+        first=first,
+        second=second,
+        first_at=victims,
+        second_at=victims if relation == SAME else (victims[1], victims[0]),
+        gap_ms=rng.randint(0, rng.choice(_GAPS_MS)),
+    )
+
+
+def _partners(stage: Stage[SimCluster]) -> tuple[Machine, Machine]:
+    """The leader of a partition and one of its followers, in either order; or two voters."""
+    cluster, rng = stage.cluster, stage.rng
+    led = [
+        (partition.leader, member)
+        for topic in cluster.image.sorted_topics()
+        for _, partition in topic.sorted_partitions()
+        for member in partition.replicas
+        if partition.leader != NO_NODE and member != partition.leader
+    ]
+    if not led or rng.random() < 0.25:
+        return _voters(stage)
+    by_id = {machine.node_id: machine for machine in cluster.brokers}
+    one, other = (by_id[node_id] for node_id in rng.choice(led))
+    return (one, other) if rng.random() < 0.5 else (other, one)
+
+
+def _voters(stage: Stage[SimCluster]) -> tuple[Machine, Machine]:
+    """The quorum's leader and another voter, in either order."""
+    controllers = stage.cluster.controllers
+    leader = stage.cluster.active_controller() or stage.rng.choice(controllers)
+    other = stage.rng.choice([machine for machine in controllers if machine is not leader])
+    return (leader, other) if stage.rng.random() < 0.5 else (other, leader)

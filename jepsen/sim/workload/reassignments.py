@@ -1,0 +1,81 @@
+"""An operator reassigns partitions all the time, replaces targets by others, cancels, and asks for preferred leaders.
+
+Targets are two or three of the brokers in any order, so replicas come and go everywhere. What becomes of a request is
+looked at by invariants/reassignments.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+from jepsen.sim.settings import BROKERS
+from jepsen.sim.workload.topics import Topic
+from quorumlog.client.admin import AsyncAdmin
+from quorumlog.client.errors import QuorumlogError
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ElectLeadersRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from quorumlog.rpc.transport import RpcError
+
+BEGUN, CANCELLED, ELECTED = "reassignments begun", "reassignments cancelled", "preferred leaders elected"
+_GAP_S = (0.1, 1.0)
+_LIMIT_S = 5.0  # for one request
+_CANCEL_SHARE, _ELECT_SHARE = 0.4, 0.2
+_CANCEL_AFTER_S = (0.0, 0.01, 0.05, 0.5)
+
+
+class ReassignmentChore:
+    """counts: acknowledged requests."""
+
+    def __init__(self, rng: random.Random, admin: Callable[[], AsyncAdmin]) -> None:
+        self._rng, self._admin = rng, admin
+        self.stopping = False
+        self.counts = {BEGUN: 0, CANCELLED: 0, ELECTED: 0}
+
+    async def run(self, topics: Callable[[], list[Topic]]) -> None:
+        """Until `stopping`. topics: those that exist now."""
+        while not self.stopping:
+            await asyncio.sleep(self._rng.uniform(*_GAP_S))
+            if self.stopping or not (open_topics := topics()):
+                continue
+            topic = self._rng.choice(open_topics)
+            if self._rng.random() < _ELECT_SHARE:
+                await self._elect()
+            else:
+                await self._reassign(topic.name, self._rng.randrange(topic.partitions))
+
+    async def _reassign(self, name: str, index: int) -> None:
+        target = self._rng.sample(sorted(BROKERS.values()), self._rng.choice((2, 3, 3)))
+        self.counts[BEGUN] += await self._ask(name, ReassignablePartition(index=index, replicas=tuple(target)))
+        if self._rng.random() < _CANCEL_SHARE:
+            await asyncio.sleep(self._rng.choice(_CANCEL_AFTER_S))
+            self.counts[CANCELLED] += await self._ask(name, ReassignablePartition(index=index, cancel=True))
+
+    async def _ask(self, name: str, wanted: ReassignablePartition) -> bool:
+        request = AlterPartitionReassignmentsRequest(topics=(ReassignableTopic(name=name, partitions=(wanted,)),))
+        response = await self._send(request)
+        if response is None:
+            return False
+        return [one.error_code for topic in response.topics for one in topic.partitions] == [ErrorCode.NONE]
+
+    async def _elect(self) -> None:
+        response = await self._send(ElectLeadersRequest())
+        if response is not None:
+            codes = [one.error_code for topic in response.topics for one in topic.partitions]
+            self.counts[ELECTED] += codes.count(ErrorCode.NONE)
+
+    async def _send(self, request: Any) -> Any:
+        """The response; None: nobody knows what became of the request."""
+        async with self._admin() as admin:
+            try:
+                async with asyncio.timeout(_LIMIT_S):
+                    return await admin._link.call_any(request)
+            except (QuorumlogError, RpcError, TimeoutError):
+                return None

@@ -1,0 +1,390 @@
+"""Clients of the simulated cluster: producers, readers by assignment, and an operator (chores.py).
+
+They run the production client on their own host and record their requests and results (jepsen.checkers.history). Every
+value is unique.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from jepsen.checkers.history import AllowedLoss, History, Key, Poll, Send
+from jepsen.sim.cluster import CLIENT_HOST, READER_HOST, SimCluster
+from jepsen.sim.network.sockets import SimSockets
+from jepsen.sim.network.transport import SimTransport
+from jepsen.sim.profiles.plan import Plan
+from jepsen.sim.settings import BOOTSTRAP, COMPACTED_TOPIC
+from jepsen.sim.time.clock import SimClock
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_S
+from jepsen.sim.truth.durability import Loss
+from jepsen.sim.workload.beside import Beside
+from jepsen.sim.workload.chores import MAX_PARTITIONS, Chores
+from jepsen.sim.workload.compaction import Compaction
+from jepsen.sim.workload.group_calls import UNITS_OF
+from jepsen.sim.workload.levels import Levels
+from jepsen.sim.workload.moves import MoveChore
+from jepsen.sim.workload.reassignments import ReassignmentChore
+from jepsen.transactions.readers import LEDGER
+from quorumlog.client.admin import AsyncAdmin
+from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
+from quorumlog.client.delivery import Delivery
+from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed
+from quorumlog.client.producer import AsyncProducer
+from quorumlog.ids import Offset
+from quorumlog.nursery import Nursery
+from quorumlog.rpc.transport import RpcError, Transport
+from quorumlog.wire.routing import RoutingTransport
+
+PRODUCER_ACKS = ("all", "all", "1")  # one producer for each
+_FAST: dict[str, Any] = {"request_timeout_ms": 2_000, "retry_backoff_ms": 50, "retry_backoff_max_ms": 500}
+_POLL_MS = 500
+_BURST_SHARE, _BURST_RECORDS, _BURST_BYTES = 0.01, 40, 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """One assignment of a reader. assigned_ns: when it set its positions."""
+
+    name: str
+    assignment: int
+    assigned_ns: int
+
+
+class Workload:
+    """Ends soon after `stop`."""
+
+    def __init__(self, cluster: SimCluster, plan: Plan) -> None:
+        self.history = History()
+        self._stopping = False
+        self.acked = 0
+        self.ended = 0  # number of producers and readers that have ended
+        self._cluster = cluster
+        self._scheduler = cluster.scheduler
+        self.loop = self._client_loop(CLIENT_HOST)
+        self._reader_loop = self._client_loop(READER_HOST)
+        self._clock = SimClock(cluster.scheduler)
+        self._chores = Chores(
+            cluster,
+            self.history,
+            self._rng("topics"),
+            partial(self._admin, "chores"),
+            plan.chores,
+            late_requests=plan.delays_requests,
+        )
+        self.levels = Levels(cluster, self._rng("levels"), partial(self._admin, "levels")) if plan.levels else None
+        if self.levels is not None:
+            self.levels.prepare()
+        self.compaction = Compaction(cluster, self._rng("compaction"), partial(self._admin, "compaction"))
+        self._compacts = plan.compacts
+        self.beside = Beside(
+            cluster,
+            plan,
+            make_loop=self._client_loop,
+            transport=self._transport,
+            admin=self._admin,
+            rng=self._rng,
+            crashed=self._crashed,
+        )
+        self._moves: MoveChore | ReassignmentChore | None
+        self._moves = MoveChore(cluster, self._rng("moves"), partial(self._admin, "moves")) if plan.moves else None
+        if plan.reassigns:
+            self._moves = ReassignmentChore(self._rng("reassignments"), partial(self._admin, "reassignments"))
+        self._nursery, self._readers = Nursery(self._crashed), Nursery(self._crashed)
+        self._bursts = plan.bursts
+        self._next_value = 0
+
+    def start(self) -> None:
+        self.loop.create_task(self._start())
+        self._reader_loop.create_task(self._start_readers())
+        self.beside.start()
+
+    @property
+    def idle(self) -> bool:
+        return len(self._nursery) == len(self._readers) == 0 and self.beside.idle
+
+    def drop(self) -> None:
+        """The simulation is over."""
+        for loop in (self.loop, self._reader_loop, *self.beside.loops.values()):
+            loop.kill()
+
+    def _client_loop(self, host: str) -> SimLoop:
+        loop = SimLoop(self._scheduler, host, on_error=self._on_error)
+        SimSockets(self._cluster.network, host, loop)
+        self._cluster.clients[host] = loop
+        return loop
+
+    def stop(self) -> None:
+        self._stopping = self._chores.stopping = self.compaction.stopping = True
+        self.beside.stop()
+        if self._moves is not None:
+            self._moves.stopping = True
+        self.end_levels()
+
+    def start_levels(self) -> None:
+        """Replace nodes and change the level, if the plan says so."""
+        if self.levels is not None:
+            self.loop.create_task(self._start_levels(self.levels))
+
+    def end_levels(self) -> None:
+        if self.levels is not None:
+            self.levels.stopping = True
+
+    async def _start_levels(self, levels: Levels) -> None:
+        self._nursery.start(levels.run(), "levels")
+
+    @property
+    def topics(self) -> list[str]:
+        """Topics that exist now, as far as acknowledgements tell."""
+        return [topic.name for topic in self._chores.open]
+
+    @property
+    def chores(self) -> dict[str, int]:
+        """How often each chore was acknowledged."""
+        return {**self._chores.counts, **(self._moves.counts if self._moves is not None else {})}
+
+    async def _start(self) -> None:
+        self._nursery.start(self._chores.make_topics(), "topics")
+        self._nursery.start(self._chores.do_chores(), "chores")
+        if self._moves is not None:
+            self._nursery.start(self._moves.run(lambda: self._chores.open), "moves")
+        if self._compacts:
+            producer = partial(self._producer, "compacted", "all")
+            self._nursery.start(self.compaction.run(producer), "compacted topic")
+        for number, acks in enumerate(PRODUCER_ACKS):
+            self._nursery.start(self._produce(f"p{number}", acks), f"producer {number}")
+
+    async def _start_readers(self) -> None:
+        for number in range(2):
+            self._readers.start(self._consume(f"r{number}"), f"reader {number}")
+
+    # --- producers ---
+
+    async def _produce(self, name: str, acks: str) -> None:
+        rng = self._rng(name)
+        producer = self._producer(name, acks)
+        deliveries = Nursery(self._crashed)
+        while not self._stopping:
+            if self.topics:
+                is_burst = self._bursts and rng.random() < _BURST_SHARE
+                for _ in range(_BURST_RECORDS if is_burst else rng.choice((1, 1, 2, 5))):
+                    if not self.topics:
+                        break
+                    await self._send(producer, name, acks, rng, deliveries, _BURST_BYTES if is_burst else 0)
+            await asyncio.sleep(rng.expovariate(1 / 0.12))
+        await producer.close(raise_errors=False)
+        await asyncio.sleep(0.05)  # all deliveries have ended with the producer; this lets their tasks record them
+        await deliveries.close()
+
+    def _producer(self, name: str, acks: str) -> AsyncProducer:
+        return AsyncProducer(
+            self._transport(),
+            clock=self._clock,
+            rng=self._rng(f"{name}/client"),
+            bootstrap_servers=BOOTSTRAP,
+            acks=acks,
+            delivery_timeout_ms=8_000,
+            max_block_ms=8_000,
+            **_FAST,
+        )
+
+    async def _send(
+        self, producer: AsyncProducer, name: str, acks: str, rng: random.Random, deliveries: Nursery, padding: int
+    ) -> None:
+        """padding: bytes beside the record's name."""
+        topic = rng.choice(self._chores.open)
+        key = (topic.name, rng.randrange(topic.partitions))
+        self._next_value += 1
+        send = Send(
+            process=name,
+            key=key,
+            value=f"{name}:{self._next_value:06d}" + "." * padding,
+            acks=-1 if acks == "all" else int(acks),
+            invoked_ns=self._scheduler.now_ns,
+            idempotent=producer.options.idempotent,
+        )
+        self.history.sends.append(send)
+        try:
+            delivery = await producer.send(key[0], send.value, partition=key[1])
+        except QuorumlogError as error:  # the record was not queued
+            send.fail(repr(error), self._scheduler.now_ns)
+            return
+        deliveries.start(self._await(delivery, send), "delivery")
+
+    async def _await(self, delivery: Delivery, send: Send) -> None:
+        try:
+            record = await delivery
+        except (RequestFailed, DeliveryTimeout) as error:
+            (send.info if error.outcome_unknown else send.fail)(repr(error), self._scheduler.now_ns)
+        except QuorumlogError as error:
+            send.info(repr(error), self._scheduler.now_ns)
+        else:
+            send.ok(record.offset, record.may_be_duplicated, self._scheduler.now_ns)
+            if send.acks == -1:
+                self.acked += 1
+                self._on_acked(send)
+
+    def _on_acked(self, send: Send) -> None:
+        topic = self._chores.topics[send.key[0]]
+        self._cluster.invariants.on_acked(send, topic)
+        if send.life == topic.life:
+            topic.acked[send.key[1]] = max(topic.acked.get(send.key[1], 0), send.offset + 1)
+
+    # --- readers ---
+
+    async def _consume(self, name: str) -> None:
+        """Read everything from the start, then on from the last position, sometimes with a new client."""
+        rng = self._rng(name)
+        positions: dict[tuple[Key, int], int] = {}  # by partition and life
+        assignment = 0
+        while not self._stopping:
+            known = [
+                ((topic.name, index), topic.life) for topic in self._chores.open for index in range(topic.partitions)
+            ]
+            if not known:
+                await asyncio.sleep(0.2)
+                continue
+            if rng.random() < 0.2:
+                positions = {}  # start again from the beginning: all records must still be readable
+            assignment += 1
+            until_ns = self._scheduler.now_ns + int(rng.uniform(2, 10) * NS_PER_S)
+            await self._read(_Reader(name, assignment, self._scheduler.now_ns), known, positions, until_ns)
+
+    async def _read(
+        self, reader: _Reader, keys: list[tuple[Key, int]], positions: dict[tuple[Key, int], int], until_ns: int
+    ) -> None:
+        async with self._consumer(f"{reader.name}/{reader.assignment}", self._reader_loop) as consumer:
+            try:
+                await consumer.assign([(*key, positions.get((key, life), 0)) for key, life in keys])
+                while self._scheduler.now_ns < until_ns and not self._stopping:
+                    self._note(reader, positions, await consumer.poll(timeout_ms=_POLL_MS))
+            except (QuorumlogError, RpcError):
+                await asyncio.sleep(0.1)
+
+    def _note(self, reader: _Reader, positions: dict[tuple[Key, int], int], records: list[ConsumedRecord]) -> None:
+        found: dict[tuple[Key, int], list[tuple[int, str]]] = {}  # by partition and life
+        for record in records:
+            assert record.value is not None
+            key, value = (record.topic, record.partition), record.value.decode()
+            topic = self._chores.topics[record.topic]
+            life = self._cluster.invariants.life_of(topic, record.partition, record.offset, value)
+            found.setdefault((key, life), []).append((record.offset, value))
+        for (key, life), of_life in found.items():
+            positions[key, life] = of_life[-1][0] + 1
+            self.history.polls.append(
+                Poll(
+                    process=reader.name,
+                    assignment=reader.assignment,
+                    key=key,
+                    records=tuple(of_life),
+                    at_ns=self._scheduler.now_ns,
+                    life=life,
+                    assigned_ns=reader.assigned_ns,
+                )
+            )
+
+    # --- after everything has healed ---
+
+    async def probe(self) -> None:
+        """Get one record acknowledged in every partition. Raises the client's errors."""
+        async with AsyncProducer(
+            self._transport(), clock=self._clock, rng=self._rng("probe"), bootstrap_servers=BOOTSTRAP, **_FAST
+        ) as producer:
+            for topic in self._chores.open:
+                for index in range(topic.partitions):
+                    self._next_value += 1
+                    send = Send(
+                        process="probe",
+                        key=(topic.name, index),
+                        value=f"probe:{self._next_value:06d}",
+                        acks=-1,
+                        invoked_ns=self._scheduler.now_ns,
+                    )
+                    self.history.sends.append(send)
+                    await self._await(await producer.send(topic.name, send.value, partition=index), send)
+
+    async def read_all(self) -> None:
+        """Read everything from the start to the current end with a new reader."""
+        async with self._admin("final") as admin:
+            found = await admin.list_topics()
+            others = (COMPACTED_TOPIC, LEDGER, UNITS_OF)
+            found = [topic for topic in found if topic.name not in others and not topic.is_internal]
+            self.history.final_topics = [topic.name for topic in found]
+            self.history.final_partitions = {topic.name: len(topic.partitions) for topic in found}
+            for name in self.history.final_topics:
+                settings = (await admin.describe_configs(name)).configs
+                self.history.final_configs[name] = {each.name: each.value or "" for each in settings}
+        for topic in self._chores.open:
+            for index in range(topic.partitions):
+                await self._read_partition((topic.name, index))
+
+    async def _read_partition(self, key: Key) -> None:
+        history = self.history
+        async with self._consumer(f"final/{key[0]}/{key[1]}", self.loop) as consumer:
+            await consumer.assign([(*key, "earliest")], stop="latest")
+            history.final_starts[key] = consumer.position(*key)
+            log = history.final.setdefault(key, {})
+            while not consumer.finished:
+                for record in await consumer.poll(timeout_ms=_POLL_MS):
+                    assert record.value is not None
+                    log[record.offset] = record.value.decode()
+            history.final_ends[key] = consumer.position(*key)
+
+    def note_losses(self, losses: Sequence[Loss]) -> None:
+        """For the checkers: what was lost as the promise of its topic allows it."""
+        for log, end, at_ns in losses:
+            for topic in self._chores.topics.values():
+                for index in range(MAX_PARTITIONS):  # an earlier life may have had more than this one
+                    if log in topic.logs(index):
+                        life = topic.logs(index).index(log) + 1
+                        lost = AllowedLoss(key=(topic.name, index), life=life, end=end, at_ns=at_ns)
+                        self.history.losses.append(lost)
+
+    def note_retained(self, retained: Mapping[str, Offset]) -> None:
+        """For the checkers: by log, the offset before which a policy let records go."""
+        for topic in self._chores.topics.values():
+            for index in range(MAX_PARTITIONS):
+                for life, log in enumerate(topic.logs(index), start=1):
+                    self.history.retained[(topic.name, index), life] = retained.get(log, 0)
+
+    # --- clients ---
+
+    def _transport(self, loop: SimLoop | None = None) -> Transport:
+        loop = loop or self.loop
+        grpc = SimTransport(self._cluster.network, loop.node, loop, None, on_crash=self._crashed)
+        return RoutingTransport(on_crash=self._crashed, grpc=grpc) if self._cluster.lane else grpc
+
+    def _admin(self, name: str, loop: SimLoop | None = None) -> AsyncAdmin:
+        return AsyncAdmin(
+            self._transport(loop),
+            clock=self._clock,
+            rng=self._rng(f"admin/{name}"),
+            bootstrap_servers=BOOTSTRAP,
+            default_api_timeout_ms=5_000,
+            **_FAST,
+        )
+
+    def _consumer(self, name: str, loop: SimLoop) -> AsyncConsumer:
+        return AsyncConsumer(
+            self._transport(loop),
+            clock=self._clock,
+            rng=self._rng(f"consumer/{name}"),
+            bootstrap_servers=BOOTSTRAP,
+            default_api_timeout_ms=5_000,
+            **_FAST,
+        )
+
+    def _rng(self, name: str) -> random.Random:
+        return self._scheduler.rng(f"workload/{name}")
+
+    def _crashed(self, name: str, error: BaseException) -> None:
+        self._cluster.findings.broken("client-crashed", f"{name}: {error!r}")
+
+    def _on_error(self, context: dict[str, object]) -> None:
+        if "exception" in context and "handle" in context:
+            self._cluster.findings.broken("client-crashed", f"{context.get('message')}: {context.get('exception')!r}")

@@ -1,0 +1,113 @@
+"""What a lower level of metadata.version makes of an image: what is rewritten, and what stands in the way.
+
+One row for each record that came with a level after the first, or with a field that did. A downgrade that crosses its
+level writes `before` at the old level and `after` at the new one, all in the batch of the FeatureLevelRecord. Metadata
+that can be told again is dropped in this way. Metadata that would be lost is an obstacle, and the downgrade is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from quorum.metadata.frame import MetadataRecord, differs_between
+from quorum.metadata.image import Image
+from quorum.metadata.records_of import broker_record
+from quorumlog.messages.metadata_records import (
+    AccessControlEntryRecord,
+    ClientQuotaRecord,
+    ClusterIncarnationRecord,
+    DeletedTopicRecord,
+    ForgetDeletedTopicsRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveUserScramCredentialRecord,
+    UnregisterControllerRecord,
+    UserScramCredentialRecord,
+)
+
+
+def _none(_image: Image) -> Iterator[MetadataRecord]:
+    yield from ()
+
+
+def _no_obstacle(_image: Image) -> Iterator[str]:
+    yield from ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """obstacles: what the image holds that the lower level cannot express, for people."""
+
+    before: Callable[[Image], Iterator[MetadataRecord]] = _none
+    after: Callable[[Image], Iterator[MetadataRecord]] = _none
+    obstacles: Callable[[Image], Iterator[str]] = _no_obstacle
+
+
+def _forgotten_controllers(image: Image) -> Iterator[MetadataRecord]:
+    """Each controller tells the next active controller again what it supports."""
+    for controller in image.sorted_controllers():
+        yield UnregisterControllerRecord(controller_id=controller.controller_id)
+
+
+def _forgotten_topics(image: Image) -> Iterator[MetadataRecord]:
+    """A broker that still holds their directories and starts from a snapshot sets them aside."""
+    if image.deleted:
+        yield ForgetDeletedTopicsRecord(topic_ids=tuple(sorted(image.deleted)))
+
+
+def _brokers_without_ranges(image: Image) -> Iterator[MetadataRecord]:
+    """Each broker tells the next active controller again what it supports."""
+    for broker in image.sorted_brokers():
+        if broker.features:
+            yield replace(broker_record(broker), features=())
+
+
+def _recovered(image: Image) -> Iterator[str]:
+    """Older software does not know the cluster incarnation: every other node refuses it."""
+    if not image.incarnation.is_first:
+        yield f"the cluster was recovered into incarnation {image.incarnation}, which older software cannot name"
+
+
+def _access_entries(image: Image) -> Iterator[str]:
+    """They are in no other place: an operator removes them first, or keeps the level."""
+    if image.access:
+        yield f"{len(image.access)} access rules, SCRAM credentials or client quotas, which older software cannot keep"
+
+
+RULES: Mapping[type[MetadataRecord], Rule] = {
+    RegisterBrokerRecord: Rule(after=_brokers_without_ranges),
+    RegisterControllerRecord: Rule(before=_forgotten_controllers),
+    UnregisterControllerRecord: Rule(),
+    DeletedTopicRecord: Rule(),  # in snapshots only
+    ForgetDeletedTopicsRecord: Rule(before=_forgotten_topics),
+    ClusterIncarnationRecord: Rule(obstacles=_recovered),
+    AccessControlEntryRecord: Rule(obstacles=_access_entries),
+    RemoveAccessControlEntryRecord: Rule(),
+    UserScramCredentialRecord: Rule(),  # the obstacle is named once for all of them
+    RemoveUserScramCredentialRecord: Rule(),
+    ClientQuotaRecord: Rule(),
+}
+
+
+def obstacles(image: Image, level: int) -> list[str]:
+    """Why metadata.version cannot fall to `level`; empty: nothing would be lost."""
+    return [obstacle for rule in _crossed(image, level) for obstacle in rule.obstacles(image)]
+
+
+def records_before(image: Image, level: int) -> Iterator[MetadataRecord]:
+    """To be written before the FeatureLevelRecord, at the level in force."""
+    for rule in _crossed(image, level):
+        yield from rule.before(image)
+
+
+def records_after(image: Image, level: int) -> Iterator[MetadataRecord]:
+    """To be written after the FeatureLevelRecord, at the lower level."""
+    for rule in _crossed(image, level):
+        yield from rule.after(image)
+
+
+def _crossed(image: Image, level: int) -> Iterator[Rule]:
+    for kind in differs_between(level, image.metadata_version):
+        yield RULES[kind]

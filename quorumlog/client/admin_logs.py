@@ -1,0 +1,93 @@
+"""What an admin client asks of logs and of their directories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from quorumlog.client.delete_records import delete_records
+from quorumlog.client.export_partition import ExportedPart, PartitionExport
+from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.client.import_topic import Source, TopicImport
+from quorumlog.client.link import Link, check
+from quorumlog.client.offsets import FoundOffset, resolve_offsets
+from quorumlog.client.replica_log_dirs import alter_replica_log_dirs
+from quorumlog.ids import NodeId, Uuid
+from quorumlog.messages.admin import (
+    BringLogDirOnlineRequest,
+    BringLogDirOnlineResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    LogDirDescription,
+)
+from quorumlog.messages.imports import BeginImportResponse
+
+LOG_DIR_TIMEOUT_MS = 60_000  # the controller has to know first that it is offline; then it is locked and read
+
+
+class LogAdmin:
+    """A part of `AsyncAdmin`, which makes the link."""
+
+    _link: Link
+
+    async def import_topic(
+        self,
+        name: str,
+        sources: Sequence[Source],
+        replication: int = -1,
+        configs: Mapping[str, str] | None = None,
+        on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> BeginImportResponse:
+        """Copy foreign logs into a new topic: source n into partition n. `import_topic.py` says what holds.
+
+        on_progress: bytes that replicas have taken, and that they will take in all. Raises RequestFailed: among others
+        TOPIC_ALREADY_EXISTS; OtherSource; Unavailable.
+        """
+        return await TopicImport(self._link, name, sources, on_progress).run(replication, configs or {})
+
+    async def export_partition(self, topic: str, index: int, take: Callable[[ExportedPart], None]) -> Uuid:
+        """Read a partition's batches as they are stored, up to its high watermark. Returns the topic's id.
+
+        take: called with each part in order, on the client's loop. Raises RequestFailed, Unavailable, ExportFailed.
+        """
+        return await PartitionExport(self._link, topic, index, take).run()
+
+    async def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Delete all records before these offsets (-1: the high watermark). Returns each partition's first offset."""
+        return await delete_records(self._link, before)
+
+    async def describe_log_dirs(self) -> dict[NodeId, tuple[LogDirDescription, ...]]:
+        """The log directories of every broker in the metadata, by broker id."""
+        await self._link.refresh([])
+        found: dict[NodeId, tuple[LogDirDescription, ...]] = {}
+        for node_id in sorted(self._link.cache.brokers):
+            response: DescribeLogDirsResponse = await self._link.call_node(node_id, DescribeLogDirsRequest())
+            check(response)
+            found[node_id] = response.directories
+        return found
+
+    async def alter_replica_log_dirs(self, wanted: Mapping[tuple[str, int, NodeId], str]) -> None:
+        """Move replicas to other log directories of their brokers, or cancel their moves.
+
+        wanted: the path by topic, partition and broker. Returns once the moves have begun; `describe_log_dirs` shows
+        them. Raises RequestFailed for the first that was refused, after all were asked: LOG_DIR_NOT_FOUND,
+        KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE where it is not there yet, and will be made there.
+        """
+        await alter_replica_log_dirs(self._link, wanted)
+
+    async def bring_log_dir_online(self, node_id: NodeId, path: str) -> None:
+        """Let a broker verify a log directory that was repaired; `describe_log_dirs` tells when it is online.
+
+        Raises RequestFailed: LOG_DIR_NOT_FOUND, INVALID_REQUEST where it is not offline, KAFKA_STORAGE_ERROR where it
+        stays so.
+        """
+        await self._link.refresh([])
+        response: BringLogDirOnlineResponse = await self._link.call_node(
+            node_id, BringLogDirOnlineRequest(path=path), LOG_DIR_TIMEOUT_MS
+        )
+        check(response)
+
+    async def list_offsets(
+        self, wanted: Mapping[TopicPartition, int], *, isolation_level: str = "read_uncommitted"
+    ) -> dict[TopicPartition, FoundOffset]:
+        """Offsets for timestamps in ms, or for LATEST, EARLIEST, MAX_TIMESTAMP of `quorumlog.client.offsets`."""
+        return await resolve_offsets(self._link, wanted, isolation_level=isolation_level)

@@ -1,0 +1,89 @@
+"""What an admin client asks of the quorum and of the levels of features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quorumlog.client.change import Change
+from quorumlog.client.link import Link, check
+from quorumlog.client.options import CommonOptions
+from quorumlog.ids import NO_NODE, NodeId, Uuid
+from quorumlog.messages.admin import (
+    DescribeFeaturesRequest,
+    DescribeFeaturesResponse,
+    FeatureUpdate,
+    UpdateFeaturesRequest,
+)
+from quorumlog.messages.common import Endpoint
+from quorumlog.messages.quorum import (
+    AddRaftVoterRequest,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    RemoveRaftVoterRequest,
+    TransferLeadershipRequest,
+    TransferLeadershipResponse,
+)
+
+VOTER_MARGIN_MS = 5_000  # added to the time that the leader has, for the way
+REMOVE_VOTER_MS = 15_000
+
+
+class QuorumAdmin:
+    """A part of `AsyncAdmin`, which makes the link."""
+
+    options: CommonOptions
+    _link: Link
+
+    async def describe_quorum(self) -> DescribeQuorumResponse:
+        async def ask() -> DescribeQuorumResponse:
+            response: DescribeQuorumResponse = await self._link.call_any(DescribeQuorumRequest())
+            check(response)
+            return response
+
+        found: DescribeQuorumResponse = await self._link.until(ask, self.options.default_api_timeout_ms)
+        return found
+
+    async def add_voter(
+        self, node_id: NodeId, directory_id: Uuid, endpoints: Sequence[Endpoint], timeout_ms: int
+    ) -> None:
+        """Make a controller a voter. endpoints: one of them with the name of the internal listener.
+
+        timeout_ms: how long the leader may wait until the node has copied the log. Raises RequestFailed.
+        """
+        request = AddRaftVoterRequest(
+            timeout_ms=timeout_ms, voter_id=node_id, voter_directory_id=directory_id, listeners=tuple(endpoints)
+        )
+        check(await self._link.call_any(request, timeout_ms + VOTER_MARGIN_MS))
+
+    async def remove_voter(self, node_id: NodeId, directory_id: Uuid) -> None:
+        """Raises RequestFailed."""
+        request = RemoveRaftVoterRequest(voter_id=node_id, voter_directory_id=directory_id)
+        check(await self._link.call_any(request, REMOVE_VOTER_MS))
+
+    async def transfer_leadership(self, to_node_id: NodeId = NO_NODE) -> TransferLeadershipResponse:
+        """Hand the leadership of the quorum over to this voter; NO_NODE: to the one that is ready first.
+
+        The response names who leads then. Raises RequestFailed: VOTER_NOT_FOUND; REQUEST_TIMED_OUT if the voter had
+        not caught up, and the old leader goes on; PREFERRED_LEADER_NOT_AVAILABLE if another voter was elected.
+        """
+        response: TransferLeadershipResponse = await self._link.call_any(
+            TransferLeadershipRequest(to_node_id=to_node_id)
+        )
+        check(response)
+        return response
+
+    async def describe_features(self) -> DescribeFeaturesResponse:
+        """The levels in force, and which levels each node supports."""
+        response: DescribeFeaturesResponse = await self._link.call_any(DescribeFeaturesRequest())
+        check(response)
+        return response
+
+    async def update_features(self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False) -> None:
+        """Carry out all updates or none. An update that was carried out already is no error, so a retry does no harm.
+
+        Raises RequestFailed: INVALID_UPDATE_VERSION, INVALID_REQUEST.
+        """
+        request = UpdateFeaturesRequest(
+            updates=tuple(updates), timeout_ms=self.options.request_timeout_ms, validate_only=validate_only
+        )
+        await Change(self._link, request).carry_out()

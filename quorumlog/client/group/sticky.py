@@ -1,0 +1,118 @@
+"""A sticky assignment: as even as the subscriptions allow, moving as few partitions as that takes.
+
+1. A partition belongs to the member that says it owns it, in the newest generation; to none if two say so at once.
+2. Where all members want the same topics, each keeps at most its share, and what is left fills the others up.
+3. Else what is left goes to the member with the fewest, and single partitions move as long as that evens out.
+4. Racks decide only where what is left goes: nobody gives up a partition that is far away. Kafka's takes it.
+
+A move from one member to another with at least two fewer lowers the sum of the squares, so the third rule ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from quorumlog.client.consumer_protocol import NO_GENERATION, Subscription
+from quorumlog.client.group.racks import IsNear
+from quorumlog.records.flexible import INT32
+
+Partition = tuple[str, int]
+Member = tuple[str, Subscription]
+
+
+def assign_sticky(
+    members: Sequence[Member], counts: Mapping[str, int], is_near: IsNear | None = None
+) -> dict[str, set[Partition]]:
+    """members: in their order, which decides between equals."""
+    wanted = {name: {topic for topic in one.topics if counts.get(topic, 0) > 0} for name, one in members}
+    every = [(topic, index) for topic in sorted(set().union(*wanted.values())) for index in range(counts[topic])]
+    kept = _owned(members, wanted, counts)
+    if all(topics == wanted[members[0][0]] for topics in wanted.values()):
+        return _shared_equally([name for name, _ in members], every, kept, is_near)
+    return _evened_out([name for name, _ in members], every, kept, wanted, is_near)
+
+
+def generation_of(subscription: Subscription) -> int:
+    """Members below version 2 say it in the assignor's own bytes."""
+    if subscription.generation != NO_GENERATION or len(subscription.user_data) < INT32.size:
+        return subscription.generation
+    return int(INT32.unpack_from(subscription.user_data)[0])
+
+
+def _owned(
+    members: Sequence[Member], wanted: Mapping[str, set[str]], counts: Mapping[str, int]
+) -> dict[str, set[Partition]]:
+    claims: dict[Partition, tuple[int, str | None]] = {}
+    for name, one in members:
+        generation = generation_of(one)
+        for partition in sorted(one.owned):
+            newest, _ = claims.get(partition, (generation - 1, None))
+            if generation > newest:
+                claims[partition] = generation, name
+            elif generation == newest:
+                claims[partition] = generation, None
+    kept: dict[str, set[Partition]] = {name: set() for name, _ in members}
+    for (topic, index), (_, owner) in claims.items():
+        if owner is not None and topic in wanted[owner] and index < counts[topic]:
+            kept[owner].add((topic, index))
+    return kept
+
+
+def _shared_equally(
+    names: Sequence[str], every: Sequence[Partition], kept: dict[str, set[Partition]], is_near: IsNear | None
+) -> dict[str, set[Partition]]:
+    each, more = divmod(len(every), len(names))
+    found: dict[str, set[Partition]] = {}
+    for name in sorted(names, key=lambda one: -len(kept[one])):  # stable: equals stay in their order
+        share = each + (1 if more > 0 and len(kept[name]) > each else 0)
+        more -= share - each
+        found[name] = set(sorted(kept[name])[:share])
+    taken = set().union(*found.values())
+    left = [one for one in every if one not in taken]
+    for share in (each, each + 1):
+        for wanted in (None,) if is_near is None else (is_near, None):
+            for name in names:
+                near = [one for one in left if wanted is None or wanted(name, one)]
+                taken = set(near[: max(0, share - len(found[name]))])
+                found[name] |= taken
+                left = [one for one in left if one not in taken]
+    return found
+
+
+def _evened_out(
+    names: Sequence[str],
+    every: Sequence[Partition],
+    found: dict[str, set[Partition]],
+    wanted: Mapping[str, set[str]],
+    is_near: IsNear | None,
+) -> dict[str, set[Partition]]:
+    readers: dict[str, list[str]] = {}
+    for name in names:
+        for topic in wanted[name]:
+            readers.setdefault(topic, []).append(name)
+    taken = set().union(*found.values())
+    left = [one for one in every if one not in taken]
+    for partition in sorted(left, key=lambda one: len(readers[one[0]])):  # those with the fewest readers first
+        nearest = [] if is_near is None else [one for one in readers[partition[0]] if is_near(one, partition)]
+        _least(readers[partition[0]], found, nearest).add(partition)
+    while (move := _a_move(names, found, readers)) is not None:
+        partition, giver, taker = move
+        found[giver].remove(partition)
+        found[taker].add(partition)
+    return found
+
+
+def _a_move(
+    names: Sequence[str], found: Mapping[str, set[Partition]], readers: Mapping[str, Sequence[str]]
+) -> tuple[Partition, str, str] | None:
+    """From the member with the most that can give one. None if no move evens out."""
+    for giver in sorted(names, key=lambda one: -len(found[one])):
+        for topic in sorted({topic for topic, _ in found[giver]}):
+            taker = min(readers[topic], key=lambda one: len(found[one]))
+            if len(found[taker]) + 1 < len(found[giver]):
+                return max(one for one in found[giver] if one[0] == topic), giver, taker
+    return None
+
+
+def _least(names: Sequence[str], found: Mapping[str, set[Partition]], preferred: Collection[str]) -> set[Partition]:
+    return found[min(names, key=lambda one: (len(found[one]), one not in preferred))]

@@ -1,0 +1,35 @@
+"""How far an application has read: what a poll has returned counts, whatever was fetched ahead."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from quorumlog.client.fetch_position import Chunk, TopicPartition
+from quorumlog.ids import NO_EPOCH, Epoch, Offset
+
+
+class ReadTo(NamedTuple):
+    """offset: of the next record. leader_epoch: of the record before it; -1 if unknown."""
+
+    offset: Offset
+    leader_epoch: Epoch = NO_EPOCH
+
+
+class Progress:
+    def __init__(self) -> None:
+        self.read_to: dict[TopicPartition, ReadTo] = {}
+
+    def start(self, key: TopicPartition, offset: Offset, epoch: Epoch = NO_EPOCH) -> None:
+        self.read_to[key] = ReadTo(offset, epoch)
+
+    def gave(self, key: TopicPartition, offset: Offset) -> None:
+        """The record at this offset, and all before it."""
+        self.read_to[key] = ReadTo(offset + 1)
+
+    def gave_all(self, chunk: Chunk) -> None:
+        """Also what no application sees: markers, and aborted records."""
+        last = chunk.stop_offset == chunk.next_offset
+        self.read_to[chunk.topic, chunk.partition] = ReadTo(chunk.stop_offset, chunk.last_epoch if last else NO_EPOCH)
+
+    def forget(self, key: TopicPartition) -> None:
+        self.read_to.pop(key, None)

@@ -1,0 +1,54 @@
+"""Settings of the replication throttle (KIP-73): rates of brokers, and which replicas of a topic they concern.
+
+Rates are changed while brokers run, for one broker or for all (a `broker` resource of IncrementalAlterConfigs); they
+have no place in a broker's file, as in Kafka. Replicas are named by a setting of their topic: `*`, or words of the form
+PARTITION:BROKER.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from quorumlog.ids import NodeId
+from quorumlog.topic_config import (
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_REPLICAS,
+    MAX_LONG,
+    ConfigKey,
+    Kind,
+    words,
+)
+
+LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
+LEADER_REPLICAS, FOLLOWER_REPLICAS = LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS
+EVERY_REPLICA = "*"
+NO_RATE = MAX_LONG  # nothing is throttled
+
+_KEYS = (
+    ConfigKey(
+        name=LEADER_RATE, kind=Kind.WHOLE, default=str(NO_RATE), minimum=0, maximum=MAX_LONG,
+        doc="Bytes per second that this broker sends to followers of throttled replicas that are not in sync.",
+    ),
+    ConfigKey(
+        name=FOLLOWER_RATE, kind=Kind.WHOLE, default=str(NO_RATE), minimum=0, maximum=MAX_LONG,
+        doc="Bytes per second that this broker fetches for its throttled replicas that are not in sync.",
+    ),
+)  # fmt: skip
+THROTTLE_SETTINGS: Mapping[str, ConfigKey] = {key.name: key for key in _KEYS}
+
+
+@lru_cache(maxsize=1_024)
+def _on_broker(text: str, node_id: NodeId) -> frozenset[int] | None:
+    """The partitions whose replica on this broker is named. None: all of them."""
+    named = words(text)
+    if EVERY_REPLICA in named:
+        return None
+    pairs = (word.split(":") for word in named)
+    return frozenset(int(partition) for partition, broker in pairs if int(broker) == node_id)
+
+
+def names_replica(text: str, index: int, node_id: NodeId) -> bool:
+    """The setting names this partition's replica on this broker. text: as the controller has accepted it."""
+    found = _on_broker(text, node_id)
+    return found is None or index in found

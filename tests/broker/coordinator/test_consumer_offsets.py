@@ -1,0 +1,209 @@
+"""Offsets of consumer groups: who may commit and read them (KIP-1251), when they go, and how groups are shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorumlog.errors import ErrorCode as E
+from quorumlog.group_config import DAY_MS
+from quorumlog.messages.groups import OffsetDeleteRequest, OffsetDeleteTopic, OffsetFetchGroup
+from tests.broker.coordinator.consumer_world import ConsumerWorld
+from tests.broker.coordinator.group_world import G
+from tests.broker.coordinator.test_consumer_migration import MixedWorld, mixed
+
+
+@pytest.fixture
+def world() -> ConsumerWorld:
+    """m1 has foo 0 since epoch 2 and must give up 1 (in epoch 5); 2 and 3 belong to others."""
+    world = ConsumerWorld()
+    world.enter("m1")
+    world.enter("m2")
+    world.told("m1", 2)
+    world.told("m1", 2, {"foo": {0, 1}})
+    world.told("m2", 3)
+    world.enter("m3")
+    world.enter("m4")
+    assert world.told("m1", 3).member_epoch == 3
+    assert world.assigned("m1") == {"foo": {0}} and world.group.current_of("m1").revoking
+    return world
+
+
+@pytest.mark.parametrize(
+    ("member", "epoch", "partition", "code"),
+    [
+        ("m1", 3, 0, E.NONE),
+        ("m1", 3, 3, E.NONE),  # in its own epoch it is believed
+        ("m1", 4, 0, E.STALE_MEMBER_EPOCH),
+        ("m1", 2, 0, E.NONE),  # it has had it since then
+        ("m1", 2, 1, E.NONE),  # it has it until it has given it up
+        ("m1", 1, 0, E.STALE_MEMBER_EPOCH),
+        ("m1", 2, 2, E.STALE_MEMBER_EPOCH),
+        ("m2", 2, 2, E.STALE_MEMBER_EPOCH),  # it has had it since epoch 3
+        ("who", 3, 0, E.UNKNOWN_MEMBER_ID),
+        ("", -1, 0, E.UNKNOWN_MEMBER_ID),  # nobody commits beside the members
+        ("m1", -1, 0, E.STALE_MEMBER_EPOCH),
+    ],
+)
+def test_who_may_commit(member: str, epoch: int, partition: int, code: E, world: ConsumerWorld) -> None:
+    assert world.commit_code({("foo", partition): 7}, member, epoch) == code
+    assert (world.fetched(("foo", partition))[("foo", partition)] == 7) == (code == E.NONE)
+
+
+@pytest.mark.parametrize(
+    ("member", "epoch", "code"),
+    [
+        ("m1", 3, E.UNSUPPORTED_VERSION),
+        ("m1", 2, E.UNSUPPORTED_VERSION),  # not STALE_MEMBER_EPOCH, which it does not know either
+        ("who", 3, E.UNKNOWN_MEMBER_ID),
+        ("", -1, E.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_a_member_must_send_a_version_that_knows_its_epoch(
+    member: str, epoch: int, code: E, world: ConsumerWorld
+) -> None:
+    assert world.commit_code({("foo", 0): 7}, member, epoch, takes_member_epoch=False) == code
+    assert world.fetched(("foo", 0))[("foo", 0)] != 7
+
+
+def test_members_of_the_classic_protocol_may_send_any_version() -> None:
+    world = MixedWorld()
+    joined = mixed(world)
+    code = world.commit_code({("foo", 2): 7}, joined.member_id, joined.generation_id, takes_member_epoch=False)
+    assert code == E.NONE
+
+
+def test_each_partition_of_a_commit_is_judged_by_itself(world: ConsumerWorld) -> None:
+    answer = world.answers[world.commit({("foo", 0): 7, ("foo", 2): 8}, "m1", 2)]
+    assert [one.error_code for topic in answer.topics for one in topic.partitions] == [0, E.STALE_MEMBER_EPOCH]
+
+
+def test_a_topic_that_was_made_again_is_another_one(world: ConsumerWorld) -> None:
+    world.use(type(world.cluster)([], 9))
+    assert world.commit_code({("foo", 0): 7}, "m1", 2) == E.STALE_MEMBER_EPOCH
+
+
+@pytest.mark.parametrize(
+    ("member", "epoch", "partition", "code"),
+    [
+        ("m1", 3, 0, E.NONE),
+        ("m1", 2, 0, E.NONE),
+        ("m1", 2, 2, E.ILLEGAL_GENERATION),  # producers do not know the other error
+        ("m1", 4, 0, E.ILLEGAL_GENERATION),
+        ("who", 3, 0, E.UNKNOWN_MEMBER_ID),
+        ("", -1, 2, E.NONE),  # KAFKA-18060
+    ],
+)
+def test_who_may_commit_in_a_transaction(
+    member: str, epoch: int, partition: int, code: E, world: ConsumerWorld
+) -> None:
+    number = world.commit_in_transaction({("foo", partition): 7}, member_id=member, generation_id=epoch)
+    assert world.answers[number].topics[0].partitions[0].error_code == code
+
+
+def test_a_fenced_member_commits_nothing(world: ConsumerWorld) -> None:
+    world.pass_ms(45_000)
+    assert world.commit_code({("foo", 0): 7}, "m1", 3) == E.UNKNOWN_MEMBER_ID
+
+
+def test_an_empty_group_takes_commits_of_anybody(world: ConsumerWorld) -> None:
+    world.pass_ms(45_000)
+    assert world.commit_code({("foo", 0): 7}) == E.NONE
+
+
+@pytest.mark.parametrize(
+    ("member", "epoch", "code"),
+    [
+        (None, -1, E.NONE),
+        ("m1", 3, E.NONE),
+        ("m1", 2, E.STALE_MEMBER_EPOCH),
+        ("m1", 4, E.STALE_MEMBER_EPOCH),
+        ("who", 3, E.UNKNOWN_MEMBER_ID),
+        (None, 3, E.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_who_may_read(member: str | None, epoch: int, code: E, world: ConsumerWorld) -> None:
+    request = OffsetFetchGroup(group_id=G, member_id=member, member_epoch=epoch)
+    assert world.answers[world.call("fetch_offsets", request)].error_code == code
+
+
+def test_a_classic_member_knows_its_generation_only() -> None:
+    world = MixedWorld()
+    joined = mixed(world)
+    assert world.commit_code({("foo", 2): 7}, joined.member_id, 3) == E.NONE
+    for generation in (2, 4):
+        assert world.commit_code({("foo", 2): 7}, joined.member_id, generation) == E.ILLEGAL_GENERATION
+    request = OffsetFetchGroup(group_id=G, member_id=joined.member_id, member_epoch=2)
+    assert world.answers[world.call("fetch_offsets", request)].error_code == E.ILLEGAL_GENERATION
+
+
+# --- deletion, expiry ---
+
+
+def test_offsets_of_a_topic_that_is_consumed_stay(world: ConsumerWorld) -> None:
+    world.commit({("foo", 0): 7, ("bar", 0): 8}, "m1", 3)
+    request = OffsetDeleteRequest(
+        group_id=G,
+        topics=(OffsetDeleteTopic(name="foo", partitions=(0,)), OffsetDeleteTopic(name="bar", partitions=(0,))),
+    )
+    answer = world.answers[world.call("delete_offsets", request)]
+    assert [one.partitions[0].error_code for one in answer.topics] == [E.GROUP_SUBSCRIBED_TO_TOPIC, E.NONE]
+    assert world.fetched(("foo", 0), ("bar", 0)) == {("foo", 0): 7, ("bar", 0): -1}
+
+
+def test_only_an_empty_group_can_be_deleted(world: ConsumerWorld) -> None:
+    world.commit({("foo", 0): 7}, "m1", 3)
+    assert world.answers[world.call("delete_group", G)] == E.NON_EMPTY_GROUP
+    world.pass_ms(45_000)
+    assert world.answers[world.call("delete_group", G)] == E.NONE
+    assert world.shard.group_ids() == ()
+    left = {write.key: write.value for write in world.log}
+    assert set(left.values()) == {None}, "every record has its tombstone"
+
+
+def test_expiry_takes_what_nobody_consumes_and_then_the_group(world: ConsumerWorld) -> None:
+    world.commit({("foo", 0): 7, ("bar", 0): 8}, "m1", 3)
+    world.wall_offset_ms = 7 * DAY_MS
+    world.call_expire()
+    assert world.fetched(("foo", 0), ("bar", 0)) == {("foo", 0): 7, ("bar", 0): -1}
+    for one in ("m1", "m2", "m3", "m4"):
+        world.told(one, -1)
+    world.call_expire()
+    assert world.shard.group_ids() == ()
+    assert set({write.key: write.value for write in world.log}.values()) == {None}
+
+
+# --- how it is shown ---
+
+
+def test_the_states_of_a_group() -> None:
+    world = ConsumerWorld()
+    assert world.described().error_code == E.GROUP_ID_NOT_FOUND
+    world.enter("m1")
+    assert world.described().group_state == "Stable"
+    world.enter("m2")
+    assert world.described().group_state == "Reconciling"
+    world.told("m1", -1)
+    world.told("m2", -1)
+    assert world.described().group_state == "Empty"
+    assert [(one.protocol_type, one.state) for one in world.shard.list()] == [("consumer", "Empty")]
+
+
+def test_a_group_that_is_described(world: ConsumerWorld) -> None:
+    found = world.described()
+    assert (found.group_epoch, found.assignment_epoch, found.assignor_name) == (5, 5, "uniform")
+    first = found.members[0]
+    assert (first.member_id, first.member_epoch, first.client_id, first.client_host) == ("m1", 3, "c", "/127.0.0.1")
+    assert (first.subscribed_topic_names, first.subscribed_topic_regex, first.member_type) == (("foo",), None, 1)
+    assert [(one.topic_name, one.partitions) for one in first.assignment] == [("foo", (0,))]
+    assert [(one.topic_name, one.partitions) for one in first.target_assignment] == [("foo", (0,))]
+
+
+def test_a_group_whose_target_is_being_computed() -> None:
+    world = ConsumerWorld(foo=2_000)
+    world.works = False
+    assert world.enter("m1").member_epoch == 1, "the target that there is, is that of epoch 1, and empty"
+    assert world.described().group_state == "Assigning"
+    world.works = True
+    world.pass_ms(0)
+    answer = world.told("m1", 1)
+    assert answer.member_epoch == 2 and len(world.assigned("m1")["foo"]) == 2_000

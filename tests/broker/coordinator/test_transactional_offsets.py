@@ -1,0 +1,192 @@
+"""Offsets that are committed in transactions: who may, when they are read, and what of them stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.coordinator.groups.shard import GroupShard
+from broker.coordinator.groups.turn import Producer
+from quorumlog.errors import ErrorCode as E
+from quorumlog.group_config import DAY_MS
+from quorumlog.records.control import COMMIT
+from tests.broker.coordinator.group_world import G, GroupWorld, replay
+
+A, B = ("a", 0), ("b", 1)
+
+
+@pytest.fixture
+def world() -> GroupWorld:
+    return GroupWorld()
+
+
+def code(world: GroupWorld, number: int) -> int:
+    return int(world.answers[number].topics[0].partitions[0].error_code)
+
+
+def stable_code(world: GroupWorld, partition: tuple[str, int]) -> int:
+    return code(world, world.fetch(partition, stable=True))
+
+
+def test_an_offset_is_read_once_its_transaction_is_committed(world: GroupWorld) -> None:
+    world.commit({A: 1, B: 1})
+    assert code(world, world.commit_in_transaction({A: 5})) == E.NONE
+    assert world.fetched(A) == {A: 1}
+    assert (stable_code(world, A), stable_code(world, B)) == (E.UNSTABLE_OFFSET_COMMIT, E.NONE)
+    assert world.answers[world.end()] == E.NONE
+    assert world.fetched(A) == {A: 5} and stable_code(world, A) == E.NONE
+
+
+def test_an_aborted_offset_is_gone(world: GroupWorld) -> None:
+    world.commit({A: 1})
+    world.commit_in_transaction({A: 5, B: 6})
+    world.end(committed=False)
+    assert world.fetched(A, B) == {A: 1, B: -1} and stable_code(world, A) == E.NONE
+    world.end()
+    assert world.fetched(A, B) == {A: 1, B: -1}, "it was decided once"
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_transaction_outlives_a_failover(world: GroupWorld, committed: bool) -> None:
+    world.commit_in_transaction({A: 5})
+    world.fail_over()
+    assert stable_code(world, A) == E.UNSTABLE_OFFSET_COMMIT
+    world.end(committed=committed)
+    world.fail_over()
+    assert world.fetched(A) == {A: 5 if committed else -1}
+
+
+def test_transactions_of_two_producers_end_apart(world: GroupWorld) -> None:
+    world.commit_in_transaction({A: 5}, 7)
+    world.commit_in_transaction({A: 6}, 8)
+    world.end(7)
+    assert world.fetched(A) == {A: 5} and stable_code(world, A) == E.UNSTABLE_OFFSET_COMMIT
+    world.end(8)
+    assert world.fetched(A) == {A: 6} and stable_code(world, A) == E.NONE
+
+
+def test_the_transaction_whose_record_is_newer_wins_whichever_ends_last(world: GroupWorld) -> None:
+    world.commit_in_transaction({A: 5}, 7)
+    world.commit_in_transaction({A: 6}, 8)
+    world.end(8)
+    world.end(7)
+    assert world.fetched(A) == {A: 6}
+
+
+def test_a_plain_commit_behind_a_pending_one_stays(world: GroupWorld) -> None:
+    world.commit_in_transaction({A: 5})
+    world.commit({A: 9})
+    assert world.fetched(A) == {A: 9}
+    world.end()
+    assert world.fetched(A) == {A: 9}
+    world.fail_over()
+    assert world.fetched(A) == {A: 9}
+
+
+def test_the_marker_is_answered_and_its_offsets_are_read_once_it_is_committed() -> None:
+    world = GroupWorld(autocommit=False)
+    pending = world.commit_in_transaction({A: 5})
+    assert pending not in world.answers
+    world.commit_all()
+    ended, read = world.end(), world.fetch(A)
+    assert not {ended, read} & set(world.answers)
+    assert sorted(world.shard.resigned()) == [ended, read]
+    world.fail_over(keep=1)
+    world.commit_all()
+    again = world.fetch(A)
+    assert world.answers[again].topics[0].partitions[0].committed_offset == -1
+
+
+def test_what_was_loaded_and_may_be_cut_is_not_read() -> None:
+    world = GroupWorld(autocommit=False)
+    world.commit({A: 5})
+    world.shard = GroupShard(world.config, str)
+    replay(world.log, world.shard)
+    world.shard.loaded(1)
+    read = world.fetch(A)
+    world.commit_to(0)
+    assert read not in world.answers
+    world.commit_to(1)
+    assert world.answers[read].topics[0].partitions[0].committed_offset == 5
+
+
+def test_records_and_marker_are_of_the_producer(world: GroupWorld) -> None:
+    world.commit_in_transaction({A: 5})
+    world.end()
+    record, marker = world.log
+    assert record.producer == marker.producer == Producer(7, 0)
+    assert not record.is_control and marker.is_control
+    assert marker.key == bytes((0, 0, 0, COMMIT))
+    assert record.value is not None and record.value.endswith(b"\0"), "no tag: a topic id is not told"
+
+
+def test_a_marker_of_a_producer_that_wrote_nothing_is_written(world: GroupWorld) -> None:
+    assert world.answers[world.end()] == E.NONE
+    assert [write.is_control for write in world.log] == [True]
+
+
+# --- who may ---
+
+
+def test_who_may_commit(world: GroupWorld) -> None:
+    def commit(*args: object, **more: object) -> int:
+        return code(world, world.commit_in_transaction({A: 5}, **more))  # type: ignore[arg-type]
+
+    assert commit(generation_id=1, member_id="who") == E.ILLEGAL_GENERATION, "there is no group yet"
+    assert commit(group="") == E.INVALID_GROUP_ID
+    (leader, follower), generation = world.stable(2)
+    assert commit() == E.NONE, "a producer that says nothing of its consumer"
+    assert commit(generation_id=generation, member_id="who") == E.UNKNOWN_MEMBER_ID
+    assert commit(generation_id=generation - 1, member_id=leader) == E.ILLEGAL_GENERATION
+    assert commit(generation_id=generation, member_id=leader) == E.NONE
+    again = world.join(leader)
+    world.join(follower)
+    generation = world.joined(again).generation_id
+    assert world.state() == "CompletingRebalance"
+    assert commit(generation_id=generation, member_id=leader) == E.NONE, "a transaction does not wait for the leader"
+
+
+def test_a_static_member_whose_place_is_taken_is_fenced(world: GroupWorld) -> None:
+    old = world.joined(world.join(group_instance_id="i"))
+    world.sync(old.member_id, 1, {old.member_id: b""}, group_instance_id="i")
+    world.join(group_instance_id="i")
+    number = world.commit_in_transaction({A: 5}, generation_id=1, member_id=old.member_id, group_instance_id="i")
+    assert code(world, number) == E.FENCED_INSTANCE_ID
+
+
+def test_too_much_metadata_leaves_nothing_pending(world: GroupWorld) -> None:
+    assert code(world, world.commit_in_transaction({A: 5}, metadata="x" * 4_097)) == E.OFFSET_METADATA_TOO_LARGE
+    assert stable_code(world, A) == E.NONE and world.log == []
+
+
+# --- deletion and expiry ---
+
+
+def test_a_deleted_group_does_not_come_back_with_the_marker(world: GroupWorld) -> None:
+    world.commit({A: 1})
+    world.commit_in_transaction({A: 5, B: 6})
+    assert world.answers[world.call("delete_group", G)] == E.NONE
+    world.end()
+    assert world.fetched() == {} and world.state() == "Dead"
+    world.fail_over()
+    assert world.fetched() == {} and world.state() == "Dead"
+
+
+def test_nothing_that_is_pending_expires(world: GroupWorld) -> None:
+    world.commit({A: 1, B: 1})
+    world.commit_in_transaction({A: 5})
+    world.pass_ms(8 * DAY_MS)
+    world.call_expire()
+    assert world.fetched() == {A: 1}
+    world.end(committed=False)
+    world.call_expire()
+    assert world.fetched() == {} and world.state() == "Dead"
+
+
+def test_a_group_with_nothing_but_a_pending_offset_is_kept(world: GroupWorld) -> None:
+    world.commit_in_transaction({A: 5})
+    world.fail_over()
+    world.pass_ms(8 * DAY_MS)
+    world.call_expire()
+    assert world.state() == "Empty"
+    world.end()
+    assert world.fetched() == {A: 5}

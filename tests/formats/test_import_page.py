@@ -1,0 +1,84 @@
+"""The commands of docs/operations.md about import and export, run as they stand there."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quorumlog.ids import format_uuid
+from quorumlog.testing.cluster import LocalCluster
+from quorumlog.testing.waiting import wait_until
+from tests.formats.consumed import read_all
+from tests.formats.kafka_directory import READ_UNCOMMITTED, must_be_what_kafka_read, unpack_kafka
+from tests.formats.test_import import partitions_of, run
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").read_text()
+COMMAND_S = 120.0
+CHECKED_S = 60.0
+CHECK_OFTEN = {"log.retention.check.interval.ms": "200"}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with LocalCluster(tmp_path_factory.mktemp("page") / "cluster", config=CHECK_OFTEN) as made:
+        yield made
+
+
+def commands(section: str) -> list[str]:
+    """Of one section, in order."""
+    _, _, rest = PAGE.partition(f"\n## {section}\n")
+    text = rest.partition("\n## ")[0]
+    return [line.strip()[2:] for line in text.splitlines() if line.strip().startswith("$ ")]
+
+
+def carry_out(command: str, words: dict[str, str]) -> None:
+    for word, meaning in words.items():
+        command = command.replace(word, meaning)
+    program, *arguments = shlex.split(command)
+    start = [sys.executable, "-m", "cli.main"] if program == "quorumlog" else [program]
+    done = subprocess.run([*start, *arguments], capture_output=True, text=True, timeout=COMMAND_S, check=False)
+    assert done.returncode == 0, (command, done.stdout, done.stderr)
+
+
+def test_every_command_of_both_sections(cluster: LocalCluster, tmp_path: Path) -> None:
+    words = {
+        "KAFKA": str(unpack_kafka(tmp_path)), "SERVERS": cluster.bootstrap_servers,
+        "DIR": str(tmp_path / "out"), "BACKUP": str(tmp_path / "backup"),
+        "--topic-id ID": f"--topic-id {format_uuid(bytes(range(16)))}",
+    }  # fmt: skip
+    in_page = commands("Import from Kafka")
+    (the_import,) = [command for command in in_page if "KAFKA" in command and " import " in command]
+    for command in in_page:
+        if "--activate" in command:  # nothing expires before the export below
+            carry_out("quorumlog config set orders retention.ms=-1 -b SERVERS", words)
+        carry_out(command, words)
+        if "topic delete" in command:
+            carry_out(the_import, words)
+    rows = read_all(cluster.bootstrap_servers, "orders", 0, READ_UNCOMMITTED)
+    must_be_what_kafka_read(f"plain-0/{READ_UNCOMMITTED}", rows)
+    for command in commands("Export to Kafka"):
+        carry_out(command, words)
+    assert (tmp_path / "node1" / "plain-0" / "partition.metadata").read_text().endswith(format_uuid(bytes(range(16))))
+
+
+def test_retention_waits_for_the_activation(cluster: LocalCluster, tmp_path: Path) -> None:
+    """The records are years old, and the retention of both topics is the default: a week."""
+    source = unpack_kafka(tmp_path)
+    for topic, options in (("paused", ()), ("active", ("--activate",))):
+        copied = [shutil.copytree(one, tmp_path / topic / one.name) for one in partitions_of(source, "rolled")]
+        shutil.copy(source / "replication-offset-checkpoint", tmp_path / topic)
+        run("log", "import", *copied, "--topic", topic, *options, servers=cluster.bootstrap_servers)
+
+    def count(topic: str) -> int:
+        return len(read_all(cluster.bootstrap_servers, topic, 0, READ_UNCOMMITTED, end=0))
+
+    wait_until(lambda: count("active") == 0, CHECKED_S, "the retention of the active topic")
+    assert count("paused") == 6_000
+    run("log", "import", "--activate", "--topic", "paused", servers=cluster.bootstrap_servers)
+    wait_until(lambda: count("paused") == 0, CHECKED_S, "the retention of the topic that was activated")

@@ -1,0 +1,67 @@
+"""Simulations in forked children: the results of processes of their own, in order, and an end to all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from jepsen.pool.job import QUORUM, Job
+from jepsen.pool.pool import Pool, results
+from jepsen.pool.runner import Runner
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def short(seed: int, *, noting: bool = False) -> Job:
+    return Job(seed=seed, profile=QUORUM, seconds=2, noting=noting)
+
+
+def in_its_own_process(job: Job) -> dict[str, object]:
+    command = [sys.executable, "-m", "jepsen", *job.options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def test_a_child_gives_the_result_of_a_process_of_its_own_whatever_ran_before_it() -> None:
+    jobs = [short(1), short(2), short(1), short(2, noting=True)]
+    found = list(results(iter(jobs), 2, os.environ))
+    assert [job for job, _ in found] == jobs
+    first, second, again, noted = (result for _, result in found)
+    assert first == again == in_its_own_process(jobs[0])
+    assert noted.pop("functions") and noted == second
+
+
+def test_a_job_that_fails_is_broken_and_leaves_the_next_one_alone() -> None:
+    found = [result for _, result in results(iter([Job(seed=1, profile="none", seconds=1), short(1)]), 1, os.environ)]
+    assert [result["verdict"] == "BROKEN" for result in found] == [True, False]
+    assert "invalid choice: 'none'" in found[0]["findings"][0]["text"]
+
+
+def test_a_job_beyond_its_limit_is_ended_and_the_next_one_runs() -> None:
+    runner = Runner(None, False, os.environ)
+    try:
+        late = runner.run(Job(seed=1, profile="calm", seconds=1_000_000), limit_s=0.5)
+        assert late["verdict"] == "BROKEN" and "no result within" in late["findings"][0]["text"]
+        assert runner.run(short(1))["trace"]
+    finally:
+        runner.close()
+    assert runner.run(short(1))["verdict"] == "BROKEN"
+
+
+@pytest.mark.parametrize("noting", [False, True])
+def test_closing_ends_all_processes(noting: bool) -> None:
+    pool = Pool(2, os.environ)
+    pending = [pool.begin(Job(seed=seed, profile="calm", seconds=1_000_000, noting=noting)) for seed in range(4)]
+    pool.begin(short(1)).cancel()
+    while len(psutil.Process().children(recursive=True)) < 2 and not any(one.done() for one in pending):
+        pass
+    pool.close()
+    assert [one.cancelled() or one.result()["verdict"] == "BROKEN" for one in pending] == [True] * 4
+    assert psutil.Process().children(recursive=True) == []

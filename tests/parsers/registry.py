@@ -1,0 +1,536 @@
+"""Every function that makes values from bytes of a disk or of another node, and how to call it with any bytes.
+
+A parser is found from the code (`found_parsers`): a public function or method of the packages below whose name says
+that it reads, and that takes bytes. It must stand in `PARSERS`, or in `ELSEWHERE` with what exercises it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from struct import Struct
+from typing import Any
+from zlib import crc32
+
+from quorum.lost_majority import INTENT_NAME, Intent, RecoveryRefused, read_intent
+from quorum.metadata.features import LATEST_LEVEL
+from quorum.metadata.frame import BadRecord, ReplayError, decode_record, encode_record
+from quorum.metadata.partition_values import PARTITION_HEADER, PartitionReader
+from quorum.metadata.unsupported import UnsupportedMetadata
+from quorum.metadata_log import checked_spans
+from quorum.raft.quorum_state import CorruptQuorumState, QuorumState, decode_quorum_state, encode_quorum_state
+from quorum.raft.voters import VoterKey
+from quorum.snapshots.codec import SnapshotCheck, SnapshotEncoder, SnapshotHeading, values_of
+from quorumlog.cluster_incarnation import ClusterIncarnation
+from quorumlog.errors import ApiError
+from quorumlog.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
+from quorumlog.proof.call_proof import read_proof
+from quorumlog.records import (
+    BatchHeader,
+    Codec,
+    CorruptRecords,
+    Record,
+    decode_batch,
+    decode_fields,
+    encode_batch,
+    headers,
+    iter_batch,
+    iter_headers,
+    parse_header,
+    validate_produced,
+    verify_crc,
+)
+from quorumlog.records.compression import BadCompression, compress, decompress, decompressed_pieces
+from quorumlog.records.control import (
+    EndTxnMarker,
+    KRaftVersion,
+    LeaderChange,
+    SnapshotFooter,
+    SnapshotHeader,
+    Voter,
+    VoterEndpoint,
+    Voters,
+    control_batch,
+    decode_control,
+    encode_control,
+)
+from quorumlog.records.coordinator import (
+    GROUP_TYPES,
+    TRANSACTION_TYPES,
+    CoordinatorRecord,
+    Types,
+    UnknownType,
+    decode,
+    encode_key,
+)
+from quorumlog.records.coordinator.offset_bytes import read_value, write_value
+from quorumlog.records.coordinator.offsets import OffsetCommitValue
+from quorumlog.records.record import read_record
+from quorumlog.records.record_check import check_records, passes_at_once
+from quorumlog.records.varint import Malformed, read_uvarint, read_varint
+from storage.audit.batches import read_batch_at, read_batches
+from storage.audit.entries import OFFSET_ENTRY, TIME_ENTRY, TRANSACTION_ENTRY, BadSnapshot, read_entries, read_snapshot
+from storage.batch import received_batches
+from storage.cleaning.record_table import RecordTable
+from storage.directory import CleanShutdown, LockedDirectory
+from storage.epochs import EpochStart, LeaderEpochCache
+from storage.fetch_rule import SnapshotId
+from storage.foreign.kafka_metadata import _Settings
+from storage.indexes.index_file import CorruptIndex
+from storage.indexes.time_entries import TimeEntries
+from storage.indexes.transaction_index import (
+    AbortedTransaction,
+    CorruptTransactionIndex,
+    decode_entries,
+    encode_entries,
+)
+from storage.meta_properties import META_PROPERTIES, MetaProperties
+from storage.moves.mark import PromotionMark, parse_mark, render_mark
+from storage.offset_files import parse_offsets, render_offsets
+from storage.offset_index import OffsetIndex
+from storage.partition_metadata import BadPartitionMetadata, parse_partition_metadata, render_partition_metadata
+from storage.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
+from storage.producer_state import ProducerEntry, Remembered
+from storage.properties import BadProperties, parse_properties, render_properties
+from storage.text_checkpoint import CorruptCheckpoint, parse_checkpoint
+from tests.parsers.damage import with_batch_crcs, with_entry_crc, with_snapshot_crc
+from tests.parsers.one_file import OneFile
+from tests.records.coordinator_samples import GROUP_SAMPLES, TRANSACTION_SAMPLES
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("storage", "quorum", "quorumlog/records", "quorumlog/wire", "quorumlog/messages", "quorumlog/proof")
+READS = re.compile(
+    r"(parse|decode|read|decompress|headers$|iter_|validate|check|passes|verify|received|values_of|take$)"
+)
+BYTES = re.compile(r"\b(bytes|Buffer|memoryview|Cursor|File)\b")
+LIMIT_BYTES = 8 * 1024  # of decompressed records
+
+Call = Callable[[bytes], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parser:
+    """call: any bytes in, a value out, or one of `errors`. again: the bytes that stand for a value.
+
+    mend: makes checksums right, so that damage gets behind them. covers: parsers that `call` goes through.
+    """
+
+    call: Call
+    seeds: tuple[bytes, ...]
+    errors: tuple[type[Exception], ...]
+    again: Callable[[Any], bytes] | None = None
+    mend: Callable[[bytes], bytes] = bytes
+    covers: tuple[str, ...] = field(default=())
+
+
+# --- seeds ---
+
+MS = 1_700_000_000_000
+ROWS = [
+    Record(n, MS + n, b"k" * (n % 3) or None, b"value %d" % n, (("h", b"1"), ("i", None))[: n % 3]) for n in range(6)
+]
+BATCHES = tuple(
+    encode_batch(ROWS, codec=codec, leader_epoch=3, producer_id=7, producer_epoch=0, base_sequence=0) for codec in Codec
+)
+GAPS = encode_batch([ROWS[1], ROWS[4]], leader_epoch=2, last_offset_delta=7, delete_horizon_ms=MS)
+EMPTY = encode_batch([], last_offset_delta=4, producer_id=7, producer_epoch=1, base_sequence=9)
+VOTERS = Voters((Voter(1, bytes(range(16)), (VoterEndpoint("C", "h1", 9093),), 0, 1),))
+CONTROLS = (EndTxnMarker(True, 3), EndTxnMarker(False, 4), LeaderChange(1, (1, 2, 3), (1, 2)), SnapshotHeader(MS),
+            SnapshotFooter(), KRaftVersion(1), VOTERS)  # fmt: skip
+CONTROL_BATCHES = tuple(control_batch([one], base_offset=0, timestamp_ms=MS, leader_epoch=3) for one in CONTROLS)
+SNAPSHOT_ID = SnapshotId(9, 3)
+METADATA = tuple(
+    encode_record(record, LATEST_LEVEL)
+    for record in (
+        FeatureLevelRecord(name="metadata.version", level=3), TopicRecord(name="t", topic_id=bytes([5]) * 16),
+        PartitionRecord(
+            topic_id=bytes([5]) * 16, partition=0, replicas=(1, 2, 3), isr=(1, 2), leader=1, leader_epoch=4,
+            partition_epoch=5,
+        ),
+    )
+)  # fmt: skip
+
+
+def _snapshot() -> bytes:
+    encoder = SnapshotEncoder(SnapshotHeading(id=SNAPSHOT_ID, last_contained_timestamp_ms=MS, kraft_version=1))
+    return encoder.begin() + encoder.values(METADATA) + encoder.end()
+
+
+def _index() -> bytes:
+    index = OffsetIndex()
+    for number in range(1, 20):
+        index.append(number * 3, number * 100)
+    return index.encode()
+
+
+ENTRIES = {
+    7: ProducerEntry(1, (Remembered(4, 9, 2, MS), Remembered(6, 11, 1, MS)), MS),
+    8: ProducerEntry(0, (), MS, coordinator_epoch=3),
+}
+OFFSET_VALUES = (
+    OffsetCommitValue(7, "", MS), OffsetCommitValue(7, "metadata", MS, leader_epoch=3, topic_id=bytes([5]) * 16),
+    OffsetCommitValue(7, "m" * 200, MS), OffsetCommitValue(7, "m", MS, expire_timestamp=MS + 5),
+)  # fmt: skip
+META = MetaProperties("cluster", 1, bytes([4]) * 16)
+STATE = QuorumState(epoch=5, leader_id=2, voted=VoterKey(3, bytes([6]) * 16))
+INTENT = Intent(incarnation=ClusterIncarnation(1, bytes([7]) * 16), end_offset=10, last_epoch=3, epoch=4)
+LINES = render_offsets({("t", 0): 5, ("with-dash", 12): 2**40})
+EPOCHS = LeaderEpochCache([EpochStart(1, 0), EpochStart(4, 90)]).render()
+
+
+KAFKAS_TOPIC = bytes.fromhex("01020004666f6f000102030405060708090a0b0c0d0e0f00")  # a TopicRecord, FORMATS 4.3
+KAFKAS = encode_batch([Record(0, MS, None, KAFKAS_TOPIC), Record(1, MS, None, b"\1z\0")])
+TIMES = b"".join(Struct(">qi").pack(MS + n, n * 3) for n in range(1, 9))
+ABORTED = encode_entries([AbortedTransaction(7, 1, 4, 5), AbortedTransaction(8, 5, 9, 10)])
+
+
+def _old(magic: int, value: bytes, codec: Codec = Codec.NONE, offset: int = 3) -> bytes:
+    """An entry of format 0 or 1."""
+    time = Struct(">q").pack(MS) if magic else b""
+    rest = bytes([magic, codec]) + time + Struct(">i").pack(-1) + Struct(">i").pack(len(value)) + value
+    return Struct(">qiI").pack(offset, 4 + len(rest), crc32(rest)) + rest
+
+
+OLD = (
+    _old(0, b"v"), _old(1, b"w"), _old(1, bytes(compress(Codec.GZIP, _old(1, b"x", offset=0))), Codec.GZIP),
+    _old(0, bytes(compress(Codec.SNAPPY, _old(0, b"y"))), Codec.SNAPPY),
+)  # fmt: skip
+
+
+# --- how to call ---
+
+
+def _each_batch(read: Callable[..., Any]) -> Call:
+    """`read` of every batch that the bytes hold, one after the other, as its callers do. The value is how many."""
+
+    def call(data: bytes) -> int:
+        count = 0
+        for header in iter_headers(data):
+            read(data, header)
+            count += 1
+        return count
+
+    return call
+
+
+def _limited(read: Callable[..., Any]) -> Call:
+    return _each_batch(lambda data, header: read(data, header, max_decompressed_bytes=LIMIT_BYTES))
+
+
+def _decompressed(read: Callable[..., Any]) -> Call:
+    """The first byte is the codec."""
+
+    def call(data: bytes) -> bytes:
+        found = read(data[0] % 8 if data else 0, data[1:], max(LIMIT_BYTES, len(data)))
+        return bytes(found) if isinstance(found, bytes | memoryview) else b"".join(map(bytes, found))
+
+    return call
+
+
+def _record(data: bytes) -> Any:
+    return read_record(data, 0, 5, MS)
+
+
+def _control(data: bytes) -> Any:
+    """A byte for the length of the key, the key, the value."""
+    return decode_control(data[1 : 1 + data[0]], data[1 + data[0] :]) if data else decode_control(None, None)
+
+
+def _control_bytes(record: Any) -> bytes:
+    key, value = encode_control(record)
+    return bytes([len(key)]) + key + (value or b"")
+
+
+def _internal(types: Types) -> Call:
+    """A byte for the length of the key, the key, the value; no value is a tombstone."""
+    return lambda data: decode(types, data[1 : 1 + data[0]], data[1 + data[0] :] or None) if data else None
+
+
+def _internal_bytes(types: Types) -> Callable[[Any], bytes]:
+    def again(record: CoordinatorRecord | None) -> bytes:
+        if record is None:
+            return b""
+        number = Struct(">h").pack(record.type)
+        if isinstance(record.key, UnknownType):
+            return b"\2" + number
+        key = number + encode_key(record.key)[2:]
+        value = b"" if record.version is None else types[record.type].value.encode(record.value, record.version)
+        return bytes([len(key)]) + key + value
+
+    return again
+
+
+def _internal_seeds(types: Types, samples: list[tuple[Any, int, Any]]) -> tuple[bytes, ...]:
+    again = _internal_bytes(types)
+    numbers = [decode(types, encode_key(key), None).type for key, _, _ in samples]
+    return tuple(again(CoordinatorRecord(n, *sample)) for n, sample in zip(numbers, samples, strict=True))
+
+
+def _partition(data: bytes) -> Any:
+    return PartitionReader().read(PARTITION_HEADER + data)
+
+
+def _whole_snapshot(data: bytes) -> Any:
+    check = SnapshotCheck(SNAPSHOT_ID)
+    check.take(data)
+    check.finish(len(data))
+    return sum(1 for value in values_of(data) if decode_record(value))
+
+
+def _marker(data: bytes) -> CleanShutdown | None:
+    disk = OneFile({"/d/" + META_PROPERTIES: META.render(), "/d/.kafka_cleanshutdown": data})
+    return LockedDirectory.open(disk, "/d").clean_shutdown
+
+
+def _table(data: bytes, header: BatchHeader) -> int:
+    table = RecordTable()
+    table.read(data, header)
+    return table.count
+
+
+def _old_entry(data: bytes, header: BatchHeader) -> Any:
+    verify_crc(data, header)
+    return decode_batch(data, header, max_decompressed_bytes=LIMIT_BYTES)
+
+
+def _intent(data: bytes) -> Any:
+    return read_intent(OneFile({f"/d/{INTENT_NAME}": data}), "/d")
+
+
+def _entries(data: bytes) -> Any:
+    file = OneFile({"/f": data}).open("/f")
+    forms = (OFFSET_ENTRY, TIME_ENTRY, TRANSACTION_ENTRY)
+    return [sum(1 for _ in read_entries(file, len(data), form)) for form in forms]
+
+
+def _audited(data: bytes) -> Any:
+    file = OneFile({"/f": data}).open("/f")
+    return sum(1 for _ in read_batches(file, len(data)))
+
+
+def _one_audited(data: bytes) -> Any:
+    return type(read_batch_at(OneFile({"/f": data}).open("/f"), len(data), 0)).__name__ if data else None
+
+
+PARSERS: dict[str, Parser] = {
+    "quorumlog/records/coordinator/decode.py decode": Parser(
+        call=_internal(GROUP_TYPES), seeds=_internal_seeds(GROUP_TYPES, GROUP_SAMPLES), errors=(CorruptRecords,),
+        again=_internal_bytes(GROUP_TYPES),
+    ),
+    "quorumlog/records/coordinator/layout.py Layout.decode": Parser(
+        call=_internal(TRANSACTION_TYPES), seeds=_internal_seeds(TRANSACTION_TYPES, TRANSACTION_SAMPLES),
+        errors=(CorruptRecords,), again=_internal_bytes(TRANSACTION_TYPES),
+    ),
+    "quorumlog/records/coordinator/offset_bytes.py read_value": Parser(
+        call=read_value, seeds=tuple(map(write_value, OFFSET_VALUES)), errors=(CorruptRecords,), again=write_value,
+    ),
+    "storage/epochs.py LeaderEpochCache.parse": Parser(
+        call=lambda data: LeaderEpochCache.parse("/e", data).entries, seeds=(EPOCHS, b"0\n0\n", b""),
+        errors=(CorruptCheckpoint,), again=lambda entries: LeaderEpochCache(entries).render(),
+    ),
+    "storage/text_checkpoint.py parse_checkpoint": Parser(
+        call=lambda data: sum(map(len, parse_checkpoint("/c", data))),
+        seeds=(EPOCHS, LINES),
+        errors=(CorruptCheckpoint,),
+    ),
+    "storage/offset_files.py parse_offsets": Parser(
+        call=lambda data: parse_offsets("/o", data), seeds=(LINES, b"0\n"), errors=(CorruptCheckpoint,),
+        again=render_offsets,
+    ),
+    "storage/moves/mark.py parse_mark": Parser(
+        call=lambda data: parse_mark("/m", data), seeds=(render_mark(PromotionMark("t.x", 3, bytes(range(16)), 77)),),
+        errors=(CorruptCheckpoint,), again=render_mark,
+    ),
+    "storage/offset_index.py OffsetIndex.decode": Parser(
+        call=lambda data: OffsetIndex.decode(data, 1 << 30)._columns, seeds=(_index(), b""), errors=(CorruptIndex,),
+    ),
+    "storage/indexes/time_entries.py TimeEntries.decode": Parser(
+        call=lambda data: TimeEntries.decode(data)._columns, seeds=(TIMES, b""), errors=(CorruptIndex,),
+    ),
+    "storage/indexes/transaction_index.py decode_entries": Parser(
+        call=decode_entries, seeds=(ABORTED, b""), errors=(CorruptTransactionIndex,), again=encode_entries,
+    ),
+    "storage/cleaning/record_table.py RecordTable.read": Parser(
+        call=_each_batch(_table), seeds=(*BATCHES, GAPS, EMPTY), errors=(CorruptRecords,),
+    ),
+    "storage/producer_snapshot.py decode_snapshot": Parser(
+        call=lambda data: decode_snapshot("/s", data), seeds=(encode_snapshot(ENTRIES), encode_snapshot({})),
+        errors=(CorruptSnapshot,), mend=with_snapshot_crc,
+    ),
+    "storage/audit/entries.py read_snapshot": Parser(
+        call=read_snapshot, seeds=(encode_snapshot(ENTRIES), encode_snapshot({})), errors=(BadSnapshot,),
+        mend=with_snapshot_crc,
+    ),
+    "storage/audit/entries.py read_entries": Parser(
+        call=_entries, seeds=(_index(), b"\0" * 170), errors=(),
+    ),
+    "storage/audit/batches.py read_batches": Parser(
+        call=_audited, seeds=(*BATCHES, BATCHES[0] + GAPS + EMPTY), errors=(), mend=with_batch_crcs,
+    ),
+    "storage/audit/batches.py read_batch_at": Parser(
+        call=_one_audited, seeds=(*BATCHES, BATCHES[0] + GAPS + EMPTY), errors=(), mend=with_batch_crcs,
+    ),
+    "storage/foreign/kafka_metadata.py _Settings.take": Parser(
+        call=lambda data: _Settings().take(data, 0), seeds=(KAFKAS,), errors=(), mend=with_batch_crcs,
+    ),
+    "storage/partition_metadata.py parse_partition_metadata": Parser(
+        call=lambda data: parse_partition_metadata("/p", data), seeds=(render_partition_metadata(bytes([5]) * 16),),
+        errors=(BadPartitionMetadata,), again=render_partition_metadata,
+    ),
+    "storage/properties.py parse_properties": Parser(
+        call=lambda data: parse_properties("/m", data), seeds=(META.render("today"), b"a\\\n  b = c\\u00e9\\t\n"),
+        errors=(BadProperties,), again=lambda found: render_properties(found),
+    ),
+    "storage/meta_properties.py MetaProperties.parse": Parser(
+        call=lambda data: MetaProperties.parse("/m", data), seeds=(META.render("today"),), errors=(BadProperties,),
+        again=lambda meta: meta.render(),
+    ),
+    "storage/directory.py LockedDirectory.open": Parser(
+        call=_marker, seeds=(b'{"version":0,"brokerEpoch":12}', b""), errors=(),
+    ),
+    "storage/batch.py received_batches": Parser(
+        call=received_batches, seeds=BATCHES, errors=(CorruptRecords,), mend=with_batch_crcs,
+    ),
+    "quorum/lost_majority.py read_intent": Parser(
+        call=_intent, seeds=(INTENT.render(),), errors=(RecoveryRefused,), again=lambda intent: intent.render(),
+    ),
+    "quorum/metadata/frame.py decode_record": Parser(
+        call=decode_record, seeds=METADATA, errors=(BadRecord, UnsupportedMetadata),
+    ),
+    "quorum/metadata/partition_values.py PartitionReader.read": Parser(
+        call=_partition, seeds=(METADATA[2][len(PARTITION_HEADER) :],),
+        errors=(BadRecord, UnsupportedMetadata, ReplayError),
+    ),
+    "quorum/metadata_log.py checked_spans": Parser(
+        call=checked_spans, seeds=(*CONTROL_BATCHES, *BATCHES), errors=(), mend=with_batch_crcs,
+    ),
+    "quorum/raft/quorum_state.py decode_quorum_state": Parser(
+        call=lambda data: decode_quorum_state("/q", data),
+        seeds=(
+            encode_quorum_state(STATE), encode_quorum_state(QuorumState()),
+            b'{"leaderId":1,"leaderEpoch":2,"votedId":-1,"data_version":0}',
+        ),
+        errors=(CorruptQuorumState,), again=encode_quorum_state,
+    ),
+    "quorum/snapshots/codec.py SnapshotCheck.take": Parser(
+        call=_whole_snapshot, seeds=(_snapshot(),), errors=(CorruptRecords, BadRecord, UnsupportedMetadata),
+        mend=with_batch_crcs, covers=("quorum/snapshots/codec.py values_of",),
+    ),
+    "quorumlog/records/batch.py parse_header": Parser(
+        call=parse_header, seeds=(*BATCHES, GAPS, EMPTY), errors=(CorruptRecords,),
+    ),
+    "quorumlog/records/batch.py headers": Parser(
+        call=headers, seeds=(*BATCHES, GAPS + EMPTY), errors=(CorruptRecords,),
+        covers=("quorumlog/records/batch.py iter_headers",),
+    ),
+    "quorumlog/records/batch.py verify_crc": Parser(
+        call=_each_batch(verify_crc), seeds=BATCHES, errors=(CorruptRecords,), mend=with_batch_crcs,
+    ),
+    "quorumlog/records/plain.py decode_batch": Parser(
+        call=_limited(decode_batch), seeds=(*BATCHES, GAPS, EMPTY), errors=(CorruptRecords,),
+    ),
+    "quorumlog/records/plain.py decode_fields": Parser(
+        call=_limited(decode_fields), seeds=(*BATCHES, GAPS, EMPTY), errors=(CorruptRecords,),
+    ),
+    "quorumlog/records/plain.py iter_batch": Parser(
+        call=_limited(lambda *a, **k: sum(1 for _ in iter_batch(*a, **k))), seeds=(*BATCHES, GAPS, EMPTY),
+        errors=(CorruptRecords,),
+    ),
+    "quorumlog/records/produced.py validate_produced": Parser(
+        call=lambda data: validate_produced(data, 1 << 20), seeds=BATCHES, errors=(ApiError, CorruptRecords),
+        mend=with_batch_crcs,
+    ),
+    "quorumlog/records/record_check.py check_records": Parser(
+        call=_limited(lambda *a, **k: sum(1 for _ in check_records(*a, **k))), seeds=(*BATCHES, GAPS),
+        errors=(ApiError, CorruptRecords),
+    ),
+    "quorumlog/records/record_check.py passes_at_once": Parser(
+        call=_each_batch(passes_at_once), seeds=BATCHES, errors=(CorruptRecords,),
+    ),
+    "quorumlog/records/compression.py decompress": Parser(
+        call=_decompressed(decompress),
+        seeds=tuple(bytes([codec]) + bytes(compress(codec, b"abcdef" * 40)) for codec in Codec),
+        errors=(BadCompression,),
+    ),
+    "quorumlog/records/compression.py decompressed_pieces": Parser(
+        call=_decompressed(decompressed_pieces),
+        seeds=tuple(bytes([codec]) + bytes(compress(codec, b"abcdef" * 40)) for codec in Codec),
+        errors=(BadCompression,),
+    ),
+    "quorumlog/records/control.py decode_control": Parser(
+        call=_control, seeds=tuple(map(_control_bytes, CONTROLS)), errors=(CorruptRecords,),
+        again=_control_bytes,
+    ),
+    "quorumlog/records/legacy.py decode_entry": Parser(
+        call=_each_batch(_old_entry), seeds=OLD, errors=(CorruptRecords,), mend=with_entry_crc,
+        covers=("quorumlog/records/legacy.py parse_entry", "quorumlog/records/legacy.py verify_entry"),
+    ),
+    "quorumlog/records/record.py read_record": Parser(
+        call=_record, seeds=(BATCHES[0][61:], BATCHES[0][75:]), errors=(Malformed,),
+    ),
+    "quorumlog/records/varint.py read_varint": Parser(
+        call=lambda data: read_varint(data, 0, len(data)), seeds=(b"\x02", b"\x80\x01", b"\xff" * 6),
+        errors=(Malformed,),
+    ),
+    "quorumlog/records/varint.py read_uvarint": Parser(
+        call=lambda data: read_uvarint(data, 0, len(data)), seeds=(b"\x02", b"\x80\x01", b"\xff" * 6),
+        errors=(Malformed,),
+    ),
+    "quorumlog/proof/call_proof.py read_proof": Parser(call=read_proof, seeds=(b"\x01" * 60, b""), errors=()),
+}  # fmt: skip
+
+LANE = "tests/wire/fuzz.py sends damaged frames of every API and version to a listener"
+ANSWERS = "tests/wire/test_wire_schema.py and tests/wire/lane.py; a client trusts its cluster's answers"
+ELSEWHERE: dict[str, str] = {
+    "quorum/metadata_log.py MetadataLog.read": "gives bytes of the log to a function",
+    "storage/edge/cleaner.py decode_spec": "a line that the node writes to its own cleaner",
+    "storage/foreign/export.py Export.take": "received_batches",
+    "storage/indexes/index_file.py IndexFile.decode": "the interface of the next two",
+    "storage/indexes/time_index.py TimeIndexFile.decode": "TimeEntries.decode",
+    "storage/offset_index.py OffsetIndexFile.decode": "OffsetIndex.decode",
+    "quorumlog/records/columnar/decode.py decode_columns": "tests/records/test_columnar_codec.py damages every byte",
+    "quorumlog/records/compression.py _Room.take": "counts bytes",
+    "quorumlog/records/record_check.py _Walk.take": "check_records",
+    "quorumlog/wire/codec.py decode_request": LANE,
+    "quorumlog/wire/codec.py decode_request_sliced": LANE,
+    "quorumlog/wire/codec.py read_whole": LANE,
+    "quorumlog/wire/codec.py decode_response": ANSWERS,
+    "quorumlog/wire/codec.py decode_response_values": ANSWERS,
+    "quorumlog/wire/connection_proof.py ConnectionProof.take": LANE,
+    "quorumlog/wire/header.py read_fixed": LANE,
+    "quorumlog/wire/header.py read_rest": LANE,
+    "quorumlog/wire/header.py read_response_header": ANSWERS,
+    "quorumlog/wire/plain/fetch.py read_request": LANE,
+    "quorumlog/wire/plain/fetch.py read_response": ANSWERS,
+    "quorumlog/wire/plain/produce.py read_request": LANE,
+    "quorumlog/wire/plain/produce.py read_response": ANSWERS,
+    "quorumlog/wire/sasl.py read_request": LANE,
+    "quorumlog/wire/sasl.py read_answer": ANSWERS,
+    "quorumlog/wire/schema.py Shape.read": LANE,
+    "quorumlog/wire/schema.py Shape.read_sliced": LANE,
+    "quorumlog/wire/schema.py Elements.read": LANE,
+    "quorumlog/wire/schema.py Elements.read_sliced": LANE,
+    "quorumlog/wire/versions.py read_answer": ANSWERS,
+    "quorumlog/proof/scram_client.py ScramClient.verify": "tests/proof/test_scram.py",
+}
+
+
+def found_parsers() -> Iterator[str]:
+    """`file Class.function` of everything that must be in one of the two tables."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            yield from _parsers_in(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text()), "")
+
+
+def _parsers_in(file: str, node: ast.AST, owner: str) -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            yield from _parsers_in(file, child, f"{child.name}.")
+        elif isinstance(child, ast.FunctionDef) and READS.match(child.name):
+            arguments = [*child.args.args, *child.args.kwonlyargs]
+            types = [ast.unparse(one.annotation) for one in arguments if one.annotation is not None]
+            if any(BYTES.search(kind) for kind in types):
+                yield f"{file} {owner}{child.name}"

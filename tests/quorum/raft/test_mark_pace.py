@@ -1,0 +1,102 @@
+"""A high watermark waits for the next records while changes follow each other closely, and never for long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from raft_samples import CONFIG, fetch, leader
+
+from quorum.raft.effects import RaftEffect, ReadForFetch, Reply
+from quorum.raft.events import AppendRequested, ConfirmationRequested, LogSynced, LogWritten, RecordsRead, TimerFired
+from quorum.raft.mark_pace import GAP_MS, RUN, MarkPace
+from quorum.raft.raft import Raft
+from quorumlog.messages.quorum import QuorumFetchResponse
+from storage.epochs import EpochStart
+
+LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}
+
+
+def answers(effects: list[RaftEffect]) -> list[tuple[int, int, bytes]]:
+    """The token, high watermark and records of each answer to a fetch."""
+    found = [(e.token, e.message) for e in effects if isinstance(e, Reply)]
+    return [(t, m.high_watermark, bytes(m.records)) for t, m in found if isinstance(m, QuorumFetchResponse)]
+
+
+def commit(raft: Raft, now_ms: int, known: int) -> list[RaftEffect]:
+    """Append one record and let node 1 fetch past it. Returns what the leader does at that fetch, which has token 1.
+
+    known: the high watermark that the fetch names.
+    """
+    raft.step(AppendRequested(5, [b"a"]), now_ms)
+    end = raft.end_offset
+    raft.step(LogWritten(end), now_ms)
+    raft.step(RecordsRead(1, b"records"), now_ms)
+    raft.step(LogSynced(end), now_ms)
+    return raft.step(fetch(end, 5, token=1, known=known), now_ms)
+
+
+def after(commits: int, gap_ms: int) -> tuple[Raft, list[RaftEffect], int]:
+    """A leader after so many commits, the first one that of its own first record. Node 1 is told each high watermark by
+    the next records, or at once. Returns also what the leader did at the last commit, and its time."""
+    raft = leader(**LOG)
+    now_ms = 10
+    effects = raft.step(fetch(11, 5, token=1, known=-1), now_ms)
+    for _ in range(commits - 1):
+        if answers(effects):
+            raft.step(fetch(raft.end_offset, 5, token=1, known=raft.high_watermark), now_ms)
+        now_ms += gap_ms
+        effects = commit(raft, now_ms, known=raft.high_watermark)
+    return raft, effects, now_ms
+
+
+@pytest.mark.parametrize(
+    ("commits", "gap_ms", "told"),
+    [
+        (1, 1, True),
+        (RUN - 1, 1, True),
+        (RUN, 1, False),
+        (RUN + 5, 1, False),
+        (RUN, GAP_MS, False),
+        (RUN + 5, GAP_MS + 1, True),
+    ],
+)
+def test_a_high_watermark_alone_is_told_at_once_unless_changes_follow_closely(
+    commits: int, gap_ms: int, told: bool
+) -> None:
+    raft, effects, _ = after(commits, gap_ms)
+    assert answers(effects) == ([(1, raft.high_watermark, b"")] if told else [])
+
+
+def test_the_next_records_carry_it() -> None:
+    raft, _, now_ms = after(RUN, 1)
+    committed = raft.high_watermark
+    raft.step(AppendRequested(5, [b"b"]), now_ms + 1)
+    (read,) = raft.step(LogWritten(raft.end_offset), now_ms + 1)
+    assert isinstance(read, ReadForFetch)
+    assert answers(raft.step(RecordsRead(1, b"records"), now_ms + 1)) == [(1, committed, b"records")]
+
+
+def test_it_waits_no_longer_than_the_limit() -> None:
+    raft, _, now_ms = after(RUN, 1)
+    due_ms = now_ms + CONFIG.mark_hold_ms
+    assert raft.deadline_ms() == due_ms
+    assert answers(raft.step(TimerFired(), due_ms - 1)) == []
+    assert answers(raft.step(TimerFired(), due_ms)) == [(1, raft.high_watermark, b"")]
+
+
+def test_a_read_does_not_wait_for_records() -> None:
+    raft, _, now_ms = after(RUN, 1)
+    assert answers(raft.step(ConfirmationRequested(5), now_ms)) == [(1, raft.high_watermark, b"")]
+
+
+def test_the_pace() -> None:
+    pace = MarkPace()
+    for turn in range(RUN):
+        assert not pace.holds
+        pace.note(turn, 10 * turn)
+    assert pace.holds
+    pace.note(RUN - 1, 10_000)
+    assert pace.holds, "the high watermark did not rise"
+    pace.note(RUN, 10_000)
+    assert not pace.holds

@@ -1,0 +1,180 @@
+"""A node's directories are opened at its start without those whose disk hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+
+from cli.server.config import NodeConfig, from_values
+from cli.server.directories import DirectoryProblem, NodeDirectories, open_directories
+from cli.server.directory_start import DirectoryStart
+from cli.server.edges import Edges
+from cli.server.format import format_node
+from cli.server.real_edges import SystemClock
+from cli.server.replica_directories import CannotReturn, DirectoryWorkers
+from cli.server.secret import SECRET_NAME, new_secret
+from jepsen.sim.machine.disk import SimDisk
+from storage.directory import LOCK_NAME
+from storage.edge.worker import ThreadWorker
+from storage.meta_properties import META_PROPERTIES
+from storage.stall_watch import DirectoryStalled
+from storage.worker import Worker
+from storage.writer import DirectoryWriter
+
+PATHS = ("/data/a", "/data/b", "/data/c")
+METADATA, OTHER = PATHS[0], PATHS[1]
+OTHER_ID = bytes([2]) * 16
+STALL_MS = 200
+SOON_S = 20.0
+
+
+def config(stall_ms: int = STALL_MS) -> NodeConfig:
+    return from_values(
+        {
+            "node.id": "1",
+            "controller.quorum.voters": "1@127.0.0.1:1",
+            "log.dirs": ",".join(PATHS),
+            "process.roles": "broker,controller",
+            "log.dir.stall.ms": str(stall_ms),
+        }
+    )
+
+
+class HangingDisk:
+    """A disk whose calls to one path do not return until they are let go; they are performed then."""
+
+    def __init__(self, disk: SimDisk) -> None:
+        self._disk, self.resources = disk, disk.resources
+        self.path = ""
+        self.let_go = threading.Event()
+        self.met = threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._disk, name)
+
+        def perhaps_hangs(path: str, *rest: Any, **how: Any) -> Any:
+            if path == self.path:
+                self.met.set()
+                assert self.let_go.wait(SOON_S), "nobody lets it go"
+            return call(path, *rest, **how)
+
+        return perhaps_hangs
+
+
+class Machine:
+    """The edges that a start uses, with threads."""
+
+    def __init__(self) -> None:
+        self.sim = SimDisk()
+        ids = iter([bytes([number]) * 16 for number in range(1, 9)])
+        format_node(
+            config(),
+            cluster_id="c",
+            secret=new_secret(bytes(range(32))),
+            disk=self.sim,
+            new_uuid=lambda: next(ids),
+            protect=lambda _: None,
+        )
+        self.disk = HangingDisk(self.sim)
+        self.clock = SystemClock()
+        self.start: DirectoryStart | None = None
+
+    def worker(self, writer: DirectoryWriter) -> Worker:
+        loop = asyncio.get_running_loop()
+
+        def post(call: Callable[[], None]) -> None:
+            if not loop.is_closed():  # what hung is let go at the end of a test
+                loop.call_soon_threadsafe(call)
+
+        return ThreadWorker(writer, post)
+
+    async def open(self) -> NodeDirectories:
+        self.start = DirectoryStart(config(), cast(Edges, self))
+        return await asyncio.wait_for(self.start.open(), SOON_S)
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    made = Machine()
+    yield made
+    made.disk.let_go.set()
+
+
+def run(work: Callable[[], Any]) -> Any:
+    return asyncio.run(work())
+
+
+def test_directories_that_answer_are_opened_as_by_a_command(machine: Machine) -> None:
+    opened = run(machine.open)
+    assert [entry.path for entry in opened.opened] == list(PATHS) and not opened.failures
+    assert set(opened.probes) == set(PATHS) and not opened.hanging
+    opened.close(in_order=PATHS)
+    again = open_directories(machine.sim, config())
+    assert (again.ids, again.secret, again.first_level) == (opened.ids, opened.secret, opened.first_level)
+    assert all(entry.clean_shutdown is not None for entry in again.opened)
+
+
+@pytest.mark.parametrize("name", [META_PROPERTIES, LOCK_NAME])
+def test_a_start_goes_on_without_a_directory_that_hangs(machine: Machine, name: str) -> None:
+    machine.disk.path = f"{OTHER}/{name}"
+    opened = run(machine.open)
+    assert [entry.path for entry in opened.opened] == [METADATA, PATHS[2]]
+    (failure,) = opened.failures
+    assert isinstance(failure.cause, DirectoryStalled)
+    assert f"opening of {OTHER} has not returned" in str(failure) and "log.dir.stall.ms=200" in str(failure)
+    assert opened.previous_broker_epoch == -1 and opened.hanging == {OTHER}
+
+
+def test_a_start_that_waits_says_for_which_directory(machine: Machine) -> None:
+    machine.disk.path = f"{OTHER}/{META_PROPERTIES}"
+
+    async def watched() -> dict[str, int]:
+        opening = asyncio.ensure_future(machine.open())
+        seen: dict[str, int] = {}
+        while not opening.done():
+            await asyncio.sleep(STALL_MS / 1_000 / 10)
+            assert machine.start is not None
+            seen.update(machine.start.waiting if len(machine.start.waiting) == 1 else {})
+        assert machine.start is not None and not machine.start.waiting and machine.start.any_stalled
+        return seen
+
+    seen = run(watched)
+    assert set(seen) == {OTHER} and 0 < seen[OTHER] <= STALL_MS
+
+
+@pytest.mark.parametrize("name", [META_PROPERTIES, LOCK_NAME, SECRET_NAME])
+def test_a_start_ends_where_the_metadata_directory_hangs(machine: Machine, name: str) -> None:
+    machine.disk.path = f"{METADATA}/{name}"
+
+    async def refused() -> str:
+        with pytest.raises(DirectoryProblem) as raised:
+            await machine.open()
+        return str(raised.value)
+
+    why = run(refused)
+    assert f"opening of {METADATA} has not returned" in why
+    machine.sim.lock(f"{OTHER}/{LOCK_NAME}").release()  # no other directory stays locked
+
+
+def test_what_is_opened_too_late_is_closed_again_and_only_then_may_it_come_back(machine: Machine) -> None:
+    machine.disk.path = f"{OTHER}/{META_PROPERTIES}"
+
+    async def late() -> None:
+        opened = await machine.open()
+        workers = DirectoryWorkers(config(), cast(Edges, machine), opened)
+        with pytest.raises(CannotReturn, match="has still not returned"):
+            await workers.open_again(OTHER)
+        machine.disk.let_go.set()
+        until = asyncio.get_running_loop().time() + SOON_S
+        while opened.hanging and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110  # nobody tells it
+            await asyncio.sleep(0.01)
+        assert not opened.hanging
+        entry = await workers.open_again(OTHER)
+        assert entry.directory_id == OTHER_ID
+        workers.close()
+
+    run(late)

@@ -1,0 +1,26 @@
+"""The metrics warn before a deleted topic is not remembered any more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from immutables import Map
+
+from cli.server.metrics import NodeCollector
+from quorum.metadata.deleted_topics import MAX_DELETED_TOPICS, DeletedTopic
+from quorum.metadata.image import EMPTY
+
+
+@pytest.mark.parametrize(
+    ("count", "is_full"), [(0, 0), (MAX_DELETED_TOPICS - 1, 0), (MAX_DELETED_TOPICS, 1)], ids=["none", "nearly", "full"]
+)
+def test_the_set_of_remembered_deleted_topics(count: int, is_full: int) -> None:
+    deleted = Map({number.to_bytes(16, "big"): DeletedTopic(f"t{number}", number) for number in range(count)})
+    node: Any = SimpleNamespace(driver=None, loader=SimpleNamespace(image=replace(EMPTY, deleted=deleted)))
+    collector = NodeCollector(node, watchdog=None)  # type: ignore[arg-type]
+    found = {family.name: family.samples[0].value for family in collector._of_quorum()}
+    assert found["quorumlog_metadata_deleted_topics"] == count
+    assert found["quorumlog_metadata_deleted_topics_full"] == is_full

@@ -1,0 +1,59 @@
+"""What this suite simulates: CI's seeds of the swarm, of the quorum and of every aimed profile.
+
+Some of them also note which functions run: those of the profiles that do what the swarm does rarely, which change
+voters and levels, let records go, compact, fail log directories, move replicas between them and find rotten indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from jepsen.pool.job import QUORUM, Job
+from jepsen.sim.profiles.plan import PROFILES
+
+Simulated = Callable[[Iterable[Job]], list[dict[str, Any]]]  # the fixture `simulated` of conftest.py
+
+SEEDS, SECONDS = range(1, 51), 30
+QUORUM_SEEDS, QUORUM_SECONDS = range(1, 151), 60
+PROFILE_SEEDS, PROFILE_SECONDS = range(1, 4), 20
+_NOTED = {
+    "swarm": range(1, 5),
+    QUORUM: range(1, 4),
+    **dict.fromkeys(
+        (
+            *("voters", "levels", "retention", "compaction", "directories", "index-rot", "moves"),
+            *("groups", "transactions"),
+        ),
+        range(1, 2),
+    ),
+}
+
+
+def _jobs(profile: str, seeds: Iterable[int], seconds: int) -> list[Job]:
+    noted = _NOTED.get(profile, range(0))
+    return [Job(seed=seed, profile=profile, seconds=seconds, noting=seed in noted) for seed in seeds]
+
+
+SWARM = _jobs("swarm", SEEDS, SECONDS)
+QUORUMS = _jobs(QUORUM, QUORUM_SEEDS, QUORUM_SECONDS)
+AIMED = {profile: _jobs(profile, PROFILE_SEEDS, PROFILE_SECONDS) for profile in sorted(PROFILES)}
+NOTED = [job for job in (*QUORUMS, *SWARM, *(job for jobs in AIMED.values() for job in jobs)) if job.noting]
+
+
+def marked(jobs: Sequence[Job]) -> pytest.MarkDecorator:
+    return pytest.mark.simulations(*jobs)
+
+
+def in_chunks(jobs: Sequence[Job], size: int) -> list[Any]:
+    """Parameters `jobs` of a test: so few for each that no test reaches its time limit."""
+    chunks = [jobs[first : first + size] for first in range(0, len(jobs), size)]
+    return [pytest.param(chunk, marks=marked(chunk), id=f"{chunk[0].seed}") for chunk in chunks]
+
+
+def must_be_valid(jobs: Sequence[Job], found: Iterable[dict[str, Any]]) -> None:
+    told = zip(jobs, found, strict=True)
+    bad = [f"{job.profile} seed {job.seed}: {one['findings'][:2]}" for job, one in told if one["verdict"] != "VALID"]
+    assert not bad, "\n".join(bad)
