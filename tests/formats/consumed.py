@@ -15,7 +15,7 @@ AGAIN = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "_TIMED_OUT", "_TRA
 def read_all(servers: str, topic: str, partition: int, isolation: str, *, end: int | None = None) -> list[list[Any]]:
     """Every record from the beginning on, as a consumer of this isolation level gets it.
 
-    end: what can be read must reach at least so far first; None: at least one record, 0: nothing.
+    end: what can be read must reach at least so far first; None: at least one record.
     """
     consumer = Consumer(
         {
@@ -36,9 +36,15 @@ def read_all(servers: str, topic: str, partition: int, isolation: str, *, end: i
 
 def end_offset(servers: str, topic: str, partition: int) -> int:
     """The high watermark."""
+    return offsets_of(servers, topic, partition)[1]
+
+
+def offsets_of(servers: str, topic: str, partition: int) -> tuple[int, int]:
+    """The log start offset and the high watermark."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "reader"})
     try:
-        return int(consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=ANSWER_S)[1])
+        low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=ANSWER_S)
+        return int(low), int(high)
     finally:
         consumer.close()
 

@@ -29,6 +29,7 @@ from tests.scenarios.memory_peak import forget_peak, peak_bytes
 from tests.scenarios.one_node import CALL_MS, LANE, NO_TOPICS_BY_ACCIDENT, READY_LIMIT_S, RealNode, make_topic
 from tests.wire.fuzz import Fuzz, quiet
 
+OUT_OF_REACH = {"node.id": "74219"}  # no damage makes this number: a request to unregister this broker would be obeyed
 PATIENCE_S = 0.02
 AT_ONCE = 100  # inputs at a time, each on its own connection
 GRPC_PART, SOCKET_PART = 0.1, 0.005  # of the inputs
@@ -44,7 +45,7 @@ class NodeFuzz:
     """One node with two topics of one partition: one that no input may change, and one that any input may."""
 
     def __init__(self, folder: Path) -> None:
-        self.at = RealNode(folder, NO_TOPICS_BY_ACCIDENT)
+        self.at = RealNode(folder, NO_TOPICS_BY_ACCIDENT | OUT_OF_REACH)
         self._connection = self.at.connect(LANE)
         ids = Ids(
             topic=self.at.do(make_topic(self._connection, TOPIC)),
@@ -75,6 +76,7 @@ class NodeFuzz:
         self.at.restart()
         self._connection = self.at.connect(LANE)
         self.at.do(self._until_led())
+        self._before["leader"] = self.at.do(_state(self._connection))["leader"]  # a restart is a leadership of its own
         self._look()
 
     def close(self) -> None:
@@ -153,11 +155,12 @@ async def _made(make: Callable[[], Fuzz]) -> Fuzz:
 
 
 async def _state(connection: Connection) -> dict[str, Any]:
-    """The state of TOPIC that no bad input may change: partitions, settings, log start and log end."""
+    """The state of TOPIC that no bad input may change: partitions, leadership, settings, log start and log end."""
     asked = MetadataRequest(all_topics=False, topics=(TopicQuery(name=TOPIC),), allow_auto_topic_creation=False)
     (topic,) = (await connection.call(asked, CALL_MS)).topics
     (described,) = (await connection.call(asking.configs(TOPIC), CALL_MS)).results
     found: dict[str, Any] = {"error": topic.error_code, "id": topic.topic_id, "partitions": len(topic.partitions)}
+    found["leader"] = [(one.leader_id, one.leader_epoch) for one in topic.partitions]
     found |= {config.name: (config.value, config.source) for config in described.configs}
     for name, timestamp_ms in (("log start", -2), ("log end", -1)):
         (end,) = (await connection.call(asking.offsets(TOPIC, timestamp_ms), CALL_MS)).topics

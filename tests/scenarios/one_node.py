@@ -169,12 +169,13 @@ class SimNode:
 def _config(log_dir: str, host: str, ports: tuple[int, int, int], more: dict[str, str]) -> NodeConfig:
     """ports: of the lane, of gRPC, and internal."""
     lane, grpc, internal = ports
+    node_id = more.get("node.id", "1")
     return from_values(
         {
-            "node.id": "1",
+            "node.id": node_id,
             "log.dirs": log_dir,
             "listeners": f"{LANE}://{host}:{lane},{GRPC}://{host}:{grpc},INTERNAL://{host}:{internal}",
-            "controller.quorum.voters": f"1@{host}:{internal}",
+            "controller.quorum.voters": f"{node_id}@{host}:{internal}",
             "offsets.topic.replication.factor": "1",
             "offsets.topic.num.partitions": "2",
             "transaction.state.log.replication.factor": "1",
