@@ -79,6 +79,7 @@ class FileHandle:
             file = self.file
         file.sync()
         self._written = None
+        self._leave_room()
 
     def rename(self, path: str) -> None:
         """Durable once the directory is synced."""
@@ -86,6 +87,7 @@ class FileHandle:
         self._disk.rename(self.path, path)
         self.path = path
         self._written = was_written
+        self._leave_room()
 
     def remove(self) -> None:
         """Durable once the directory is synced. Readers that hold the descriptor keep it."""
@@ -112,6 +114,11 @@ class FileHandle:
         self._opened, self._file = {}, None
         if self._is_gone:
             self._written = None  # nobody will sync it
+
+    def _leave_room(self) -> None:
+        """It is held no more: where others were held as well, it was admitted above the limit, and nothing left."""
+        if self._written is None and self._bound.is_over:
+            self._bound.make_room()
 
     def _leave_if_gone(self) -> None:
         """Another thread has abandoned it while this one opened it: only this reader keeps the descriptor."""

@@ -105,6 +105,19 @@ def test_3000_partitions_in_one_directory_hold_few_descriptors(fast_path: str, d
     assert descriptors() - before <= 100 + SLACK
 
 
+def test_more_files_than_may_be_open_leave_with_their_sync(tmp_path: Path) -> None:
+    disk = RealDisk(LogResources(open_files_max=4))
+    handles = [FileHandle(disk, f"{tmp_path}/{number}") for number in range(10)]
+    for handle in handles:
+        handle.create()
+        handle.file_to_change.pwritev([b"unsynced"], 0)
+    assert len(disk.resources.open_files) == 10
+    for handle in handles:
+        handle.sync()
+    assert len(disk.resources.open_files) == 4
+    assert {handle.file.pread(0, 8) for handle in handles} == {b"unsynced"}
+
+
 def test_indexes_of_segments_that_are_written_to_leave_at_a_checkpoint() -> None:
     disk = disk_with_data()
     disk.resources = LogResources(index_bytes_max=3_000)
