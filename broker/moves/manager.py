@@ -6,7 +6,9 @@ Rules, as in Kafka (`ReplicaManager.alterReplicaLogDirs`, KIP-113):
   one replaces the move.
 - A replica that is not here yet is made in the directory that was asked for; the answer is REPLICA_NOT_AVAILABLE.
 - While a log directory is offline no move begins: its future logs could be of the same partitions.
-- A move survives a restart: the future log is found, and goes on to be filled.
+- A move survives a restart: the future log is found and filled further. That of a compacted log begins anew: while the
+  copy lay in a directory that was offline, its source was compacted, and the copy would bring back a deleted key whose
+  tombstone has left the source.
 - The cleaner leaves a log alone while it is moved.
 
 `num.replica.alter.log.dirs.threads` moves copy at the same time; the others wait, with their future logs made.
@@ -19,6 +21,7 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from broker.cleaning.manager import is_compacted
 from broker.cleaning.states import CleaningStates
 from broker.logdirs.failures import offline_error
 from broker.logdirs.found_futures import FoundFuture
@@ -156,6 +159,13 @@ class Moves:
         if replica.key in self._cancelled or found.queue is replica.queue:
             self._forget_found(replica.key)
             return
+        if is_compacted(replica):
+            _log.info("%s: its move to %s begins anew: the source may have been compacted since", replica.name,
+                      found.queue.directory.path)  # fmt: skip
+            self._forget_found(replica.key)
+            name = future_name((replica.topic, replica.key[1]), self._store.fresh_id())
+            self._begin(replica, found.queue, name, is_found=False)
+            return
         del self._store.futures.by_key[replica.key]
         _log.info("%s: its move to %s goes on", replica.name, found.queue.directory.path)
         self._begin(replica, found.queue, found.name, is_found=True)
@@ -257,8 +267,8 @@ class Moves:
         """Where the source has failed, its copy stays for the time when that comes back, and is deleted otherwise."""
         if mover.has_exchanged or not mover.target.is_usable:
             mover.is_over = True
-            if not mover.has_exchanged and mover.future is not None:
-                mover.future.log.give_up()
+            if not mover.has_exchanged and mover.opened is not None:
+                mover.opened.give_up()
             return
         is_wanted = self._registry.replicas.get(mover.key) is mover.replica and not mover.source.is_usable
         if not is_wanted:
@@ -269,6 +279,8 @@ class Moves:
         if mover.future is not None:
             log = mover.future.log
             mover.target.run_in_background(mover.future.close, done=lambda _: log.give_up(), failed=_ignore)
+        elif mover.opened is not None:
+            mover.opened.give_up()
 
     def _delete_copy(self, mover: Mover) -> None:
         if mover.is_over or mover.has_exchanged:
@@ -279,6 +291,8 @@ class Moves:
         def delete() -> str:
             if mover.future is not None:
                 return mover.future.delete(unique)
+            if mover.opened is not None:
+                mover.opened.give_up()
             return delete_future(target.directory.partitions, mover.partition, mover.name, unique)
 
         def delete_soon() -> None:

@@ -27,13 +27,14 @@ from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step, log_config
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
-from quorumlog.ids import Uuid
+from quorumlog.ids import Offset, Uuid
 from quorumlog.records import CorruptRecords
 from storage.batch import StoredBatch
 from storage.cleaning.throttle import Throttle
 from storage.directory_life import DirectoryOffline
 from storage.disk import DiskError
 from storage.log import Log
+from storage.log_config import LogConfig
 from storage.log_errors import LogClosed, LogUnreadable, UnexpectedAppend
 from storage.log_view import OffsetOutOfRange
 from storage.moves import steps
@@ -75,6 +76,7 @@ class Mover:
         self.phase = Phase.QUEUED
         self.problem = ""
         self.future: FutureLog | None = None
+        self.opened: Log | None = None  # the future log's, from a moment before `future` on
         self.task: asyncio.Task[None] | None = None
         self._is_found = is_found
         self._registry, self._store, self._clock = registry, store, clock
@@ -134,16 +136,7 @@ class Mover:
         if not self._is_found:
             log = self.replica.log
             assert log is not None
-            work = partial(
-                FutureLog.create,
-                self.target.directory.partitions,
-                self.partition,
-                self._topic_id,
-                self.name,
-                log_config(self.replica.config),
-                log.start_offset,
-            )
-            self.future = await self.target.settle(work)
+            await self.target.settle(partial(self._make, log_config(self.replica.config), log.start_offset))
 
     async def run(self) -> bool:
         """Copy, and exchange. True: the replica has moved. False: it went away. Raises `OVER` where the move failed."""
@@ -166,12 +159,29 @@ class Mover:
         return False
 
     async def _open(self) -> None:
-        here, config = self.target.directory.partitions, log_config(self.replica.config)
-        load = partial(FutureLog.load, here, self.partition, self._topic_id, self.name, config)
-        log = await with_files(self.target, self.partition, load)
-        self.future = await self.target.settle(
-            partial(FutureLog.adopt, here, self.partition, self._topic_id, self.name, log)
-        )
+        await with_files(self.target, self.partition, partial(self._load, log_config(self.replica.config)))
+        await self.target.settle(self._adopt)
+
+    # --- jobs of the target: each notes what it opens itself, because its caller may be cancelled meanwhile ---
+
+    def _make(self, config: LogConfig, start_offset: Offset) -> None:
+        here = self.target.directory.partitions
+        self.future = FutureLog.create(here, self.partition, self._topic_id, self.name, config, start_offset)
+        self._opens(self.future.log)
+
+    def _load(self, config: LogConfig) -> None:
+        here = self.target.directory.partitions
+        self._opens(FutureLog.load(here, self.partition, self._topic_id, self.name, config))
+
+    def _adopt(self) -> None:
+        assert self.opened is not None
+        here = self.target.directory.partitions
+        self.future = FutureLog.adopt(here, self.partition, self._topic_id, self.name, self.opened)
+
+    def _opens(self, log: Log) -> None:
+        self.opened = log
+        if self.is_over:  # its directory has failed
+            log.give_up()
 
     async def _go_on(self) -> bool:
         """One step. True: the logs were exchanged."""
@@ -236,7 +246,7 @@ class Mover:
         target, unique = self.target, self._store.fresh_id()
         name = await target.settle(partial(future.delete, unique))
         self._store.free(target, name, 0)
-        self.future, self._is_found = None, False
+        self.future, self.opened, self._is_found = None, None, False
         await self.create()
 
     async def _caught_up(self, future: FutureLog, log: Log) -> bool:

@@ -25,10 +25,10 @@ class CountingDisk(SimDisk):
         """Descriptors, of names that are gone, too."""
         return sum(file.is_open for file in self._handles)
 
-    def open_gone(self) -> list[str]:
-        """Paths under which files were opened that have no name any more; a disk keeps the bytes of such a file."""
+    def open_gone(self) -> list[tuple[str, int]]:
+        """(path at its opening, number) of files that have no name any more; a disk keeps the bytes of such a file."""
         named = set(_numbers(self.root))
-        return sorted(file.path for file in self._handles if file.is_open and file.number not in named)
+        return sorted((file.path, file.number) for file in self._handles if file.is_open and file.number not in named)
 
 
 def _numbers(directory: DirectoryNode) -> Iterator[int]:

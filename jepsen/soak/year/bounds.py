@@ -186,6 +186,7 @@ class Sampler:
     def __init__(self, gauges: Gauges) -> None:
         self.gauges = gauges
         self._seen: dict[str, int] = {}
+        self._gone: list[tuple[str, int]] = []  # at the last sample
         self._open: dict[PartitionModel, tuple[Log, int]] = {}  # virtual time at which it was first seen
         self._written: dict[PartitionModel, list[tuple[int, int]]] = {}
         self._noted: dict[PartitionModel, int] = {}
@@ -297,7 +298,10 @@ class Sampler:
         self.gauges.sample(day, "snapshots of a log", *_fullest(snapshots), slack=4)
         waiting = sum(name.endswith(LOG_SUFFIX + DELETED_SUFFIX) for name in found.names)
         self.gauges.sample(day, "open files", machine.disk.open_files, OPEN_FILES_MAX + waiting)
-        self.gauges.sample(day, "open files that are gone", len(machine.disk.open_gone()), 0)
+        gone = machine.disk.open_gone()
+        still = [file for file in gone if file in self._gone]  # a reader may go on for file.delete.delay.ms
+        self._gone = gone
+        self.gauges.sample(day, "open files that are gone", len(still), 0)
 
     def _indexes(self, day: float, found: Found, logs: dict[PartitionModel, Log]) -> None:
         """One entry for so many bytes of batches; of times one more whenever a segment is closed or a broker stops."""

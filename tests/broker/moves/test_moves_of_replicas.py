@@ -11,6 +11,8 @@ from replica_cluster import TOPIC_ID, batch, fail_writes_of, next_generation
 from broker.moves.progress import Phase, Rate, eta_s
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation, no_faults
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.records.plain import encode_batch
+from quorumlog.records.record import Record
 
 SMALL = {"segment_bytes": "1048576"}
 
@@ -21,6 +23,17 @@ def moving_cluster(values: int = 200, **settings: object) -> MovingCluster:
     cluster.wait_led(1)
     for number in range(values):
         cluster.produce(1, f"v{number}", "x" * 200)
+    cluster.run_for(300)
+    return cluster
+
+
+def keyed_cluster() -> MovingCluster:
+    cluster = MovingCluster()
+    cluster.create_topic(**SMALL, cleanup_policy="compact")
+    cluster.wait_led(1)
+    for number in range(200):
+        record = Record(0, 1_700_000_000_000, f"k{number % 10}".encode(), b"x" * 200, ())
+        cluster.produce_batch(1, encode_batch([record]))
     cluster.run_for(300)
     return cluster
 
@@ -224,6 +237,36 @@ def test_a_move_goes_on_after_a_restart(delay_ms: int, ends: str) -> None:
     cluster.run_for(1_500)
     assert node.log_values() == values(220)
     assert names(cluster, 2, target) == ["t-0"]
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_the_copy_of_a_compacted_log_is_made_anew_when_its_directory_comes_back(policy: str) -> None:
+    """The source was compacted meanwhile: a copy of before could hold a key whose tombstone is gone."""
+    cluster = moving_cluster() if policy == "delete" else keyed_cluster()
+    node, target = cluster.nodes[2], cluster.other(2)
+    node.data_plane.moves.set_rate(node.log().size_bytes / 4)
+    cluster.move(2, target)
+    (before,) = names(cluster, 2, target)
+    fail_writes_of(node, target)
+    cluster.run_until(lambda: not node.data_plane.moves.under_way())
+    node.disk.faults = no_faults
+    node.data_plane.moves.set_rate(1e9)
+    queue = node.data_plane.store.queues[node.directory_id(target)]
+    cluster.tells_controller = False
+    returned = next_generation(node, queue.directory)
+
+    async def come_back() -> None:
+        await node.data_plane.returns.take_back(returned)
+        node.data_plane.directory_returned(returned)
+
+    node.run(come_back())
+    cluster.run_until(lambda: bool(node.data_plane.moves.under_way()))
+    cluster.run_for(1_000)
+    (copy,) = [name for name in names(cluster, 2, target) if name.endswith("-future")]
+    assert (copy == before) == (policy == "delete")
+    cluster.tells_controller = True
+    cluster.run_until(lambda: moved(cluster, 2, target))
+    assert node.log().end_offset == cluster.nodes[1].log().end_offset
 
 
 def test_a_deleted_topic_takes_its_copy_with_it_and_its_name_is_free_at_once() -> None:
