@@ -95,7 +95,7 @@ class FetchPath:
             reads = await self._read_partitions(targets, replica, isolation, params.max_bytes)
             left_ms = deadline_ms - self._clock.now_ms()
             is_over = left_ms <= 0 or context.is_empty or _is_complete(reads, params.enough)
-            self._settle(reads, is_sent=is_over)
+            self._settle(reads, replica, is_sent=is_over)
             context.check_current()
             if is_over:
                 has_more = [read.has_more(target.partition) for read, target in zip(reads, targets, strict=True)]
@@ -135,7 +135,7 @@ class FetchPath:
         except Busy:
             pass  # the answer holds what there is; the reader asks for the rest again
         except asyncio.CancelledError:
-            self._settle(reads, is_sent=False)
+            self._settle(reads, replica, is_sent=False)
             raise
         return reads
 
@@ -159,16 +159,20 @@ class FetchPath:
             return read_nothing(found, log, wanted, isolation, held_ms)
         allowed_bytes = self._throttle.left_bytes(found.key, replica.replica_id, wanted.max_bytes)
         read = read_from_memory(found, log, replace(wanted, max_bytes=allowed_bytes), isolation, budget)
-        read.charged_bytes = read.disk_bytes or read.size_bytes
-        self._throttle.spend(found.key, read.charged_bytes)
+        read.charged_bytes = self._throttle.charge(found.key, replica.replica_id, read.disk_bytes or read.size_bytes)
         return read
 
-    def _settle(self, reads: Sequence[PartitionRead], *, is_sent: bool) -> None:
+    def _settle(self, reads: Sequence[PartitionRead], replica: ReplicaState | None, *, is_sent: bool) -> None:
         """A read is charged to the throttle at once, because other partitions and fetches share what is left. What it
         did not bring, or is not sent, is given back."""
+        if replica is None or self._throttle is None or not self._throttle.is_on:
+            return
         for read in reads:
-            if read.charged_bytes and read.replica is not None and self._throttle is not None:
-                self._throttle.spend(read.replica.key, (read.size_bytes if is_sent else 0) - read.charged_bytes)
+            size_bytes = read.size_bytes if is_sent else 0
+            if read.charged_bytes:
+                self._throttle.settle(read.charged_bytes, size_bytes)
+            elif size_bytes and read.replica is not None:
+                self._throttle.spend(read.replica.key, replica.replica_id, size_bytes)
 
     def _refused(self, target: FetchTarget, error: ApiError) -> PartitionRead:
         index = target.partition.index

@@ -30,6 +30,7 @@ from jepsen.sim.invariants.reassignments import ReassignmentInvariants
 from jepsen.sim.invariants.replica_watch import ReplicaWatch
 from jepsen.sim.invariants.retention import RetentionInvariants
 from jepsen.sim.invariants.tails import TailInvariants
+from jepsen.sim.invariants.throttles import ThrottleInvariants
 from jepsen.sim.invariants.transactions import TransactionLogs
 from jepsen.sim.invariants.vote_promises import durable_state
 from jepsen.sim.machine.machine import Machine
@@ -77,6 +78,7 @@ class Invariants(BaseInvariants):
         self.leaderships = Leaderships(self.mirrors)
         self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
         self.fetches = FetchInvariants(self.offsets, self.mirrors, self.findings)
+        self.throttles = ThrottleInvariants(self.findings)
         self.appends = AppendInvariants(self.findings)
         self.mirrors.on_written = self._on_written
         self.promises = Promises(machines, self.mirrors, self.durability, self.findings, self.lives.on_fetch)
@@ -157,6 +159,7 @@ class Invariants(BaseInvariants):
         """A broker has answered a produce or fetch request; response: None for acks=0."""
         if isinstance(request, FetchRequest):
             self.fetches.on_fetched(machine, request, response)
+            self.throttles.on_fetched(machine, request, response)
         elif response is not None:
             self.answers.on_produced(machine, request, response)
 

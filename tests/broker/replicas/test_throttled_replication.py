@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
 
-from broker.replicas.rate_quota import BURST_MS, LONGEST_DELAY_MS
+from broker.replicas.rate_quota import BURST_MS, DEBT_MS, LONGEST_DELAY_MS
 from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.throttle_settings import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
@@ -162,3 +162,15 @@ def test_when_the_throttle_goes_the_replica_catches_up_and_joins(side: str, remo
     cluster.run_for(2 * LONGEST_DELAY_MS)
     assert copied_bytes(cluster) == 200 * BATCH_BYTES
     assert cluster.image.partition(TOPIC_ID, 0).isr == (LEADER, IN_SYNC, BEHIND)  # type: ignore[union-attr]
+
+
+def test_traffic_in_sync_above_the_rate_holds_back_for_seconds_after_it_not_longer() -> None:
+    """It counts, as in Kafka; but a newcomer does not wait for hours because of it."""
+    cluster = cluster_with_a_follower_behind(SIDES["leader"], RATE)
+    for _ in range(40):
+        cluster.produce(LEADER, *[VALUE] * 50)
+    cluster.start(BEHIND)
+    cluster.run_for(DEBT_MS - 2_000)
+    assert copied_bytes(cluster) == 0
+    cluster.run_for(4_000)
+    assert copied_bytes(cluster) > 0
