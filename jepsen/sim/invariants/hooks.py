@@ -14,6 +14,7 @@ from jepsen.sim.invariants.controller_answers import ControllerAnswers
 from jepsen.sim.invariants.coordinators import CoordinatorInvariants
 from jepsen.sim.invariants.directories import DirectoryInvariants
 from jepsen.sim.invariants.fetches import FetchInvariants
+from jepsen.sim.invariants.forgetting import ForgettingInvariants
 from jepsen.sim.invariants.group_logs import GroupLogs
 from jepsen.sim.invariants.index_rot import IndexRot
 from jepsen.sim.invariants.leaderships import Leaderships
@@ -69,6 +70,7 @@ class Invariants(BaseInvariants):
         )
         self.moves = MoveInvariants(brokers, self.findings)
         self.reassignments = ReassignmentInvariants(self.findings)
+        self.forgetting = ForgettingInvariants(self.findings)
         self.coordinators = CoordinatorInvariants(self.mirrors, self.findings)
         self.group_logs = GroupLogs(self.mirrors, self.findings)
         self.transaction_logs = TransactionLogs(self.mirrors, self.findings)
@@ -79,13 +81,18 @@ class Invariants(BaseInvariants):
         self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
         self.fetches = FetchInvariants(self.offsets, self.mirrors, self.findings)
         self.throttles = ThrottleInvariants(self.findings)
-        self.appends = AppendInvariants(self.findings)
+        self.appends = AppendInvariants(self.lives, self.findings)
         self.mirrors.on_written = self._on_written
         self.promises = Promises(machines, self.mirrors, self.durability, self.findings, self.lives.on_fetch)
         self._pre_votes = PreVotes(machines, self.findings)
         self.calls = CallInvariants(self.findings)
         self.controller_answers = ControllerAnswers(self.mirrors.truth(METADATA), self.findings)
         self._image: Image | None = None
+
+    @property
+    def reassigning_counts(self) -> dict[str, int]:
+        """Of what an operator does in the profile `reassign`."""
+        return self.reassignments.counts | self.throttles.counts | self.forgetting.counts
 
     def on_touch(self, machine: Machine) -> None:
         """Called after each step of this machine's process."""
@@ -97,6 +104,7 @@ class Invariants(BaseInvariants):
             self.retention.on_image(self._image)
             self.moves.on_image(self._image)
             self.reassignments.on_image(self._image)
+            self.forgetting.on_image(self._image)
             self.partitions.on_image(self._image, self.quorum.committed_end)
         if self.mirrors.cut:
             self._after_cuts(machine)

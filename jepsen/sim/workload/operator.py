@@ -1,10 +1,12 @@
-"""What an operator does at once where partitions move between brokers: reassignments, throttles."""
+"""What an operator does at once where partitions move between brokers: reassignments, throttles, brokers forgotten."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
 
+from jepsen.sim.cluster import SimCluster
+from jepsen.sim.workload.forgetting import ForgettingChore
 from jepsen.sim.workload.reassignments import ReassignmentChore
 from jepsen.sim.workload.throttles import ThrottleChore
 from jepsen.sim.workload.topics import Topic
@@ -17,14 +19,16 @@ class Operator:
 
     def __init__(
         self,
+        cluster: SimCluster,
         rng: Callable[[str], random.Random],
         admin: Callable[[str], Callable[[], AsyncAdmin]],
         on_crash: Callable[[str, BaseException], None],
     ) -> None:
         """rng, admin: by the name of a chore."""
-        self._chores: dict[str, ReassignmentChore | ThrottleChore] = {
+        self._chores: dict[str, ReassignmentChore | ThrottleChore | ForgettingChore] = {
             "reassignments": ReassignmentChore(rng("reassignments"), admin("reassignments")),
             "throttles": ThrottleChore(rng("throttles"), admin("throttles")),
+            "forgetting": ForgettingChore(cluster, rng("forgetting"), admin("forgetting")),
         }
         self._on_crash = on_crash
 

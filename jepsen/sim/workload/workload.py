@@ -94,7 +94,7 @@ class Workload:
         self._moves: MoveChore | Operator | None
         self._moves = MoveChore(cluster, self._rng("moves"), partial(self._admin, "moves")) if plan.moves else None
         if plan.reassigns:
-            self._moves = Operator(self._rng, lambda name: partial(self._admin, name), self._crashed)
+            self._moves = Operator(cluster, self._rng, lambda name: partial(self._admin, name), self._crashed)
         self._nursery, self._readers = Nursery(self._crashed), Nursery(self._crashed)
         self._bursts = plan.bursts
         self._next_value = 0
