@@ -6,6 +6,7 @@ alone and is answered at once. How far a reader may read: `isolation.py`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -92,10 +93,11 @@ class FetchPath:
         while True:
             targets = scope.next_read()
             reads = await self._read_partitions(targets, replica, isolation, params.max_bytes)
-            context.check_current()
             left_ms = deadline_ms - self._clock.now_ms()
-            if left_ms <= 0 or context.is_empty or _is_complete(reads, params.enough):
-                self._spend(reads, replica)
+            is_over = left_ms <= 0 or context.is_empty or _is_complete(reads, params.enough)
+            self._settle(reads, replica, is_sent=is_over)
+            context.check_current()
+            if is_over:
                 has_more = [read.has_more(target.partition) for read, target in zip(reads, targets, strict=True)]
                 return [read.response for read in reads], has_more
             held_ms = [read.held_back_ms for read in reads if read.held_back_ms]
@@ -126,12 +128,15 @@ class FetchPath:
     ) -> list[PartitionRead]:
         budget = ByteBudget(max_bytes)
         reads = [self._read(target, replica, isolation, budget) for target in targets]
-        for read, target in zip(reads, targets, strict=True):
-            if read.disk_bytes:
-                try:
+        try:
+            for read, target in zip(reads, targets, strict=True):
+                if read.disk_bytes:
                     await self._read_from_disk(read, target.partition)
-                except Busy:
-                    break  # the answer holds what there is; the reader asks for the rest again
+        except Busy:
+            pass  # the answer holds what there is; the reader asks for the rest again
+        except asyncio.CancelledError:
+            self._settle(reads, replica, is_sent=False)
+            raise
         return reads
 
     def _read(
@@ -153,14 +158,21 @@ class FetchPath:
         if held_ms:
             return read_nothing(found, log, wanted, isolation, held_ms)
         allowed_bytes = self._throttle.left_bytes(found.key, replica.replica_id, wanted.max_bytes)
-        return read_from_memory(found, log, replace(wanted, max_bytes=allowed_bytes), isolation, budget)
+        read = read_from_memory(found, log, replace(wanted, max_bytes=allowed_bytes), isolation, budget)
+        read.charged_bytes = self._throttle.charge(found.key, replica.replica_id, read.disk_bytes or read.size_bytes)
+        return read
 
-    def _spend(self, reads: Sequence[PartitionRead], replica: ReplicaState | None) -> None:
+    def _settle(self, reads: Sequence[PartitionRead], replica: ReplicaState | None, *, is_sent: bool) -> None:
+        """A read is charged to the throttle at once, because other partitions and fetches share what is left. What it
+        did not bring, or is not sent, is given back."""
         if replica is None or self._throttle is None or not self._throttle.is_on:
             return
         for read in reads:
-            if read.replica is not None:
-                self._throttle.spend(read.replica.key, read.size_bytes)
+            size_bytes = read.size_bytes if is_sent else 0
+            if read.charged_bytes:
+                self._throttle.settle(read.charged_bytes, size_bytes)
+            elif size_bytes and read.replica is not None:
+                self._throttle.spend(read.replica.key, replica.replica_id, size_bytes)
 
     def _refused(self, target: FetchTarget, error: ApiError) -> PartitionRead:
         index = target.partition.index

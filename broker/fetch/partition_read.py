@@ -39,6 +39,7 @@ class PartitionRead:
     batches: int = 0  # from memory; what comes from the disk is one buffer, however many batches it holds
     is_cut: bool = False  # there is more to read, but not for this read
     held_back_ms: int = 0  # > 0: the throttle gives this reader nothing for so long
+    charged_bytes: int = 0  # what the throttle was told that this read takes
     only_committed: bool = False  # the response names the aborted transactions, too
 
     @property

@@ -4,6 +4,9 @@ It fills at the rate, up to what BURST_MS bring. Whoever may take takes what the
 batch, because batches are not divided. Nothing may be taken until there is as much as PORTION_MS bring: so a throttled
 partition is looked at a few times a second, however slow the rate and however small its batches.
 
+What may not wait is spent, too, and never makes a debt of more than DEBT_MS: else hours of traffic above the rate would
+hold everything else back for hours afterwards. (Kafka forgets what was sent before its windows, 11 s by default.)
+
 Between two moments at most rate × time + burst + what was overdrawn passes, and a greedy taker gets the rate.
 """
 
@@ -13,6 +16,7 @@ from quorumlog.throttle_settings import NO_RATE
 
 BURST_MS = 1_000
 PORTION_MS = 100
+DEBT_MS = 10_000
 LONGEST_DELAY_MS = 1_000  # a rate that is raised is noticed after so long
 
 
@@ -52,6 +56,13 @@ class RateQuota:
         if self.is_on:
             self._fill(now_ms)
             self._balance -= size_bytes
+
+    def spend_unasked(self, size_bytes: int, now_ms: int) -> None:
+        """What passes whatever the balance is."""
+        if self.is_on:
+            self._fill(now_ms)
+            lowest = min(self._balance, -self._rate * DEBT_MS / 1000)
+            self._balance = max(lowest, self._balance - size_bytes)
 
     @property
     def _portion(self) -> float:

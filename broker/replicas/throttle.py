@@ -73,9 +73,22 @@ class ReplicationThrottle:
             return wanted
         return min(wanted, self._quota.left_bytes(self._clock.now_ms()))
 
-    def spend(self, key: PartitionKey, size_bytes: int) -> None:
-        if size_bytes and self.counts(key):
-            self._quota.spend(size_bytes, self._clock.now_ms())
+    def spend(self, key: PartitionKey, follower: NodeId, size_bytes: int) -> None:
+        """This follower got, or gets, so much of this partition."""
+        if not size_bytes or not self.counts(key):
+            return
+        spend = self._quota.spend_unasked if self._is_in_sync(key, follower) else self._quota.spend
+        spend(size_bytes, self._clock.now_ms())
+
+    def charge(self, key: PartitionKey, follower: NodeId, size_bytes: int) -> int:
+        """Spend beforehand what may be held back. Returns how much was spent: `settle` says what became of it."""
+        if not size_bytes or not self.counts(key) or self._is_in_sync(key, follower):
+            return 0
+        self._quota.spend(size_bytes, self._clock.now_ms())
+        return size_bytes
+
+    def settle(self, charged_bytes: int, size_bytes: int) -> None:
+        self._quota.spend(size_bytes - charged_bytes, self._clock.now_ms())
 
     def _is_in_sync(self, key: PartitionKey, follower: NodeId) -> bool:
         found = self._registry.image.partition(*key)

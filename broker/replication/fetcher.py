@@ -295,7 +295,7 @@ class Fetcher:
                 if len(answer.records):
                     self._rotate(position)
                 if self._throttle is not None and self._throttle.is_on:
-                    self._throttle.spend(key, len(answer.records))
+                    self._throttle.spend(key, self._node_id, len(answer.records))
                 self._sink.take(position, answer, self._done)
                 taken.append(position)
         return taken

@@ -40,6 +40,7 @@ class SimCluster(BaseCluster):
         index_rot: bool = False,
         directories: int = 1,
         moves: bool = False,
+        throttled: bool = False,
         sizes: Sizes | None = None,
         config: Mapping[str, str] | None = None,
     ) -> None:
@@ -47,6 +48,7 @@ class SimCluster(BaseCluster):
 
         config: more settings of every node.
         directories: log directories of each broker. moves: replicas move between them, at a rate that the seed decides.
+        throttled: topics name all their replicas for replication throttles.
         retention: topics let records go; else the seed decides that with the sizes.
         index_rot: bits of index files flip; else the seed decides that with the sizes.
         page_cache: all topics leave durability to the page cache; else the seed decides that with the sizes.
@@ -64,6 +66,8 @@ class SimCluster(BaseCluster):
         if index_rot or draw_sizes:
             rng = self.scheduler.rng("sizes of index rot")
             self.sizes = self.sizes.with_index_rot(rng, **({"share": 1.0} if index_rot else {}))
+        if throttled:
+            self.sizes = self.sizes.with_throttled_replicas()
         node = {"log.dirs": ",".join(DIRECTORIES[:directories]), **self.sizes.node, **(config or {})}
         if moves:
             rate = self.scheduler.rng("rate of moves").choice(MOVE_RATES)

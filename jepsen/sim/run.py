@@ -57,6 +57,7 @@ class _Simulation:
             directories=self.plan.directories,
             config=_settings(self.plan),
             moves=self.plan.moves,
+            throttled=self.plan.reassigns,
         )
         self.scheduler = self.cluster.scheduler
         self._phases = Phases(self.cluster, self.cluster.problems)
@@ -201,7 +202,7 @@ class _Simulation:
             "acks=1 checked": invariants.answers.acked_by_leaders,
             "directories failed": invariants.directories.failures,
             **(invariants.moves.counts if self.plan.moves else {}),
-            **(invariants.reassignments.counts if self.plan.reassigns else {}),
+            **(invariants.reassigning_counts if self.plan.reassigns else {}),
             "metadata": invariants.quorum.committed_end,
             "metadata snapshots": invariants.quorum.snapshots,
             "metadata snapshots fetched": invariants.quorum.installed,

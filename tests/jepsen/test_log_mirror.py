@@ -112,6 +112,19 @@ def test_a_leader_of_an_old_epoch_answers_for_that_epoch_only() -> None:
     assert truth.is_seen_by(ahead.mirror, 3)
 
 
+def test_what_a_later_leadership_commits_is_no_debt_of_an_older_one() -> None:
+    """Epoch 0 left a record that epoch 1, elected and never heard of, lacks; epoch 2 has committed it."""
+    ahead, behind = World(), World()
+    for world in (ahead, behind):
+        world.append(b"a", epoch=0)
+    ahead.append(b"b", epoch=0)
+    truth = LogTruth("t-0", Findings(lambda: 0))
+    truth.on_committed(ahead.mirror, 1, "b1", leader_epoch=0)
+    truth.on_committed(ahead.mirror, 2, "b1", leader_epoch=2)
+    assert [truth.end_of(epoch) for epoch in (0, 1, 2)] == [1, 1, 2]
+    assert truth.is_seen_by(behind.mirror, 1) and not truth.is_seen_by(behind.mirror, 2)
+
+
 OLD, NEW = b"o" * 16, b"n" * 16
 
 

@@ -64,9 +64,9 @@ class Scene:
         self.leaderships = Leaderships(self.mirrors)
         self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
         self.fetches = FetchInvariants(self.offsets, self.mirrors, self.findings)
-        self.appends = AppendInvariants(self.findings)
         self.parts = LogPartsInvariants(self.mirrors, self.findings)
         self.lives = LifeInvariants(self.findings)
+        self.appends = AppendInvariants(self.lives, self.findings)
         for machine, replica in ((self.lead, self.led), (self.follow, self.followed)):
             self.look(machine, replica)
         self.leaderships.after(self.lead, [self.led])

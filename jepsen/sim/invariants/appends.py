@@ -12,7 +12,7 @@ from __future__ import annotations
 from broker.partition.partition import Role
 from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants.lives import is_registered
+from jepsen.sim.invariants.lives import LifeInvariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.log_mirror import Batch
@@ -22,8 +22,8 @@ from jepsen.sim.truth.mirrors import log_of
 class AppendInvariants:
     """appended: batches that were looked at."""
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, lives: LifeInvariants, findings: Findings) -> None:
+        self._lives, self._findings = lives, findings
         self._replicas: dict[tuple[str, str], Replica] = {}  # by host and log; checked before use
         self.appended = 0
 
@@ -35,7 +35,7 @@ class AppendInvariants:
         self.appended += 1
         core = replica.core
         what = f"{machine.host}, life {machine.life}, appends [{batch.base}, {batch.end}) of epoch {batch.epoch}"
-        if not is_registered(machine.node):
+        if not self._lives.has_begun(machine):
             self._findings.broken("registered-before-append", f"{what} to {log}; it is not registered")
         elif core.is_leader and batch.epoch != core.leader_epoch:
             self._findings.broken("appends-in-own-epoch", f"{what} to {log}, which it leads in {core.leader_epoch}")

@@ -14,6 +14,7 @@ from jepsen.sim.invariants.controller_answers import ControllerAnswers
 from jepsen.sim.invariants.coordinators import CoordinatorInvariants
 from jepsen.sim.invariants.directories import DirectoryInvariants
 from jepsen.sim.invariants.fetches import FetchInvariants
+from jepsen.sim.invariants.forgetting import ForgettingInvariants
 from jepsen.sim.invariants.group_logs import GroupLogs
 from jepsen.sim.invariants.index_rot import IndexRot
 from jepsen.sim.invariants.leaderships import Leaderships
@@ -30,6 +31,7 @@ from jepsen.sim.invariants.reassignments import ReassignmentInvariants
 from jepsen.sim.invariants.replica_watch import ReplicaWatch
 from jepsen.sim.invariants.retention import RetentionInvariants
 from jepsen.sim.invariants.tails import TailInvariants
+from jepsen.sim.invariants.throttles import ThrottleInvariants
 from jepsen.sim.invariants.transactions import TransactionLogs
 from jepsen.sim.invariants.vote_promises import durable_state
 from jepsen.sim.machine.machine import Machine
@@ -68,6 +70,7 @@ class Invariants(BaseInvariants):
         )
         self.moves = MoveInvariants(brokers, self.findings)
         self.reassignments = ReassignmentInvariants(self.findings)
+        self.forgetting = ForgettingInvariants(self.findings)
         self.coordinators = CoordinatorInvariants(self.mirrors, self.findings)
         self.group_logs = GroupLogs(self.mirrors, self.findings)
         self.transaction_logs = TransactionLogs(self.mirrors, self.findings)
@@ -77,13 +80,19 @@ class Invariants(BaseInvariants):
         self.leaderships = Leaderships(self.mirrors)
         self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
         self.fetches = FetchInvariants(self.offsets, self.mirrors, self.findings)
-        self.appends = AppendInvariants(self.findings)
+        self.throttles = ThrottleInvariants(self.findings)
+        self.appends = AppendInvariants(self.lives, self.findings)
         self.mirrors.on_written = self._on_written
         self.promises = Promises(machines, self.mirrors, self.durability, self.findings, self.lives.on_fetch)
         self._pre_votes = PreVotes(machines, self.findings)
         self.calls = CallInvariants(self.findings)
         self.controller_answers = ControllerAnswers(self.mirrors.truth(METADATA), self.findings)
         self._image: Image | None = None
+
+    @property
+    def reassigning_counts(self) -> dict[str, int]:
+        """Of what an operator does in the profile `reassign`."""
+        return self.reassignments.counts | self.throttles.counts | self.forgetting.counts
 
     def on_touch(self, machine: Machine) -> None:
         """Called after each step of this machine's process."""
@@ -95,6 +104,7 @@ class Invariants(BaseInvariants):
             self.retention.on_image(self._image)
             self.moves.on_image(self._image)
             self.reassignments.on_image(self._image)
+            self.forgetting.on_image(self._image)
             self.partitions.on_image(self._image, self.quorum.committed_end)
         if self.mirrors.cut:
             self._after_cuts(machine)
@@ -157,6 +167,7 @@ class Invariants(BaseInvariants):
         """A broker has answered a produce or fetch request; response: None for acks=0."""
         if isinstance(request, FetchRequest):
             self.fetches.on_fetched(machine, request, response)
+            self.throttles.on_fetched(machine, request, response)
         elif response is not None:
             self.answers.on_produced(machine, request, response)
 

@@ -4,11 +4,15 @@ A life takes part in partitions only after it has applied an image with its own 
 earlier life of the broker out of every leadership and every ISR before it registers the next one, so a leadership in an
 image without this life's registration belongs to another life.
 
-- leads-in-own-life: a replica leads only while the image that its broker applied last has this life's registration.
+- leads-in-own-life: a replica begins to lead only while the image that its broker applied last has this life's
+  registration.
 - one-life-leads-an-epoch: no two lives lead the same partition in the same leader epoch.
 - registered-before-append: until then no log changes, neither by an append as leader or follower nor by a truncation.
   Each single append is looked at by appends.py, each answer to a producer by answers.py.
 - fetches-in-own-life: a follower's fetch acknowledges records, so it leaves only in a registered life.
+
+A registration may be removed while the process runs. What it led it may lead until it has carried the image out, in
+which others lead; and it goes on following: its broker epoch keeps it out of every ISR (own_life.py).
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ _Life = tuple[str, int]  # host and number of its process
 class LifeInvariants:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
+        self._begun: dict[_Life, None] = {}  # lives that were registered
         self._led: dict[tuple[PartitionKey, Epoch], _Life] = {}
         self._leads: dict[_Life, dict[PartitionKey, Epoch]] = {}  # what was looked at
         self._ends: dict[_Life, dict[PartitionKey, Offset]] = {}  # of lives that are not registered; exclusive
@@ -36,22 +41,32 @@ class LifeInvariants:
         if node is None or node.broker is None:
             return
         life, registered = (machine.host, machine.life), is_registered(node)
+        if registered:
+            self._begun[life] = None
+        has_begun = life in self._begun
         leads = self._leads.setdefault(life, {})
-        replicas = changed if registered else node.broker.data_plane.registry.replicas.values()
+        replicas = changed if has_begun else node.broker.data_plane.registry.replicas.values()
         for replica in replicas:  # a log can change without a step of its core
             core = replica.core
-            if core.is_leader and (not registered or leads.get(replica.key) != core.leader_epoch):
+            if core.is_leader and (not has_begun or leads.get(replica.key) != core.leader_epoch):
                 leads[replica.key] = core.leader_epoch
                 self._on_leader(machine, replica, registered)
-            if not registered:
+            if not has_begun:
                 self._on_log(machine, replica)
-        if registered:
+        if has_begun:
             self._ends.pop(life, None)
+
+    def has_begun(self, machine: Machine) -> bool:
+        """The process has applied an image with its registration."""
+        is_known = (machine.host, machine.life) in self._begun
+        return is_known or (
+            machine.node is not None and machine.node.broker is not None and is_registered(machine.node)
+        )
 
     def on_fetch(self, machine: Machine) -> None:
         """A follower's fetch is about to leave the machine."""
         node = machine.node
-        if node is not None and node.broker is not None and not is_registered(node):
+        if node is not None and node.broker is not None and not self.has_begun(machine):
             what = f"life {machine.life} of {machine.host} fetches as a replica"
             self._findings.broken("fetches-in-own-life", f"{what}; the metadata it applied has no registration of it")
 

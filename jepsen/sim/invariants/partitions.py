@@ -2,8 +2,8 @@
 
 - high-watermark-on-disk: a leader's high watermark covers only what every member of its maximal ISR has synced.
 - committed-differs, committed-is-held: all nodes that commit an offset commit the same bytes (truth.py).
-- partition-leader-completeness: a leader holds everything ever committed, up to its own epoch. Metadata reaches brokers
-  late, so a leader may keep an old epoch for a while, in which it cannot commit anything.
+- partition-leader-completeness: a leader holds everything that leaders up to its own epoch have committed. Metadata
+  reaches brokers late, so a leader may keep an old epoch for a while, in which it cannot commit anything.
 - candidate-completeness: every member of the ISR and ELR in the committed metadata holds all of it too, synced.
 - acked-is-durable: a record acknowledged with acks=all is synced on min.insync.replicas disks.
 
@@ -176,7 +176,7 @@ class PartitionInvariants:
         if not core.is_leader and self._durability.has_losses(log_of(replica)):
             return  # it may still have the records that were lost; its leader will have it cut them
         before = truth.end
-        truth.on_committed(mirror, core.high_watermark, machine.host)
+        truth.on_committed(mirror, core.high_watermark, machine.host, core.leader_epoch)
         if core.is_leader:
             self._check_isr(machine, replica)
         if truth.end > before:

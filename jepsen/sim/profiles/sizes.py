@@ -11,6 +11,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from quorumlog.throttle_settings import EVERY_REPLICA, FOLLOWER_REPLICAS, LEADER_REPLICAS
+
 _SNAPSHOTS_SHARE = 0.8  # of the seeds with small sizes
 _SMALL_SHARE = 0.75  # of the seeds
 _RETENTION_SHARE = 0.25  # of the seeds, unless the profile decides
@@ -55,6 +57,10 @@ class Sizes:
             return self
         flush = rng.choice(({}, {"flush.messages": "4"}, {"flush.ms": "300"}))
         return replace(self, topic={**self.topic, "durability": "replicated", **flush})
+
+    def with_throttled_replicas(self) -> Sizes:
+        """Whatever a broker copies counts for its throttles, once it has a rate (workload/throttles.py)."""
+        return replace(self, topic={**self.topic, LEADER_REPLICAS: EVERY_REPLICA, FOLLOWER_REPLICAS: EVERY_REPLICA})
 
 
 def _keeping(rng: random.Random) -> tuple[dict[str, str], dict[str, str]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.truth.log_mirror import Batch, LogMirror
-from quorumlog.ids import Epoch, Offset
+from quorumlog.ids import NO_EPOCH, Epoch, Offset
 
 OnGrowth = Callable[[LogMirror, Offset, Offset], None]  # a log that holds it, the end before, the end now
 
@@ -30,13 +30,9 @@ class LogTruth:
         self._findings = findings
         self._chains: dict[Offset, bytes] = {0: b""}  # chains of committed batches, by end offset
         self._newest: dict[Offset, int] = {}  # largest timestamps of committed batches, by end offset
-        self._ends: dict[Epoch, Offset] = {}  # exclusive end of the committed records of each epoch; epochs rise
+        self.epoch: Epoch = NO_EPOCH  # of the newest committed record
+        self._committed_in: dict[Epoch, Offset] = {}  # exclusive end of what leaderships of each epoch have committed
         self._seen: dict[tuple[Offset, Epoch], tuple[bytes, str]] = {}  # every batch ever written: chain, host
-
-    @property
-    def epoch(self) -> Epoch:
-        """Of the newest committed record; -1: there is none."""
-        return next(reversed(self._ends), -1)
 
     @property
     def chain(self) -> bytes:
@@ -70,8 +66,14 @@ class LogTruth:
             what = f"{self.name}: the log up to {batch.end} of epoch {batch.epoch}"
             self._findings.broken("log-matching", f"{what} differs between {known[1]} and {where}")
 
-    def on_committed(self, mirror: LogMirror, high_watermark: Offset, where: str) -> None:
-        """The node `where` claims that everything below is committed."""
+    def on_committed(
+        self, mirror: LogMirror, high_watermark: Offset, where: str, leader_epoch: Epoch = NO_EPOCH
+    ) -> None:
+        """The node `where` claims that everything below is committed.
+
+        leader_epoch: of the leadership that commits it, which may be later than the epoch of the records; NO_EPOCH:
+        that of the records.
+        """
         batch = mirror.batch_before(high_watermark)
         if batch is None:
             if high_watermark > max(mirror.base, self.deleted_before):  # else it may lie inside the log's first batch
@@ -88,7 +90,9 @@ class LogTruth:
         for new in mirror.batches_between(self.end, batch.end):
             self._chains[new.end] = new.chain
             self._newest[new.end] = new.max_timestamp
-            self._ends[new.epoch] = new.end
+            self.epoch = new.epoch
+            committed_in = new.epoch if leader_epoch == NO_EPOCH else leader_epoch
+            self._committed_in[committed_in] = max(new.end, self._committed_in.get(committed_in, 0))
         before, self.end = self.end, batch.end
         self.on_growth(mirror, before, self.end)
 
@@ -97,20 +101,23 @@ class LogTruth:
         while self._chains and not mirror.agrees_at(self.end, self.chain):
             del self._chains[self.end]
             self.end = max(self._chains)
-        self._ends = {epoch: min(end, self.end) for epoch, end in self._ends.items()}
+        self._committed_in = {epoch: min(end, self.end) for epoch, end in self._committed_in.items()}
 
     def is_held_by(self, mirror: LogMirror, end: Offset) -> bool:
         """True if all committed records are in this log. end: exclusive, of what its replica may acknowledge."""
         return end >= self.end and mirror.agrees_at(self.end, self.chain)
 
     def is_seen_by(self, mirror: LogMirror, epoch: Epoch) -> bool:
-        """True if all committed records of this epoch and older ones are in the log, perhaps not synced."""
+        """True if the log has all that leaderships of this epoch and older ones have committed, perhaps not synced."""
         end = self.end_of(epoch)
         return mirror.agrees_at(end, self._chains[end])
 
     def end_of(self, epoch: Epoch) -> Offset:
-        """Exclusive end of the committed records of this epoch and older ones."""
-        return max((end for of, end in self._ends.items() if of <= epoch), default=0)
+        """Exclusive end of what leaderships of this epoch and older ones have committed.
+
+        A leader of epoch 0 may leave a record that the leader of epoch 2 commits: that of epoch 1 need not have it.
+        """
+        return max((end for of, end in self._committed_in.items() if of <= epoch), default=0)
 
     def _compare(self, batch: Batch, where: str) -> None:
         known = self._chains.get(batch.end)

@@ -29,7 +29,7 @@ from jepsen.sim.workload.compaction import Compaction
 from jepsen.sim.workload.group_calls import UNITS_OF
 from jepsen.sim.workload.levels import Levels
 from jepsen.sim.workload.moves import MoveChore
-from jepsen.sim.workload.reassignments import ReassignmentChore
+from jepsen.sim.workload.operator import Operator
 from jepsen.transactions.readers import LEDGER
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
@@ -91,10 +91,10 @@ class Workload:
             rng=self._rng,
             crashed=self._crashed,
         )
-        self._moves: MoveChore | ReassignmentChore | None
+        self._moves: MoveChore | Operator | None
         self._moves = MoveChore(cluster, self._rng("moves"), partial(self._admin, "moves")) if plan.moves else None
         if plan.reassigns:
-            self._moves = ReassignmentChore(self._rng("reassignments"), partial(self._admin, "reassignments"))
+            self._moves = Operator(cluster, self._rng, lambda name: partial(self._admin, name), self._crashed)
         self._nursery, self._readers = Nursery(self._crashed), Nursery(self._crashed)
         self._bursts = plan.bursts
         self._next_value = 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.replicas.rate_quota import BURST_MS, LONGEST_DELAY_MS, PORTION_MS, RateQuota
+from broker.replicas.rate_quota import BURST_MS, DEBT_MS, LONGEST_DELAY_MS, PORTION_MS, RateQuota
 from broker.replicas.throttle import Throttles
 from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
 from quorumlog.errors import ApiError
@@ -75,6 +75,20 @@ def test_what_is_not_used_is_kept_for_a_burst_only() -> None:
     assert (quota.left_bytes(99_000), quota.delay_ms(99_000)) == (0, LONGEST_DELAY_MS)
 
 
+def test_what_may_not_wait_makes_no_debt_of_hours() -> None:
+    """A minute of traffic at a hundred times the rate holds the others back for ten seconds, not for hours."""
+    quota = RateQuota()
+    quota.set_rate(1_000, 0)
+    for at_ms in range(0, 60_000, 100):
+        quota.spend_unasked(10_000, at_ms)
+    assert quota.left_bytes(59_900 + DEBT_MS) == 0
+    assert quota.delay_ms(59_900 + DEBT_MS) == PORTION_MS + 1
+    quota.spend(50_000, 80_000)
+    quota.spend_unasked(10_000, 80_000)
+    assert quota.left_bytes(80_000 + 49_000) == 0, "what was overdrawn by a batch is paid for in whole"
+    assert quota.left_bytes(80_000 + 49_100) > 0
+
+
 NAMED = [
     ("*", 3, 1, True),
     ("3:1", 3, 1, True),
@@ -132,7 +146,7 @@ def test_a_replica_that_is_in_sync_is_not_held_back_and_counts() -> None:
     clock.at_ms += 500
     assert (leader.left_bytes(KEY, 4, 10_000), leader.left_bytes(KEY, 2, 10_000)) == (500, 10_000)
     assert leader.left_bytes(KEY, 4, 10) == 10
-    leader.spend(KEY, 600)
+    leader.spend(KEY, 4, 600)
     assert leader.held_back_ms(KEY, 4) == 201
     assert leader.held_back_ms((TOPIC, 4), 4) == 0, "this partition is not named"
     assert found.follower.counts((TOPIC, 4))
