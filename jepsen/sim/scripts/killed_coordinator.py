@@ -15,6 +15,7 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.scripts.aimed import Script
 from jepsen.sim.strikes.stage import bring_up
 
+KILLED_WITH_MARKERS = "coordinators killed before their markers"
 _WAIT_MS = 8_000
 _DEAD_MS = (200, 4_000)
 
@@ -29,7 +30,7 @@ def killed_coordinator(cluster: SimCluster, rng: random.Random) -> Script:
     yield has_decided, _WAIT_MS
     machine = found[0]
     machine.kill()
-    cluster.count("coordinators killed before their markers")
+    cluster.count(KILLED_WITH_MARKERS)
     try:
         yield (lambda: False), rng.randint(*_DEAD_MS)
     finally:
