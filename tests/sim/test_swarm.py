@@ -24,6 +24,7 @@ from jepsen.sim.profiles.plan import (
     TRANSACTIONS,
     VOTERS,
 )
+from jepsen.sim.scripts.killed_coordinator import KILLED_WITH_MARKERS
 from jepsen.sim.scripts.new_disk import NEW_DISKS
 from jepsen.sim.scripts.older_disk import OLDER_DISKS, OLDER_LOGS, SHORT_LOGS
 from jepsen.sim.scripts.restarted_voter import RESTARTED
@@ -46,7 +47,10 @@ EVENTS = (
 EVENTS_OF_PROFILES = {
     DIRECTORIES: ("directories failed", NEW_DISKS, RETURNED),
     "full-buffers": ("stopped-clients", "full buffers"),
-    GROUPS: ("group generations", "group commits", "group members gone"),
+    GROUPS: (
+        *("group generations", "group commits", "group members gone", "group commits too late"),
+        *("no group commits staged", "rebalances completed", "consumers gone", "compacted logs loaded"),
+    ),
     "inside-calls": ("died inside calls",),
     "memory": ("memory errors",),
     "older-disk": (OLDER_LOGS, OLDER_DISKS, SHORT_LOGS),
@@ -57,6 +61,7 @@ EVENTS_OF_PROFILES = {
     TRANSACTIONS: (
         *("transactions committed", "transactions aborted", "late calls", "old ids", "producers that died"),
         *("cores compared", "answers after commit", "markers checked"),
+        *(KILLED_WITH_MARKERS, "aborts of coordinators", "epochs changed"),
     ),
     VOTERS: (VOTERS,),
     "whole-isr": (OUTSIDERS,),

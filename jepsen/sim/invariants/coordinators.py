@@ -4,18 +4,20 @@ The numbers are those of the invariants in the design.
 
 - one-coordinator (1): in a leader epoch of an internal partition, one core is active; and its replica leads in it.
 - state-is-replay (2): what a core holds that is durable equals a fresh replay of its log, whenever all that it has
-  decided is in the log.
+  decided is in the log; and every second time of that log as the cleaner may leave it (compacted_replay.py).
 - answered-before-commit (3): an answer that waits for records leaves when the high watermark is beyond them; and none
   that rests on the records of its call leaves with that call.
 - group-call-parked (9): no JoinGroup or SyncGroup waits for longer than its members' timers allow.
 - members-of-a-state (10): an empty group has no members, a stable or completing one has some.
 - last-stable-offset (25): it is at most the high watermark, and does not fall in a leader epoch.
 - pending-offsets (29): at the end, no offset of a transaction is pending.
-- static-restart (18), expiry (19): static_restarts.py, expiries.py.
+- static-restart (18), expiry (19): static_restarts.py, expiries.py. Of members that go: rebalances.py,
+  consumer_sessions.py. Of decisions of transactions: decisions.py.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -25,9 +27,13 @@ from broker.coordinator.runtime import coordinator as runtime
 from broker.coordinator.transactions.shard import TransactionShard
 from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.compacted_replay import compacted, read, replay
 from jepsen.sim.invariants.consumer_groups import broken_invariants
 from jepsen.sim.invariants.consumer_groups import durable_state as consumers_state
+from jepsen.sim.invariants.consumer_sessions import ConsumerSessions
+from jepsen.sim.invariants.decisions import Decisions
 from jepsen.sim.invariants.expiries import Expiries
+from jepsen.sim.invariants.rebalances import Rebalances
 from jepsen.sim.invariants.static_restarts import StaticRestarts
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import BROKERS
@@ -37,8 +43,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.groups import SyncGroupResponse
 from quorumlog.messages.transactions import EndTxnResponse
-from quorumlog.records import iter_batch, iter_headers
-from quorumlog.records.control import EndTxnMarker, decode_control
+from quorumlog.records.corrupt import CorruptRecords
 
 COMPARE_NS = 2 * NS_PER_S  # between two comparisons of a core
 PARKED_MS = 30_000  # more than all timers of a rebalance together, in this workload
@@ -52,9 +57,17 @@ class CoordinatorInvariants:
 
     def __init__(self, mirrors: Mirrors, findings: Findings) -> None:
         self._mirrors, self._findings = mirrors, findings
-        self.counts = {"active coordinators": 0, "cores compared": 0, "answers after commit": 0}
+        self.counts = {
+            "active coordinators": 0,
+            "cores compared": 0,
+            "answers after commit": 0,
+            "compacted logs loaded": 0,
+        }
         self.counts["consumer groups checked"] = 0
         self.expiries, self._static_restarts = Expiries(findings), StaticRestarts(findings)
+        self._rebalances, self._decisions = Rebalances(findings), Decisions(findings)
+        self._consumer_sessions = ConsumerSessions(findings)
+        self._decided_seen: dict[tuple[str, Log], tuple[Any, Offset, Offset]] = {}  # as of _consumers_seen
         self._consumers_seen: dict[tuple[str, Log], tuple[Any, Offset]] = {}  # the core's turn, and its end
         self._active: dict[tuple[Log, Epoch], tuple[str, int]] = {}  # the host and life
         self._compared: dict[tuple[str, Log], tuple[int, Offset]] = {}  # when, and how far its log went
@@ -64,7 +77,8 @@ class CoordinatorInvariants:
 
     @property
     def all_counts(self) -> dict[str, int]:
-        return {**self.counts, **self.expiries.counts, **self._static_restarts.counts}
+        parts = (self.expiries, self._static_restarts, self._rebalances, self._consumer_sessions, self._decisions)
+        return self.counts | {name: count for one in parts for name, count in one.counts.items()}
 
     # --- after a step ---
 
@@ -91,6 +105,8 @@ class CoordinatorInvariants:
             for group in one._shard._groups.values():
                 self._look_at_group(machine, group)
             self._look_at_consumers(machine, one)
+        else:
+            self._look_at_decisions(machine, one)
         now_ns = self._findings.now_ns()
         compared_ns, end = self._compared.get((machine.host, log), (-COMPARE_NS, -1))
         if now_ns - compared_ns >= COMPARE_NS and one._shard._turn.next_offset != end:
@@ -125,6 +141,14 @@ class CoordinatorInvariants:
             for name, text in broken_invariants(groups[group_id]):
                 self._findings.broken(name, f"group {group_id} on {machine.host} at {turn.next_offset}: {text}")
 
+    def _look_at_decisions(self, machine: Machine, one: Coordinator) -> None:
+        """When there is a new record, or one is committed."""
+        turn, key = one._shard._turn, (machine.host, one.replica.key)
+        now = (turn, turn.next_offset, turn.high_watermark)
+        if self._decided_seen.get(key) != now:
+            self._decided_seen[key] = now
+            self._decisions.look(one._shard, f"{one.replica.name} on {machine.host}")
+
     def _look_at_stable(self, machine: Machine, replica: Replica) -> None:
         core = replica.core
         if not core.is_leader:
@@ -150,6 +174,10 @@ class CoordinatorInvariants:
         if isinstance(one._shard, GroupShard):
             self.expiries.listen(one._shard)
             self._static_restarts.listen(one._shard)
+            self._rebalances.listen(one._shard)
+            self._consumer_sessions.listen(one._shard)
+        else:
+            self._decisions.listen(one._shard)
         self.counts["active coordinators"] += 1
         ends: dict[int, Offset] = {}
         committing = False
@@ -193,12 +221,20 @@ class CoordinatorInvariants:
         data = mirror.content(mirror.base, end) if end > mirror.base else b""
         if data is None:
             return
-        replay(fresh, data)
+        where = f"{one.replica.name} on {machine.host} at {end}"
         self.counts["cores compared"] += 1
+        records = list(read(data))
+        kept = compacted(records, random.Random(end)) if self.counts["cores compared"] % 2 else records
+        kept = list(kept)
+        self.counts["compacted logs loaded"] += len(kept) < len(records)
+        try:
+            replay(fresh, kept)
+        except (CorruptRecords, LookupError, AssertionError) as error:
+            self._findings.broken("state-is-replay", f"{where}: {len(kept)} of {len(records)} records: {error!r}")
+            return
         live, replayed = durable_state(shard), durable_state(fresh)
         if live != replayed:
-            text = f"{one.replica.name} on {machine.host} at {end}: {difference(live, replayed)}"
-            self._findings.broken("state-is-replay", text)
+            self._findings.broken("state-is-replay", f"{where}: {difference(live, replayed)}")
 
     # --- at the end ---
 
@@ -221,18 +257,6 @@ def coordinators_of(machine: Machine) -> Iterator[Coordinator]:
     if broker is not None:
         yield from broker.groups.all
         yield from broker.transactions.coordinators.all
-
-
-def replay(shard: Any, data: bytes) -> None:
-    for header in iter_headers(data):
-        producer = (header.producer_id,) if header.is_transactional else ()
-        for record in iter_batch(data, header):
-            if header.is_control:
-                marker = decode_control(record.key, record.value)
-                if isinstance(marker, EndTxnMarker):
-                    shard.replay_marker(header.producer_id, committed=marker.committed)
-            else:
-                shard.replay_bytes(record.offset, record.key or b"", record.value, *producer)
 
 
 def durable_state(shard: GroupShard | TransactionShard) -> dict[str, Any]:

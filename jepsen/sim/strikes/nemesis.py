@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.profiles.plan import NEW_DISK, OLDER_DISK, SCRIPTED, Plan
+from jepsen.sim.profiles.plan import KILLED_COORDINATOR, NEW_DISK, OLDER_DISK, SCRIPTED, Plan
 from jepsen.sim.scripts.sick_leaders import sick_leader_strikes
 from jepsen.sim.strikes.directories import directory_strikes
 from jepsen.sim.strikes.disks import disk_strikes
@@ -87,7 +87,7 @@ class Nemesis:
         self._cluster.scheduler.record("nemesis", fault)
         number, self._next = self._next, self._next + 1
         self._active[number] = self._faults[fault]()
-        durations_ms = _SCRIPTED_MS if fault in (*SCRIPTED, OLDER_DISK, NEW_DISK) else _DURATIONS_MS
+        durations_ms = _SCRIPTED_MS if fault in (*SCRIPTED, OLDER_DISK, NEW_DISK, KILLED_COORDINATOR) else _DURATIONS_MS
         duration_ms = int(self._rng.choice(durations_ms) * self._rng.uniform(0.5, 1.5))
         self._stage.later(duration_ms, partial(self._undo, number))
 

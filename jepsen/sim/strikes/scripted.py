@@ -8,8 +8,9 @@ from functools import partial
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.network.message import Message, Phase, Verdict
-from jepsen.sim.profiles.plan import NEW_DISK, OLDER_DISK
+from jepsen.sim.profiles.plan import KILLED_COORDINATOR, NEW_DISK, OLDER_DISK
 from jepsen.sim.scripts.aimed import Script, fenced_joiner, run_script, stale_proposal
+from jepsen.sim.scripts.killed_coordinator import killed_coordinator
 from jepsen.sim.scripts.new_disk import new_disk
 from jepsen.sim.scripts.older_disk import older_disk
 from jepsen.sim.scripts.restarted_voter import restarted_voter
@@ -28,6 +29,7 @@ _SCRIPTS = {
     "whole-isr": whole_isr,
     OLDER_DISK: older_disk,
     NEW_DISK: new_disk,
+    KILLED_COORDINATOR: killed_coordinator,
 }
 
 

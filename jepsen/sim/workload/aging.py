@@ -7,6 +7,7 @@ from typing import Any
 
 from broker.coordinator.runtime.coordinator import Coordinator, State
 from broker.coordinator.transactions.shard import TransactionShard
+from broker.coordinator.transactions.states import States
 from broker.coordinator.transactions.table import EMPTY
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.invariants.coordinators import coordinators_of
@@ -33,5 +34,6 @@ def _age(coordinator: Coordinator[Any], transactional_id: str, epoch: int) -> No
     if value is None or value.transaction_status != EMPTY or shard._turn.is_pending(transactional_id):
         return
     coordinator._at_now()
-    shard._states.put(transactional_id, replace(value, producer_epoch=max(epoch, value.producer_epoch)))
+    older = replace(value, producer_epoch=max(epoch, value.producer_epoch))
+    States.put(shard._states, transactional_id, older)  # past those who look for a reason (decisions.py)
     coordinator._take()

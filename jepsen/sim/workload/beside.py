@@ -39,7 +39,8 @@ class Beside:
         now_ns = lambda: cluster.scheduler.now_ns  # noqa: E731
         if plan.groups:
             loop = self.loops[GROUP_HOST] = make_loop(GROUP_HOST)
-            self.groups = Groups(rng("groups"), partial(transport, loop), partial(admin, "groups", loop), now_ns)
+            clock = SimClock(cluster.scheduler)
+            self.groups = Groups(rng("groups"), partial(transport, loop), partial(admin, "groups", loop), clock, now_ns)
         if plan.transactions:
             loop = self.loops[TRANSACTIONS_HOST] = make_loop(TRANSACTIONS_HOST)
             self.transactions = Transactions(

@@ -30,8 +30,10 @@ from quorumlog.messages.groups import (
 )
 from quorumlog.rpc.transport import NotDelivered, RpcError
 
-PAUSES, LEAVES, COMMITS_FIRST, LINGERS = 0.01, 0.5, 0.5, 0.1
-"""Shares of its rounds, of its ends, of its returns from a pause, of the rebalances that it hears of."""
+PAUSES, LEAVES, COMMITS_FIRST, LINGERS, COMMITS_LATE, DAWDLES = 0.01, 0.5, 0.5, 0.1, 0.5, 0.4
+"""Shares of its rounds, of its ends, of its returns from a pause, of the rebalances that it hears of, of its
+generations, of the ids that it is given."""
+DAWDLE_S = (0.1, 4.0)  # until it joins with its id, which may be forgotten by then
 SUBSCRIPTION = write_subscription(Subscription((UNITS_OF,)))
 
 
@@ -48,7 +50,7 @@ class ClassicMember:
         until_ns = self._group.now_ns() + int(self._rng.uniform(3, 25) * 1e9)
         try:
             while not self._group.stopping:
-                await self._join()
+                await self._join_next()
                 while await self._work():
                     if self._group.now_ns() > until_ns or self._group.stopping:
                         await self._end()
@@ -71,6 +73,14 @@ class ClassicMember:
         raise Gone
 
     # --- join ---
+
+    async def _join_next(self) -> None:
+        """As one with two threads: a commit of the generation before may come behind the join."""
+        former = self._generation
+        await self._join()
+        if former >= 0 and former != self._generation and self._rng.random() < COMMITS_LATE:
+            for unit in self._offsets:
+                await self._commit(unit, former)
 
     async def _join(self) -> None:
         """Until it has an assignment of a generation."""
@@ -122,6 +132,8 @@ class ClassicMember:
                     self._group.history.instances[self._id] = self._instance
             if response.error_code == ErrorCode.NONE:
                 return response
+            if response.error_code == ErrorCode.MEMBER_ID_REQUIRED and self._rng.random() < DAWDLES:
+                await asyncio.sleep(self._rng.uniform(*DAWDLE_S))
             if response.error_code != ErrorCode.MEMBER_ID_REQUIRED:
                 self._check(response.error_code)
 
@@ -173,14 +185,16 @@ class ClassicMember:
                 return False
         return True
 
-    async def _commit(self, unit: int) -> bool:
+    async def _commit(self, unit: int, late: int | None = None) -> bool:
+        """late: a generation that is over; then it is refused."""
         group = self._group
-        commit = Commit(unit, self._offsets[unit] + 1, self._generation, group.now_ns())
+        generation = self._generation if late is None else late
+        commit = Commit(unit, self._offsets[unit] + 1, generation, group.now_ns())
         group.history.commits.append(commit)
         partitions = (OffsetCommitPartition(index=unit, committed_offset=commit.offset),)
         request = OffsetCommitRequest(
             group_id=self._group.group_id,
-            generation_id=self._generation,
+            generation_id=generation,
             member_id=self._id,
             group_instance_id=self._instance,
             topics=(OffsetCommitTopic(name=UNITS_OF, partitions=partitions),),
@@ -202,6 +216,9 @@ class ClassicMember:
         if codes & set(ASIDE):
             raise Gone  # it may yet be committed
         commit.ended_ns = group.now_ns()
+        if late is not None:
+            group.count("group commits too late")
+            return False
         for code in sorted(codes - {ErrorCode.NONE}):
             self._check(code)
         return False

@@ -113,18 +113,22 @@ class Calls:
         return self.group.connect(Address(found.host, found.port), self.name)
 
 
-async def fetch(calls: Calls, units: tuple[int, ...]) -> dict[int, int]:
-    """The committed offset of each unit."""
+async def fetch(calls: Calls, units: tuple[int, ...], *, stable: bool = False) -> dict[int, int]:
+    """The committed offset of each unit. stable: once no transaction is about to change one of them."""
     if not units:
         return {}
     topics = OffsetFetchTopics(topics=(OffsetFetchTopic(name=UNITS_OF, partitions=units),))
-    request = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id=calls.group.group_id, topics=topics),))
+    request = OffsetFetchRequest(
+        groups=(OffsetFetchGroup(group_id=calls.group.group_id, topics=topics),), require_stable=stable
+    )
     while True:
         invoked_ns = calls.group.now_ns()
         response = await calls.repeat(request, lambda answer: int(answer.groups[0].error_code))
         (answer,) = response.groups
-        if answer.error_code == ErrorCode.NONE:
+        codes = {answer.error_code, *(one.error_code for topic in answer.topics for one in topic.partitions)}
+        if codes == {ErrorCode.NONE}:
             break
+        await asyncio.sleep(0.1)
     found = {one.index: one.committed_offset for topic in answer.topics for one in topic.partitions}
     for unit, offset in found.items():
         calls.group.history.fetches.append(Fetched(unit, offset, invoked_ns, calls.group.now_ns()))

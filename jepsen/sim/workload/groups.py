@@ -1,4 +1,5 @@
-"""Consumer groups in the simulation: one of each protocol, one of both, and committers that belong to none.
+"""Consumer groups in the simulation: one of each protocol, one of both, and committers that belong to none,
+of which some commit in transactions.
 
 One member of each group is static. The topic that they share grows meanwhile.
 """
@@ -13,12 +14,18 @@ from jepsen.checkers.findings import Finding
 from jepsen.checkers.group_history import Expiry, check_groups, check_offsets
 from jepsen.checkers.owner_history import OwnerHistory, check_owners
 from jepsen.sim.invariants.expiries import Expiries
+from jepsen.sim.settings import BOOTSTRAP
 from jepsen.sim.workload.classic_members import ClassicMember
 from jepsen.sim.workload.consumer_members import ConsumerMember, converge
 from jepsen.sim.workload.group_calls import SESSION_MS, UNITS, UNITS_MAX, UNITS_OF, Calls, Group, fetch
+from jepsen.sim.workload.stager import TIMEOUT_MS, Stager
 from jepsen.sim.workload.visitor import visit
+from jepsen.transactions.calls import Calls as ProducerCalls
+from jepsen.transactions.producer import TV2, Producer
+from jepsen.transactions.recorder import Recorder
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError
+from quorumlog.clock import Clock
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError, Transport
 
@@ -38,6 +45,8 @@ SETTINGS = {
     "offsets.retention.minutes": "1",  # a clock that jumps lets offsets expire
     "offsets.retention.check.interval.ms": "1000",
     "offsets.topic.num.partitions": str(UNITS),
+    "transaction.state.log.num.partitions": "1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 
 
@@ -49,9 +58,11 @@ class Groups:
         rng: random.Random,
         transport: Callable[[], Transport],
         admin: Callable[[], AsyncAdmin],
+        clock: Clock,
         now_ns: Callable[[], int],
     ) -> None:
         self._rng, self._transport, self._admin, self._now_ns = rng, transport, admin, now_ns
+        self._clock, self._producers = clock, Recorder(now_ns)
         self.classic, self.modern, self.mixed = map(self._new, ("workers", "readers", "movers"))
         self.owners, self.mixed_owners = OwnerHistory(), OwnerHistory()
         self.visitors: list[Group] = []
@@ -92,6 +103,7 @@ class Groups:
             nursery.start(self._run_modern(name, instance), f"consumer member {number}")
             nursery.start(self._run_mixed(name, instance), f"mixed member {number}")
         nursery.start(self._run_visitors(), "visitors")
+        nursery.start(self._run_stagers(), "stagers")
         nursery.start(self._grow(), "units")
 
     async def _run_classic(self, name: str, instance: str | None) -> None:
@@ -116,6 +128,22 @@ class Groups:
             group = self._new(f"visitor-{len(self.visitors)}")
             self.visitors.append(group)
             await group.run_once("visitor", visit)
+            await asyncio.sleep(self._rng.uniform(0.05, 1.0))
+
+    async def _run_stagers(self) -> None:
+        transport, clock, rng = self._transport, self._clock, self._rng
+
+        async def live(calls: Calls) -> None:
+            ways = ProducerCalls(transport(), bootstrap=BOOTSTRAP, clock=clock, rng=rng, name="stager")
+            try:
+                await Stager(calls, Producer(ways, self._producers, "stager", TV2, TIMEOUT_MS)).live()
+            finally:
+                await ways.close()
+
+        while not self.stopping:
+            group = self._new(f"stager-{len(self.visitors)}")
+            self.visitors.append(group)
+            await group.run_once("stager", live)
             await asyncio.sleep(self._rng.uniform(0.05, 1.0))
 
     async def _make_topic(self) -> bool:
@@ -152,7 +180,7 @@ class Groups:
             self._know(len((await admin.describe_topic(UNITS_OF)).partitions))
         for group in self._all:
             calls = Calls(group, "final")
-            await fetch(calls, tuple(range(group.units)))
+            await fetch(calls, tuple(range(group.units)), stable=True)
             await calls.close()
         self._findings += await converge(self.modern, self.owners)
         self._findings += await converge(self.mixed, self.mixed_owners)
