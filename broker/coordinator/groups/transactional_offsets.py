@@ -19,6 +19,10 @@ from quorumlog.messages.groups import OffsetCommitPartitionResult, OffsetCommitT
 from quorumlog.messages.transactions import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 
+def _says_nothing(request: TxnOffsetCommitRequest) -> bool:
+    return not request.member_id and request.group_instance_id is None
+
+
 class TransactionalOffsets:
     def __init__(self, turn: Turn, calls: OffsetCalls, table: OffsetTable) -> None:
         self._turn, self._calls, self._table = turn, calls, table
@@ -27,9 +31,8 @@ class TransactionalOffsets:
     def refusal(self, group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> ErrorCode:
         """A producer that says nothing of its consumer is believed; otherwise it is a member in its generation.
 
-        Without a generation anybody may while the group is empty, as in a plain commit.
-
-        Also while the leader assigns: the transaction cannot wait for the group.
+        Without a generation anybody may commit while the group is empty, as in a plain commit. A member may also
+        commit while the leader assigns: the transaction cannot wait for the group.
         """
         if group is None and request.generation_id >= 0:
             return ErrorCode.ILLEGAL_GENERATION
@@ -75,7 +78,3 @@ class TransactionalOffsets:
         producer = Producer(ending.producer_id, ending.producer_epoch)
         self._turn.write_marker(ending.marker, producer, self._table.pending.groups_of(ending.producer_id))
         self._turn.answer_after_commit(call.number, ErrorCode.NONE)
-
-
-def _says_nothing(request: TxnOffsetCommitRequest) -> bool:
-    return not request.member_id and request.group_instance_id is None
