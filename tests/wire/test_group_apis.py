@@ -281,6 +281,21 @@ def test_all_offsets_of_a_group_are_asked_for_by_null(version: int, topics: bool
     assert found is None if topics else found is not None and found.topics == ()
 
 
+@pytest.mark.parametrize(("version", "names"), [(9, ["there", "gone"]), (10, [""])])
+def test_offsets_of_a_topic_without_an_id_are_skipped_where_ids_name_topics(version: int, names: list[str]) -> None:
+    topics = tuple(
+        groups.OffsetFetchTopicResult(
+            name=name, topic_id=topic_id, partitions=(groups.OffsetFetchPartition(index=0, committed_offset=1),)
+        )
+        for name, topic_id in (("there", TOPIC_ID), ("gone", b""))
+    )
+    request = groups.OffsetFetchRequest(groups=(groups.OffsetFetchGroup(group_id="g"),))
+    response = groups.OffsetFetchResponse(groups=(groups.OffsetFetchGroupResult(group_id="g", topics=topics),))
+    wire = Frames(BY_KEY[9], version)
+    found = wire.read_response(request, wire.write_response(request, response))
+    assert [topic.name for topic in found.groups[0].topics] == names
+
+
 @pytest.mark.parametrize(
     ("request_", "version"),
     [

@@ -59,9 +59,12 @@ class OffsetCalls:
     # --- commit ---
 
     def refusal(self, group: ClassicGroup, request: OffsetCommitRequest) -> ErrorCode:
-        """Who may commit: a member in its generation, and anybody while the group is empty."""
-        if request.generation_id < 0 and not request.member_id and request.group_instance_id is None:
-            return ErrorCode.NONE if group.state is State.EMPTY else ErrorCode.UNKNOWN_MEMBER_ID
+        """Who may commit: a member in its generation, and anybody without a generation while the group is empty.
+
+        Whatever it calls itself: a consumer that assigns its partitions itself says its `group.instance.id`, too.
+        """
+        if request.generation_id < 0 and group.state is State.EMPTY:
+            return ErrorCode.NONE
         error = unknown_or_fenced(group, request.member_id, request.group_instance_id)
         if error == ErrorCode.NONE and request.generation_id != group.generation:
             error = ErrorCode.ILLEGAL_GENERATION

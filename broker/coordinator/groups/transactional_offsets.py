@@ -7,7 +7,7 @@ offsets.
 
 from __future__ import annotations
 
-from broker.coordinator.groups.classic_group import ClassicGroup
+from broker.coordinator.groups.classic_group import ClassicGroup, State
 from broker.coordinator.groups.membership import unknown_or_fenced
 from broker.coordinator.groups.offset_calls import Allowed, OffsetCalls, everything
 from broker.coordinator.groups.offset_table import OffsetTable
@@ -19,6 +19,10 @@ from quorumlog.messages.groups import OffsetCommitPartitionResult, OffsetCommitT
 from quorumlog.messages.transactions import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 
+def _says_nothing(request: TxnOffsetCommitRequest) -> bool:
+    return not request.member_id and request.group_instance_id is None
+
+
 class TransactionalOffsets:
     def __init__(self, turn: Turn, calls: OffsetCalls, table: OffsetTable) -> None:
         self._turn, self._calls, self._table = turn, calls, table
@@ -27,13 +31,14 @@ class TransactionalOffsets:
     def refusal(self, group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> ErrorCode:
         """A producer that says nothing of its consumer is believed; otherwise it is a member in its generation.
 
-        Also while the leader assigns: the transaction cannot wait for the group.
+        Without a generation anybody may commit while the group is empty, as in a plain commit. A member may also
+        commit while the leader assigns: the transaction cannot wait for the group.
         """
         if group is None and request.generation_id >= 0:
             return ErrorCode.ILLEGAL_GENERATION
         if not request.group_id:
             return ErrorCode.INVALID_GROUP_ID
-        if group is None or (request.generation_id < 0 and not request.member_id and request.group_instance_id is None):
+        if group is None or (request.generation_id < 0 and (group.state is State.EMPTY or _says_nothing(request))):
             return ErrorCode.NONE
         error = unknown_or_fenced(group, request.member_id, request.group_instance_id)
         if error == ErrorCode.NONE and request.generation_id != group.generation:

@@ -108,6 +108,9 @@ def test_a_fenced_member_commits_nothing(world: ConsumerWorld) -> None:
 def test_an_empty_group_takes_commits_of_anybody(world: ConsumerWorld) -> None:
     world.pass_ms(45_000)
     assert world.commit_code({("foo", 0): 7}) == E.NONE
+    assert world.commit_code({("foo", 0): 8}, group_instance_id="i") == E.NONE, "of a consumer that assigns itself"
+    assert world.commit_code({("foo", 0): 9}, "m1") == E.NONE
+    assert world.commit_code({("foo", 0): 9}, "m1", 3) == E.UNKNOWN_MEMBER_ID
 
 
 @pytest.mark.parametrize(

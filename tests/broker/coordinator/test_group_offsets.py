@@ -75,6 +75,24 @@ def test_who_may_commit(world: GroupWorld) -> None:
     assert world.commit_code({A: 1}, leader, generation) == E.NONE
 
 
+@pytest.mark.parametrize(
+    "who",
+    [{}, {"group_instance_id": "i"}, {"member_id": "m"}, {"member_id": "m", "group_instance_id": "i"}],
+)
+def test_whoever_assigns_its_partitions_itself_commits_to_an_empty_group(
+    who: dict[str, str], world: GroupWorld
+) -> None:
+    """Java's consumer says its `group.instance.id` with every commit, also where it has assigned its partitions."""
+    member = who.get("member_id", "")
+    instance = who.get("group_instance_id")
+    for offset in (1, 2):  # the first one makes the group
+        assert world.commit_code({A: offset}, member, group_instance_id=instance) == E.NONE
+        assert world.fetched(A) == {A: offset}
+    world.stable(1)
+    assert world.commit_code({A: 3}, member, group_instance_id=instance) == E.UNKNOWN_MEMBER_ID
+    assert world.fetched(A) == {A: 2}
+
+
 def test_a_member_commits_before_it_joins_again_and_not_while_the_leader_assigns(world: GroupWorld) -> None:
     (leader, follower), generation = world.stable(2)
     again = world.join(leader)

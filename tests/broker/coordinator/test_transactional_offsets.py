@@ -145,6 +145,18 @@ def test_who_may_commit(world: GroupWorld) -> None:
     assert commit(generation_id=generation, member_id=leader) == E.NONE, "a transaction does not wait for the leader"
 
 
+@pytest.mark.parametrize("who", [{"group_instance_id": "i"}, {"member_id": "m"}])
+def test_whoever_assigns_its_partitions_itself_commits_for_an_empty_group(
+    who: dict[str, str], world: GroupWorld
+) -> None:
+    world.commit({A: 1})
+    assert code(world, world.commit_in_transaction({A: 5}, **who)) == E.NONE
+    world.end()
+    assert world.fetched(A) == {A: 5}
+    world.stable(1)
+    assert code(world, world.commit_in_transaction({A: 6}, **who)) == E.UNKNOWN_MEMBER_ID
+
+
 def test_a_static_member_whose_place_is_taken_is_fenced(world: GroupWorld) -> None:
     old = world.joined(world.join(group_instance_id="i"))
     world.sync(old.member_id, 1, {old.member_id: b""}, group_instance_id="i")

@@ -14,8 +14,8 @@ from quorumlog.messages.transactions import TxnOffsetCommitRequest
 
 def commit_rule(group: ConsumerGroup, cluster: Cluster, request: OffsetCommitRequest) -> Allowed:
     """Of each partition: whether it may be committed."""
-    if request.generation_id < 0 and not request.member_id and request.group_instance_id is None:
-        return _always(ErrorCode.UNKNOWN_MEMBER_ID if group.members else ErrorCode.NONE)
+    if request.generation_id < 0 and not group.members:
+        return _always(ErrorCode.NONE)  # whatever it calls itself: it may assign its partitions itself
     member = group.members.get(request.member_id)
     if member is not None and member.classic_member_metadata is None and not request.takes_member_epoch:
         return _always(ErrorCode.UNSUPPORTED_VERSION)
@@ -24,7 +24,7 @@ def commit_rule(group: ConsumerGroup, cluster: Cluster, request: OffsetCommitReq
 
 def transactional_rule(group: ConsumerGroup, cluster: Cluster, request: TxnOffsetCommitRequest) -> Allowed:
     """A producer that says nothing of its consumer is believed. Producers know ILLEGAL_GENERATION only."""
-    if request.generation_id < 0 and not request.member_id:
+    if request.generation_id < 0 and (not group.members or not request.member_id):
         return _always(ErrorCode.NONE)
     rule = _of_member(group, cluster, request.member_id, request.generation_id)
 
