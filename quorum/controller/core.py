@@ -127,9 +127,7 @@ class Controller:
 
     def renew_session(self, heartbeat: BrokerHeartbeatRequest, now_ms: int) -> None:
         """For a heartbeat that has to wait, or is refused because too much waits. Raises ApiError."""
-        draft = Draft(self.state)
-        draft.begin(self.tip, now_ms)
-        renew_session(draft, heartbeat)
+        renew_session(Draft(self.state, self.tip, now_ms), heartbeat)
 
     def skip_to(self, end_offset: Offset) -> None:
         """The log ends here, exclusive: the quorum itself may have appended control records since the last slice."""

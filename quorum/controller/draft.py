@@ -30,10 +30,10 @@ WORK_OF_A_TOPIC = 10  # finding it and reading its settings
 
 
 class Draft:
-    def __init__(self, state: ControllerState) -> None:
+    def __init__(self, state: ControllerState, base: Image = EMPTY, now_ms: int = 0) -> None:
+        """Begins the first slice."""
         self.state = state
-        self.now_ms = 0
-        self.begin(EMPTY, 0)
+        self.begin(base, now_ms)
 
     def begin(self, base: Image, now_ms: int) -> None:
         """Begin the next slice. base: the tip."""
@@ -47,9 +47,7 @@ class Draft:
 
     def preview(self) -> Draft:
         """A draft on the same image. Its records are not appended."""
-        draft = Draft(self.state)
-        draft.begin(self.image, self.now_ms)
-        return draft
+        return Draft(self.state, self.image, self.now_ms)
 
     def of_new_topics(self) -> Draft:
         """A draft on the empty image, for records that create topics. `adopt` adds them to this one."""

@@ -86,13 +86,19 @@ class Operation:
         self.accepted = False  # and its caller knows
         self.done = False
         self.response: Any = None
-        self.draft = Draft(state)
-        self._slices = perform(self.draft)
+        self._state = state
+        self._perform = perform
+        self._draft: Draft | None = None  # until the first slice: most operations are heartbeats, and have one
+        self._slices: Slices[Any] | None = None  # likewise
 
     def next_slice(self, tip: Image, now_ms: int) -> Slice:
         """Raises ApiError if the operation is refused, which ends it; that can happen only before its first record."""
         assert not self.done
-        self.draft.begin(tip, now_ms)
+        if self._draft is None or self._slices is None:
+            self._draft = Draft(self._state, tip, now_ms)
+            self._slices = self._perform(self._draft)
+        else:
+            self._draft.begin(tip, now_ms)
         self.begun = True
         try:
             next(self._slices)
@@ -101,12 +107,13 @@ class Operation:
         except ApiError:
             assert not self.wrote, f"{self.name} was refused after it had written"
             raise
-        return Slice(self.draft.records, self.draft.values, self.draft.delta)
+        return Slice(self._draft.records, self._draft.values, self._draft.delta)
 
     def drop(self) -> None:
         """End the operation where it is; nothing of it stays pending."""
         self.done = True
-        self._slices.close()
+        if self._slices is not None:
+            self._slices.close()
 
 
 def in_one_slice(perform: Callable[[Draft], Any]) -> Callable[[Draft], Slices[Any]]:

@@ -6,7 +6,7 @@ they run), the broker's file, the default.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE, Image
@@ -30,11 +30,12 @@ class Layers:
     node_id: NodeId | None = None  # None: without the layer of one broker, as on a controller
     file: Mapping[str, str]
 
-    def of_topic(self, name: str) -> Iterator[DescribedConfig]:
-        """Every setting of a topic, by name."""
+    def of_topic(self, name: str, only: Collection[str] = ()) -> Iterator[DescribedConfig]:
+        """Every setting of a topic, by name. only: none but these; empty: all."""
         layers = [(SET_ON_TOPIC, self.image.configs.get((TOPIC_RESOURCE, name), {})), *self._below()]
         for key in TOPIC_CONFIGS.values():
-            yield _described(key, key.name, layers)
+            if not only or key.name in only:
+                yield _described(key, key.name, layers)
 
     def of_broker(self) -> Iterator[DescribedConfig]:
         """The settings for topics that a broker can change while it runs, by their names as broker settings."""

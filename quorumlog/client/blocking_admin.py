@@ -125,6 +125,11 @@ class Admin(Blocking):
     ) -> ConfigDescription:
         return self._thread.run(self._client.describe_configs(name, resource_type=resource_type, names=names))
 
+    def describe_topics_configs(
+        self, topics: Iterable[str], *, names: Sequence[str] = ()
+    ) -> dict[str, ConfigDescription]:
+        return self._thread.run(self._client.describe_topics_configs(topics, names=names))
+
     def alter_configs(
         self,
         name: str,

@@ -35,6 +35,8 @@ class Admin:
         self.elected: list[Any] = []
         self.paths: dict[tuple[str, int, int], str] = {}
         self.min_isr = "1"
+        self.asked: list[Any] = []
+        self.altered: list[Any] = []
 
     def describe_cluster(self) -> Any:
         brokers = [ClusterBroker(node_id=n, host="h", port=1, rack="ab"[n % 2], fenced=False) for n in (1, 2, 3, 4)]
@@ -85,8 +87,16 @@ class Admin:
         self.paths |= wanted
 
     def describe_configs(self, name: str, **_: Any) -> Any:
-        assert name == "t"
+        if name != "t":
+            return SimpleNamespace(configs=[])  # of a broker
         return SimpleNamespace(configs=[SimpleNamespace(name="min.insync.replicas", value=self.min_isr)])
+
+    def describe_topics_configs(self, topics: Any, names: Any) -> Any:
+        self.asked.append((list(topics), tuple(names)))
+        return {"t": SimpleNamespace(configs=[SimpleNamespace(name=names[0], source=1, value="*")])}
+
+    def alter_configs(self, name: str, changes: Any, *, resource_type: int) -> None:
+        self.altered.append((name, changes, resource_type))
 
     def elect_leaders(self, election: ElectionType, keys: Any) -> dict[Any, PartitionOutcome]:
         self.elected.append((election, keys))
@@ -286,3 +296,13 @@ def test_progress_counts_both_kinds_of_copies_and_tells_the_time_left() -> None:
     larger = sample(moving, described(1_000, 1_200))
     assert larger.left_bytes == 0, "a copy may be larger than its source was when it was asked"
     assert sample({}, described(1, 1)).is_over
+
+
+def test_throttles_are_looked_for_in_one_question_for_all_topics(
+    admin: Admin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = run(capsys, "status", "--finish")
+    assert found["throttles_removed"] == 1
+    lists = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+    assert admin.asked == [(["t"], lists)]
+    assert admin.altered == [("t", {lists[0]: None}, 2)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -20,14 +21,23 @@ from quorumlog.messages.cluster import (
 )
 from quorumlog.rpc.transport import Context
 
+SETTINGS_A_TURN = 200  # some 10 us each; a broker's own settings are about as many
+
 
 async def handle_describe_configs(
     services: Services, _context: Context, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     check_topic_count(request.resources, services.limits)
     image = services.caught_up_image()
-    results = tuple(_describe(services, image, asked, request) for asked in request.resources)
-    return DescribeConfigsResponse(results=results)
+    results: list[ConfigDescription] = []
+    described = 0
+    for asked in request.resources:
+        results.append(_describe(services, image, asked, request))
+        described += 1 + len(results[-1].configs)
+        if described >= SETTINGS_A_TURN:  # a request may ask for every topic there is
+            described = 0
+            await asyncio.sleep(0)
+    return DescribeConfigsResponse(results=tuple(results))
 
 
 def _describe(
@@ -55,7 +65,7 @@ def _configs(services: Services, image: Image, asked: ConfigResource) -> Iterabl
     if asked.resource_type == TOPIC_RESOURCE:
         if image.topic(asked.resource_name) is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic {asked.resource_name!r}")
-        return layers.of_topic(asked.resource_name)
+        return layers.of_topic(asked.resource_name, asked.names)
     if asked.resource_type == GROUP_RESOURCE:
         if not asked.resource_name:
             raise ApiError(ErrorCode.INVALID_REQUEST, "the name of a group is needed")

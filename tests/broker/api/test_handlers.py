@@ -19,7 +19,8 @@ from broker_fakes import (
     uuid,
 )
 
-from broker.api.handlers import HANDLERS
+from broker.api.handlers import HANDLERS, describe_configs
+from quorum.metadata import topic_settings
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import (
     ConfigResource,
@@ -351,3 +352,30 @@ def test_configs_of_what_is_not_there() -> None:
     )
     results = ask(Fakes(), DescribeConfigsRequest(resources=resources)).results
     assert [result.error_code for result in results] == [3, 42, 42, 0]
+
+
+def test_many_topics_are_described_in_turns_and_only_by_what_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client asks for the settings of every topic at once: nobody waits for all of them."""
+    monkeypatch.setattr(describe_configs, "SETTINGS_A_TURN", 4)
+    made: list[str] = []
+    described = topic_settings._described
+    monkeypatch.setattr(topic_settings, "_described", lambda key, *rest: made.append(key.name) or described(key, *rest))
+    fakes = Fakes()
+    asked = ConfigResource(resource_type=2, resource_name="orders", names=("retention.ms",))
+    turns: list[int] = []
+
+    async def run() -> Any:
+        loop = asyncio.get_running_loop()
+
+        def note() -> None:
+            turns.append(len(made))
+            loop.call_soon(note)
+
+        loop.call_soon(note)
+        request = DescribeConfigsRequest(resources=(asked,) * 10)
+        return await HANDLERS[DescribeConfigsRequest](fakes.services(), FakeContext(), request)
+
+    results = asyncio.run(run()).results
+    assert [[one.name for one in result.configs] for result in results] == [["retention.ms"]] * 10
+    assert made == ["retention.ms"] * 10
+    assert turns[:2] == [2, 4]
