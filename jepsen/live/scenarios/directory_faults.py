@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -65,8 +66,8 @@ class ReadOnly:
 
     way, replaced = "ext4, remount,abort", False
 
-    def __init__(self, volume: Ext4Volume) -> None:
-        self._volume = volume
+    def __init__(self, volume: Ext4Volume, pid: int) -> None:
+        self._volume, self._pid = volume, pid
         volume.abort()
 
     def struck(self) -> str:
@@ -80,8 +81,11 @@ class ReadOnly:
         """Only a file system that nobody uses any more can be mounted anew."""
         try:
             self._volume.release()
-        except MountFailed as error:
-            return f"NOT RELEASED: {error}"
+        except MountFailed:
+            held = open_files(self._pid, self._volume.root)
+            self._volume.take_away()
+            self._volume.mount()
+            return f"the node holds {len(held)} files open, so it cannot be unmounted: {', '.join(held[:8])}"
         self._volume.mount()
         return ""
 
@@ -134,12 +138,21 @@ class Removed:
         return ""
 
 
+def open_files(pid: int, folder: Path) -> list[str]:
+    """Names below `folder` that the process holds open, in order."""
+    found = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            found.append(str(descriptor.readlink()))
+    return sorted(name.removeprefix(f"{folder}/") for name in found if name.startswith(f"{folder}/"))
+
+
 def strike_directory(step: Step, cluster: LiveCluster, node_id: NodeId, pid: int) -> DirectoryFault:
     """Raises AttachFailed, MountFailed."""
     volume = cluster.volumes[node_id]
     match step:
         case Step.READ_ONLY if isinstance(volume, Ext4Volume):
-            return ReadOnly(volume)
+            return ReadOnly(volume, pid)
         case Step.UNMOUNTED:
             assert isinstance(volume, Ext4Volume | BoundVolume), "the scenario is skipped otherwise"
             return Unmounted(volume)

@@ -17,7 +17,7 @@ Pair = tuple[NodeId, NodeId]  # from, to
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """holds: nothing passes. delay_ms: of each piece. drop_one_in: the chance that a piece ends its connection; 0: never."""
+    """holds: nothing passes. delay_ms: of each piece. drop_one_in: one of so many ends its connection; 0: none."""
 
     holds: bool = False
     delay_ms: int = 0

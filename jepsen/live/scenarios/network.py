@@ -66,8 +66,8 @@ class LinksStruck:
             and beside_struck == 0
         )
         self.evidence.note(
-            f"pieces it sent: {sent_passed} passed, {sent_struck} struck; got: {got_passed} passed, {got_struck} struck; "
-            f"between the others: {beside_passed} passed, {beside_struck} struck"
+            f"pieces it sent: {sent_passed} passed, {sent_struck} struck; got: {got_passed} passed, {got_struck} struck"
+            f"; between the others: {beside_passed} passed, {beside_struck} struck"
         )
 
     def _added(self, after: Mapping[Pair, Counts], pairs: list[Pair]) -> tuple[int, int]:
