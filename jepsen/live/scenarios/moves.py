@@ -21,7 +21,8 @@ from quorumlog.rpc.transport import RpcError
 from quorumlog.testing.nodes import NodeState
 from quorumlog.testing.waiting import TimedOut, wait_until
 
-THROTTLE = 400_000  # bytes a second of each broker: more than the producers bring, less than the moves could take
+THROTTLE = 100_000  # bytes a second of each broker: too few for the moves to end before the kill
+END_THROTTLE = 100_000_000  # once the node is back
 END_TIMEOUT_S = 120.0
 MIN_ISR = 2
 _ERRORS = (QuorumlogError, RpcError, TimeoutError)
@@ -61,17 +62,22 @@ class MovedUnderKill:
 
     def begin(self) -> None:
         assert self._victim is not None, "chosen before"
-        names = [f"{TOPIC}-{index}={','.join(map(str, target))}" for index, target in self._targets.items()]
-        servers = self._cluster.bootstrap_servers
-        done = run_quorumlog("partition", "move", *names, "--throttle", str(THROTTLE), "-b", servers)
-        if done.returncode != 0:
-            self._find("move-refused", f"exit code {done.returncode}: {done.stderr.strip()}")
+        if not self._move(THROTTLE):
             return
         before = self._under_way()
         self._nodes.kill(self._victim)
         after = self._under_way()
         self.evidence.bit = bool(before) and bool(after)
         self.evidence.note(f"{len(self._targets)} moves; {before} under way at the kill, {after} after it")
+
+    def _move(self, throttle: int) -> bool:
+        """Ask for the moves, or again for the same with another throttle."""
+        names = [f"{TOPIC}-{index}={','.join(map(str, target))}" for index, target in self._targets.items()]
+        words = ("--throttle", str(throttle), "-b", self._cluster.bootstrap_servers)
+        done = run_quorumlog("partition", "move", *names, *words)
+        if done.returncode != 0:
+            self._find("move-refused", f"exit code {done.returncode}: {done.stderr.strip()}")
+        return done.returncode == 0
 
     def _under_way(self) -> int | None:
         """How many partitions move; None if nobody answers."""
@@ -96,6 +102,8 @@ class MovedUnderKill:
             return
         victim, self._victim = self._victim, None
         self._nodes.start([victim])
+        self._nodes.wait_ready([victim])
+        self._move(END_THROTTLE)
         try:
             wait_until(lambda: self._under_way() == 0, END_TIMEOUT_S, "the moves to end")
         except TimedOut as error:

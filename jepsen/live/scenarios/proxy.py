@@ -192,7 +192,8 @@ def proxied(layout: Layout, picker: PortPicker) -> ProxyThread:
     fronts = [front for node in layout.nodes for front in _fronts(node.node_id, fronts_of[node.node_id], node.ports)]
 
     def opener(from_port: int, to_port: int) -> NodeId | None:
-        inode = socket_inode(Path("/proc/net/tcp").read_text(), from_port, to_port)
+        inodes = [socket_inode(Path(table).read_text(), from_port, to_port) for table in _TABLES]
+        inode = next((one for one in inodes if one), "")
         for node in layout.nodes:
             process = read_pid_file(node.pid_file)
             if inode and process is not None and holds_socket(Path(f"/proc/{process.pid}/fd"), inode):
@@ -202,6 +203,7 @@ def proxied(layout: Layout, picker: PortPicker) -> ProxyThread:
     return ProxyThread(fronts, opener)
 
 
+_TABLES = ("/proc/net/tcp", "/proc/net/tcp6")  # gRPC's sockets are of both families
 _VOTERS = "controller.quorum.voters="
 
 
