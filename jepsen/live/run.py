@@ -30,6 +30,7 @@ from jepsen.live.replicas import check_replicas, number_at
 from jepsen.live.scenarios.after import failed_writes, note_latencies
 from jepsen.live.scenarios.catalogue import SCENARIOS, Scenario, Stage, staged
 from jepsen.live.scenarios.striker import ScenarioStriker
+from jepsen.live.steps import Step
 from jepsen.live.striker import Striker, StrikeRecord
 from jepsen.live.values import RecordId, decode
 from jepsen.live.ways import Ways
@@ -262,7 +263,9 @@ class LiveRun:
         if self._scenario is not None:
             note_latencies(records, self._ledger)
             self._findings += failed_writes(self._ledger) if self._scenario.fails_no_write else []
-        kinds = Counter(one.kind for one in self._stage.strikes) if self._scenario else Counter(self._options.kinds)
+        kinds: Counter[Kind | Step] = Counter(one.kind for one in self._stage.strikes)
+        if self._scenario is None:
+            kinds.update(self._options.kinds)
         reached = minimums(
             kinds, records, pauses,
             seconds=(strike_time[1] - strike_time[0]) / 1_000,

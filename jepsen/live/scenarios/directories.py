@@ -95,8 +95,8 @@ class DirectoryStruck:
         with Cluster(servers, default_api_timeout_ms=ASK_MS, request_timeout_ms=ASK_MS) as client:
             self._led = led_by(self._cluster, client, self._node_id)
             self.evidence.spared = self._led.spared
-            self._fault = strike_directory(self._step, self._cluster, self._node_id, self._pid)
             began = time.monotonic()
+            self._fault = strike_directory(self._step, self._cluster, self._node_id, self._pid)
             leaders = self._until_moved(client)
         took_s = time.monotonic() - began
         counts = f"{len(self._led.struck)} partitions led there, {len(self._led.spared)} elsewhere"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from cli.commands.partition_throttle import BROKER_RESOURCE, FOLLOWER_RATE, LEADER_RATE
 from jepsen.checkers.findings import Finding
 from jepsen.live.blows import Evidence
 from jepsen.live.nodes import ASK_MS, TOPIC, LiveCluster
@@ -62,7 +63,7 @@ class MovedUnderKill:
 
     def begin(self) -> None:
         assert self._victim is not None, "chosen before"
-        if not self._move(THROTTLE):
+        if not self._move():
             return
         before = self._under_way()
         self._nodes.kill(self._victim)
@@ -70,10 +71,16 @@ class MovedUnderKill:
         self.evidence.bit = bool(before) and bool(after)
         self.evidence.note(f"{len(self._targets)} moves; {before} under way at the kill, {after} after it")
 
-    def _move(self, throttle: int) -> bool:
-        """Ask for the moves, or again for the same with another throttle."""
+    def _raise_throttle(self) -> None:
+        """As an operator does it with kafka-configs."""
+        rates = {LEADER_RATE: str(END_THROTTLE), FOLLOWER_RATE: str(END_THROTTLE)}
+        with Cluster(self._cluster.bootstrap_servers) as client:
+            for node_id in self._nodes.ids:
+                client.admin.alter_configs(str(node_id), rates, resource_type=BROKER_RESOURCE)
+
+    def _move(self) -> bool:
         names = [f"{TOPIC}-{index}={','.join(map(str, target))}" for index, target in self._targets.items()]
-        words = ("--throttle", str(throttle), "-b", self._cluster.bootstrap_servers)
+        words = ("--throttle", str(THROTTLE), "-b", self._cluster.bootstrap_servers)
         done = run_quorumlog("partition", "move", *names, *words)
         if done.returncode != 0:
             self._find("move-refused", f"exit code {done.returncode}: {done.stderr.strip()}")
@@ -103,7 +110,7 @@ class MovedUnderKill:
         victim, self._victim = self._victim, None
         self._nodes.start([victim])
         self._nodes.wait_ready([victim])
-        self._move(END_THROTTLE)
+        self._raise_throttle()
         try:
             wait_until(lambda: self._under_way() == 0, END_TIMEOUT_S, "the moves to end")
         except TimedOut as error:
