@@ -234,4 +234,4 @@ def test_a_directory_that_has_failed_is_let_go_so_that_it_can_be_unmounted() -> 
     world.run()
     left = [one.path for one in open_files.residents() if isinstance(one, FileHandle)]
     assert left == [path for path in held if path.startswith(DATA)]
-    world.disk.lock(f"{OTHER}/{LOCK_NAME}").release()  # nobody holds it
+    assert f"{OTHER}/{LOCK_NAME}" not in world.disk.locked and f"{DATA}/{LOCK_NAME}" in world.disk.locked
