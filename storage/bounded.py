@@ -67,6 +67,10 @@ class Bounded:
         """Residents that are held take more than the limit."""
         return self.weight > self.limit
 
+    def residents(self) -> list[Resident]:
+        """All that are kept now, in the order of admission."""
+        return list(self._weights)  # a copy is one step
+
     def admit(self, resident: Resident) -> None:
         """Called after the resident was opened or loaded, also by a thread that lost the race to do so."""
         resident.was_used = False

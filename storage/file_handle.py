@@ -20,6 +20,8 @@ Rules:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from storage.disk import Disk, File, FileMissing
 
 
@@ -99,6 +101,12 @@ class FileHandle:
         self._is_gone = True
         self._bound.forget(self)
 
+    def let_go(self) -> None:
+        """Its directory has failed: nothing of it is synced or read any more in this generation, so that nothing keeps
+        the file system from being unmounted. From any thread."""
+        self.abandon()
+        self.leave()
+
     # --- bounded.Resident ---
 
     @property
@@ -133,3 +141,14 @@ class FileHandle:
         self._bound.admit(self)  # last: a handle that another thread let go meanwhile is known again
         self._leave_if_gone()
         return file
+
+
+def open_below(disk: Disk, directory: str) -> list[FileHandle]:
+    """The handles that keep a descriptor of a file in `directory` or below it."""
+    held = disk.resources.open_files.residents()
+    return [one for one in held if isinstance(one, FileHandle) and one.path.startswith(f"{directory}/")]
+
+
+def let_go_all(handles: Sequence[FileHandle]) -> None:
+    for handle in handles:
+        handle.let_go()

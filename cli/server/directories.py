@@ -80,6 +80,13 @@ class NodeDirectories:
         ]
         return epochs[0] if not self.failures and min(epochs) == max(epochs) else NO_BROKER_EPOCH
 
+    def unlock(self, path: str) -> None:
+        """Of a directory that has failed. On the loop."""
+        for entry in self.opened:
+            if entry.path == path:
+                with suppress(DiskError):
+                    entry.close(None)
+
     def lock_again(self, disk: Disk, path: str) -> LockedDirectory:
         """Open a directory that failed. Raises what opening raises, and WrongDirectory if it is another one."""
         for entry in self.opened:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from broker.logdirs.log_directory import LogDirectory
@@ -17,11 +18,12 @@ from cli.server.directory_probes import Probed
 from cli.server.edges import Edges
 from quorum.metadata_log import METADATA_DIRECTORY
 from quorumlog.ids import ZERO_UUID
-from storage.directory_life import LifeEvent
+from storage.directory_life import DirectoryOffline, LifeEvent
 from storage.directory_probe import PROBE_NAME, DirectoryProbe
 from storage.disk import DiskError
+from storage.file_handle import let_go_all, open_below
 from storage.partition_directories import PartitionDirectories
-from storage.worker import Worker
+from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import CallJob, DirectoryWriter, Outcome
 
 
@@ -47,6 +49,9 @@ class DirectoryWorkers:
         self.quorum = edges.worker(DirectoryWriter(path, self._lives[config.metadata_log_dir].generation))
         self.probed = [one for entry in directories.opened if (one := self._probed(edges, entry.path)) is not None]
         self._edges = edges
+        for path, life in self._lives.items():
+            if path != config.metadata_log_dir:  # the node ends with that one
+                life.on_failed(partial(self._let_go, path))
         self._retired: list[Worker] = []  # of earlier generations: a reader may hang in one
         self._on_new: list[Callable[[Worker], None]] = []
         self._workers: dict[str, Worker] = {
@@ -101,6 +106,19 @@ class DirectoryWorkers:
             partitions=self._partitions[path],
             worker=worker,
         )
+
+    def _let_go(self, path: str, _: DirectoryOffline) -> None:
+        """Close what is open in a directory that has failed, its lock too: an operator can unmount it, and Kafka does
+        the same. Not where a call hangs: it may still change a file."""
+        if self._lives[path].generation.is_stalled:
+            return
+        self._directories.unlock(path)
+        handles = open_below(self._disk, path)
+        for one in self.probed:
+            if one.life.path == path:  # its reader threads have nothing else to do
+                with suppress(WorkerFull, WorkerClosed):
+                    one.worker.read(partial(let_go_all, handles), _nobody)
+                return
 
     def _check_can_return(self, path: str) -> None:
         if path == self._config.metadata_log_dir:
@@ -162,3 +180,7 @@ class DirectoryWorkers:
             worker.close()
         for life in self._lives.values():
             life.step(LifeEvent.CLOSED, life.generation)
+
+
+def _nobody(_: Outcome) -> None:
+    """Nobody waits for it."""

@@ -12,6 +12,7 @@ machine's file systems and sockets. The files in the data's way:
     clients.py, readers.py producers and consumers, all of them librdkafka
     replicas.py            the logs as they lie on disk after the last stop, read by our own code
     checks.py, pauses.py, minimums.py    the verdict
+    steps.py, scenarios/   fixed sequences of strikes at clusters of their own shape: `--scenario`
     report.py, chart.py, page.py         the report
     run.py, command.py     everything together, and the command line
 """

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from jepsen.checkers.findings import Finding
 from jepsen.live.nodes import LiveCluster
 from jepsen.live.plan import DISK_BLOWS, Blow
 from jepsen.live.ways import SPACE_BLOWS, DiskFault
@@ -19,10 +20,15 @@ from storage.directory import CLEAN_SHUTDOWN
 
 @dataclass(slots=True)
 class Evidence:
-    """bit: the blow is known to have had its effect. notes: what was seen, in order."""
+    """bit: the blow is known to have had its effect. notes: what was seen, in order. findings: promises it saw broken.
+
+    spared: partitions that the blow must not touch, though its node leads them.
+    """
 
     bit: bool = False
     notes: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    spared: tuple[int, ...] = ()
 
     def note(self, text: str) -> None:
         if text not in self.notes:

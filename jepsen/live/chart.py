@@ -24,6 +24,7 @@ COLOURS: Mapping[str, str] = {
     "disk low": "#6bb3dd",
     "disk fails": "#c2185b",
 }
+OTHER_COLOUR = "#4a5568"  # a scenario's own steps
 Facts = Mapping[str, Any]
 # Attributes and not a style sheet, so that a band looks the same when it is taken out of the page.
 _FONT = 'font-family="system-ui, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif" font-size="11"'
@@ -182,7 +183,7 @@ def _bar(band: Band, blow: Facts, y: int) -> str:
     told = escape(f"node {blow['node']} {blow['what']}, {(blow['until_ms'] - blow['from_ms']) / 1000:.1f} s")
     return (
         f'<rect x="{left}" y="{y}" width="{max(3, right - left):.1f}" height="{NODE_ROW - 6}" rx="2" '
-        f'fill="{COLOURS[blow["what"]]}"><title>{told}</title></rect>'
+        f'fill="{COLOURS.get(blow["what"], OTHER_COLOUR)}"><title>{told}</title></rect>'
     )
 
 

@@ -127,7 +127,7 @@ def missing_records(
     wanted = number << TURN_BITS
     for turn, offset, at_ms in sent.acknowledgements():
         is_there = place[turn] != NOWHERE if offset == UNPLACED else offset < len(log) and log[offset] == wanted | turn
-        if is_there or is_excused(at_ms, excused):
+        if is_there or is_excused(sent.sent_ms[turn], at_ms, excused):
             continue
         told = f"{who}: record {turn} was acknowledged at {offset} after {at_ms} ms"
         if place[turn] == NOWHERE:
@@ -136,9 +136,10 @@ def missing_records(
             yield Finding("moved-write", f"{told}; it is at {place[turn]}")
 
 
-def is_excused(at_ms: int, windows: Sequence[Window]) -> bool:
-    """A window meets [at_ms, at_ms + REPLICATED_MS]."""
-    at = bisect_left(windows, at_ms, key=lambda window: window[1])  # the first window that ends at or after at_ms
+def is_excused(sent_ms: int, at_ms: int, windows: Sequence[Window]) -> bool:
+    """A window meets [sent_ms, at_ms + REPLICATED_MS]: a leader may have taken the record, alone, while it was struck,
+    and its answer may have come just after the end."""
+    at = bisect_left(windows, sent_ms, key=lambda window: window[1])  # the first window that ends at or after sent_ms
     return at < len(windows) and windows[at][0] <= at_ms + REPLICATED_MS
 
 

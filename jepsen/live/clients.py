@@ -15,6 +15,7 @@ from jepsen.live.values import encode, turn_in
 
 TICK_S = 0.01
 MOST_SENT_AT_ONCE = 2_000  # records between two looks at the answers
+NOT_DELIVERED = "not delivered"
 NowMs = Callable[[], int]
 
 # Waits that decide how long a client takes to notice; with librdkafka's own values (60 s, 10 s) the runs would measure
@@ -80,7 +81,7 @@ class ProducerThread(threading.Thread):
         """False if the client's queue is full."""
         partition = self._next % self._ledger.partitions
         sent = self._sent[partition]
-        value = encode(self._run_id, self._number, partition, sent.send(), self._spec.size)
+        value = encode(self._run_id, self._number, partition, sent.send(self._now_ms()), self._spec.size)
         try:
             self._producer.produce(TOPIC, value, partition=partition)
         except BufferError:
@@ -99,7 +100,7 @@ class ProducerThread(threading.Thread):
 
     def _take_answer(self, error: Any, message: Any) -> None:
         if error is not None:
-            self._ledger.error(f"{self._spec.name}: not delivered: {error.name()}")
+            self._ledger.error(f"{self._spec.name}: {NOT_DELIVERED}: {error.name()}")
             return
         turn = turn_in(message.value())
         offset = UNPLACED if message.offset() is None else message.offset()

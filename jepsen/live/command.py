@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from jepsen.live import interrupt
 from jepsen.live.plan import Kind
+from jepsen.live.scenarios.catalogue import SCENARIOS, step_names
+from jepsen.live.scenarios.namespace import enter_namespace
 
 if TYPE_CHECKING:
     from jepsen.live.run import Options, Outcome
@@ -34,6 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=float, default=400.0, help="records a second, of all producers (default 400)")
     parser.add_argument("--report", type=Path, default=DEFAULT_REPORT, metavar="DIR", help="folder of the report")
     parser.add_argument("--keep", action="store_true", help="keep the nodes' directories and logs, also of a valid run")
+    parser.add_argument(
+        "--scenario", choices=sorted(SCENARIOS), metavar="NAME",
+        help="its strikes, each once, in place of drawn ones: " + "; ".join(
+            f"{name}: {one.summary} ({', '.join(step_names(one))})" for name, one in SCENARIOS.items()
+        ),
+    )  # fmt: skip
+    parser.add_argument("--steps", type=_names, default=(), metavar="STEP,...", help="only these of the scenario")
     parser.add_argument("--edge-only", action="store_true", help="strike disks only by the test's own Disk edge")
 
 
@@ -47,8 +56,24 @@ def _kinds(text: str) -> tuple[Kind, ...]:
     return tuple(known[name] for name in dict.fromkeys(names))
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _refusal(options: argparse.Namespace) -> str:
+    """Why these options do not go together; empty if they do."""
+    if not options.scenario:
+        return "--steps names steps of a --scenario" if options.steps else ""
+    known = step_names(SCENARIOS[options.scenario])
+    unknown = [name for name in options.steps if name not in known]
+    return f"--steps: {unknown[0]!r} is none of {', '.join(known)}" if unknown else ""
+
+
 def live(options: argparse.Namespace) -> int:
     """The exit code."""
+    if refusal := _refusal(options):
+        print(refusal, file=sys.stderr)
+        return COULD_NOT_RUN
     try:
         import confluent_kafka  # noqa: F401  # the test extra brings it
     except ImportError:
@@ -56,6 +81,8 @@ def live(options: argparse.Namespace) -> int:
         return COULD_NOT_RUN
     from jepsen.live.run import Options
 
+    if options.scenario and SCENARIOS[options.scenario].needs_mounts and not options.edge_only:
+        enter_namespace(sys.argv[1:])
     interrupt.listen()
     chosen = Options(
         seed=options.seed,
@@ -65,6 +92,8 @@ def live(options: argparse.Namespace) -> int:
         rate=options.rate,
         keep=options.keep,
         edge_only=options.edge_only,
+        scenario=options.scenario or "",
+        steps=options.steps,
     )
     return carry_out(chosen, options.report)
 
@@ -100,7 +129,9 @@ def closing_lines(outcome: Outcome) -> list[str]:
     lines += [f"  too little: {minimum}" for minimum in outcome.minimums if not minimum.is_met]
     counts = f"{outcome.acknowledged:,} records acknowledged, {len(outcome.strikes)} strikes"
     longest = max((pause.longest_ms for pause in outcome.pauses), default=0)
-    head = f"seed {outcome.options.seed}: {outcome.verdict}   {counts}, longest pause {longest / 1000:.1f} s"
+    name = outcome.options.scenario or f"seed {outcome.options.seed}"
+    lines += [f"  skipped: {kind}: {why}" for kind, why in outcome.skipped.items()]
+    head = f"{name}: {outcome.verdict}   {counts}, longest pause {longest / 1000:.1f} s"
     return [head, *lines]
 
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from jepsen.live.plan import Blow
+from jepsen.live.steps import Step
 
 ORDER = "order.json"
 STRUCK = "struck"
@@ -18,7 +19,7 @@ STRUCK = "struck"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """blow: a name of Blow; empty for none. directory: calls on paths below it are struck."""
+    """blow: a name of Blow or Step; empty for none. directory: calls on paths below it are struck."""
 
     blow: str = ""
     directory: str = ""
@@ -40,7 +41,7 @@ def read_order(folder: Path) -> Order:
 class EdgeFault:
     """One blow at one directory of one node, from construction to `end`."""
 
-    def __init__(self, blow: Blow, folder: Path, directory: Path) -> None:
+    def __init__(self, blow: Blow | Step, folder: Path, directory: Path) -> None:
         self._folder = folder
         self._before = self._count()
         write_whole(folder / ORDER, json.dumps(asdict(Order(blow.name, str(directory)))))

@@ -8,6 +8,7 @@ a machine that is shared with others.
 from __future__ import annotations
 
 from jepsen.live.plan import STALL_MS, Blow, Kind, Strike
+from jepsen.live.steps import MOVE_STEPS, NETWORK_STEPS, Step
 
 SESSION_MS = 3_000  # broker.session.timeout.ms of the nodes
 ELECTION_MS = 2_000  # silence of the quorum's leader (1 s), then a candidacy (0.5 to 1 s)
@@ -34,3 +35,9 @@ def most_pause_ms(strike: Strike) -> int:
             return strike.hold_ms + (START_MS if starts else 0) + FAILOVER_MS
         case Kind.HUNG_DISK:
             return STALL_MS + ELECTION_MS + CLIENT_MS + SLACK_MS  # nobody waits for the end of a session
+        case Step.UPGRADE | Step.LEVELS:  # clean restarts
+            return CLIENT_MS + SLACK_MS
+        case Step():
+            holds = strike.kind in NETWORK_STEPS  # a cut follower also keeps what its leader waits for
+            starts = strike.kind in MOVE_STEPS
+            return (strike.hold_ms if holds else 0) + (START_MS if starts else 0) + FAILOVER_MS

@@ -1,4 +1,4 @@
-"""What each producer sent and was told: arrays by producer and partition, 12 bytes a record, no object for any of them.
+"""What each producer sent and was told: arrays by producer and partition, 16 bytes a record, no object for any of them.
 
 Each producer's arrays are changed by its own thread only, and read when it has ended; counts may be read at any time.
 """
@@ -33,23 +33,26 @@ class ProducerSpec:
 
 @dataclass(slots=True)
 class Sent:
-    """The records of one producer in one partition, by turn. acknowledged_ms: since the start of the run."""
+    """The records of one producer in one partition, by turn. sent_ms, acknowledged_ms: since the start of the run."""
 
     offsets: array[int] = field(default_factory=lambda: array("q"))
+    sent_ms: array[int] = field(default_factory=lambda: array("i"))
     acknowledged_ms: array[int] = field(default_factory=lambda: array("i"))
 
     def __len__(self) -> int:
         return len(self.offsets)
 
-    def send(self) -> int:
+    def send(self, now_ms: int = 0) -> int:
         """The turn of the next record."""
         self.offsets.append(NOT_ACKNOWLEDGED)
+        self.sent_ms.append(now_ms)
         self.acknowledged_ms.append(0)
         return len(self.offsets) - 1
 
     def take_back(self) -> None:
         """The client did not accept the last record: nobody sent it."""
         self.offsets.pop()
+        self.sent_ms.pop()
         self.acknowledged_ms.pop()
 
     def acknowledge(self, turn: int, offset: Offset, now_ms: int) -> None:

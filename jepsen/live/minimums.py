@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jepsen.live.pauses import Pause
 from jepsen.live.plan import Kind
+from jepsen.live.steps import Step
 from jepsen.live.striker import StrikeRecord
 
 ACKNOWLEDGED_PER_S = 40  # of the time with strikes; a small part of the lowest rate
@@ -30,7 +31,7 @@ class Minimum:
 
 
 def minimums(
-    kinds: Sequence[Kind],
+    kinds: Mapping[Kind | Step, int],
     records: Sequence[StrikeRecord],
     pauses: Sequence[Pause],
     *,
@@ -38,14 +39,17 @@ def minimums(
     acknowledged: int,
     read: int,
 ) -> list[Minimum]:
-    """seconds: how long strikes were carried out. read: records that the running consumer read."""
+    """kinds: how many strikes of each must have bitten. seconds: how long strikes were carried out.
+
+    read: records that the running consumer read.
+    """
     found = [
         Minimum("acknowledged records", max(1, int(ACKNOWLEDGED_PER_S * seconds)), acknowledged),
         Minimum("records read while faults struck", max(1, int(ACKNOWLEDGED_PER_S * seconds)), read),
     ]
-    for kind in kinds:
+    for kind, wanted in kinds.items():
         bit = sum(1 for record in records if record.strike.kind is kind and record.bit)
-        found.append(Minimum(f"strikes of {kind.value} that bit", 1, bit))
+        found.append(Minimum(f"strikes of {kind.value} that bit", wanted, bit))
     fewest = min((pause.acknowledged for pause in pauses), default=0)
     found.append(Minimum("fewest records acknowledged around a strike", AROUND_A_STRIKE, fewest))
     return found

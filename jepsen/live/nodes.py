@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.local.format_all import format_all
+from jepsen.live.scenarios.proxy import ProxyThread, proxied
+from jepsen.live.scenarios.shape import USUAL, Shape
+from jepsen.live.scenarios.versions import by_tree, format_by_tree
 from jepsen.live.volume import Volume
 from jepsen.live.ways import Ways
 from quorumlog.client.blocking import Cluster
@@ -42,15 +45,27 @@ class State:
     controller: NodeId
 
 
+def change_config(node: NodeFiles, changed: Mapping[str, str]) -> None:
+    """Replace or add lines of the node's file."""
+    kept = [line for line in node.config.read_text().splitlines() if line.partition("=")[0] not in changed]
+    node.config.write_text("\n".join([*kept, *(f"{key}={value}" for key, value in changed.items())]) + "\n")
+
+
 class LiveNodes(LocalNodes):
     """`LocalNodes` that are started by the test's own launcher where a disk can be struck in no other way."""
 
     by_launcher = False
+    prefix: tuple[str, ...] = ()  # of the command
+    old: Path | None = None  # the tree of earlier software, for all nodes but these
+    renewed: frozenset[NodeId] = frozenset()
 
     def command(self, node: NodeFiles) -> list[str]:
+        if self.old is not None and node.node_id not in self.renewed:
+            return [*self.prefix, *by_tree(self.old), "cli.server", "-c", str(node.config)]
         if not self.by_launcher:
-            return super().command(node)
-        return [sys.executable, "-P", "-m", "jepsen.live.struck_node", str(node.folder), "-c", str(node.config)]
+            return [*self.prefix, *super().command(node)]
+        launcher = [sys.executable, "-P", "-m", "jepsen.live.struck_node", str(node.folder)]
+        return [*self.prefix, *launcher, "-c", str(node.config)]
 
 
 class LiveCluster:
@@ -58,10 +73,12 @@ class LiveCluster:
 
     keeps_files = False
 
-    def __init__(self, root: Path, count: int, partitions: int, ways: Ways) -> None:
-        self.root, self.ways, self.partitions = root, ways, partitions
+    def __init__(self, root: Path, count: int, partitions: int, ways: Ways, shape: Shape = USUAL) -> None:
+        self.root, self.ways, self.partitions, self.shape = root, ways, partitions, shape
+        self.replicas = min(3, count)  # of each partition
         self._count = count
         self._picker = PortPicker()
+        self.links: ProxyThread | None = None
         self.volumes: dict[NodeId, Volume] = {}
         self._nodes: LiveNodes | None = None
 
@@ -83,7 +100,10 @@ class LiveCluster:
         made = LiveNodes.create(self.root, self._count, {}, self._picker, self._prepare)
         assert isinstance(made, LiveNodes)
         self._nodes = made
-        made.by_launcher = self.ways.needs_edge
+        made.prefix, made.old = self.shape.prefix, self.shape.old
+        made.by_launcher = self.ways.needs_edge and self.shape.old is None
+        if self.links is not None:
+            self.links.start()
         made.start()
         made.wait_ready(timeout_s=START_TIMEOUT_S)
         with Cluster(self.bootstrap_servers) as client:
@@ -93,6 +113,8 @@ class LiveCluster:
         """Stop every process, unmount every volume. May be called twice."""
         if self._nodes is not None:
             self._nodes.stop()
+        if self.links is not None:
+            self.links.stop()
         for volume in self.volumes.values():
             volume.unmount(self.keeps_files)
         self._picker.close()
@@ -105,16 +127,20 @@ class LiveCluster:
     def _prepare(self, layout: Layout) -> None:
         """Before the nodes are formatted: mount the volumes, and name the second directory in each configuration."""
         for node in layout.nodes:
-            volume = Volume(node.folder / "volume")
+            volume = (self.shape.volume or Volume)(node.folder / "volume")
             volume.root.mkdir()
             self.volumes[node.node_id] = volume
-            if self.ways.tmpfs:
+            if self.ways.tmpfs or self.shape.volume is not None:
                 volume.mount()
-            metadata = volume.log_dir if node.node_id % 3 == 2 else node.data
-            changed = {"log.dirs": f"{node.data},{volume.log_dir}", "metadata.log.dir": str(metadata)}
-            kept = [line for line in node.config.read_text().splitlines() if line.partition("=")[0] not in changed]
-            node.config.write_text("\n".join([*kept, *(f"{key}={value}" for key, value in changed.items())]) + "\n")
-        format_all(layout)
+            on_volume = self.shape.metadata_on_volumes and node.node_id % 3 == 2
+            metadata = volume.log_dir if on_volume else node.data
+            change_config(node, {"log.dirs": f"{node.data},{volume.log_dir}", "metadata.log.dir": str(metadata)})
+        if self.shape.proxied:
+            self.links = proxied(layout, self._picker)
+        if self.shape.old is not None:
+            format_by_tree(layout, self.shape.old)
+        else:
+            format_all(layout)
 
     # --- what the nodes tell ---
 
@@ -145,9 +171,8 @@ class LiveCluster:
             return "no answer about the topic"
         if state.controller == NO_NODE:
             return "the quorum has no leader"
-        replicas = min(3, self._count)
         for partition in range(self.partitions):
-            if len(state.isr.get(partition, ())) < replicas or state.leaders[partition] == NO_NODE:
+            if len(state.isr.get(partition, ())) < self.replicas or state.leaders[partition] == NO_NODE:
                 return (
                     f"partition {partition}: leader {state.leaders.get(partition)}, in sync {state.isr.get(partition)}"
                 )

@@ -7,7 +7,7 @@ from html import escape
 from statistics import median
 from typing import Any
 
-from jepsen.live.chart import COLOURS, bands
+from jepsen.live.chart import COLOURS, OTHER_COLOUR, bands
 
 Facts = Mapping[str, Any]
 STYLE = """
@@ -68,6 +68,11 @@ CHECKS = (
     ("node-ended", "No node ends but by a fault."),
     ("not-stopped", "Every node stops cleanly in time."),
     ("long-pause", "Acknowledgements pause for no longer than expected."),
+    ("leaders-stay", "What a failed directory led gets other leaders."),
+    ("sound-directory-lost", "A failed directory takes down only its own partitions."),
+    ("re-created-empty", "An empty directory does not pass for one that held records."),
+    ("below-min-isr", "A move leaves min.insync.replicas copies in sync at all times."),
+    ("failed-write", "In rolling restarts and upgrades no write fails."),
     ("client-crashed", "No client gives up: librdkafka does where sequence numbers do not fit."),
 )
 _ENOUGH, _TOO_LITTLE = '<span class="yes">enough</span>', '<span class="no">too little</span>'
@@ -100,10 +105,11 @@ def seconds(ms: float) -> str:
 
 def _head(facts: Facts) -> str:
     verdict = facts["verdict"]
+    scenario = f"Scenario {escape(facts['scenario'])}: " if facts["scenario"] else ""
     interrupted = " It was interrupted." if facts["interrupted"] else ""
     return (
         f'<header><h1>quorumlog, live run</h1><span class="verdict {verdict.split()[0]}">{verdict}</span></header>'
-        f'<p class="quiet">{facts["nodes"]} nodes, {facts["partitions"]} partitions, seed {facts["seed"]}. '
+        f'<p class="quiet">{scenario}{facts["nodes"]} nodes, {facts["partitions"]} partitions, seed {facts["seed"]}. '
         f"{escape(facts['client'])}; {escape(facts['machine'])}; {facts['written']}.{interrupted}</p>"
         f"<p><code>{escape(facts['repeat'])}</code></p>"
     )
@@ -205,7 +211,7 @@ def _who(blow: Facts) -> str:
     aim = "" if blow["aim"].startswith("node") else f", {blow['aim']}"
     held = seconds(blow["until_ms"] - blow["from_ms"])
     return (
-        f'<div><span class="dot" style="background:{COLOURS[blow["what"]]}"></span>n{blow["node"]} '
+        f'<div><span class="dot" style="background:{COLOURS.get(blow["what"], OTHER_COLOUR)}"></span>n{blow["node"]} '
         f'{escape(blow["what"])} <span class="quiet">{held}{escape(aim)}</span></div>'
     )
 
@@ -250,7 +256,10 @@ def _minimums(facts: Facts) -> str:
         f"<td>{_ENOUGH if one['met'] else _TOO_LITTLE}</td></tr>"
         for one in facts["minimums"]
     ]
-    return "<h2>Whether it was enough</h2>" + _table(("exercised", "at least>", "reached>", ""), rows)
+    skipped = "".join(
+        f'<p class="quiet">Skipped, {escape(kind)}: {escape(why)}</p>' for kind, why in facts["skipped"].items()
+    )
+    return "<h2>Whether it was enough</h2>" + _table(("exercised", "at least>", "reached>", ""), rows) + skipped
 
 
 def _clients(facts: Facts) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from jepsen.live.steps import Step
 from quorumlog.ids import NodeId
 
 
@@ -65,8 +66,8 @@ class Strike:
     """number: counted from 1. blows: at once, each on another node. hold_ms: until they end. calm_ms: before them."""
 
     number: int
-    kind: Kind
-    blows: tuple[tuple[Blow, Target], ...]
+    kind: Kind | Step
+    blows: tuple[tuple[Blow | Step, Target], ...]
     hold_ms: int
     calm_ms: int
 
@@ -138,13 +139,13 @@ def most_at_once(kind: Kind, nodes: int) -> int:
 
 def victims(
     strike: Strike, nodes: Sequence[NodeId], leaders: Mapping[int, NodeId], controller: NodeId
-) -> list[tuple[Blow, NodeId]]:
+) -> list[tuple[Blow | Step, NodeId]]:
     """The node of each blow, no node twice. leaders: by partition; controller: of the quorum; -1 or absent: unknown.
 
     A role that nobody fills, or whose node is taken already, goes to the next free node from `number` on.
     """
     assert len(strike.blows) <= len(nodes)
-    found: list[tuple[Blow, NodeId]] = []
+    found: list[tuple[Blow | Step, NodeId]] = []
     for blow, target in strike.blows:
         taken = [node for _, node in found]
         wanted = {Role.LEADER: leaders.get(target.number, -1), Role.CONTROLLER: controller}.get(

@@ -45,6 +45,8 @@ def facts_of(outcome: Outcome) -> Facts:
         "machine": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "client": f"librdkafka {confluent_kafka.libversion()[0]}",
         "seed": outcome.options.seed,
+        "scenario": outcome.options.scenario,
+        "skipped": dict(outcome.skipped),
         "nodes": outcome.options.nodes,
         "partitions": outcome.ledger.partitions,
         "repeat": repeat(outcome.options),
@@ -72,6 +74,9 @@ def facts_of(outcome: Outcome) -> Facts:
 def repeat(options: Options) -> str:
     """The command that draws the same strikes."""
     words = ["./dev", "live", "--minutes", f"{options.minutes:g}", "--seed", str(options.seed)]
+    if options.scenario:
+        words = ["./dev", "live", "--scenario", options.scenario]
+        words += ["--steps", ",".join(options.steps)] if options.steps else []
     words += ["--nodes", str(options.nodes), "--rate", f"{options.rate:g}"]
     if options.kinds != tuple(Kind):
         words += ["--faults", ",".join(kind.value for kind in options.kinds)]

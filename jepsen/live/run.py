@@ -6,9 +6,10 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -23,9 +24,13 @@ from jepsen.live.ledger import Ledger, ProducerSpec
 from jepsen.live.minimums import Minimum, minimums
 from jepsen.live.nodes import LiveCluster
 from jepsen.live.pauses import AckTimes, Pause, ack_times, calm_windows, long_pauses, pause_of, pauses_in_calm
-from jepsen.live.plan import Kind, strikes
+from jepsen.live.plan import Kind, Strike, strikes
 from jepsen.live.readers import ReaderThread, Records, read_everything
 from jepsen.live.replicas import check_replicas, number_at
+from jepsen.live.scenarios.after import failed_writes, note_latencies
+from jepsen.live.scenarios.catalogue import SCENARIOS, Scenario, Stage, staged
+from jepsen.live.scenarios.striker import ScenarioStriker
+from jepsen.live.steps import Step
 from jepsen.live.striker import Striker, StrikeRecord
 from jepsen.live.values import RecordId, decode
 from jepsen.live.ways import Ways
@@ -41,7 +46,10 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """minutes: how long strikes go on; the first round of all kinds always ends. rate: records a second, in all."""
+    """minutes: how long strikes go on; the first round of all kinds always ends. rate: records a second, in all.
+
+    scenario: a name of SCENARIOS; then its strikes are carried out, each once. steps: those of it alone; empty: all.
+    """
 
     seed: int
     minutes: float
@@ -50,6 +58,12 @@ class Options:
     rate: float = 400.0
     keep: bool = False
     edge_only: bool = False
+    scenario: str = ""
+    steps: tuple[str, ...] = ()
+
+    @property
+    def staging(self) -> Scenario | None:
+        return SCENARIOS[self.scenario] if self.scenario else None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,6 +89,7 @@ class Outcome:
     strikes_from_ms: int
     strikes_until_ms: int
     renumbered: list[str]
+    skipped: Mapping[str, str] = field(default_factory=dict)  # kinds of a scenario, with the reason
 
     @property
     def is_enough(self) -> bool:
@@ -97,7 +112,10 @@ class LiveRun:
     def __init__(self, options: Options, say: Say) -> None:
         self._options, self._say = options, say
         self._started = time.monotonic()
-        self._ledger = Ledger(producers_of(options.rate), PARTITIONS)
+        self._scenario, self._stage = options.staging, Stage()
+        self._partitions = self._scenario.partitions if self._scenario else PARTITIONS
+        longer = self._scenario.size if self._scenario else 0
+        self._ledger = Ledger(producers_of(options.rate, longer), self._partitions)
         self._run_id = options.seed & 0xFFFFFFFF
         self._decode = partial(_decode, self._run_id, self._ledger.sizes)
         self._findings: list[Finding] = []
@@ -113,11 +131,15 @@ class LiveRun:
         guard = Guard(folder)
         try:
             ways = Ways.of_this_machine(folder, self._options.edge_only)
-            with closing(LiveCluster(folder / "cluster", self._options.nodes, PARTITIONS, ways)) as cluster:
-                try:
-                    return self._with(cluster)
-                finally:
-                    cluster.keeps_files = self._keeps_files
+            scenario, nodes = self._scenario, self._options.nodes
+            with staged(scenario, self._options.steps, folder, ways) if scenario else nullcontext(Stage()) as stage:
+                self._stage = stage
+                nodes = max(nodes, scenario.nodes) if scenario else nodes
+                with closing(LiveCluster(folder / "cluster", nodes, self._partitions, ways, stage.shape)) as cluster:
+                    try:
+                        return self._with(cluster)
+                    finally:
+                        cluster.keeps_files = self._keeps_files
         finally:
             guard.close()
             if self._keeps_files:
@@ -133,12 +155,12 @@ class LiveRun:
     def _with(self, cluster: LiveCluster) -> Outcome:
         cluster.start()
         self._started = time.monotonic()  # of the run's time
-        striker = Striker(cluster, self.now_ms)
+        striker = (ScenarioStriker if self._scenario else Striker)(cluster, self.now_ms)
         producers = [
             ProducerThread(self._run_id, number, self._ledger, cluster.bootstrap_servers, self.now_ms, ANSWERS_WITHIN_S)
             for number in range(len(self._ledger.producers))
         ]
-        reader = ReaderThread(cluster.bootstrap_servers, PARTITIONS, self._decode)
+        reader = ReaderThread(cluster.bootstrap_servers, self._partitions, self._decode)
         threads: list[ProducerThread | ReaderThread] = [*producers, reader]
         for thread in threads:
             thread.start()
@@ -161,10 +183,8 @@ class LiveRun:
             wait_until(lambda: self._ledger.acknowledged_count, FIRST_ACK_TIMEOUT_S, "the first acknowledgement")
             time.sleep(WARM_UP_S)
             from_ms = self.now_ms()
-            planned = strikes(self._options.seed, self._options.kinds, self._options.nodes, PARTITIONS)
-            first_round = len(self._options.kinds)
-            for strike in planned:
-                if strike.number > first_round and self.now_ms() - from_ms >= self._options.minutes * 60_000:
+            for strike in self._planned():
+                if self._is_over(strike, from_ms):
                     break
                 self._doing = f"strike {strike.number}: {strike.kind.value}"
                 striker.carry_out(strike)
@@ -180,6 +200,16 @@ class LiveRun:
         self._findings += striker.findings
         return from_ms, self.now_ms()
 
+    def _planned(self) -> Iterable[Strike]:
+        if self._scenario is not None:
+            return self._stage.strikes
+        return strikes(self._options.seed, self._options.kinds, self._options.nodes, self._partitions)
+
+    def _is_over(self, strike: Strike, from_ms: int) -> bool:
+        """A scenario has an end of its own."""
+        first_round = len(self._stage.strikes if self._scenario else self._options.kinds)
+        return strike.number > first_round and self.now_ms() - from_ms >= self._options.minutes * 60_000
+
     def _finish(self, producers: Sequence[ProducerThread]) -> None:
         self._doing = "waiting for the last answers"
         for producer in producers:
@@ -194,10 +224,10 @@ class LiveRun:
         """Everything, once more, from the start. Then the running consumer ends."""
         self._doing = "reading everything"
         try:
-            final = read_everything(cluster.bootstrap_servers, PARTITIONS, self._decode)
+            final = read_everything(cluster.bootstrap_servers, self._partitions, self._decode)
         except TimedOut as error:
             self._findings.append(Finding("unreadable", str(error)))
-            final = Records(PARTITIONS)
+            final = Records(self._partitions)
         reader.stop()
         reader.join()
         return final
@@ -230,8 +260,14 @@ class LiveRun:
         pauses = [pause_of(record, times) for record in records]
         self._findings += long_pauses(records, pauses)
         self._findings += pauses_in_calm(times, calm_windows(records, *strike_time))
+        if self._scenario is not None:
+            note_latencies(records, self._ledger)
+            self._findings += failed_writes(self._ledger) if self._scenario.fails_no_write else []
+        kinds: Counter[Kind | Step] = Counter(one.kind for one in self._stage.strikes)
+        if self._scenario is None:
+            kinds.update(self._options.kinds)
         reached = minimums(
-            self._options.kinds, records, pauses,
+            kinds, records, pauses,
             seconds=(strike_time[1] - strike_time[0]) / 1_000,
             acknowledged=self._ledger.acknowledged_count,
             read=seen.count,
@@ -241,7 +277,7 @@ class LiveRun:
             pauses=pauses, times=times, minimums=reached, interrupted=self._interrupted,
             acknowledged=self._ledger.acknowledged_count, records_read=sum(map(len, logs)),
             leader_only_missing=count_missing_leader_only(self._ledger, logs), renumbered=renumbered,
-            reader_errors=seen.errors,
+            reader_errors=seen.errors, skipped=self._stage.skipped,
             strikes_from_ms=strike_time[0], strikes_until_ms=strike_time[1],
         )  # fmt: skip
 
@@ -270,13 +306,15 @@ class LiveRun:
             thread.join()
 
 
-def producers_of(rate: float) -> tuple[ProducerSpec, ...]:
-    """Four producers of several rates and sizes. rate: records a second of all of them."""
+def producers_of(rate: float, longer: int = 0) -> tuple[ProducerSpec, ...]:
+    """Four producers of several rates and sizes. rate: records a second of all of them. longer: bytes more in each."""
     return (
-        ProducerSpec(name="steady", idempotent=True, per_second=rate * 0.4),
-        ProducerSpec(name="small", idempotent=True, per_second=rate * 0.15, size=0),
-        ProducerSpec(name="bursts", idempotent=True, per_second=rate * 0.25, burst=40, size=300, compression="zstd"),
-        ProducerSpec(name="leader-only", idempotent=False, per_second=rate * 0.2),
+        ProducerSpec(name="steady", idempotent=True, per_second=rate * 0.4, size=60 + longer),
+        ProducerSpec(name="small", idempotent=True, per_second=rate * 0.15, size=longer),
+        ProducerSpec(
+            name="bursts", idempotent=True, per_second=rate * 0.25, burst=40, size=300 + longer, compression="zstd"
+        ),
+        ProducerSpec(name="leader-only", idempotent=False, per_second=rate * 0.2, size=60 + longer),
     )
 
 

@@ -11,9 +11,11 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from jepsen.live.plan import Blow
+from jepsen.live.steps import Step
 from quorumlog.testing.waiting import TimedOut, wait_until
 
 ATTACH_TIMEOUT_S = 5.0
@@ -21,7 +23,13 @@ DETACH_TIMEOUT_S = 5.0
 MOST_FILES = 2_000  # options of one command line
 _CALLS = "pwritev2,pwritev,pwrite64,write,fdatasync,fsync"
 _HANG_US = 3_600_000_000  # much longer than any strike; strace's end ends it
-_INJECT = {Blow.FAIL: "error=EIO", Blow.HANG: f"delay_enter={_HANG_US}"}
+_INJECT: Mapping[Blow | Step, str] = {
+    Blow.FAIL: "error=EIO",
+    Blow.HANG: f"delay_enter={_HANG_US}",
+    Step.EIO: "error=EIO",
+    Step.ENOSPC: "error=ENOSPC",
+    Step.READ_ONLY: "error=EROFS",
+}
 _MARKS = ("(INJECTED)", "(DELAYED)", "<detached")  # a call that still hangs when strace ends is told as detached
 
 
@@ -32,7 +40,7 @@ class AttachFailed(Exception):
 class StraceFault:
     """One blow at one directory of one process, from construction to `end`."""
 
-    def __init__(self, blow: Blow, pid: int, directory: Path, output: Path) -> None:
+    def __init__(self, blow: Blow | Step, pid: int, directory: Path, output: Path) -> None:
         """output: a file of its own for strace's lines. Raises AttachFailed."""
         self._output = output
         self._messages = output.with_suffix(".messages")

@@ -11,6 +11,7 @@ from jepsen.live.blows import ActiveBlow, blow_at
 from jepsen.live.expectations import most_pause_ms
 from jepsen.live.nodes import LiveCluster
 from jepsen.live.plan import DISK_BLOWS, Blow, Strike, victims
+from jepsen.live.steps import Step
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.testing.nodes import NodeState
 
@@ -20,16 +21,20 @@ OBSERVE_S = 0.25
 
 @dataclass(slots=True, kw_only=True)
 class BlowRecord:
-    """What one blow did. from_ms, until_ms: since the start of the run; until: its end, not the node's recovery."""
+    """What one blow did. from_ms, until_ms: since the start of the run; until: its end, not the node's recovery.
+
+    spared: partitions that the node leads elsewhere than where it was struck.
+    """
 
     node_id: NodeId
-    blow: Blow
+    blow: Blow | Step
     aim: str
     way: str
     from_ms: int
     until_ms: int = -1
     bit: bool = False
     evidence: str = ""
+    spared: tuple[int, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,20 +77,27 @@ class Striker:
                 told.until_ms = self._now_ms()
                 blow.end()
                 told.bit, told.evidence = blow.evidence.bit, str(blow.evidence)
+                told.spared = blow.evidence.spared
+                self.findings += blow.evidence.findings
             record.ended_ms = self._now_ms()
         if self.wait_whole([blow.node_id for blow in record.blows if blow.blow in DISK_BLOWS]):
             record.whole_ms = self._now_ms()
 
     def _aimed(self, strike: Strike, record: StrikeRecord) -> list[ActiveBlow]:
-        state = self._cluster.state()
-        leaders, controller = (state.leaders, state.controller) if state else ({}, NO_NODE)
-        struck = victims(strike, self._cluster.ids, leaders, controller)
+        struck, active = self._victims(strike), list[ActiveBlow]()
         for (blow, node_id), (_, target) in zip(struck, strike.blows, strict=True):
+            assert isinstance(blow, Blow), f"{blow} belongs to a scenario"
             way = self._cluster.ways.name(blow) if blow in DISK_BLOWS else "a signal"
             record.blows.append(
                 BlowRecord(node_id=node_id, blow=blow, aim=str(target), way=way, from_ms=self._now_ms())
             )
-        return [blow_at(self._cluster, node_id, blow) for blow, node_id in struck]
+            active.append(blow_at(self._cluster, node_id, blow))
+        return active
+
+    def _victims(self, strike: Strike) -> list[tuple[Blow | Step, NodeId]]:
+        state = self._cluster.state()
+        leaders, controller = (state.leaders, state.controller) if state else ({}, NO_NODE)
+        return victims(strike, self._cluster.ids, leaders, controller)
 
     def _hold(self, active: list[ActiveBlow], hold_ms: int) -> None:
         until_ms = self._now_ms() + hold_ms

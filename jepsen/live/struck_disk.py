@@ -11,11 +11,13 @@ from pathlib import Path
 
 from jepsen.live.edge_control import STRUCK, Order, read_order, write_whole
 from jepsen.live.plan import Blow
+from jepsen.live.steps import Step
 from storage.disk import Buffer, DiskError, File
 from storage.edge.disk import RealDisk
 
 POLL_S = 0.05
 HANG_POLL_S = 0.02
+_NUMBERS = {Blow.FILL.name: errno.ENOSPC, Step.ENOSPC.name: errno.ENOSPC, Step.READ_ONLY.name: errno.EROFS}
 
 
 class Strikes:
@@ -54,7 +56,7 @@ class Strikes:
             while self._order.blow == Blow.HANG.name:
                 time.sleep(HANG_POLL_S)
             return
-        number = errno.ENOSPC if self._order.blow == Blow.FILL.name else errno.EIO
+        number = _NUMBERS.get(self._order.blow, errno.EIO)
         raise DiskError(path, op, number, f"injected: {os.strerror(number)}")
 
     def left_bytes(self, path: str) -> int | None:

@@ -39,7 +39,7 @@ class Volume:
 
     def mount(self, size_bytes: int = VOLUME_BYTES) -> None:
         """Raises MountFailed."""
-        _run("mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "quorumlog-live", str(self.root))
+        run_mount("mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "quorumlog-live", str(self.root))
         self.mounted = True
 
     def unmount(self, keep: bool = False) -> None:
@@ -50,7 +50,7 @@ class Volume:
         if keep:
             self.ballast.unlink(missing_ok=True)
             shutil.copytree(self.root, kept)
-        _run("umount", "--lazy", str(self.root))
+        run_mount("umount", "--lazy", str(self.root))
         self.mounted = False
         if keep:
             self.root.rmdir()
@@ -89,7 +89,8 @@ def why_not_mountable(folder: Path) -> str:
     return ""
 
 
-def _run(*command: str) -> None:
+def run_mount(*command: str) -> None:
+    """Raises MountFailed."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -55,10 +55,15 @@ class Ways:
         """The nodes have to be started by the test's own launcher."""
         return not (self.strace and self.tmpfs)
 
+    @property
+    def injection(self) -> str:
+        """How calls are made to fail or to hang."""
+        return STRACE if self.strace else EDGE
+
     def name(self, blow: Blow) -> str:
         if blow in SPACE_BLOWS:
             return TMPFS if self.tmpfs else EDGE
-        return STRACE if self.strace else EDGE
+        return self.injection
 
     def strike(self, blow: Blow, node: NodeFiles, volume: Volume, pid: int) -> DiskFault:
         """Raises AttachFailed."""

@@ -60,6 +60,15 @@ def test_disks_are_struck_where_neither_strace_nor_a_mount_is_allowed(tmp_path: 
     assert dict.fromkeys(facts["ways"].values()) == {EDGE: None}
 
 
+@pytest.mark.timeout(240)
+def test_a_scenario_strikes_one_directory_and_brings_it_back(tmp_path: Path) -> None:
+    """A smoke of the scenarios; the verb runs all of them."""
+    facts = run(tmp_path / "report", "--scenario", "directories", "--steps", "enospc", "--edge-only")
+    assert facts["verdict"] == "VALID" and facts["findings"] == []
+    (strike,) = [one for one in facts["strikes"] if one["bit"]]
+    assert "log-dirs online brought it back" in strike["blows"][0]["evidence"]
+
+
 @pytest.mark.timeout(300)
 def test_an_interrupt_ends_the_faults_writes_the_report_and_leaves_no_process(tmp_path: Path) -> None:
     """A node is paused when the interrupt comes."""

@@ -98,7 +98,7 @@ def test_a_pause_without_a_fault_is_found() -> None:
 
 
 def unmet(kinds: list[Kind], records: list[StrikeRecord], pauses: list[Pause], acknowledged: int = 9_999) -> list[str]:
-    found = minimums(kinds, records, pauses, seconds=10, acknowledged=acknowledged, read=9_999)
+    found = minimums(dict.fromkeys(kinds, 1), records, pauses, seconds=10, acknowledged=acknowledged, read=9_999)
     return [one.what for one in found if not one.is_met]
 
 

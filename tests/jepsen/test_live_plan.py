@@ -54,6 +54,7 @@ def test_each_round_holds_every_kind_once(seed: int, kinds: list[Kind], nodes: i
 @given(seeds, node_counts)
 def test_a_strike_hits_no_more_nodes_than_stated(seed: int, nodes: int) -> None:
     for strike in drawn(seed, list(Kind), nodes):
+        assert isinstance(strike.kind, Kind)
         assert 1 <= len(strike.blows) == most_at_once(strike.kind, nodes) <= nodes
         low, high = HOLD_MS[strike.kind]
         assert low <= strike.hold_ms <= high

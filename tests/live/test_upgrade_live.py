@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
+from jepsen.live.scenarios.versions import NO_HISTORY, OLD_LEVEL, VersionedNodes, has_history, old_tree
 from quorum.metadata.features import LATEST_LEVEL
 from quorumlog.client.blocking import Cluster
 from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
 from tests.live.upgrade_load import KEY, PARTITIONS, TOPIC, UpgradeLoad
-from tests.live.versions import NO_HISTORY, OLD_LEVEL, VersionedNodes, has_history, old_tree
 
 IN_SYNC_S = 40.0
 LONGEST_PAUSE_S = 20.0  # without an acknowledged change of metadata, while a node is replaced

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from functools import partial
 from typing import Any, cast
 
@@ -21,8 +22,11 @@ from quorum.metadata_directory import MetadataDirectory
 from quorum.metadata_log import METADATA_PARTITION
 from quorumlog.records import Record, encode_batch, headers
 from storage.batch import stamped_batches
+from storage.directory import LOCK_NAME
 from storage.directory_life import DirectoryOffline
 from storage.directory_probe import PROBE_NAME
+from storage.disk import DiskError
+from storage.file_handle import FileHandle
 from storage.log import Log
 from storage.log_config import LogConfig
 from storage.offset_files import RECOVERY_POINTS, OffsetFile
@@ -212,3 +216,22 @@ def test_a_directory_with_unreadable_recovery_points_is_offline_alone() -> None:
     world.run()
     assert answers[DATA].error is None and isinstance(answers[OTHER].error, DirectoryOffline)
     assert world.lives[DATA].failure is None and world.lives[OTHER].failure is not None
+
+
+def test_a_directory_that_has_failed_is_let_go_so_that_it_can_be_unmounted() -> None:
+    """Its lock and the descriptors of its logs, also with bytes not yet synced; the other directory keeps its."""
+    world = World()
+    logs = [world.log(f"{path}/t-0") for path in (DATA, OTHER)]
+    for worker, log in zip((world.partitions, world.elsewhere), logs, strict=True):
+        worker.submit(appending(log), None, lambda _: None)
+    world.run()
+    logs[1].append_checked(appending(logs[1]).batches)
+    open_files = world.disk.resources.open_files
+    held = [one.path for one in open_files.residents() if isinstance(one, FileHandle)]
+    assert any(path.startswith(OTHER) for path in held) and any(path.startswith(DATA) for path in held)
+    life = world.lives[OTHER]
+    life.fail(DiskError(OTHER, "write", errno.EROFS, "read-only"), life.generation)
+    world.run()
+    left = [one.path for one in open_files.residents() if isinstance(one, FileHandle)]
+    assert left == [path for path in held if path.startswith(DATA)]
+    assert f"{OTHER}/{LOCK_NAME}" not in world.disk.locked and f"{DATA}/{LOCK_NAME}" in world.disk.locked

@@ -1,4 +1,4 @@
-"""A cluster whose nodes run the software of this tree or that of an earlier commit, from a git worktree of it."""
+"""Nodes that run the software of this tree or that of an earlier commit, from a git worktree of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # Software from before nodes proved themselves to each other: the secret in clear, metadata.version 2.
 OLD = "1d201935be080a87736a2c2c6947eebbc935695c"
 OLD_LEVEL = 2
@@ -59,7 +59,7 @@ class VersionedNodes(LocalNodes):
     @classmethod
     def of_old_software(cls, root: Path, old: Path, picker: PortPicker) -> VersionedNodes:
         """Three nodes, their directories formatted by the old software."""
-        nodes = cls.create(root, 3, {}, picker, lambda layout: _format(layout, old))
+        nodes = cls.create(root, 3, {}, picker, lambda layout: format_by_tree(layout, old))
         assert isinstance(nodes, VersionedNodes)
         nodes.old = old
         return nodes
@@ -67,7 +67,7 @@ class VersionedNodes(LocalNodes):
     def command(self, node: NodeFiles) -> list[str]:
         if node.node_id in self.new_ones:
             return super().command(node)
-        return [*_by_old(self.old), "cli.server", "-c", str(node.config)]
+        return [*by_tree(self.old), "cli.server", "-c", str(node.config)]
 
     def upgrade(self, node_id: NodeId) -> None:
         """Restart the node with the software of this tree, as an operator does it while old nodes are there."""
@@ -92,13 +92,14 @@ class VersionedNodes(LocalNodes):
         self.start([node_id])
 
 
-def _by_old(tree: Path) -> list[str]:
-    """Python with the old packages before those that are installed."""
+def by_tree(tree: Path) -> list[str]:
+    """The beginning of a command: Python with that tree's packages before those that are installed."""
     return ["/usr/bin/env", f"PYTHONPATH={tree}", sys.executable, "-P", "-m"]
 
 
-def _format(layout: Layout, old: Path) -> None:
-    command = [*_by_old(old), "cli.main", "storage", "format", "-t", layout.cluster_id]
+def format_by_tree(layout: Layout, old: Path) -> None:
+    """Raises LayoutError."""
+    command = [*by_tree(old), "cli.main", "storage", "format", "-t", layout.cluster_id]
     for node in layout.nodes:
         command += ["-c", str(node.config)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S, check=False)
