@@ -105,6 +105,18 @@ class NodeCollector(Collector):
             "1 while no further one is remembered: a broker that is away sets its files aside, and deletes none.",
             deleted >= MAX_DELETED_TOPICS,
         )
+        controller = self._node.controller
+        if controller is not None:
+            yield _gauge(
+                "controller_unclean_elections",
+                "Leaders that may lack acknowledged records, elected by this node since its start.",
+                controller.unclean_elections,
+            )
+            yield _gauge(
+                "controller_unclean_recoveries",
+                "Partitions without a leader whose replicas are asked for their logs.",
+                controller.unclean_recoveries,
+            )
         if driver is not None:
             yield _gauge("raft_current_epoch", "Epoch of the quorum as known by this node.", driver.epoch)
             yield _gauge("raft_is_leader", "1 on the quorum's leader.", driver.is_leader)
