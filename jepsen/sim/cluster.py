@@ -36,6 +36,7 @@ class SimCluster(BaseCluster):
         *,
         draw_sizes: bool = False,
         page_cache: bool = False,
+        balanced: bool = False,
         retention: bool = False,
         index_rot: bool = False,
         directories: int = 1,
@@ -50,6 +51,7 @@ class SimCluster(BaseCluster):
         retention: topics let records go; else the seed decides that with the sizes.
         index_rot: bits of index files flip; else the seed decides that with the sizes.
         page_cache: all topics leave durability to the page cache; else the seed decides that with the sizes.
+        balanced: of all topics the longest log leads where no replica is known to be whole.
         """
         super().__init__(seed, trace)
         self.lane = self.scheduler.rng("wire").random() < 0.5
@@ -64,6 +66,8 @@ class SimCluster(BaseCluster):
         if index_rot or draw_sizes:
             rng = self.scheduler.rng("sizes of index rot")
             self.sizes = self.sizes.with_index_rot(rng, **({"share": 1.0} if index_rot else {}))
+        if balanced:
+            self.sizes = self.sizes.with_balanced_recovery(self.scheduler.rng("unclean recovery"))
         node = {"log.dirs": ",".join(DIRECTORIES[:directories]), **self.sizes.node, **(config or {})}
         if moves:
             rate = self.scheduler.rng("rate of moves").choice(MOVE_RATES)

@@ -14,7 +14,7 @@ from jepsen.checkers.findings import Finding
 from jepsen.checkers.history import Status
 from jepsen.checkers.log_history import check_history
 from jepsen.sim.cluster import GROUP_HOST, TRANSACTIONS_HOST, SimCluster
-from jepsen.sim.profiles.plan import INDEX_ROT, PAGE_CACHE, RETENTION, Plan
+from jepsen.sim.profiles.plan import BALANCED, INDEX_ROT, PAGE_CACHE, RETENTION, Plan
 from jepsen.sim.result import Result, Verdict
 from jepsen.sim.strikes.nemesis import Nemesis
 from jepsen.sim.time import killed_coroutines
@@ -51,7 +51,8 @@ class _Simulation:
             seed,
             self.trace,
             draw_sizes=True,
-            page_cache=profile == PAGE_CACHE,
+            page_cache=profile in (PAGE_CACHE, BALANCED),
+            balanced=profile == BALANCED,
             retention=profile == RETENTION,
             index_rot=profile == INDEX_ROT,
             directories=self.plan.directories,
@@ -186,6 +187,7 @@ class _Simulation:
             "epochs led": len(invariants.quorum.leaders),
             "votes": invariants.promises.votes_granted,
             "partition leaders": invariants.partitions.leader_changes,
+            **{name: count for name, count in invariants.unclean.counts.items() if count},
             "partition changes": invariants.partitions.isr_changes,
             "promises broken by power": invariants.durability.broken,
             "ends of logs lost": len(invariants.durability.losses),

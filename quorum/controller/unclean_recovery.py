@@ -72,7 +72,7 @@ class Longest:
 
 @dataclass(slots=True)
 class _Recovery:
-    """due_ms: when it is looked at next; None: when a sweep finds it again. deadline_ms: None while no replica is alive.
+    """due_ms: when it is looked at next; None: when a sweep finds it. deadline_ms: None while no replica is alive.
 
     told, again_ms: by broker; the latter after a call in vain, when it may be asked again.
     """

@@ -31,6 +31,7 @@ from jepsen.sim.invariants.replica_watch import ReplicaWatch
 from jepsen.sim.invariants.retention import RetentionInvariants
 from jepsen.sim.invariants.tails import TailInvariants
 from jepsen.sim.invariants.transactions import TransactionLogs
+from jepsen.sim.invariants.unclean_elections import UncleanElectionInvariants
 from jepsen.sim.invariants.vote_promises import durable_state
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
@@ -68,6 +69,7 @@ class Invariants(BaseInvariants):
         )
         self.moves = MoveInvariants(brokers, self.findings)
         self.reassignments = ReassignmentInvariants(self.findings)
+        self.unclean = UncleanElectionInvariants(machines, self.mirrors, self.findings)
         self.coordinators = CoordinatorInvariants(self.mirrors, self.findings)
         self.group_logs = GroupLogs(self.mirrors, self.findings)
         self.transaction_logs = TransactionLogs(self.mirrors, self.findings)
@@ -96,6 +98,8 @@ class Invariants(BaseInvariants):
             self.moves.on_image(self._image)
             self.reassignments.on_image(self._image)
             self.partitions.on_image(self._image, self.quorum.committed_end)
+        if machine.host in CONTROLLERS:
+            self.unclean.after(machine)
         if self.mirrors.cut:
             self._after_cuts(machine)
         if machine.host in self._brokers:
@@ -137,6 +141,7 @@ class Invariants(BaseInvariants):
         self.promises.look(message)
         self._pre_votes.look(message)
         self.calls.look(message)
+        self.unclean.look(message, self.quorum.image)
 
     def on_acked(self, send: Send, topic: Topic) -> None:
         """Sets the life of the topic that took the record (History)."""

@@ -76,6 +76,7 @@ RETENTION = "retention"  # the profile in which all topics let records go
 INDEX_ROT = "index-rot"  # the profile in which bits of index files flip (index_rot.py)
 COMPACTION = "compaction"  # the profile in which one more topic is compacted (compaction.py)
 PAGE_CACHE = "page-cache"  # the profile in which all topics are `durability=replicated`
+BALANCED = "balanced"  # the same, and the longest log leads where no replica is known to be whole
 GROUPS = "groups"  # the profile in which there is a consumer group (groups.py)
 TRANSACTIONS = "transactions"  # the profile with transactional clients (workload/transactions.py)
 LATE = ("holding", "duplicating")  # requests that arrive twice, or late
@@ -111,6 +112,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "lagging-follower",
         "slow-disk",
     ),
+    BALANCED: ("power-all", "power-one", "kill-broker", "kill-controller", "restart-clean", "lagging-follower"),
     RETENTION: (
         "power-one",
         "power-all",

@@ -56,6 +56,12 @@ class Sizes:
         flush = rng.choice(({}, {"flush.messages": "4"}, {"flush.ms": "300"}))
         return replace(self, topic={**self.topic, "durability": "replicated", **flush})
 
+    def with_balanced_recovery(self, rng: random.Random) -> Sizes:
+        """The longest log leads where no replica is known to be whole; the last known leader is waited for."""
+        timeout_ms = rng.choice((20_000, 60_000))
+        node = {**self.node, "unclean.recovery.timeout.ms": str(timeout_ms)}
+        return replace(self, node=node, topic={**self.topic, "unclean.recovery.strategy": "Balanced"})
+
 
 def _keeping(rng: random.Random) -> tuple[dict[str, str], dict[str, str]]:
     """(node, topic): topics keep records for some seconds, or a few thousand bytes, and are looked at often."""
