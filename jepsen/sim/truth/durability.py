@@ -158,7 +158,8 @@ class Durability:
             if machine.life == lost.get(node_id) or machine.node is None or broker is None:
                 continue
             if broker.incarnation_id == machine.node.incarnation_id and node_id in partition.isr:
-                if node_id in lost and partition.leader == node_id and not self._is_whole(log, machine):
+                if partition.leader == node_id and not self._is_whole(log, machine):
+                    # It lost power, or what those lost that did was more (strategy Balanced). `may_lead` judges.
                     self.may_lead(log, self._mirrors.of(machine, log))
                 lost.pop(node_id, None)
                 killed.pop(node_id, None)
