@@ -46,6 +46,7 @@ class NodeCollector(Collector):
         yield from self._of_recovery()
         yield from self._of_opening()
         yield from self._of_quorum()
+        yield from self._of_controller()
         yield from self._of_snapshots()
         yield from self._of_broker()
         yield from self._of_log_resources()
@@ -105,6 +106,15 @@ class NodeCollector(Collector):
             "1 while no further one is remembered: a broker that is away sets its files aside, and deletes none.",
             deleted >= MAX_DELETED_TOPICS,
         )
+        if driver is not None:
+            yield _gauge("raft_current_epoch", "Epoch of the quorum as known by this node.", driver.epoch)
+            yield _gauge("raft_is_leader", "1 on the quorum's leader.", driver.is_leader)
+            yield _gauge("raft_high_watermark", "End of the quorum's committed log, exclusive.", driver.high_watermark)
+            start_offset = driver.raft.start_offset if driver.raft is not None else 0
+            yield _gauge("raft_log_start_offset", "Start of this node's metadata log.", start_offset)
+            yield _gauge("raft_log_end_offset", "End of this node's metadata log, exclusive.", driver.end_offset)
+
+    def _of_controller(self) -> Iterator[GaugeMetricFamily]:
         controller = self._node.controller
         if controller is not None:
             yield _gauge(
@@ -117,13 +127,6 @@ class NodeCollector(Collector):
                 "Partitions without a leader whose replicas are asked for their logs.",
                 controller.unclean_recoveries,
             )
-        if driver is not None:
-            yield _gauge("raft_current_epoch", "Epoch of the quorum as known by this node.", driver.epoch)
-            yield _gauge("raft_is_leader", "1 on the quorum's leader.", driver.is_leader)
-            yield _gauge("raft_high_watermark", "End of the quorum's committed log, exclusive.", driver.high_watermark)
-            start_offset = driver.raft.start_offset if driver.raft is not None else 0
-            yield _gauge("raft_log_start_offset", "Start of this node's metadata log.", start_offset)
-            yield _gauge("raft_log_end_offset", "End of this node's metadata log, exclusive.", driver.end_offset)
 
     def _of_snapshots(self) -> Iterator[GaugeMetricFamily]:
         """Of the metadata; none of them before the node has opened its log."""

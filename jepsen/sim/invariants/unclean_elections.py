@@ -28,7 +28,7 @@ from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Uuid
 from quorumlog.messages.controller import GetReplicaLogInfoRequest, ReplicaLogInfo
 from quorumlog.rpc.calls import BY_REQUEST
 
-UNCLEAN, BALANCED, LOG_ENDS = "unclean elections", "elections of the longest log", "ends of logs told"
+UNCLEAN, LONGEST, LOG_ENDS = "unclean elections", "elections of the longest log", "ends of logs told"
 _CALL = BY_REQUEST[GetReplicaLogInfoRequest]
 _STRATEGY = "unclean.recovery.strategy"
 
@@ -58,7 +58,7 @@ class UncleanElectionInvariants:
         self._machines, self._mirrors, self._findings = machines, mirrors, findings
         self._told: dict[str, dict[_Key, dict[NodeId, _Told]]] = {}  # by the host of the controller that asked
         self._seen: dict[tuple[str, int], _Seen] = {}  # by host and life
-        self.counts = {UNCLEAN: 0, BALANCED: 0, LOG_ENDS: 0}
+        self.counts = {UNCLEAN: 0, LONGEST: 0, LOG_ENDS: 0}
 
     def look(self, message: Message, image: Image) -> None:
         """A message is about to leave its host. image: the newest committed one."""
@@ -123,7 +123,7 @@ class UncleanElectionInvariants:
             what = f"broker {after.leader} leads {name}; {machine.host} counted {controller.unclean_elections} such"
             self._findings.broken("unclean-is-told", f"{what} elections of {seen.unclean}")
         if controller.tip.topic_config(topic.name).get(_STRATEGY) == "Balanced":
-            self.counts[BALANCED] += 1
+            self.counts[LONGEST] += 1
             self._check_longest(machine, controller.tip, key, name, after)
 
     def _check_longest(
