@@ -1,7 +1,7 @@
 """What must hold where a leader is elected that was in neither ISR nor ELR. Mutants are judged by these names.
 
-- unclean-only-without-candidates: both were empty just before. So no replica was known that holds every committed
-  record.
+- unclean-only-without-candidates: with `unclean.recovery.strategy=Balanced` both were empty just before. So no replica
+  was known that holds every committed record. (With None the change that empties them may elect the last known leader.)
 - longest-log-leads: with `unclean.recovery.strategy=Balanced` the leader has told the active controller the end of its
   log, and no replica that is alive has told it a later one, by leader epoch, then offset.
 - log-end-is-told: the end that a replica tells is that of its log on the disk.
@@ -115,14 +115,15 @@ class UncleanElectionInvariants:
         topic = controller.tip.topics[key[0]]
         after, name = topic.partitions[key[1]], f"{topic.name}-{key[1]}"
         self.counts[UNCLEAN] += 1
-        if before.isr or before.eligible_leader_replicas:
+        balanced = controller.tip.topic_config(topic.name).get(_STRATEGY) == "Balanced"
+        if balanced and (before.isr or before.eligible_leader_replicas):
             held = f"ISR {before.isr}, ELR {before.eligible_leader_replicas}"
             what = f"broker {after.leader} leads {name} beside its {held}"
             self._findings.broken("unclean-only-without-candidates", what)
         if after.leader_recovery_state != RECOVERING or controller.unclean_elections < seen.unclean:
             what = f"broker {after.leader} leads {name}; {machine.host} counted {controller.unclean_elections} such"
             self._findings.broken("unclean-is-told", f"{what} elections of {seen.unclean}")
-        if controller.tip.topic_config(topic.name).get(_STRATEGY) == "Balanced":
+        if balanced:
             self.counts[LONGEST] += 1
             self._check_longest(machine, controller.tip, key, name, after)
 
