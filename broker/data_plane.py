@@ -48,6 +48,7 @@ from broker.replicas.directory_returns import DirectoryReturns
 from broker.replicas.findings import RecoveryFindings
 from broker.replicas.leadership_listeners import LeadershipListeners
 from broker.replicas.leaderships import Leaderships
+from broker.replicas.log_ends import LogEnds
 from broker.replicas.opening import Opening
 from broker.replicas.opening_progress import OpeningProgress, report_until_open
 from broker.replicas.own_life import OwnLife
@@ -207,6 +208,7 @@ class DataPlane:
             self._cordoned,
         )
         self.producer_report = ProducerReport(self.registry)
+        self.log_ends = LogEnds(self.registry, broker_epoch)
         self._subscribe()
 
     def _subscribe(self) -> None:

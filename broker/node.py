@@ -254,6 +254,7 @@ class Broker:
             offset_queries=data_plane.offset_queries,
             directory_report=data_plane.directory_report,
             producer_report=data_plane.producer_report,
+            log_ends=data_plane.log_ends,
             compactions=data_plane.compactions,
             bring_online=self._directory_return.begin,
             moves=data_plane.moves,

@@ -45,6 +45,7 @@ TOPIC_SYNONYMS: Mapping[str, str] = {
     "message.max.bytes": "max.message.bytes",
     "min.insync.replicas": "min.insync.replicas",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
+    "unclean.recovery.strategy": "unclean.recovery.strategy",
 }
 
 BROKER_NAMES: Mapping[str, str] = {topic_name: name for name, topic_name in TOPIC_SYNONYMS.items()}

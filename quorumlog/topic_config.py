@@ -56,6 +56,7 @@ class ConfigKey:
     maximum: float = MAX_LONG
     choices: tuple[str, ...] = ()
     pattern: str = ""  # of a list: that each of its words must match whole
+    hint: str = ""  # the end of the error for a value that is not allowed
     doc: str
 
 
@@ -163,6 +164,14 @@ _KEYS = (
         doc="Replicas that are fetched no faster than their broker's throttled rate: * or PARTITION:BROKER,...",
     ),
     _boolean("unclean.leader.election.enable", False, "Allow a leader that may lack acknowledged records."),
+    ConfigKey(
+        name="unclean.recovery.strategy",
+        kind=Kind.CHOICE,
+        default="None",
+        choices=("None", "Balanced"),
+        hint="; Aggressive is not offered: unclean.leader.election.enable=true elects at once",
+        doc="Where no replica is known to be whole: wait (`None`), or elect the longest log (`Balanced`).",
+    ),
 )
 
 TOPIC_CONFIGS: Mapping[str, ConfigKey] = {key.name: key for key in _KEYS}
@@ -220,6 +229,7 @@ class TopicConfig:
     segment_jitter_ms: int
     segment_ms: int
     unclean_leader_election_enable: bool
+    unclean_recovery_strategy: str  # None | Balanced
 
     @property
     def synced(self) -> bool:
@@ -316,7 +326,7 @@ def words(text: str) -> list[str]:
 
 def _bad(key: ConfigKey, text: str) -> ApiError:
     choices = f" ({', '.join(key.choices)})" if key.choices else ""
-    return ApiError(ErrorCode.INVALID_CONFIG, f"{key.name}={text!r}: must be {key.kind.value}{choices}")
+    return ApiError(ErrorCode.INVALID_CONFIG, f"{key.name}={text!r}: must be {key.kind.value}{choices}{key.hint}")
 
 
 # The settings that are fields of TopicConfig, and what those are where nothing is set.

@@ -32,4 +32,5 @@ def described(
         offline_replicas=tuple(replica for replica in partition.replicas if replica not in live),
         eligible_leader_replicas=partition.eligible_leader_replicas,
         last_known_elr=partition.last_known_elr,
+        leader_recovery_state=partition.leader_recovery_state,
     )

@@ -22,6 +22,7 @@ from broker.produce.delete_records import DeletePath
 from broker.produce.import_path import ImportPath
 from broker.produce.produce_path import ProducePath
 from broker.replicas.directory_report import DirectoryReport
+from broker.replicas.log_ends import LogEnds
 from broker.replicas.producer_report import ProducerReport
 from quorum.metadata.features import SUPPORTED
 from quorum.metadata.image import Image
@@ -65,6 +66,7 @@ class Services:
     offset_queries: OffsetQueries
     directory_report: DirectoryReport
     producer_report: ProducerReport
+    log_ends: LogEnds
     compactions: ExplainedCompactions
     bring_online: Callable[[str], Awaitable[None]]
     moves: Moves

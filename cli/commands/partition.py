@@ -31,6 +31,8 @@ app.command()(partition_apply.drain)
 app.command()(partition_status.status)
 app.command()(partition_status.cancel)
 
+STATES = ("recovering", "moving", "under-replicated", "without leader", "not preferred", "ok")
+
 PartitionsArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[PARTITION...]", help="orders-3, or orders for all of it.")
 ]
@@ -44,7 +46,7 @@ def list_(
     ] = None,
     state: Annotated[
         str | None,
-        typer.Option("--state", metavar="WORDS", help="moving, under-replicated, without leader, not preferred, ok."),
+        typer.Option("--state", metavar="WORDS", help=f"Only those in this state: {', '.join(STATES)}."),
     ] = None,
     servers: ServersOption = None,
     profile: ProfileOption = None,
@@ -64,9 +66,6 @@ def list_(
     output.show(LIST_COLUMNS, [_cells(row) for row in rows], rows)
     if any(row["leader"] is None for row in rows):
         raise typer.Exit(Exit.UNHEALTHY)
-
-
-STATES = ("moving", "under-replicated", "without leader", "not preferred", "ok")
 
 
 def _rows(admin: Admin, names: list[str] | None) -> list[dict[str, Any]]:

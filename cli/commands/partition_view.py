@@ -75,6 +75,7 @@ def partition_row(
         "leader": one.leader_id if one.leader_id >= 0 else None,
         "replicas": list(one.replicas),
         "isr": list(one.isr),
+        "last_known_leader": one.last_known_elr[0] if one.last_known_elr else None,
         "size_bytes": size_bytes,
         "state": state_of(one, moving),
         "preferred_leader": bool(one.replicas) and one.leader_id == one.replicas[0],
@@ -87,6 +88,8 @@ def state_of(one: PartitionMetadata, moving: Reassignment | None) -> str:
     """The most urgent one."""
     if one.leader_id < 0:
         return "without leader"
+    if one.leader_recovery_state:
+        return "recovering"
     if moving is not None:
         return "moving"
     if len(one.isr) < len(one.replicas):

@@ -169,6 +169,8 @@ def _state(partitions: Sequence[PartitionMetadata]) -> str:
     """The worst state of any partition."""
     if any(partition.leader_id < 0 for partition in partitions):
         return "without leader"
+    if any(partition.leader_recovery_state for partition in partitions):
+        return "recovering"
     if any(len(partition.isr) < len(partition.replicas) for partition in partitions):
         return "under-replicated"
     return "ok"
@@ -200,6 +202,8 @@ def _description(
                 "replicas": list(partition.replicas),
                 "isr": list(partition.isr),
                 "eligible_leaders": list(partition.eligible_leader_replicas),
+                "last_known_leader": partition.last_known_elr[0] if partition.last_known_elr else None,
+                "recovering": bool(partition.leader_recovery_state),
                 "first_offset": first,
                 "end_offset": end,
             }

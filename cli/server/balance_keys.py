@@ -1,4 +1,4 @@
-"""Keys of the balance of leaders: Kafka's names and defaults."""
+"""Keys of the balance of leaders and of unclean recovery: Kafka's names and defaults."""
 
 from __future__ import annotations
 
@@ -21,5 +21,12 @@ BALANCE_KEYS = (
         0,
         "Most of a broker's preferred leaderships that may be elsewhere, in percent, before it gets them back.",
         100,
+    ),
+    number(
+        "unclean.recovery.timeout.ms",
+        300_000,
+        0,
+        "With `unclean.recovery.strategy=Balanced`: longest wait for the last known leader.",
+        MAX_INT,
     ),
 )

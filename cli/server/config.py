@@ -83,6 +83,7 @@ class NodeConfig:
     auto_leader_rebalance_enable: bool
     leader_imbalance_check_interval_seconds: int
     leader_imbalance_per_broker_percentage: int
+    unclean_recovery_timeout_ms: int
     controller_max_slice_work: int
     broker_max_slice_work: int
     replica_lag_time_max_ms: int
@@ -233,6 +234,7 @@ _PLAIN_FIELDS = (
     "auto_leader_rebalance_enable",
     "leader_imbalance_check_interval_seconds",
     "leader_imbalance_per_broker_percentage",
+    "unclean_recovery_timeout_ms",
     "controller_max_slice_work",
     "broker_max_slice_work",
     "replica_lag_time_max_ms",

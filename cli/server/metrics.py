@@ -46,6 +46,7 @@ class NodeCollector(Collector):
         yield from self._of_recovery()
         yield from self._of_opening()
         yield from self._of_quorum()
+        yield from self._of_controller()
         yield from self._of_snapshots()
         yield from self._of_broker()
         yield from self._of_log_resources()
@@ -112,6 +113,20 @@ class NodeCollector(Collector):
             start_offset = driver.raft.start_offset if driver.raft is not None else 0
             yield _gauge("raft_log_start_offset", "Start of this node's metadata log.", start_offset)
             yield _gauge("raft_log_end_offset", "End of this node's metadata log, exclusive.", driver.end_offset)
+
+    def _of_controller(self) -> Iterator[GaugeMetricFamily]:
+        controller = self._node.controller
+        if controller is not None:
+            yield _gauge(
+                "controller_unclean_elections",
+                "Leaders that may lack acknowledged records, elected by this node since its start.",
+                controller.unclean_elections,
+            )
+            yield _gauge(
+                "controller_unclean_recoveries",
+                "Partitions without a leader whose replicas are asked for their logs.",
+                controller.unclean_recoveries,
+            )
 
     def _of_snapshots(self) -> Iterator[GaugeMetricFamily]:
         """Of the metadata; none of them before the node has opened its log."""

@@ -98,6 +98,7 @@ def controller_config(config: NodeConfig, supported: tuple[FeatureRange, ...] = 
         auto_leader_rebalance_enable=config.auto_leader_rebalance_enable,
         leader_imbalance_check_interval_seconds=config.leader_imbalance_check_interval_seconds,
         leader_imbalance_per_broker_percentage=config.leader_imbalance_per_broker_percentage,
+        unclean_recovery_timeout_ms=config.unclean_recovery_timeout_ms,
         max_slice_work=config.controller_max_slice_work,
         supported=supported,
         num_partitions=config.num_partitions,

@@ -51,6 +51,7 @@ MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> p
         "quorum/committed.py:Delivery.delivered",
         "quorum/controller/service.py:ControllerService.active",
         "quorum/controller/service.py:ControllerService.tip",
+        "quorum/controller/service.py:ControllerService.unclean_recoveries",
         "quorum/driver.py:Driver.delivered",
         "quorum/driver.py:Driver.is_leader",
         "quorum/driver.py:Driver.leader",

@@ -15,8 +15,9 @@ from jepsen.sim.base_cluster import BaseCluster
 from jepsen.sim.invariants.hooks import Invariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
+from jepsen.sim.profiles.layout import Layout
 from jepsen.sim.profiles.sizes import Sizes
-from jepsen.sim.settings import BROKERS, DIRECTORIES, NODES, config_of
+from jepsen.sim.settings import CONTROLLERS, DIRECTORIES, config_of
 from jepsen.sim.trace import Trace
 from quorumlog.ids import NO_NODE
 
@@ -27,7 +28,7 @@ TRANSACTIONS_HOST = "transactions"  # clients of transactions, if there are any
 
 
 class SimCluster(BaseCluster):
-    """Three controllers and three brokers. lane: data is sent over the lane, not over gRPC."""
+    """Three controllers, and as many brokers as the layout has. lane: data is sent over the lane, not over gRPC."""
 
     def __init__(
         self,
@@ -36,6 +37,7 @@ class SimCluster(BaseCluster):
         *,
         draw_sizes: bool = False,
         page_cache: bool = False,
+        balanced: bool = False,
         retention: bool = False,
         index_rot: bool = False,
         directories: int = 1,
@@ -43,15 +45,17 @@ class SimCluster(BaseCluster):
         throttled: bool = False,
         sizes: Sizes | None = None,
         config: Mapping[str, str] | None = None,
+        layout: Layout | None = None,
     ) -> None:
         """draw_sizes: the seed decides the sizes of logs and buffers; else they are `sizes`, or the defaults.
 
-        config: more settings of every node.
+        config: more settings of every node. layout: brokers and their racks; None: three brokers without racks.
         directories: log directories of each broker. moves: replicas move between them, at a rate that the seed decides.
         throttled: topics name all their replicas for replication throttles.
         retention: topics let records go; else the seed decides that with the sizes.
         index_rot: bits of index files flip; else the seed decides that with the sizes.
         page_cache: all topics leave durability to the page cache; else the seed decides that with the sizes.
+        balanced: of all topics the longest log leads where no replica is known to be whole.
         """
         super().__init__(seed, trace)
         self.lane = self.scheduler.rng("wire").random() < 0.5
@@ -68,10 +72,13 @@ class SimCluster(BaseCluster):
             self.sizes = self.sizes.with_index_rot(rng, **({"share": 1.0} if index_rot else {}))
         if throttled:
             self.sizes = self.sizes.with_throttled_replicas()
+        if balanced:
+            self.sizes = self.sizes.with_balanced_recovery(self.scheduler.rng("unclean recovery"))
         node = {"log.dirs": ",".join(DIRECTORIES[:directories]), **self.sizes.node, **(config or {})}
         if moves:
             rate = self.scheduler.rng("rate of moves").choice(MOVE_RATES)
             node |= {"replica.alter.log.dirs.io.max.bytes.per.second": rate} if rate else {}
+        self.layout = layout or Layout()
         self._invariants = Invariants(self.findings)
         self.machines = {
             host: Machine(
@@ -79,14 +86,14 @@ class SimCluster(BaseCluster):
                 self.network,
                 host,
                 lane=self.lane,
-                config=config_of(host, self.lane, node),
+                config=config_of(host, self.lane, {**node, **self.layout.settings_of(host)}),
                 on_touch=self.invariants.on_touch,
                 on_disk=self.invariants.on_disk,
                 on_death=self._on_death,
                 on_answer=self.invariants.on_answer,
                 on_asked=self.invariants.on_asked,
             )
-            for host in NODES
+            for host in (*CONTROLLERS, *self.layout.brokers)
         }
         self.invariants.watch(self.machines)
         self.network.on_admitted = self.invariants.calls.on_admitted
@@ -108,7 +115,7 @@ class SimCluster(BaseCluster):
             not machine.alive or machine.node is None or not machine.node.ready for machine in self.machines.values()
         ):
             return False
-        if any(broker.fenced for broker in self.image.brokers.values()) or len(self.image.brokers) < len(BROKERS):
+        if any(broker.fenced for broker in self.image.brokers.values()) or len(self.image.brokers) < len(self.brokers):
             return False
         return all(
             partition.leader != NO_NODE and len(partition.isr) == len(partition.replicas)

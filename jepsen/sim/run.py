@@ -14,7 +14,8 @@ from jepsen.checkers.findings import Finding
 from jepsen.checkers.history import Status
 from jepsen.checkers.log_history import check_history
 from jepsen.sim.cluster import GROUP_HOST, TRANSACTIONS_HOST, SimCluster
-from jepsen.sim.profiles.plan import INDEX_ROT, PAGE_CACHE, RETENTION, Plan
+from jepsen.sim.profiles.layout import Layout
+from jepsen.sim.profiles.plan import BALANCED, BROKERS, INDEX_ROT, PAGE_CACHE, RETENTION, Plan
 from jepsen.sim.result import Result, Verdict
 from jepsen.sim.strikes.nemesis import Nemesis
 from jepsen.sim.time import killed_coroutines
@@ -30,7 +31,10 @@ _ACKED_PER_S_MIN = 0.5  # a run with fewer acknowledgements proves nothing
 
 
 def run(seed: int, *, profile: str = "swarm", seconds: int = 60, trace: TextIO | None = None) -> Result:
-    """seconds: virtual, of the safety phase. The garbage collector is off, because it runs finalizers at any time."""
+    """seconds: virtual, of the safety phase; fewer with more brokers, which cost more time.
+
+    The garbage collector is off, because it runs finalizers at any time.
+    """
     gc.collect()
     gc.disable()
     simulation = _Simulation(seed, profile, seconds, trace)
@@ -44,20 +48,24 @@ def run(seed: int, *, profile: str = "swarm", seconds: int = 60, trace: TextIO |
 
 class _Simulation:
     def __init__(self, seed: int, profile: str, seconds: int, trace: TextIO | None) -> None:
-        self.seed, self.seconds = seed, seconds
+        self.seed = seed
         self.trace = Trace(trace)
         self.plan = Plan.of(profile, Scheduler(seed).rng("plan"))
+        layout = _layout(profile, seed)
+        self.seconds = layout.seconds(seconds)
         self.cluster = SimCluster(
             seed,
             self.trace,
             draw_sizes=True,
-            page_cache=profile == PAGE_CACHE,
+            page_cache=profile in (PAGE_CACHE, BALANCED),
+            balanced=profile == BALANCED,
             retention=profile == RETENTION,
             index_rot=profile == INDEX_ROT,
             directories=self.plan.directories,
             config=_settings(self.plan),
             moves=self.plan.moves,
             throttled=self.plan.reassigns,
+            layout=layout,
         )
         self.scheduler = self.cluster.scheduler
         self._phases = Phases(self.cluster, self.cluster.problems)
@@ -187,6 +195,9 @@ class _Simulation:
             "epochs led": len(invariants.quorum.leaders),
             "votes": invariants.promises.votes_granted,
             "partition leaders": invariants.partitions.leader_changes,
+            **{name: count for name, count in invariants.unclean.counts.items() if count},
+            "brokers above three": self.cluster.layout.extra,
+            **invariants.racks.counts,
             "partition changes": invariants.partitions.isr_changes,
             "promises broken by power": invariants.durability.broken,
             "ends of logs lost": len(invariants.durability.losses),
@@ -222,3 +233,8 @@ class _Simulation:
 def _settings(plan: Plan) -> dict[str, str]:
     """Of every node."""
     return {**(groups.SETTINGS if plan.groups else {}), **(transactions.SETTINGS if plan.transactions else {})}
+
+
+def _layout(profile: str, seed: int) -> Layout:
+    rng = Scheduler(seed).rng("layout")
+    return Layout.drawn(rng, share=1.0) if profile == BROKERS else Layout.drawn(rng) if profile == "swarm" else Layout()

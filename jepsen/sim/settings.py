@@ -1,4 +1,4 @@
-"""The simulated cluster's size and configuration: three controllers and three brokers, each on its own host."""
+"""The simulated cluster's size and configuration: three controllers and three brokers or more, each on its own host."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from quorumlog.ids import NodeId
 CONTROLLERS: dict[str, NodeId] = {"c1": 1, "c2": 2, "c3": 3}  # by host
 BROKERS: dict[str, NodeId] = {"b1": 11, "b2": 12, "b3": 13}
 NODES: dict[str, NodeId] = {**CONTROLLERS, **BROKERS}
+MORE_BROKERS: dict[str, NodeId] = {"b4": 14, "b5": 15, "b6": 16}  # of some seeds (profiles/layout.py)
+_EVERY_BROKER: dict[str, NodeId] = {**BROKERS, **MORE_BROKERS}
 CLUSTER_ID = "simulated-cluster-id-1"
 SECRET = "a-secret-that-every-simulated-node-knows"
 CLIENT_PORT, INTERNAL_PORT, GRPC_PORT, REPLICATION_PORT = 9092, 9093, 9094, 9095
@@ -39,16 +41,16 @@ _COMMON = {
 def config_of(host: str, lane: bool, extra: Mapping[str, str]) -> NodeConfig:
     """lane: client and replication listeners speak the lane; all other listeners speak gRPC. extra: more settings."""
     listeners = [f"INTERNAL://{host}:{INTERNAL_PORT}"]
-    if host in BROKERS:
+    if host in _EVERY_BROKER:
         listeners.insert(0, f"CLIENT://{host}:{CLIENT_PORT}")
-    if host in BROKERS and lane:
+    if host in _EVERY_BROKER and lane:
         listeners += [f"GRPC://{host}:{GRPC_PORT}", f"REPLICATION://{host}:{REPLICATION_PORT}"]
     return from_values(
         {
             **_COMMON,
             **extra,
-            "node.id": str(NODES[host]),
-            "process.roles": "broker" if host in BROKERS else "controller",
+            "node.id": str({**CONTROLLERS, **_EVERY_BROKER}[host]),
+            "process.roles": "broker" if host in _EVERY_BROKER else "controller",
             "listeners": ",".join(listeners),
             "lane.listeners": "CLIENT,REPLICATION" if lane else "",
         }

@@ -38,7 +38,7 @@ from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, validate_all
 
 MIN_ISR = "min.insync.replicas"
-OF_ELECTIONS = (MIN_ISR, "unclean.leader.election.enable")
+OF_ELECTIONS = (MIN_ISR, "unclean.leader.election.enable", "unclean.recovery.strategy")
 MAX_RESOURCES_PER_REQUEST = 10_000
 
 

@@ -14,6 +14,7 @@ from quorum.controller.broker_epoch import registered
 from quorum.controller.config import MAX_ASSIGNMENTS_PER_REQUEST
 from quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
 from quorum.controller.election import Wish, partition_change, topic_rules
+from quorum.controller.sweep import want_recovery
 from quorum.metadata.registration import (
     LOST,
     BrokerRegistration,
@@ -72,6 +73,7 @@ def _assign(draft: Draft, broker: BrokerRegistration, asked: DirectoryAssignment
     record = partition_change(topic.id, asked.index, partition, draft.brokers, rules, wish)
     if record is not None:
         draft.add(record)
+        want_recovery(draft, partition, record, rules)
     return ErrorCode.NONE
 
 

@@ -35,6 +35,7 @@ class ControllerConfig:
     leader_imbalance_check_interval_seconds: int = 300
     leader_imbalance_per_broker_percentage: int = 10  # above it the broker's preferred leaderships are given back
     probe_timeout_ms: int = 500
+    unclean_recovery_timeout_ms: int = 300_000  # longest wait for the last known leader, with strategy Balanced
     max_slice_work: int = 5_000
     supported: tuple[FeatureRange, ...] = SUPPORTED
     first_level: int | None = None

@@ -15,6 +15,7 @@ from quorum.controller.activation import activate
 from quorum.controller.balance import BalanceTimer, balance_leaders
 from quorum.controller.config import ControllerConfig
 from quorum.controller.draft import Draft
+from quorum.controller.elect_longest import elect_longest
 from quorum.controller.fencing import elect_missing_leaders, fence_lost_broker
 from quorum.controller.heartbeat import renew_session
 from quorum.controller.idle import Idle, write_no_op
@@ -23,6 +24,8 @@ from quorum.controller.operation_queue import OperationQueue
 from quorum.controller.requests import RULES
 from quorum.controller.sessions import Sessions
 from quorum.controller.state import ControllerState
+from quorum.controller.unclean_elections import UncleanElections
+from quorum.controller.unclean_recovery import Ask
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import EMPTY, Image
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
@@ -56,6 +59,7 @@ class Controller:
             cluster_id=cluster_id, config=config, rng=rng, sessions=self.sessions, incarnation=incarnation
         )
         self.balance = BalanceTimer.of(config)
+        self.unclean = UncleanElections()
         self._elections: Operation | None = None  # under way
         self._balancing: Operation | None = None  # likewise
 
@@ -82,6 +86,7 @@ class Controller:
         self.sessions.reset((), 0)
         self.state.elections_wanted, self._elections = False, None
         self._balancing = None
+        self.state.recoveries.clear()
         self.balance.end()
         self.state.forgot_ms = None
 
@@ -122,6 +127,13 @@ class Controller:
         self._balancing = Operation("balance of leaders", balance_leaders, self.state)
         return self._balancing
 
+    def recover(self, now_ms: int) -> tuple[list[Ask], Operation | None]:
+        """Questions to brokers about their logs, and an operation that elects the longest ones; None: none is known."""
+        asks, found = self.state.recoveries.step(self.tip, now_ms)
+        if not found:
+            return asks, None
+        return asks, Operation("unclean recovery", lambda draft: elect_longest(draft, found), self.state)
+
     def no_op(self) -> Operation:
         return Operation(NO_OP, in_one_slice(write_no_op), self.state)
 
@@ -138,6 +150,7 @@ class Controller:
         """The records of the operation's slice, one or more, now end at `end_offset`, exclusive."""
         assert self.epoch is not None and piece.delta.base is self.tip, "a slice on another tip"
         self.tip = piece.delta.apply(end_offset, self.epoch)
+        self.unclean.note(piece.records, self.tip)
         operation.wrote = True
         if operation.name == NO_OP:
             self.idle.on_no_op(now_ms)
@@ -171,12 +184,21 @@ class Controller:
         at = self.balance.deadline_ms
         return at is not None and at <= now_ms
 
+    def recovery_is_due(self, now_ms: int) -> bool:
+        at = self.state.recoveries.deadline_ms()
+        return at is not None and at <= now_ms
+
     def deadline_ms(self) -> int | None:
-        """When a session ends, a NoOp is due, or leaders are to be balanced; None: not active."""
+        """When a session ends, a NoOp or a recovery is due, or leaders are to be balanced; None: not active."""
         if not self.active:
             return None
         expiry = self._next_expiry()
-        times = (None if expiry is None else expiry[0], self.idle.deadline_ms(), self.balance.deadline_ms)
+        times = (
+            None if expiry is None else expiry[0],
+            self.idle.deadline_ms(),
+            self.balance.deadline_ms,
+            self.state.recoveries.deadline_ms(),
+        )
         return min((time for time in times if time is not None), default=None)
 
     def _next_expiry(self) -> tuple[int, NodeId] | None:

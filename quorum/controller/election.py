@@ -7,7 +7,9 @@ Every change of a partition goes through `partition_change`, whatever its cause,
    move past what it holds (KIP-966). An ISR that is large enough needs no ELR.
 3. The leader stays if it is valid. Otherwise the first valid replica leads, in the order of `replicas`; otherwise the
    last known leader; otherwise, only where the topic allows it, any replica that is alive. A replica is valid if it is
-   alive and in the ISR, or, where the ISR is empty, in the ELR.
+   alive and in the ISR, or, where the ISR is empty, in the ELR. With `unclean.recovery.strategy=Balanced` the last
+   known leader is not trusted: where ISR and ELR are empty, the replicas are asked, and the longest log leads
+   (`unclean_recovery.py`).
 4. A new leader means a new leader epoch. A smaller ISR alone does not (KAFKA-15021).
 5. Where a preferred leader is asked for, the first of `replicas` leads if it is valid.
 6. A reassignment ends with the change that makes its end possible (`assignment.py`). A replica that goes means a new
@@ -41,6 +43,7 @@ class TopicRules:
 
     min_insync_replicas: int
     unclean: bool  # unclean.leader.election.enable
+    balanced: bool  # unclean.recovery.strategy=Balanced
     synced: bool  # an acknowledged record is on disk (durability=synced)
 
 
@@ -50,6 +53,7 @@ def topic_rules(settings: Mapping[str, str]) -> TopicRules:
     return TopicRules(
         min_insync_replicas=config.min_insync_replicas,
         unclean=config.unclean_leader_election_enable,
+        balanced=config.unclean_recovery_strategy == "Balanced",
         synced=config.synced,
     )
 
@@ -69,6 +73,7 @@ class Wish:
     not_eligible: replicas that may lack committed records; they leave the ELR.
     emptied: replicas that certainly lost their data; they are not even a last known leader.
     directories: parallel to the replicas before the change. assignment: of a reassignment that begins or is cancelled.
+    longest: the replica whose log was found to be the longest; NO_NODE: the replicas were not asked.
     """
 
     assignment: Assignment | None = None
@@ -78,6 +83,7 @@ class Wish:
     leader_recovery_state: int | None = None
     not_eligible: tuple[NodeId, ...] = ()
     emptied: tuple[NodeId, ...] = ()
+    longest: NodeId = NO_NODE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +131,8 @@ def partition_change(
         choice = _Choice(leader=NO_NODE, isr=(), elr=())
     else:
         preferred = replicas[0] if wish.election is Election.PREFERRED else NO_NODE
-        unclean = rules.unclean or (wish.election is Election.UNCLEAN and not elr)
-        choice = _elect(partition, isr, elr, known, alive, _last_resort(place) if unclean else (), preferred)
+        leads_again = () if is_asked(rules, wish.election) else known
+        choice = _elect(partition, isr, elr, leads_again, alive, _last_resort(place, elr, rules, wish), preferred)
     elr = () if len(choice.isr) >= min_isr else choice.elr
     state = RECOVERING if choice.unclean else wish.leader_recovery_state
     replica_goes = not set(partition.replicas) <= set(replicas)
@@ -178,7 +184,7 @@ def _at(assignment: Assignment, partition: PartitionRegistration, brokers: Broke
             of_replica[broker_id] if broker_id in of_replica else default_directory(brokers.get(broker_id))
             for broker_id in assignment.replicas
         )
-    alive = _alive(assignment.replicas, directories, brokers)
+    alive = alive_replicas(assignment.replicas, directories, brokers)
     wanted = partition.isr if wish.isr is None else wish.isr
     isr = tuple(broker_id for broker_id in wanted if broker_id in alive)
     return _Place(assignment, directories, alive, isr)
@@ -189,13 +195,32 @@ def default_directory(broker: BrokerRegistration | None) -> Uuid:
     return broker.log_directories[0] if broker is not None and len(broker.log_directories) == 1 else UNASSIGNED
 
 
-def _last_resort(place: _Place) -> tuple[NodeId, ...]:
+def is_asked(rules: TopicRules, election: Election = Election.USUAL) -> bool:
+    """Whether replicas are asked for the ends of their logs, where ISR and ELR are empty.
+
+    An operator's election does not wait for that, nor does a topic that allows any leader at once.
+    """
+    return rules.balanced and not rules.unclean and election is not Election.UNCLEAN
+
+
+def awaits_recovery(partition: PartitionRegistration, rules: TopicRules) -> bool:
+    """Whether only an unclean election of the longest log can give it a leader."""
+    held = partition.isr or partition.eligible_leader_replicas
+    importing = partition.leader_recovery_state == IMPORTING
+    return partition.leader == NO_NODE and not held and not importing and is_asked(rules)
+
+
+def _last_resort(place: _Place, elr: tuple[NodeId, ...], rules: TopicRules, wish: Wish) -> tuple[NodeId, ...]:
     """Who may lead uncleanly: of the replicas that are alive those that came last hold least, so they come last."""
+    if wish.longest in place.alive and not elr and is_asked(rules, wish.election):
+        return (wish.longest,)
+    if not rules.unclean and (elr or wish.election is not Election.UNCLEAN):
+        return ()
     adding = place.assignment.adding
     return (*without(place.alive, adding), *(broker_id for broker_id in place.alive if broker_id in adding))
 
 
-def _alive(replicas: tuple[NodeId, ...], directories: tuple[Uuid, ...], brokers: Brokers) -> tuple[NodeId, ...]:
+def alive_replicas(replicas: tuple[NodeId, ...], directories: tuple[Uuid, ...], brokers: Brokers) -> tuple[NodeId, ...]:
     """Replicas that could serve: their broker is active and their directory online."""
     alive = []
     for broker_id, directory in zip(replicas, directories, strict=True):

@@ -136,6 +136,8 @@ class OperationRunner:
         end_offset = driver.append(epoch, piece.values)
         assert end_offset == first + len(piece.records), f"{end_offset} != {first} + {len(piece.records)}"
         self._core.appended(operation, piece, end_offset, self._clock.now_ms())
+        for line in self._core.unclean.take_lines():
+            _log.warning("%s", line)
 
     def _go_on(self, operation: Operation) -> None:
         caller = operation.caller

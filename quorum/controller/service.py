@@ -21,8 +21,10 @@ from quorum.controller.confirmed_reads import ConfirmedReads
 from quorum.controller.core import Controller
 from quorum.controller.failure_detector import Target
 from quorum.controller.kraft_version import names_kraft_version, update_kraft_version
+from quorum.controller.log_end_calls import LogEndCalls
 from quorum.controller.requests import RULES, Deadline, Rule
 from quorum.controller.runner import MetadataDriver, OperationRunner
+from quorum.controller.unclean_recovery import Ask
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import Image
 from quorum.metadata.loader import MetadataLoader
@@ -34,7 +36,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.admin import UpdateFeaturesRequest
 from quorumlog.messages.common import Endpoint
-from quorumlog.messages.controller import BrokerHeartbeatRequest, RegisterBrokerRequest
+from quorumlog.messages.controller import BrokerHeartbeatRequest, GetReplicaLogInfoResponse, RegisterBrokerRequest
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Context, Transport
 
@@ -77,6 +79,13 @@ class ControllerService:
         self._liveness = BrokerLiveness(
             config=config, clock=clock, transport=transport, nursery=nursery, on_proven_dead=self._on_proven_dead
         )
+        self._log_ends = LogEndCalls(
+            node_id=node_id,
+            internal_listener=config.internal_listener,
+            transport=transport,
+            nursery=nursery,
+            on_answer=self._on_log_ends,
+        )
         self._activation = ActivationWait()
         self._stopped = False
         self._former: NodeId | None = None  # the last other node that was active
@@ -94,6 +103,16 @@ class ControllerService:
     @property
     def active(self) -> bool:
         return self._core.active
+
+    @property
+    def unclean_elections(self) -> int:
+        """That this process has held since it started."""
+        return self._core.unclean.count
+
+    @property
+    def unclean_recoveries(self) -> int:
+        """Partitions without a leader whose replicas are asked for their logs."""
+        return len(self._core.state.recoveries)
 
     @property
     def tip(self) -> Image:
@@ -295,6 +314,21 @@ class ControllerService:
             _log.warning("node %d fences broker %d: %s", self.node_id, broker_id, why)
             self._runner.submit(fencing)
 
+    # Unclean recovery.
+
+    def _recover(self, now_ms: int) -> None:
+        asks, election = self._core.recover(now_ms)
+        for ask in asks:
+            self._log_ends.ask(ask, self._core.tip)
+        if election is not None:
+            self._runner.submit(election)
+
+    def _on_log_ends(self, ask: Ask, response: GetReplicaLogInfoResponse | None) -> None:
+        if self._core.active and not self._stopped:
+            self._core.state.recoveries.on_answer(ask, response, self._clock.now_ms())
+            self._recover(self._clock.now_ms())
+            self._arm_anew()
+
     # Time.
 
     def _arm(self) -> None:
@@ -318,6 +352,8 @@ class ControllerService:
             balancing = self._core.balancing(now_ms)
             if balancing is not None:
                 self._runner.submit(balancing)
+        elif self._core.recovery_is_due(now_ms):
+            self._recover(now_ms)
         elif self._core.no_op_is_due(now_ms):
             if self._runner.high_watermark >= self._core.tip.offset:
                 self._runner.submit(self._core.no_op())

@@ -10,6 +10,7 @@ from quorum.controller.announced import Announced
 from quorum.controller.config import ControllerConfig
 from quorum.controller.pending import Pending
 from quorum.controller.sessions import Sessions
+from quorum.controller.unclean_recovery import Recoveries
 from quorum.metadata.registration import is_reserved_directory
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.ids import NodeId, Uuid
@@ -24,6 +25,7 @@ class ControllerState:
 
     incarnation: of the cluster, as this node's directories say. voter_ids: of the quorum now.
     announced: what nodes support, as they have told this active controller.
+    recoveries: partitions whose replicas are asked for their logs.
     forgot_ms: when the last ForgetDeletedTopicsRecord was written.
     """
 
@@ -33,10 +35,14 @@ class ControllerState:
     sessions: Sessions
     incarnation: ClusterIncarnation = FIRST
     voter_ids: Callable[[], Iterable[NodeId]] = tuple
+    recoveries: Recoveries = field(init=False)
     announced: Announced = field(default_factory=Announced)
     pending: Pending = field(default_factory=Pending)
     elections_wanted: bool = False
     forgot_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        self.recoveries = Recoveries(self.config.unclean_recovery_timeout_ms)
 
     def new_topic_id(self) -> Uuid:
         """Not reserved, and not beginning with "-" as text, which tools would take for an option."""

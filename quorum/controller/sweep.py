@@ -6,11 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
-from quorum.controller.election import NOTHING, Brokers, TopicRules, Wish, partition_change, topic_rules
+from quorum.controller.election import (
+    NOTHING,
+    Brokers,
+    TopicRules,
+    Wish,
+    awaits_recovery,
+    partition_change,
+    topic_rules,
+)
 from quorum.metadata.image import Image, TopicImage
 from quorum.metadata.partition_index import Partitions, indexes_in
 from quorum.metadata.registration import PartitionRegistration
-from quorumlog.ids import Uuid
+from quorumlog.ids import NO_NODE, Uuid
+from quorumlog.messages.metadata_records import PartitionChangeRecord
 
 WishFor = Callable[[PartitionRegistration, TopicRules], Wish]
 Concerns = Callable[[PartitionRegistration], bool]
@@ -38,6 +47,18 @@ def change_partitions(draft: Draft, which: Partitions, concerns: Concerns, wish_
                 record = partition_change(topic_id, index, partition, found.brokers, found.rules, wish)
                 if record is not None:
                     draft.add(record)
+                    want_recovery(draft, partition, record, found.rules)
+                elif awaits_recovery(partition, found.rules):
+                    draft.state.recoveries.want((topic_id, index), partition.leader_epoch, draft.now_ms)
+
+
+def want_recovery(
+    draft: Draft, before: PartitionRegistration, record: PartitionChangeRecord, rules: TopicRules
+) -> None:
+    """Have the replicas asked for their logs where `record` leaves a partition without a leader."""
+    leader = before.leader if record.leader is None else record.leader
+    if leader == NO_NODE and rules.balanced:
+        draft.state.elections_wanted = True  # that pass finds out whether it is to be recovered
 
 
 @dataclass(slots=True)

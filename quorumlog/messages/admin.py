@@ -143,7 +143,10 @@ class TopicPartitionsDescription:
 
 @message(frozen=True, slots=True, kw_only=True)
 class PartitionDescription:
-    """leader_id: -1: no leader."""
+    """leader_id: -1: no leader.
+    leader_recovery_state: 1: its leader was elected uncleanly and still recovers, so acknowledged records may be
+    lost. 0: otherwise.
+    """
 
     error_code: int = 0
     index: int
@@ -154,6 +157,7 @@ class PartitionDescription:
     eligible_leader_replicas: tuple[int, ...] = ()
     last_known_elr: tuple[int, ...] = ()
     offline_replicas: tuple[int, ...] = ()
+    leader_recovery_state: int = 0
 
 
 @message(frozen=True, slots=True, kw_only=True)

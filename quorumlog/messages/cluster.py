@@ -75,7 +75,10 @@ class TopicMetadata:
 
 @message(frozen=True, slots=True, kw_only=True)
 class PartitionMetadata:
-    """leader_id: -1: no leader."""
+    """leader_id: -1: no leader.
+    leader_recovery_state: 1: its leader was elected uncleanly and still recovers, so acknowledged records may be
+    lost. 0: otherwise.
+    """
 
     error_code: int = 0
     index: int
@@ -86,6 +89,7 @@ class PartitionMetadata:
     offline_replicas: tuple[int, ...] = ()
     eligible_leader_replicas: tuple[int, ...] = ()
     last_known_elr: tuple[int, ...] = ()
+    leader_recovery_state: int = 0
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -213,3 +213,50 @@ class ProbeResponse:
     is_controller: bool = False
     min_kraft_version: int = 0
     max_kraft_version: int = 0
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class GetReplicaLogInfoRequest:
+    """The active controller asks a broker for the ends of its logs (KIP-966). It elects the longest one where no
+    replica is
+    known to hold every committed record.
+
+    broker_id: The broker that is asked.
+    """
+
+    broker_id: int
+    partitions: tuple[ReplicaLogQuery, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class ReplicaLogQuery:
+    """leader_epoch: As the controller knows it. The broker has to know it, too: so its log takes no records of an
+    older leader any more.
+    """
+
+    topic_id: bytes
+    index: int
+    leader_epoch: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class GetReplicaLogInfoResponse:
+    """broker_epoch: Of the broker's registration; an answer of an older process does not count."""
+
+    error_code: int = 0
+    error_message: str = ""
+    broker_epoch: int = -1
+    partitions: tuple[ReplicaLogInfo, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class ReplicaLogInfo:
+    """last_written_leader_epoch: Leader epoch of the last batch; -1: the log is empty.
+    log_end_offset: Exclusive.
+    """
+
+    topic_id: bytes
+    index: int
+    error_code: int = 0
+    last_written_leader_epoch: int = -1
+    log_end_offset: int = -1

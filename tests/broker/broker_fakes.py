@@ -26,6 +26,7 @@ from broker.produce.own_appends import OwnAppends
 from broker.produce.pending_append import AppendResult
 from broker.produce.produce_path import ProducePath
 from broker.replicas.directory_report import DirectoryReport
+from broker.replicas.log_ends import LogEnds
 from broker.replicas.producer_report import ProducerReport
 from quorum.metadata.delta import Delta
 from quorum.metadata.frame import MetadataRecord
@@ -287,6 +288,7 @@ class Fakes:
             offset_queries=cast(OffsetQueries, self.replicas),
             directory_report=cast(DirectoryReport, self.replicas),
             producer_report=cast(ProducerReport, self.replicas),
+            log_ends=cast(LogEnds, self.replicas),
             compactions=cast(ExplainedCompactions, self.replicas),
             bring_online=self.replicas.bring_online,
             moves=cast(Moves, self.replicas),

@@ -10,7 +10,7 @@ import pytest
 from cli.server.internal_requests import TO_QUORUM, internal_handler
 from quorum.controller.requests import RULES
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.messages.controller import ProbeRequest, RegisterBrokerRequest
+from quorumlog.messages.controller import GetReplicaLogInfoRequest, ProbeRequest, RegisterBrokerRequest
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.services import METHODS
 from quorumlog.rpc.access import INTERNAL_SERVICES
@@ -52,7 +52,8 @@ def test_each_request_is_routed() -> None:
 
 def test_every_internal_method_is_routed_to_the_quorum_or_controller() -> None:
     internal = {method.request for method in METHODS if method.service in INTERNAL_SERVICES}
-    assert internal - {ProbeRequest} <= {*TO_QUORUM, *RULES}
+    assert internal - {ProbeRequest, GetReplicaLogInfoRequest} <= {*TO_QUORUM, *RULES}
+    assert ask(blank(GetReplicaLogInfoRequest)) == "broker"
 
 
 def test_a_probe_returns_the_incarnation() -> None:

@@ -1,7 +1,8 @@
 """What this suite simulates: CI's seeds of the swarm, of the quorum and of every aimed profile.
 
 Some of them also note which functions run: those of the profiles that do what the swarm does rarely, which change
-voters and levels, let records go, compact, fail log directories, move replicas between them and find rotten indexes.
+voters and levels, elect the longest log, let records go, compact, fail log directories, move replicas between them and
+find rotten indexes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _NOTED = {
     **dict.fromkeys(
         (
             *("voters", "levels", "retention", "compaction", "directories", "index-rot", "moves"),
-            *("groups", "transactions"),
+            *("groups", "transactions", "balanced"),
         ),
         range(1, 2),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,9 +12,14 @@ from simulations import AIMED, SECONDS, SEEDS, SWARM, Simulated, in_chunks, mark
 
 from jepsen.pool.job import QUORUM, Job
 from jepsen.sim.invariants.moves import DROPPED, FOUND, MOVED
+from jepsen.sim.invariants.racks import SPREAD
 from jepsen.sim.invariants.reassignments import CAME, WENT
+from jepsen.sim.invariants.unclean_elections import LOG_ENDS, LONGEST, UNCLEAN
+from jepsen.sim.profiles.layout import Layout
 from jepsen.sim.profiles.plan import (
     ALL_FAULTS,
+    BALANCED,
+    BROKERS,
     CHORES,
     DIRECTORIES,
     DIRECTORY_FAULTS,
@@ -43,6 +49,7 @@ EVENTS = (
     *(*ALL_FAULTS, *CHORES, SAME, PARTNERS),
     *(SEGMENTS, REMOVED, CUT, METADATA_SEGMENTS, POINTS, SNAPSHOTS),
     *(ASKED, CANCELS, MOVED, DROPPED),
+    "brokers above three",
 )
 EVENTS_OF_PROFILES = {
     DIRECTORIES: ("directories failed", NEW_DISKS, RETURNED),
@@ -51,6 +58,8 @@ EVENTS_OF_PROFILES = {
         *("group generations", "group commits", "group members gone", "group commits too late"),
         *("no group commits staged", "rebalances completed", "consumers gone", "compacted logs loaded"),
     ),
+    BALANCED: (UNCLEAN, LONGEST, LOG_ENDS),
+    BROKERS: ("brokers above three", SPREAD),
     "inside-calls": ("died inside calls",),
     "memory": ("memory errors",),
     "older-disk": (OLDER_LOGS, OLDER_DISKS, SHORT_LOGS),
@@ -103,6 +112,14 @@ def test_many_replicas_move_and_many_moves_are_given_up(simulated: Simulated) ->
     found = [result["exercised"] for result in simulated(AIMED[MOVES])]
     counted = {name: sum(each[name] for each in found) for name in LEAST_OF_MOVES}
     assert {name: count for name, count in counted.items() if count < LEAST_OF_MOVES[name]} == {}
+
+
+def test_layouts_have_three_to_six_brokers_and_no_rack_is_empty() -> None:
+    drawn = [Layout.drawn(random.Random(seed)) for seed in range(300)]
+    assert {len(one.brokers) for one in drawn} == {3, 4, 5, 6}
+    assert {len(set(one.racks.values())) for one in drawn} == {0, 2, 3}
+    assert all({*one.racks} <= {*one.brokers} and one.seconds(30) * len(one.brokers) <= 90 for one in drawn)
+    assert sum(one.extra == 0 for one in drawn) > 150, "most seeds stay as cheap as they were"
 
 
 def test_a_long_swarm_goes_through_all_profiles_by_turns() -> None:

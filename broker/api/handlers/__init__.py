@@ -42,6 +42,7 @@ from broker.api.handlers.reassignments import (
     handle_elect_leaders,
     handle_list_reassignments,
 )
+from broker.api.handlers.replica_log_info import handle_get_replica_log_info
 from broker.api.handlers.transaction_admin import (
     handle_describe_producers,
     handle_describe_transactions,
@@ -80,6 +81,7 @@ from quorumlog.messages.cluster import (
     DescribeConfigsRequest,
     MetadataRequest,
 )
+from quorumlog.messages.controller import GetReplicaLogInfoRequest
 from quorumlog.messages.fetch import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from quorumlog.messages.groups import (
     ConsumerGroupDescribeRequest,
@@ -159,6 +161,7 @@ HANDLERS: Mapping[type, BrokerHandler] = {
     EndTxnRequest: handle_end_transaction,
     TxnOffsetCommitRequest: handle_txn_offset_commit,
     WriteTxnMarkersRequest: handle_write_txn_markers,
+    GetReplicaLogInfoRequest: handle_get_replica_log_info,
     DescribeTransactionsRequest: handle_describe_transactions,
     ListTransactionsRequest: handle_list_transactions,
     DescribeProducersRequest: handle_describe_producers,

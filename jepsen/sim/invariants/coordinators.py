@@ -36,7 +36,6 @@ from jepsen.sim.invariants.expiries import Expiries
 from jepsen.sim.invariants.rebalances import Rebalances
 from jepsen.sim.invariants.static_restarts import StaticRestarts
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.settings import BROKERS
 from jepsen.sim.time.scheduler import NS_PER_MS, NS_PER_S
 from jepsen.sim.truth.mirrors import Mirrors
 from quorumlog.errors import ErrorCode
@@ -239,8 +238,8 @@ class CoordinatorInvariants:
     # --- at the end ---
 
     def at_the_end(self, machines: dict[str, Machine]) -> None:
-        for host in BROKERS:
-            for one in coordinators_of(machines[host]):
+        for host, machine in machines.items():
+            for one in coordinators_of(machine):
                 if isinstance(one._shard, GroupShard) and (left := one._shard._offsets.pending.groups()):
                     self._findings.broken("pending-offsets", f"{one.replica.name} on {host}: {left}")
 

@@ -27,17 +27,19 @@ from jepsen.sim.invariants.pre_votes import PreVotes
 from jepsen.sim.invariants.producers import ProducerInvariants
 from jepsen.sim.invariants.promises import Promises
 from jepsen.sim.invariants.quorum import QuorumInvariants
+from jepsen.sim.invariants.racks import RackInvariants
 from jepsen.sim.invariants.reassignments import ReassignmentInvariants
 from jepsen.sim.invariants.replica_watch import ReplicaWatch
 from jepsen.sim.invariants.retention import RetentionInvariants
 from jepsen.sim.invariants.tails import TailInvariants
 from jepsen.sim.invariants.throttles import ThrottleInvariants
 from jepsen.sim.invariants.transactions import TransactionLogs
+from jepsen.sim.invariants.unclean_elections import UncleanElectionInvariants
 from jepsen.sim.invariants.vote_promises import durable_state
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
 from jepsen.sim.network.watched_transport import OnOutcome
-from jepsen.sim.settings import BROKERS, COMPACTED_TOPIC, CONTROLLERS, METADATA_LOG
+from jepsen.sim.settings import COMPACTED_TOPIC, CONTROLLERS, METADATA_LOG
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.log_mirror import Batch
 from jepsen.sim.truth.mirrors import METADATA
@@ -50,14 +52,15 @@ from quorumlog.messages.fetch import FetchRequest
 class Invariants(BaseInvariants):
     def __init__(self, findings: Findings) -> None:
         super().__init__(findings)
-        self._brokers: dict[str, None] = dict.fromkeys(BROKERS)
+        self._brokers: dict[str, Machine] = {}
 
     def watch(self, machines: dict[str, Machine]) -> None:
         """Call once, before anything starts."""
         self.machines = machines
         everyone = list(machines.values())
         self.quorum = QuorumInvariants(everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings)
-        brokers = [machines[host] for host in BROKERS]
+        self._brokers = {host: machine for host, machine in machines.items() if machine.config.is_broker}
+        brokers = list(self._brokers.values())
         self.durability = Durability(brokers, self.mirrors, self.findings.now_ns)
         self.partitions = PartitionInvariants(brokers, self.mirrors, self.durability, self.findings)
         self.lives = LifeInvariants(self.findings)
@@ -71,6 +74,8 @@ class Invariants(BaseInvariants):
         self.moves = MoveInvariants(brokers, self.findings)
         self.reassignments = ReassignmentInvariants(self.findings)
         self.forgetting = ForgettingInvariants(self.findings)
+        self.unclean = UncleanElectionInvariants(machines, self.mirrors, self.findings)
+        self.racks = RackInvariants(len(brokers), self.findings)
         self.coordinators = CoordinatorInvariants(self.mirrors, self.findings)
         self.group_logs = GroupLogs(self.mirrors, self.findings)
         self.transaction_logs = TransactionLogs(self.mirrors, self.findings)
@@ -105,7 +110,10 @@ class Invariants(BaseInvariants):
             self.moves.on_image(self._image)
             self.reassignments.on_image(self._image)
             self.forgetting.on_image(self._image)
+            self.racks.on_image(self._image)
             self.partitions.on_image(self._image, self.quorum.committed_end)
+        if machine.host in CONTROLLERS:
+            self.unclean.after(machine)
         if self.mirrors.cut:
             self._after_cuts(machine)
         if machine.host in self._brokers:
@@ -147,6 +155,7 @@ class Invariants(BaseInvariants):
         self.promises.look(message)
         self._pre_votes.look(message)
         self.calls.look(message)
+        self.unclean.look(message, self.quorum.image)
 
     def on_acked(self, send: Send, topic: Topic) -> None:
         """Sets the life of the topic that took the record (History)."""
@@ -185,9 +194,9 @@ class Invariants(BaseInvariants):
         Of a topic that is deleted no broker may have a log any more.
         """
         self.coordinators.at_the_end(self.machines)
-        for host in BROKERS:
-            self.answers.at_the_end(self.machines[host])
-            self._check_expired(self.machines[host])
+        for machine in self._brokers.values():
+            self.answers.at_the_end(machine)
+            self._check_expired(machine)
         for truth in self.mirrors.truths():
             if truth.name != METADATA and not self.partitions.knows(truth.name):
                 self._must_be_gone(truth.name)
@@ -208,9 +217,9 @@ class Invariants(BaseInvariants):
     def _hosts_of(self, log: str) -> list[str]:
         """The brokers that are replicas of it."""
         replicas = self.reassignments.replicas_of(log)
-        return [host for host, node_id in BROKERS.items() if node_id in replicas]
+        return [host for host, machine in self._brokers.items() if machine.node_id in replicas]
 
     def _must_be_gone(self, log: str) -> None:
-        for host in BROKERS:
-            if self.mirrors.of(self.machines[host], log).is_here:
+        for host, machine in self._brokers.items():
+            if self.mirrors.of(machine, log).is_here:
                 self.findings.broken("deleted-logs-go", f"{log} of a deleted topic is still on the disk of {host}")

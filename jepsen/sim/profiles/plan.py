@@ -77,6 +77,8 @@ RETENTION = "retention"  # the profile in which all topics let records go
 INDEX_ROT = "index-rot"  # the profile in which bits of index files flip (index_rot.py)
 COMPACTION = "compaction"  # the profile in which one more topic is compacted (compaction.py)
 PAGE_CACHE = "page-cache"  # the profile in which all topics are `durability=replicated`
+BALANCED = "balanced"  # the same, and the longest log leads where no replica is known to be whole
+BROKERS = "brokers"  # the profile with four to six brokers, some of them in racks (layout.py)
 GROUPS = "groups"  # the profile in which there is a consumer group (groups.py)
 TRANSACTIONS = "transactions"  # the profile with transactional clients (workload/transactions.py)
 LATE = ("holding", "duplicating")  # requests that arrive twice, or late
@@ -87,7 +89,7 @@ _DIRECTORIES_SHARE = 0.25  # of the swarm's seeds
 _MOVES_SHARE = 0.7  # of those
 REASSIGN = "reassign"  # the profile in which partitions move between brokers all the time
 _OWN_CHORES = {VOTERS: (VOTERS,), REASSIGN: ("topics-anew", "partitions-added")}  # of profiles
-_WITH_CHORES = ("topics", "retention", DIRECTORIES, MOVES)  # profiles, like the next two
+_WITH_CHORES = ("topics", BROKERS, "retention", DIRECTORIES, MOVES)  # profiles, like the next two
 _WITH_BURSTS, _WITH_LEVELS = ("full-buffers",), ("levels",)
 
 PROFILES: dict[str, tuple[str, ...]] = {
@@ -112,6 +114,8 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "lagging-follower",
         "slow-disk",
     ),
+    BROKERS: ("kill-broker", "power-one", "power-all", "isolate", "restart-storm", "restart-clean", "lagging-follower"),
+    BALANCED: ("power-all", "power-one", "kill-broker", "kill-controller", "restart-clean", "lagging-follower"),
     RETENTION: (
         "power-one",
         "power-all",

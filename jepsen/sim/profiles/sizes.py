@@ -62,6 +62,12 @@ class Sizes:
         """Whatever a broker copies counts for its throttles, once it has a rate (workload/throttles.py)."""
         return replace(self, topic={**self.topic, LEADER_REPLICAS: EVERY_REPLICA, FOLLOWER_REPLICAS: EVERY_REPLICA})
 
+    def with_balanced_recovery(self, rng: random.Random) -> Sizes:
+        """The longest log leads where no replica is known to be whole; the last known leader is waited for."""
+        timeout_ms = rng.choice((20_000, 60_000))
+        node = {**self.node, "unclean.recovery.timeout.ms": str(timeout_ms)}
+        return replace(self, node=node, topic={**self.topic, "unclean.recovery.strategy": "Balanced"})
+
 
 def _keeping(rng: random.Random) -> tuple[dict[str, str], dict[str, str]]:
     """(node, topic): topics keep records for some seconds, or a few thousand bytes, and are looked at often."""

@@ -58,6 +58,7 @@ class Durability:
         self._lost: dict[str, dict[NodeId, int]] = {}  # by log and machine that lost power: its last life before that
         self._killed: dict[str, dict[NodeId, int]] = {}  # by log and machine: the life that began after an unclean end
         self._unclean: dict[NodeId, int] = {}  # the newest life of a machine that was looked at for this
+        self._replicas: dict[str, tuple[NodeId, ...]] = {}  # of the same logs
         self._broken: dict[str, None] = {}  # logs whose promise does not hold at present
         self._with_losses: dict[str, None] = {}
         self.losses: list[Loss] = []
@@ -80,11 +81,12 @@ class Durability:
                 for index in topic.partitions:
                     log = log_id(f"{topic.name}-{index}", topic.id)
                     self._min_isr[log] = min(known.min_isr, self._min_isr.get(log, known.min_isr))
+                    self._replicas[log] = topic.partitions[index].replicas
                     self._let_return(log, topic.partitions[index], image)
 
     def on_power_cut(self, machine: Machine) -> None:
         """Called after the disk has lost its cache, and before the mirrors of the machine are told."""
-        for log in self._min_isr:
+        for log in self._held_by(machine):
             mirror, truth = self._mirrors.of(machine, log), self._mirrors.truth(log)
             if mirror.agrees_at(truth.end, truth.chain):  # as it was read before the cut
                 lost = self._lost.setdefault(log, {})
@@ -96,10 +98,14 @@ class Durability:
             if machine.unclean_life <= self._unclean.get(machine.node_id, 0):
                 continue
             self._unclean[machine.node_id] = machine.unclean_life
-            for log in self._min_isr:
+            for log in self._held_by(machine):
                 if self._is_whole(log, machine):
                     self._killed.setdefault(log, {})[machine.node_id] = machine.unclean_life
                     self._judge(log)
+
+    def _held_by(self, machine: Machine) -> list[str]:
+        """Logs that are left to the page cache, of which this machine is a replica."""
+        return [log for log in self._min_isr if machine.node_id in self._replicas[log]]
 
     def _judge(self, log: str) -> None:
         """Whether the promise holds now."""
@@ -158,7 +164,8 @@ class Durability:
             if machine.life == lost.get(node_id) or machine.node is None or broker is None:
                 continue
             if broker.incarnation_id == machine.node.incarnation_id and node_id in partition.isr:
-                if node_id in lost and partition.leader == node_id and not self._is_whole(log, machine):
+                if partition.leader == node_id and not self._is_whole(log, machine):
+                    # It lost power, or what those lost that did was more (strategy Balanced). `may_lead` judges.
                     self.may_lead(log, self._mirrors.of(machine, log))
                 lost.pop(node_id, None)
                 killed.pop(node_id, None)

@@ -441,6 +441,7 @@ def fill_PartitionDescription(m: PartitionDescription, p: pb.PartitionDescriptio
     p.eligible_leader_replicas.extend(m.eligible_leader_replicas)
     p.last_known_elr.extend(m.last_known_elr)
     p.offline_replicas.extend(m.offline_replicas)
+    p.leader_recovery_state = m.leader_recovery_state
 
 
 def read_PartitionDescription(p: pb.PartitionDescription) -> PartitionDescription:
@@ -454,6 +455,7 @@ def read_PartitionDescription(p: pb.PartitionDescription) -> PartitionDescriptio
         eligible_leader_replicas=tuple(p.eligible_leader_replicas[:]),
         last_known_elr=tuple(p.last_known_elr[:]),
         offline_replicas=tuple(p.offline_replicas[:]),
+        leader_recovery_state=p.leader_recovery_state,
     )
 
 

@@ -206,6 +206,7 @@ def fill_PartitionMetadata(m: PartitionMetadata, p: pb.PartitionMetadata) -> Non
     p.offline_replicas.extend(m.offline_replicas)
     p.eligible_leader_replicas.extend(m.eligible_leader_replicas)
     p.last_known_elr.extend(m.last_known_elr)
+    p.leader_recovery_state = m.leader_recovery_state
 
 
 def read_PartitionMetadata(p: pb.PartitionMetadata) -> PartitionMetadata:
@@ -219,6 +220,7 @@ def read_PartitionMetadata(p: pb.PartitionMetadata) -> PartitionMetadata:
         offline_replicas=tuple(p.offline_replicas[:]),
         eligible_leader_replicas=tuple(p.eligible_leader_replicas[:]),
         last_known_elr=tuple(p.last_known_elr[:]),
+        leader_recovery_state=p.leader_recovery_state,
     )
 
 

@@ -20,6 +20,8 @@ from quorumlog.messages.controller import (
     DamagedPartition,
     DirectoryAssignment,
     DirectoryAssignmentResult,
+    GetReplicaLogInfoRequest,
+    GetReplicaLogInfoResponse,
     IsrMember,
     ProbeRequest,
     ProbeResponse,
@@ -27,6 +29,8 @@ from quorumlog.messages.controller import (
     RegisterBrokerResponse,
     RegisterControllerRequest,
     RegisterControllerResponse,
+    ReplicaLogInfo,
+    ReplicaLogQuery,
 )
 from quorumlog.rpc.convert.common import fill_Endpoint, fill_FeatureRange, read_Endpoint, read_FeatureRange
 from quorumlog.rpc.convert.parsing import parse
@@ -578,3 +582,105 @@ def encode_ProbeResponse(m: ProbeResponse) -> bytes:
 
 def decode_ProbeResponse(data: Buffer) -> ProbeResponse:
     return read_ProbeResponse(parse(pb.ProbeResponse, data))
+
+
+def fill_GetReplicaLogInfoRequest(m: GetReplicaLogInfoRequest, p: pb.GetReplicaLogInfoRequest) -> None:
+    p.broker_id = m.broker_id
+    for x_partitions in m.partitions:
+        fill_ReplicaLogQuery(x_partitions, p.partitions.add())
+
+
+def read_GetReplicaLogInfoRequest(p: pb.GetReplicaLogInfoRequest) -> GetReplicaLogInfoRequest:
+    return GetReplicaLogInfoRequest(
+        broker_id=p.broker_id,
+        partitions=tuple([read_ReplicaLogQuery(x) for x in p.partitions]),
+    )
+
+
+def encode_GetReplicaLogInfoRequest(m: GetReplicaLogInfoRequest) -> bytes:
+    p = pb.GetReplicaLogInfoRequest()
+    fill_GetReplicaLogInfoRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_GetReplicaLogInfoRequest(data: Buffer) -> GetReplicaLogInfoRequest:
+    return read_GetReplicaLogInfoRequest(parse(pb.GetReplicaLogInfoRequest, data))
+
+
+def fill_ReplicaLogQuery(m: ReplicaLogQuery, p: pb.ReplicaLogQuery) -> None:
+    p.topic_id = m.topic_id
+    p.index = m.index
+    p.leader_epoch = m.leader_epoch
+
+
+def read_ReplicaLogQuery(p: pb.ReplicaLogQuery) -> ReplicaLogQuery:
+    return ReplicaLogQuery(
+        topic_id=p.topic_id,
+        index=p.index,
+        leader_epoch=p.leader_epoch,
+    )
+
+
+def encode_ReplicaLogQuery(m: ReplicaLogQuery) -> bytes:
+    p = pb.ReplicaLogQuery()
+    fill_ReplicaLogQuery(m, p)
+    return p.SerializeToString()
+
+
+def decode_ReplicaLogQuery(data: Buffer) -> ReplicaLogQuery:
+    return read_ReplicaLogQuery(parse(pb.ReplicaLogQuery, data))
+
+
+def fill_GetReplicaLogInfoResponse(m: GetReplicaLogInfoResponse, p: pb.GetReplicaLogInfoResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.broker_epoch = m.broker_epoch
+    for x_partitions in m.partitions:
+        fill_ReplicaLogInfo(x_partitions, p.partitions.add())
+
+
+def read_GetReplicaLogInfoResponse(p: pb.GetReplicaLogInfoResponse) -> GetReplicaLogInfoResponse:
+    return GetReplicaLogInfoResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        broker_epoch=p.broker_epoch,
+        partitions=tuple([read_ReplicaLogInfo(x) for x in p.partitions]),
+    )
+
+
+def encode_GetReplicaLogInfoResponse(m: GetReplicaLogInfoResponse) -> bytes:
+    p = pb.GetReplicaLogInfoResponse()
+    fill_GetReplicaLogInfoResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_GetReplicaLogInfoResponse(data: Buffer) -> GetReplicaLogInfoResponse:
+    return read_GetReplicaLogInfoResponse(parse(pb.GetReplicaLogInfoResponse, data))
+
+
+def fill_ReplicaLogInfo(m: ReplicaLogInfo, p: pb.ReplicaLogInfo) -> None:
+    p.topic_id = m.topic_id
+    p.index = m.index
+    p.error_code = m.error_code
+    p.last_written_leader_epoch = m.last_written_leader_epoch
+    p.log_end_offset = m.log_end_offset
+
+
+def read_ReplicaLogInfo(p: pb.ReplicaLogInfo) -> ReplicaLogInfo:
+    return ReplicaLogInfo(
+        topic_id=p.topic_id,
+        index=p.index,
+        error_code=p.error_code,
+        last_written_leader_epoch=p.last_written_leader_epoch,
+        log_end_offset=p.log_end_offset,
+    )
+
+
+def encode_ReplicaLogInfo(m: ReplicaLogInfo) -> bytes:
+    p = pb.ReplicaLogInfo()
+    fill_ReplicaLogInfo(m, p)
+    return p.SerializeToString()
+
+
+def decode_ReplicaLogInfo(data: Buffer) -> ReplicaLogInfo:
+    return read_ReplicaLogInfo(parse(pb.ReplicaLogInfo, data))

@@ -236,6 +236,7 @@ class PartitionMetadata(_message.Message):
     OFFLINE_REPLICAS_FIELD_NUMBER: _builtins.int
     ELIGIBLE_LEADER_REPLICAS_FIELD_NUMBER: _builtins.int
     LAST_KNOWN_ELR_FIELD_NUMBER: _builtins.int
+    LEADER_RECOVERY_STATE_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """default: 0"""
     index: _builtins.int
@@ -245,6 +246,10 @@ class PartitionMetadata(_message.Message):
     """
     leader_epoch: _builtins.int
     """default: -1"""
+    leader_recovery_state: _builtins.int
+    """1: its leader was elected uncleanly and still recovers, so acknowledged records may be lost. 0: otherwise.
+    default: 0
+    """
     @_builtins.property
     def replicas(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
     @_builtins.property
@@ -267,10 +272,11 @@ class PartitionMetadata(_message.Message):
         offline_replicas: _abc.Iterable[_builtins.int] | None = ...,
         eligible_leader_replicas: _abc.Iterable[_builtins.int] | None = ...,
         last_known_elr: _abc.Iterable[_builtins.int] | None = ...,
+        leader_recovery_state: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["eligible_leader_replicas", b"eligible_leader_replicas", "error_code", b"error_code", "index", b"index", "isr", b"isr", "last_known_elr", b"last_known_elr", "leader_epoch", b"leader_epoch", "leader_id", b"leader_id", "offline_replicas", b"offline_replicas", "replicas", b"replicas"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["eligible_leader_replicas", b"eligible_leader_replicas", "error_code", b"error_code", "index", b"index", "isr", b"isr", "last_known_elr", b"last_known_elr", "leader_epoch", b"leader_epoch", "leader_id", b"leader_id", "leader_recovery_state", b"leader_recovery_state", "offline_replicas", b"offline_replicas", "replicas", b"replicas"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -79,7 +79,7 @@ def partition(assignment: Assignment, isr: tuple[int, ...], leader: int, elr: tu
     )
 
 
-RULES = TopicRules(min_insync_replicas=2, unclean=False, synced=True)
+RULES = TopicRules(min_insync_replicas=2, unclean=False, balanced=False, synced=True)
 MOVES_AWAY = A((2, 4, 1), (4,), (1,))
 
 CHANGES: list[tuple[str, Any, Wish, tuple[int, ...], int, tuple[int, ...], tuple[int, ...], int]] = [
@@ -129,7 +129,7 @@ def test_a_newcomer_with_several_directories_has_none_yet() -> None:
 
 
 def test_an_unclean_leader_is_no_newcomer_while_another_replica_lives() -> None:
-    rules = TopicRules(min_insync_replicas=1, unclean=True, synced=True)
+    rules = TopicRules(min_insync_replicas=1, unclean=True, balanced=False, synced=True)
     before = partition(A((4, 3, 1), (4,), (1,)), (), -1)
     for alive, want in (((3, 4), 3), ((4,), 4)):
         record = partition_change(TOPIC, 0, before, brokers(*alive), rules)
@@ -145,7 +145,7 @@ class Partition(RuleBasedStateMachine):
     @initialize(order=st.permutations((1, 2, 3, 4)), count=st.integers(1, 4), min_isr=st.integers(1, 3))
     def create(self, order: list[int], count: int, min_isr: int) -> None:
         self.alive = {1, 2, 3, 4}
-        self.topic = TopicRules(min_insync_replicas=min_isr, unclean=False, synced=True)
+        self.topic = TopicRules(min_insync_replicas=min_isr, unclean=False, balanced=False, synced=True)
         replicas = tuple(order[:count])
         self.now: PartitionRegistration = partition(A(replicas), replicas, replicas[0])
 

@@ -200,7 +200,7 @@ def test_partition_change(case: Case) -> None:
         eligible_leader_replicas=case.elr,
         last_known_elr=case.known,
     )
-    rules = TopicRules(min_insync_replicas=case.min_isr, unclean=case.unclean, synced=True)
+    rules = TopicRules(min_insync_replicas=case.min_isr, unclean=case.unclean, balanced=False, synced=True)
     record = partition_change(TOPIC, 0, before, brokers(*case.alive), rules, case.wish)
     after = before if record is None else changed_partition(before, record)
     assert case.then == (
