@@ -84,6 +84,7 @@ class NodeConfig:
     leader_imbalance_check_interval_seconds: int
     leader_imbalance_per_broker_percentage: int
     controller_max_slice_work: int
+    controller_max_batch_records: int
     broker_max_slice_work: int
     replica_lag_time_max_ms: int
     replica_fetch_wait_max_ms: int
@@ -234,6 +235,7 @@ _PLAIN_FIELDS = (
     "leader_imbalance_check_interval_seconds",
     "leader_imbalance_per_broker_percentage",
     "controller_max_slice_work",
+    "controller_max_batch_records",
     "broker_max_slice_work",
     "replica_lag_time_max_ms",
     "replica_fetch_wait_max_ms",

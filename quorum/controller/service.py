@@ -149,6 +149,9 @@ class ControllerService:
         _log.info("node %d is the active controller of epoch %d, from offset %d", self.node_id, epoch, end_offset)
         activation = self._core.claim(image, epoch, self._clock.now_ms())
         self._liveness.on_active(self._core.unfenced(), self._former)
+        if self._loader.in_transaction:
+            _log.warning("node %d aborts the metadata transaction that its predecessor left open", self.node_id)
+            self._runner.submit(self._core.abort())
         self._runner.submit(activation)
         self._activation.end()
         self._arm_anew()
@@ -170,7 +173,7 @@ class ControllerService:
         rule = self._rule(context, request)
         lane = rule.lane(request)
         is_heartbeat = isinstance(request, BrokerHeartbeatRequest)
-        if is_heartbeat and (self._is_overloaded or self._core.queue.is_busy(lane)):
+        if is_heartbeat and (self._is_overloaded or self._core.must_wait(lane)):
             is_heartbeat = self._on_waiting_heartbeat(context, request)
         if self._is_overloaded:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"{len(self._waiters)} operations wait; nothing was written")
@@ -319,7 +322,7 @@ class ControllerService:
             if balancing is not None:
                 self._runner.submit(balancing)
         elif self._core.no_op_is_due(now_ms):
-            if self._runner.high_watermark >= self._core.tip.offset:
+            if self._core.transaction is None and self._runner.high_watermark >= self._core.tip.offset:
                 self._runner.submit(self._core.no_op())
             else:
                 self._core.idle.on_no_op(now_ms)  # records under way will move the high watermark

@@ -14,10 +14,13 @@ from quorum.metadata.frame import MetadataRecord, differs_between
 from quorum.metadata.image import Image
 from quorum.metadata.records_of import broker_record
 from quorumlog.messages.metadata_records import (
+    AbortTransactionRecord,
     AccessControlEntryRecord,
+    BeginTransactionRecord,
     ClientQuotaRecord,
     ClusterIncarnationRecord,
     DeletedTopicRecord,
+    EndTransactionRecord,
     ForgetDeletedTopicsRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
@@ -88,6 +91,9 @@ RULES: Mapping[type[MetadataRecord], Rule] = {
     UserScramCredentialRecord: Rule(),  # the obstacle is named once for all of them
     RemoveUserScramCredentialRecord: Rule(),
     ClientQuotaRecord: Rule(),
+    BeginTransactionRecord: Rule(),  # no operation is carried out inside another one's transaction
+    EndTransactionRecord: Rule(),
+    AbortTransactionRecord: Rule(),
 }
 
 

@@ -15,16 +15,19 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from quorum.metadata.features import ACCESS_LEVEL, INCARNATION_LEVEL
+from quorum.metadata.features import ACCESS_LEVEL, INCARNATION_LEVEL, TRANSACTION_LEVEL
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.metadata_records import (
+    AbortTransactionRecord,
     AccessControlEntryRecord,
+    BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClientQuotaRecord,
     ClusterIncarnationRecord,
     ConfigRecord,
     DeletedTopicRecord,
+    EndTransactionRecord,
     FeatureLevelRecord,
     ForgetDeletedTopicsRecord,
     NoOpRecord,
@@ -72,6 +75,9 @@ MetadataRecord = (
     | AccessControlEntryRecord
     | RemoveAccessControlEntryRecord
     | RemoveUserScramCredentialRecord
+    | BeginTransactionRecord
+    | EndTransactionRecord
+    | AbortTransactionRecord
 )
 
 
@@ -242,6 +248,30 @@ _TYPES = (
         pb.RemoveUserScramCredentialRecord,
         convert.read_RemoveUserScramCredentialRecord,
         written_from=(ACCESS_LEVEL,),
+    ),
+    _RecordType(
+        23,
+        BeginTransactionRecord,
+        convert.encode_BeginTransactionRecord,
+        pb.BeginTransactionRecord,
+        convert.read_BeginTransactionRecord,
+        written_from=(TRANSACTION_LEVEL,),
+    ),
+    _RecordType(
+        24,
+        EndTransactionRecord,
+        convert.encode_EndTransactionRecord,
+        pb.EndTransactionRecord,
+        convert.read_EndTransactionRecord,
+        written_from=(TRANSACTION_LEVEL,),
+    ),
+    _RecordType(
+        25,
+        AbortTransactionRecord,
+        convert.encode_AbortTransactionRecord,
+        pb.AbortTransactionRecord,
+        convert.read_AbortTransactionRecord,
+        written_from=(TRANSACTION_LEVEL,),
     ),
 )
 

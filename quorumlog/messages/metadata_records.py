@@ -226,6 +226,36 @@ class RemoveUserScramCredentialRecord:
 
 
 @message(frozen=True, slots=True, kw_only=True)
+class BeginTransactionRecord:
+    """Type 23, from metadata.version 6 on. The records up to the next record of type 24 or 25 take effect together
+    or not at
+    all (KIP-866). It is the first record of its batch.
+
+    name: What the transaction is for, for people.
+    """
+
+    name: str | None = None
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class EndTransactionRecord:
+    """Type 24, from metadata.version 6 on. The records since the record of type 23 take effect here. It is the last
+    record of
+    its batch.
+    """
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class AbortTransactionRecord:
+    """Type 25, from metadata.version 6 on. The records since the record of type 23 never take effect. It is the last
+    record
+    of its batch.
+    """
+
+    reason: str | None = None
+
+
+@message(frozen=True, slots=True, kw_only=True)
 class RegisterControllerRecord:
     """Type 27, from metadata.version 3 on. A controller's process, with what its software supports.
 

@@ -19,6 +19,7 @@ from jepsen.sim.invariants.index_rot import IndexRot
 from jepsen.sim.invariants.leaderships import Leaderships
 from jepsen.sim.invariants.lives import LifeInvariants
 from jepsen.sim.invariants.log_parts import LogPartsInvariants
+from jepsen.sim.invariants.metadata_transactions import MetadataTransactions
 from jepsen.sim.invariants.moves import MoveInvariants
 from jepsen.sim.invariants.offsets import OffsetInvariants
 from jepsen.sim.invariants.partitions import PartitionInvariants
@@ -55,6 +56,9 @@ class Invariants(BaseInvariants):
         self.machines = machines
         everyone = list(machines.values())
         self.quorum = QuorumInvariants(everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings)
+        self.metadata_transactions = MetadataTransactions(self.findings)
+        self.mirrors.truth(METADATA).on_growth = self.metadata_transactions.on_growth
+        self.quorum.on_image = self.metadata_transactions.check_image
         brokers = [machines[host] for host in BROKERS]
         self.durability = Durability(brokers, self.mirrors, self.findings.now_ns)
         self.partitions = PartitionInvariants(brokers, self.mirrors, self.durability, self.findings)

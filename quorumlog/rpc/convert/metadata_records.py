@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.metadata_records import (
+    AbortTransactionRecord,
     AccessControlEntryRecord,
+    BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClientQuotaRecord,
     ClusterIncarnationRecord,
     ConfigRecord,
     DeletedTopicRecord,
     DirectoryList,
+    EndTransactionRecord,
     FeatureLevelRecord,
     ForgetDeletedTopicsRecord,
     NodeList,
@@ -566,6 +569,66 @@ def encode_RemoveUserScramCredentialRecord(m: RemoveUserScramCredentialRecord) -
 
 def decode_RemoveUserScramCredentialRecord(data: Buffer) -> RemoveUserScramCredentialRecord:
     return read_RemoveUserScramCredentialRecord(parse(pb.RemoveUserScramCredentialRecord, data))
+
+
+def fill_BeginTransactionRecord(m: BeginTransactionRecord, p: pb.BeginTransactionRecord) -> None:
+    if m.name is not None:
+        p.name = m.name
+
+
+def read_BeginTransactionRecord(p: pb.BeginTransactionRecord) -> BeginTransactionRecord:
+    return BeginTransactionRecord(
+        name=p.name if p.HasField("name") else None,
+    )
+
+
+def encode_BeginTransactionRecord(m: BeginTransactionRecord) -> bytes:
+    p = pb.BeginTransactionRecord()
+    fill_BeginTransactionRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_BeginTransactionRecord(data: Buffer) -> BeginTransactionRecord:
+    return read_BeginTransactionRecord(parse(pb.BeginTransactionRecord, data))
+
+
+def fill_EndTransactionRecord(m: EndTransactionRecord, p: pb.EndTransactionRecord) -> None:
+    pass
+
+
+def read_EndTransactionRecord(p: pb.EndTransactionRecord) -> EndTransactionRecord:
+    return EndTransactionRecord()
+
+
+def encode_EndTransactionRecord(m: EndTransactionRecord) -> bytes:
+    p = pb.EndTransactionRecord()
+    fill_EndTransactionRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_EndTransactionRecord(data: Buffer) -> EndTransactionRecord:
+    return read_EndTransactionRecord(parse(pb.EndTransactionRecord, data))
+
+
+def fill_AbortTransactionRecord(m: AbortTransactionRecord, p: pb.AbortTransactionRecord) -> None:
+    if m.reason is not None:
+        p.reason = m.reason
+
+
+def read_AbortTransactionRecord(p: pb.AbortTransactionRecord) -> AbortTransactionRecord:
+    return AbortTransactionRecord(
+        reason=p.reason if p.HasField("reason") else None,
+    )
+
+
+def encode_AbortTransactionRecord(m: AbortTransactionRecord) -> bytes:
+    p = pb.AbortTransactionRecord()
+    fill_AbortTransactionRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_AbortTransactionRecord(data: Buffer) -> AbortTransactionRecord:
+    return read_AbortTransactionRecord(parse(pb.AbortTransactionRecord, data))
 
 
 def fill_RegisterControllerRecord(m: RegisterControllerRecord, p: pb.RegisterControllerRecord) -> None:
