@@ -113,7 +113,7 @@ def test_a_controller_that_dies_inside_leaves_nothing(leader: Bench, committed: 
     leader.driver.auto_commit = True
     leader.do(leader.driver.commit)
     leader.wait(1)
-    assert isinstance(written(leader, start)[0][-1], AbortTransactionRecord)
+    assert [type(record) for batch in written(leader, start)[:1] for record in batch] == [AbortTransactionRecord]
     assert not leader.loader.image.topics and not leader.loader.in_transaction
     assert leader.run(leader.ask(wide("t"))).topics[0].error_code == ErrorCode.NONE
     assert leader.service.tip == leader.loader.image
