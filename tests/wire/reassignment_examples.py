@@ -1,7 +1,7 @@
 """ElectLeaders, AlterPartitionReassignments and ListPartitionReassignments by example.
 
-`python -m tests.wire.reassignment_examples | java -cp "JARS/*:DIRECTORY" GroupMessages > tests/wire/golden/reassignment_messages.txt`
-writes the golden bytes with the classes of Kafka itself (tests/wire/golden/GroupMessages.java).
+`python -m tests.wire.reassignment_examples | java -cp "JARS/*:DIRECTORY" GroupMessages` writes the golden bytes
+(tests/wire/golden/reassignment_messages.txt) with the classes of Kafka itself (tests/wire/golden/GroupMessages.java).
 """
 
 from __future__ import annotations
