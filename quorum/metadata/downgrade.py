@@ -19,12 +19,14 @@ from quorumlog.messages.metadata_records import (
     BeginTransactionRecord,
     ClientQuotaRecord,
     ClusterIncarnationRecord,
+    DelegationTokenRecord,
     DeletedTopicRecord,
     EndTransactionRecord,
     ForgetDeletedTopicsRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveUserScramCredentialRecord,
     UnregisterControllerRecord,
     UserScramCredentialRecord,
@@ -75,8 +77,15 @@ def _recovered(image: Image) -> Iterator[str]:
 
 def _access_entries(image: Image) -> Iterator[str]:
     """They are in no other place: an operator removes them first, or keeps the level."""
-    if image.access:
-        yield f"{len(image.access)} access rules, SCRAM credentials or client quotas, which older software cannot keep"
+    count = sum(not isinstance(entry, DelegationTokenRecord) for entry in image.access.values())
+    if count:
+        yield f"{count} access rules, SCRAM credentials or client quotas, which older software cannot keep"
+
+
+def _tokens(image: Image) -> Iterator[str]:
+    count = sum(isinstance(entry, DelegationTokenRecord) for entry in image.access.values())
+    if count:
+        yield f"{count} delegation tokens, which older software cannot keep"
 
 
 RULES: Mapping[type[MetadataRecord], Rule] = {
@@ -91,6 +100,8 @@ RULES: Mapping[type[MetadataRecord], Rule] = {
     UserScramCredentialRecord: Rule(),  # the obstacle is named once for all of them
     RemoveUserScramCredentialRecord: Rule(),
     ClientQuotaRecord: Rule(),
+    DelegationTokenRecord: Rule(obstacles=_tokens),
+    RemoveDelegationTokenRecord: Rule(),
     BeginTransactionRecord: Rule(),  # no operation is carried out inside another one's transaction
     EndTransactionRecord: Rule(),
     AbortTransactionRecord: Rule(),

@@ -12,7 +12,8 @@ of levels that its software supports; a node whose ranges do not cover a finaliz
        ClusterIncarnationRecord
     4  partitions in the state IMPORTING, which older software takes for damage
     5  access rules, SCRAM credentials and client quotas (access.py), which nothing enforces yet
-    6  BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord: changes larger than a batch
+    6  BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord: changes larger than a batch;
+       delegation tokens (access.py), which nothing issues yet
 
 Other features may be off (level 0), and software from before them does not know their names:
 
@@ -39,6 +40,7 @@ LATEST_LEVEL = 6  # of metadata.version; a new cluster begins with it
 INCARNATION_LEVEL = 3  # of metadata.version; the first that has ClusterIncarnationRecord
 IMPORT_LEVEL = 4  # of metadata.version; the first in which topics are imported
 ACCESS_LEVEL = 5  # of metadata.version; the first that has the records of access.py
+TOKEN_LEVEL = 6  # of metadata.version; the first that has delegation tokens, also of access.py
 TRANSACTION_LEVEL = 6  # of metadata.version; the first that has metadata transactions
 OTHERS_LEVEL = 3  # of metadata.version; the first in which other features may be on: every node's ranges are in the log
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from quorum.metadata.features import ACCESS_LEVEL, INCARNATION_LEVEL, TRANSACTION_LEVEL
+from quorum.metadata.features import ACCESS_LEVEL, INCARNATION_LEVEL, TOKEN_LEVEL, TRANSACTION_LEVEL
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.metadata_records import (
@@ -26,6 +26,7 @@ from quorumlog.messages.metadata_records import (
     ClientQuotaRecord,
     ClusterIncarnationRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     DeletedTopicRecord,
     EndTransactionRecord,
     FeatureLevelRecord,
@@ -37,6 +38,7 @@ from quorumlog.messages.metadata_records import (
     RegisterBrokerRecord,
     RegisterControllerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     SnapshotStateRecord,
@@ -78,6 +80,8 @@ MetadataRecord = (
     | BeginTransactionRecord
     | EndTransactionRecord
     | AbortTransactionRecord
+    | DelegationTokenRecord
+    | RemoveDelegationTokenRecord
 )
 
 
@@ -272,6 +276,22 @@ _TYPES = (
         pb.AbortTransactionRecord,
         convert.read_AbortTransactionRecord,
         written_from=(TRANSACTION_LEVEL,),
+    ),
+    _RecordType(
+        10,
+        DelegationTokenRecord,
+        convert.encode_DelegationTokenRecord,
+        pb.DelegationTokenRecord,
+        convert.read_DelegationTokenRecord,
+        written_from=(TOKEN_LEVEL,),
+    ),
+    _RecordType(
+        26,
+        RemoveDelegationTokenRecord,
+        convert.encode_RemoveDelegationTokenRecord,
+        pb.RemoveDelegationTokenRecord,
+        convert.read_RemoveDelegationTokenRecord,
+        written_from=(TOKEN_LEVEL,),
     ),
 )
 

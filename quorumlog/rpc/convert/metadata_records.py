@@ -14,6 +14,7 @@ from quorumlog.messages.metadata_records import (
     ClientQuotaRecord,
     ClusterIncarnationRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     DeletedTopicRecord,
     DirectoryList,
     EndTransactionRecord,
@@ -28,6 +29,7 @@ from quorumlog.messages.metadata_records import (
     RegisterBrokerRecord,
     RegisterControllerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     SnapshotStateRecord,
@@ -311,6 +313,38 @@ def encode_RemoveTopicRecord(m: RemoveTopicRecord) -> bytes:
 
 def decode_RemoveTopicRecord(data: Buffer) -> RemoveTopicRecord:
     return read_RemoveTopicRecord(parse(pb.RemoveTopicRecord, data))
+
+
+def fill_DelegationTokenRecord(m: DelegationTokenRecord, p: pb.DelegationTokenRecord) -> None:
+    p.owner = m.owner
+    p.requester = m.requester
+    p.renewers.extend(m.renewers)
+    p.issue_timestamp = m.issue_timestamp
+    p.max_timestamp = m.max_timestamp
+    p.expiration_timestamp = m.expiration_timestamp
+    p.token_id = m.token_id
+
+
+def read_DelegationTokenRecord(p: pb.DelegationTokenRecord) -> DelegationTokenRecord:
+    return DelegationTokenRecord(
+        owner=p.owner,
+        requester=p.requester,
+        renewers=tuple(p.renewers[:]),
+        issue_timestamp=p.issue_timestamp,
+        max_timestamp=p.max_timestamp,
+        expiration_timestamp=p.expiration_timestamp,
+        token_id=p.token_id,
+    )
+
+
+def encode_DelegationTokenRecord(m: DelegationTokenRecord) -> bytes:
+    p = pb.DelegationTokenRecord()
+    fill_DelegationTokenRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_DelegationTokenRecord(data: Buffer) -> DelegationTokenRecord:
+    return read_DelegationTokenRecord(parse(pb.DelegationTokenRecord, data))
 
 
 def fill_UserScramCredentialRecord(m: UserScramCredentialRecord, p: pb.UserScramCredentialRecord) -> None:
@@ -629,6 +663,26 @@ def encode_AbortTransactionRecord(m: AbortTransactionRecord) -> bytes:
 
 def decode_AbortTransactionRecord(data: Buffer) -> AbortTransactionRecord:
     return read_AbortTransactionRecord(parse(pb.AbortTransactionRecord, data))
+
+
+def fill_RemoveDelegationTokenRecord(m: RemoveDelegationTokenRecord, p: pb.RemoveDelegationTokenRecord) -> None:
+    p.token_id = m.token_id
+
+
+def read_RemoveDelegationTokenRecord(p: pb.RemoveDelegationTokenRecord) -> RemoveDelegationTokenRecord:
+    return RemoveDelegationTokenRecord(
+        token_id=p.token_id,
+    )
+
+
+def encode_RemoveDelegationTokenRecord(m: RemoveDelegationTokenRecord) -> bytes:
+    p = pb.RemoveDelegationTokenRecord()
+    fill_RemoveDelegationTokenRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_RemoveDelegationTokenRecord(data: Buffer) -> RemoveDelegationTokenRecord:
+    return read_RemoveDelegationTokenRecord(parse(pb.RemoveDelegationTokenRecord, data))
 
 
 def fill_RegisterControllerRecord(m: RegisterControllerRecord, p: pb.RegisterControllerRecord) -> None:
