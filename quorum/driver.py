@@ -93,7 +93,7 @@ class Driver:
         config: RaftConfig | None = None,
         log_config: LogConfig = METADATA_LOG,
         snapshots: SnapshotConfig | None = None,
-        slices: Callable[[], Slices] | None = None,
+        slices: Callable[[], Slices | None] | None = None,
         note_interval_ms: int = NOTE_INTERVAL_MS,
         older_points: OffsetFile | None = None,
         clean: bool = False,

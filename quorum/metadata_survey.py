@@ -14,6 +14,7 @@ from quorum.metadata.delta import Delta
 from quorum.metadata.frame import BadRecord, MetadataRecord, ReplayError
 from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.snapshot_records import ImageBuilder, WrongState
+from quorum.metadata.transactions import HeldBack, replayable
 from quorum.snapshots import CorruptSnapshot, SnapshotId, SnapshotReader, list_snapshots, snapshot_path, values_of
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.records import BatchHeader, CorruptRecords, decode_batch, parse_header, verify_crc
@@ -58,6 +59,7 @@ def survey(disk: Disk, directory: str, before: Offset | None = None) -> Metadata
     """
     snapshot, delta, voters = _newest_snapshot(disk, directory)
     end, epoch = (snapshot.offset, snapshot.epoch) if snapshot is not None else (0, NO_EPOCH)
+    held_back = HeldBack()  # an open transaction at the end of the log has no effect
     for content, header in batches_of(disk, directory):
         if header.next_offset <= end:
             continue
@@ -68,8 +70,8 @@ def survey(disk: Disk, directory: str, before: Offset | None = None) -> Metadata
             raise MetadataGap(directory, end, header.base_offset)
         if header.is_control:
             voters = _voters_in(content, header) or voters
-        delta.next_offset = header.base_offset
-        for record in metadata_records(content, header, header.base_offset, delta):
+        records = metadata_records(content, header, header.base_offset, delta)
+        for delta.next_offset, record in replayable(records, header, held_back):
             delta.replay(record)
         end, epoch = header.next_offset, header.leader_epoch
     return MetadataSurvey(end, epoch, delta.apply(end, epoch), snapshot, voters)

@@ -24,7 +24,7 @@ class OwnSnapshots:
         log: MetadataLog,
         config: SnapshotConfig,
         clock: Clock,
-        slices: Callable[[], Slices] | None,
+        slices: Callable[[], Slices | None] | None,
         voters_at: VotersAt,
         delivered: Callable[[], Offset],
         applied: Callable[[], Offset | None],

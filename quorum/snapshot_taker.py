@@ -1,8 +1,9 @@
 """Takes snapshots of a node's own committed metadata, by bytes of the log and by time.
 
-A snapshot is of the image at the end of a delivered batch, so it is committed and never inside a batch. The image is
-immutable: it is encoded a slice in each turn of the loop, while newer records are applied, and written by the worker of
-the metadata log in pieces, one at a time. One snapshot is under way at a time.
+A snapshot is of the image at the end of a delivered batch, so it is committed and never inside a batch, nor inside a
+metadata transaction: it waits for its end. The image is immutable: it is encoded a slice in each turn of the loop,
+while newer records are applied, and written by the worker of the metadata log in pieces, one at a time. One snapshot is
+under way at a time.
 """
 
 from __future__ import annotations
@@ -44,13 +45,15 @@ class SnapshotTaker:
         store: SnapshotStore,
         config: SnapshotConfig,
         clock: Clock,
-        slices: Callable[[], Slices],
+        slices: Callable[[], Slices | None],
         voters_at: VotersAt,
         applied: Callable[[], Offset | None],
         on_taken: Callable[[SnapshotId], None],
         on_error: Callable[[Exception], None],
     ) -> None:
-        """slices: of the committed image, asked for between two batches. on_taken: the snapshot is durable.
+        """slices: of the committed image, asked for between two batches; None inside a metadata transaction.
+
+        on_taken: the snapshot is durable.
 
         voters_at: what the snapshot says of the voters at its end. applied: exclusive end of what the image holds; None
         in the middle of a batch.
@@ -90,6 +93,9 @@ class SnapshotTaker:
 
     def _take(self, end: SnapshotEnd) -> None:
         """The image holds everything up to there."""
+        slices = self._slices()
+        if slices is None:
+            return  # it stays due
         snapshot, now_ms = SnapshotId(end.offset, end.epoch), self._clock.now_ms()
         if self._is_wanted:
             self._asked_again_ms = now_ms + ASKED_AGAIN_MS
@@ -104,7 +110,7 @@ class SnapshotTaker:
             kraft_version=None if version is None else version.level,
             voters=voters,
         )
-        taking = _Taking(self._store, heading, self._slices(), self._end)
+        taking = _Taking(self._store, heading, slices, self._end)
         asyncio.get_running_loop().call_soon(self._go_on, taking)
 
     def _is_due(self) -> bool:

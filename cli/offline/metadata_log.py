@@ -14,6 +14,7 @@ from quorum.metadata.delta import Delta
 from quorum.metadata.dump import describe_record
 from quorum.metadata.frame import decode_record
 from quorum.metadata.image import Image
+from quorum.metadata.transactions import HeldBack
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record
@@ -60,13 +61,15 @@ def read_control(directory: Path) -> Iterator[tuple[Offset, Epoch, int, ControlR
 
 
 def read_image(directory: Path, end: Offset | None = None) -> Image:
-    """The image after the records before `end`. One node's files do not show which of them are committed.
+    """The image after the records before `end`, without a transaction that is open there.
+
+    One node's files do not show which of its records are committed.
 
     It begins with the newest snapshot up to `end`. Raises CliError(DATA_INVALID) at damage, BadRecord, ReplayError,
     UnsupportedMetadata.
     """
     base = image_before(directory, end)
-    delta = Delta(base)
+    delta, held_back = Delta(base), HeldBack()
     end_offset, epoch = base.offset, base.epoch
     for batch, record in _records(directory):
         if record.offset < base.offset:
@@ -77,9 +80,10 @@ def read_image(directory: Path, end: Offset | None = None) -> Image:
         if end is not None and record.offset >= end:
             break
         if not batch.header.is_control:
-            delta.next_offset = record.offset
             try:
-                delta.replay(decode_record(record.value or b""))
+                decoded = decode_record(record.value or b"")
+                for delta.next_offset, ready in held_back.take(decoded, record.offset, batch.header):
+                    delta.replay(ready)
             except UnsupportedMetadata as error:
                 raise error.at(record.offset, delta.metadata_version) from None
         end_offset, epoch = record.offset + 1, batch.header.leader_epoch

@@ -85,6 +85,7 @@ class NodeConfig:
     leader_imbalance_per_broker_percentage: int
     unclean_recovery_timeout_ms: int
     controller_max_slice_work: int
+    controller_max_batch_records: int
     broker_max_slice_work: int
     replica_lag_time_max_ms: int
     replica_fetch_wait_max_ms: int
@@ -236,6 +237,7 @@ _PLAIN_FIELDS = (
     "leader_imbalance_per_broker_percentage",
     "unclean_recovery_timeout_ms",
     "controller_max_slice_work",
+    "controller_max_batch_records",
     "broker_max_slice_work",
     "replica_lag_time_max_ms",
     "replica_fetch_wait_max_ms",

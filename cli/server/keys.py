@@ -179,6 +179,7 @@ _KEYS = (
     _number(
         "controller.max.slice.work", 5_000, 1, "Partitions that a controller handles before a pause. Not in Kafka."
     ),
+    _number("controller.max.batch.records", 10_000, 1, "Records in one batch of metadata; more are a transaction."),
     _number("broker.max.slice.work", 100, 1, "Replicas that a broker changes before a pause. Not in Kafka."),
     _number("replica.lag.time.max.ms", 30_000, 1, "A replica that is behind for longer leaves the in-sync set."),
     _number("replica.fetch.wait.max.ms", 500, 0, "How long a follower's fetch waits for data."),

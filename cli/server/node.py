@@ -224,7 +224,7 @@ class Node:
             listeners=listeners,
             log_config=metadata_log_config(self.config),
             snapshots=snapshot_config(self.config),
-            slices=lambda: slices_of(self.loader.committed_image),
+            slices=lambda: None if self.loader.in_transaction else slices_of(self.loader.committed_image),
             note_interval_ms=self.config.log_flush_offset_checkpoint_interval_ms,
             older_points=workers.older_points,
             clean=directories.metadata.clean_shutdown is not None,

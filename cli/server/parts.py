@@ -100,6 +100,7 @@ def controller_config(config: NodeConfig, supported: tuple[FeatureRange, ...] = 
         leader_imbalance_per_broker_percentage=config.leader_imbalance_per_broker_percentage,
         unclean_recovery_timeout_ms=config.unclean_recovery_timeout_ms,
         max_slice_work=config.controller_max_slice_work,
+        max_batch_records=config.controller_max_batch_records,
         supported=supported,
         num_partitions=config.num_partitions,
         default_replication_factor=config.default_replication_factor,

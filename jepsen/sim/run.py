@@ -192,6 +192,8 @@ class _Simulation:
             "topics": len(history.created),
             **self.workload.chores,
             **(self.workload.levels.counts if self.workload.levels is not None else {}),
+            "metadata transactions": invariants.metadata_transactions.begun,
+            "of them aborted": invariants.metadata_transactions.aborted,
             "epochs led": len(invariants.quorum.leaders),
             "votes": invariants.promises.votes_granted,
             "partition leaders": invariants.partitions.leader_changes,

@@ -33,6 +33,7 @@ _COMMON = {
     "default.replication.factor": "3",
     "auto.create.topics.enable": "false",
     "controller.max.slice.work": "30",  # one or two partitions: small clusters too see operations in slices
+    "controller.max.batch.records": "3",  # most topics are created in a metadata transaction
     "broker.max.slice.work": "2",  # likewise
     "log.cleaner.backoff.ms": "500",
 }

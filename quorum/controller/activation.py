@@ -5,7 +5,12 @@ from __future__ import annotations
 from quorum.controller.draft import Draft
 from quorum.metadata.features import INCARNATION_LEVEL, first_levels
 from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, Image
-from quorumlog.messages.metadata_records import ClusterIncarnationRecord, ConfigRecord, FeatureLevelRecord
+from quorumlog.messages.metadata_records import (
+    AbortTransactionRecord,
+    ClusterIncarnationRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+)
 
 MIN_ISR = "min.insync.replicas"
 
@@ -38,6 +43,11 @@ def activate(draft: Draft) -> None:
             )
         )
     draft.state.elections_wanted = True
+
+
+def abort_transaction(draft: Draft) -> None:
+    """The controller that began the transaction cannot end it any more: this one leads a later epoch (KIP-866)."""
+    draft.add(AbortTransactionRecord(reason="another controller became active"))
 
 
 def _is_new(image: Image) -> bool:

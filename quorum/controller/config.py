@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from quorum.metadata.features import SUPPORTED
 from quorumlog.messages.common import FeatureRange
 
-MAX_PARTITIONS_PER_REQUEST = 10_000  # of CreateTopics and CreatePartitions, summed: it is one batch and one turn
+MAX_PARTITIONS_PER_REQUEST = 10_000  # of CreateTopics and CreatePartitions, summed: an atomic change
+MAX_TRANSACTION_BYTES = 64 << 20  # of the records of one change; what is larger than a batch is a transaction
 MAX_REASSIGNED_PER_REQUEST = 10_000  # partitions, of AlterPartitionReassignments
 MAX_ELECTIONS_PER_REQUEST = 10_000  # partitions named by ElectLeaders; a request for all of them has no limit
 MAX_ASSIGNMENTS_PER_REQUEST = 2_250  # of AssignReplicasToDirectories
@@ -20,6 +21,8 @@ class ControllerConfig:
 
     supported: the levels of features that this software supports; a new cluster begins at the highest. first_level: of
     metadata.version, where a new cluster is to begin at another one.
+    max_batch_records, max_batch_bytes: of one batch of the log, which must allow as many bytes. A change with more than
+    that becomes a transaction (transaction.py).
     max_slice_work: of an operation in one turn, in partitions looked at, some 2 us each (draft.py).
     """
 
@@ -37,5 +40,7 @@ class ControllerConfig:
     probe_timeout_ms: int = 500
     unclean_recovery_timeout_ms: int = 300_000  # longest wait for the last known leader, with strategy Balanced
     max_slice_work: int = 5_000
+    max_batch_records: int = 10_000
+    max_batch_bytes: int = 8 << 20
     supported: tuple[FeatureRange, ...] = SUPPORTED
     first_level: int | None = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from quorum.controller.activation import activate
+from quorum.controller.activation import abort_transaction, activate
 from quorum.controller.balance import BalanceTimer, balance_leaders
 from quorum.controller.config import ControllerConfig
 from quorum.controller.draft import Draft
@@ -19,11 +19,12 @@ from quorum.controller.elect_longest import elect_longest
 from quorum.controller.fencing import elect_missing_leaders, fence_lost_broker
 from quorum.controller.heartbeat import renew_session
 from quorum.controller.idle import Idle, write_no_op
-from quorum.controller.operation import Caller, Operation, Slice, broker_lane, in_one_slice
+from quorum.controller.operation import Caller, Lane, Operation, Slice, broker_lane, in_one_slice
 from quorum.controller.operation_queue import OperationQueue
 from quorum.controller.requests import RULES
 from quorum.controller.sessions import Sessions
 from quorum.controller.state import ControllerState
+from quorum.controller.transaction import Transaction
 from quorum.controller.unclean_elections import UncleanElections
 from quorum.controller.unclean_recovery import Ask
 from quorum.metadata.delta import Delta
@@ -60,6 +61,7 @@ class Controller:
         )
         self.balance = BalanceTimer.of(config)
         self.unclean = UncleanElections()
+        self.transaction: Transaction | None = None  # begun, and not whole in the log: nothing else is appended
         self._elections: Operation | None = None  # under way
         self._balancing: Operation | None = None  # likewise
 
@@ -76,9 +78,18 @@ class Controller:
         self.balance.begin(now_ms)
         return Operation("activation", in_one_slice(activate), self.state)
 
+    def abort(self) -> Operation:
+        """Ends the transaction that the former controller has left open. It comes before the activation."""
+        return Operation("abort of a transaction", in_one_slice(abort_transaction), self.state)
+
     def resign(self) -> None:
-        """Stop being active. Every operation is dropped; what was appended and not committed may be lost."""
-        for operation in self.queue.clear():
+        """Stop being active. Every operation is dropped; what was appended and not committed may be lost, and a
+        transaction that is not whole never takes effect."""
+        operations = self.queue.clear()
+        if self.transaction is not None and self.transaction.operation not in operations:
+            operations.insert(0, self.transaction.operation)
+        self.transaction = None
+        for operation in operations:
             operation.drop()
             if operation.caller is not None:
                 operation.caller.dropped(operation.wrote)
@@ -92,6 +103,10 @@ class Controller:
 
     def unfenced(self) -> list[NodeId]:
         return [broker.broker_id for broker in self.tip.sorted_brokers() if not broker.fenced]
+
+    def must_wait(self, lane: Lane | None) -> bool:
+        """Whether an operation of this lane would not begin in the turn in which it is submitted."""
+        return self.transaction is not None or (lane is not None and self.queue.is_busy(lane))
 
     # Operations.
 

@@ -1,7 +1,8 @@
 """Operations in turns of the loop: the first slice of each at once, then one slice a turn, in rotation.
 
 A slice is one batch of the metadata log. It is decided and appended without a suspension in between, so slices take
-effect in the order in which they are run.
+effect in the order in which they are run. A slice that is larger than a batch is a transaction (transaction.py): its
+batches are appended one by one, each when all before it is committed, and all operations wait until it is whole.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Protocol
 
 from quorum.controller.core import Controller
 from quorum.controller.operation import Operation, Slice
+from quorum.controller.transaction import Transaction, in_batches
 from quorum.raft.events import NotLeader
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
@@ -79,20 +81,28 @@ class OperationRunner:
     def submit(self, operation: Operation) -> None:
         """Run its first slice now, or when the operations before it in its lane have ended."""
         if self._core.queue.enter(operation):
-            self._advance(operation)
+            if self._core.transaction is None:
+                self._advance(operation)
+            else:
+                self._core.queue.back(operation)
         self.schedule()
 
     def schedule(self) -> None:
         """Run a slice in the next turn, if an operation waits and the log is not too far ahead of its commit."""
-        if self._scheduled or not self._core.queue.has_next:
+        if self._scheduled or not (self._core.queue.has_next or self._core.transaction is not None):
             return
-        if self._core.tip.offset - self.high_watermark > MAX_RECORDS_AHEAD:
+        allowed = MAX_RECORDS_AHEAD if self._core.transaction is None else 0
+        if self._driver().end_offset - self.high_watermark > allowed:
             return  # called again when the high watermark moves
         self._scheduled = True
         asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
         self._scheduled = False
+        if self._core.transaction is not None:
+            self._go_on_with(self._core.transaction)
+            self.schedule()
+            return
         operation = self._core.queue.next()
         if operation is None:
             return
@@ -109,6 +119,11 @@ class OperationRunner:
         try:
             self._core.skip_to(self._driver().end_offset)
             piece = operation.next_slice(self._core.tip, self._clock.now_ms())
+            level = min(self._core.tip.metadata_version, piece.delta.metadata_version)
+            batches = in_batches(operation.name, piece.values, level, self._core.config)
+            if len(batches) > 1:
+                self._begin(Transaction(operation, piece, batches))
+                return
             self._append(operation, piece)
         except NotLeader:
             self._drop_all(operation)
@@ -120,10 +135,40 @@ class OperationRunner:
             operation.drop()
             self._core.ended(operation)
             raise
+        self._end_of_slice(operation)
+
+    def _end_of_slice(self, operation: Operation) -> None:
         self._go_on(operation)
         elections = self._core.elections()
         if elections is not None:
             self._core.queue.back(elections)
+
+    def _begin(self, transaction: Transaction) -> None:
+        """Append the first batch. Raises NotLeader, ApiError: nothing was done."""
+        self._append_next(transaction)
+        self._core.transaction = transaction
+
+    def _go_on_with(self, transaction: Transaction) -> None:
+        """Append the next batch; after the last one the operation goes on."""
+        operation = transaction.operation
+        try:
+            self._append_next(transaction)
+        except NotLeader:
+            self._on_not_leader()
+            return
+        if transaction.is_whole:
+            self._core.transaction = None
+            self._core.appended(operation, transaction.piece, self._driver().end_offset, self._clock.now_ms())
+            self._end_of_slice(operation)
+            if operation.done:
+                self._on_later_end()
+
+    def _append_next(self, transaction: Transaction) -> None:
+        driver, epoch = self._driver(), self._core.epoch
+        assert epoch is not None
+        driver.append(epoch, transaction.next_batch)
+        transaction.appended()
+        self._core.idle.on_append(self._clock.now_ms())
 
     def _append(self, operation: Operation, piece: Slice) -> None:
         """Raises NotLeader, ApiError."""

@@ -168,6 +168,9 @@ class ControllerService:
         _log.info("node %d is the active controller of epoch %d, from offset %d", self.node_id, epoch, end_offset)
         activation = self._core.claim(image, epoch, self._clock.now_ms())
         self._liveness.on_active(self._core.unfenced(), self._former)
+        if self._loader.in_transaction:
+            _log.warning("node %d aborts the metadata transaction that its predecessor left open", self.node_id)
+            self._runner.submit(self._core.abort())
         self._runner.submit(activation)
         self._activation.end()
         self._arm_anew()
@@ -189,7 +192,7 @@ class ControllerService:
         rule = self._rule(context, request)
         lane = rule.lane(request)
         is_heartbeat = isinstance(request, BrokerHeartbeatRequest)
-        if is_heartbeat and (self._is_overloaded or self._core.queue.is_busy(lane)):
+        if is_heartbeat and (self._is_overloaded or self._core.must_wait(lane)):
             is_heartbeat = self._on_waiting_heartbeat(context, request)
         if self._is_overloaded:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"{len(self._waiters)} operations wait; nothing was written")
@@ -355,7 +358,7 @@ class ControllerService:
         elif self._core.recovery_is_due(now_ms):
             self._recover(now_ms)
         elif self._core.no_op_is_due(now_ms):
-            if self._runner.high_watermark >= self._core.tip.offset:
+            if self._core.transaction is None and self._runner.high_watermark >= self._core.tip.offset:
                 self._runner.submit(self._core.no_op())
             else:
                 self._core.idle.on_no_op(now_ms)  # records under way will move the high watermark

@@ -1,9 +1,9 @@
-"""Access rules, SCRAM credentials and client quotas in the metadata: kept, and not enforced yet.
+"""Access rules, SCRAM credentials, client quotas and delegation tokens in the metadata: kept, and not enforced yet.
 
-They are in log, image and snapshot from metadata.version 5 on, so that a later version can enforce them without another
-format. No request writes them. Each entry is the record that made it, by a key of its own; the record that takes an
-entry away is of another type, except for quotas. Source: KRAFT 2.5; Kafka's AclControlManager, ScramControlManager and
-ClientQuotaControlManager.
+They are in log, image and snapshot from metadata.version 5 on, tokens from 6 on, so that a later version can enforce
+them without another format. No request writes them. Each entry is the record that made it, by a key of its own; the
+record that takes an entry away is of another type, except for quotas. Source: KRAFT 2.5; Kafka's AclControlManager,
+ScramControlManager, ClientQuotaControlManager and DelegationTokenControlManager.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from quorumlog.ids import UUID_BYTES
 from quorumlog.messages.metadata_records import (
     AccessControlEntryRecord,
     ClientQuotaRecord,
+    DelegationTokenRecord,
     QuotaEntity,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
 
-AccessEntry = AccessControlEntryRecord | UserScramCredentialRecord | ClientQuotaRecord
-AccessRecord = AccessEntry | RemoveAccessControlEntryRecord | RemoveUserScramCredentialRecord
+AccessEntry = AccessControlEntryRecord | UserScramCredentialRecord | ClientQuotaRecord | DelegationTokenRecord
+AccessRemoval = RemoveAccessControlEntryRecord | RemoveUserScramCredentialRecord | RemoveDelegationTokenRecord
+AccessRecord = AccessEntry | AccessRemoval
 AccessKey = tuple[Value, ...]  # begins with the kind of entry; the keys of one kind can be sorted
 Access = Map[AccessKey, AccessEntry]
 NOTHING: Access = Map()
@@ -37,8 +40,11 @@ ACCESS_RECORDS = (
     UserScramCredentialRecord,
     RemoveUserScramCredentialRecord,
     ClientQuotaRecord,
+    DelegationTokenRecord,
+    RemoveDelegationTokenRecord,
 )
-QUOTA, RULE, CREDENTIAL = "1 client quota", "2 access rule", "3 scram credential"  # snapshots have them in this order
+# Snapshots have them in this order.
+QUOTA, RULE, CREDENTIAL, TOKEN = "1 client quota", "2 access rule", "3 scram credential", "4 delegation token"
 
 
 def key_of(record: AccessRecord) -> AccessKey:
@@ -48,6 +54,8 @@ def key_of(record: AccessRecord) -> AccessKey:
             return (RULE, record.id)
         case UserScramCredentialRecord() | RemoveUserScramCredentialRecord():
             return (CREDENTIAL, record.name, record.mechanism)
+        case DelegationTokenRecord() | RemoveDelegationTokenRecord():
+            return (TOKEN, record.token_id)
         case ClientQuotaRecord():
             return (QUOTA, tuple(sorted(_part(one) for one in record.entity)), record.key)
 
@@ -58,7 +66,7 @@ def replay_access(access: Access, record: AccessRecord) -> tuple[Access, int]:
     old = access.get(key)
     _check(record, old)
     gone = 0 if old is None else access_hash(old)
-    if isinstance(record, RemoveAccessControlEntryRecord | RemoveUserScramCredentialRecord):
+    if isinstance(record, AccessRemoval):
         return access.delete(key), -gone
     if isinstance(record, ClientQuotaRecord) and record.remove:
         return (access if old is None else access.delete(key)), -gone
@@ -70,7 +78,7 @@ def access_hash(entry: AccessEntry) -> int:
 
 
 def sorted_access(access: Access) -> list[AccessEntry]:
-    """Quotas, rules, credentials; each kind by its keys."""
+    """Quotas, rules, credentials, tokens; each kind by its keys."""
     return [access[key] for key in sorted(access)]
 
 
@@ -86,6 +94,9 @@ def _value(entry: AccessEntry) -> Value:
             return (*resource, entry.principal, entry.host, entry.operation, entry.permission_type)
         case UserScramCredentialRecord():
             return (entry.salt, entry.stored_key, entry.server_key, entry.iterations)
+        case DelegationTokenRecord():
+            times = (entry.issue_timestamp, entry.max_timestamp, entry.expiration_timestamp)
+            return (entry.owner, entry.requester, entry.renewers, *times)
         case ClientQuotaRecord():
             return pack(">d", entry.value)
 
@@ -95,7 +106,7 @@ def _check(record: AccessRecord, old: AccessEntry | None) -> None:
         case AccessControlEntryRecord():
             if old is not None or len(record.id) != UUID_BYTES:
                 raise ReplayError(record, "the id of the rule is taken, or is no id")
-        case RemoveAccessControlEntryRecord() | RemoveUserScramCredentialRecord():
+        case RemoveAccessControlEntryRecord() | RemoveUserScramCredentialRecord() | RemoveDelegationTokenRecord():
             if old is None:
                 raise ReplayError(record, "there is nothing to remove")
         case ClientQuotaRecord():
@@ -104,5 +115,8 @@ def _check(record: AccessRecord, old: AccessEntry | None) -> None:
                 raise ReplayError(record, "a quota is of one or more entities of different types")
             if not record.remove and not isfinite(record.value):
                 raise ReplayError(record, "a quota is a finite number")
+        case DelegationTokenRecord():
+            if not record.token_id or not record.issue_timestamp <= record.expiration_timestamp <= record.max_timestamp:
+                raise ReplayError(record, "a token has an id, and expires between its issue and its last day")
         case UserScramCredentialRecord():
             pass

@@ -44,10 +44,13 @@ from quorum.metadata.registration import BrokerRegistration, PartitionRegistrati
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.ids import UUID_BYTES, Epoch, NodeId, Offset, Uuid, format_uuid
 from quorumlog.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClusterIncarnationRecord,
     ConfigRecord,
     DeletedTopicRecord,
+    EndTransactionRecord,
     FeatureLevelRecord,
     ForgetDeletedTopicsRecord,
     NoOpRecord,
@@ -141,8 +144,8 @@ class Delta(DeltaLists):
                 self._remove_controller(record)
             case ClusterIncarnationRecord():
                 self._begin_incarnation(record)
-            case NoOpRecord():
-                pass
+            case NoOpRecord() | BeginTransactionRecord() | EndTransactionRecord() | AbortTransactionRecord():
+                pass  # who reads the log holds back what is inside a transaction: transactions.py
             case DeletedTopicRecord():
                 self._add_deleted(record)
             case ForgetDeletedTopicsRecord():

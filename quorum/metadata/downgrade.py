@@ -14,14 +14,19 @@ from quorum.metadata.frame import MetadataRecord, differs_between
 from quorum.metadata.image import Image
 from quorum.metadata.records_of import broker_record
 from quorumlog.messages.metadata_records import (
+    AbortTransactionRecord,
     AccessControlEntryRecord,
+    BeginTransactionRecord,
     ClientQuotaRecord,
     ClusterIncarnationRecord,
+    DelegationTokenRecord,
     DeletedTopicRecord,
+    EndTransactionRecord,
     ForgetDeletedTopicsRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveUserScramCredentialRecord,
     UnregisterControllerRecord,
     UserScramCredentialRecord,
@@ -72,8 +77,15 @@ def _recovered(image: Image) -> Iterator[str]:
 
 def _access_entries(image: Image) -> Iterator[str]:
     """They are in no other place: an operator removes them first, or keeps the level."""
-    if image.access:
-        yield f"{len(image.access)} access rules, SCRAM credentials or client quotas, which older software cannot keep"
+    count = sum(not isinstance(entry, DelegationTokenRecord) for entry in image.access.values())
+    if count:
+        yield f"{count} access rules, SCRAM credentials or client quotas, which older software cannot keep"
+
+
+def _tokens(image: Image) -> Iterator[str]:
+    count = sum(isinstance(entry, DelegationTokenRecord) for entry in image.access.values())
+    if count:
+        yield f"{count} delegation tokens, which older software cannot keep"
 
 
 RULES: Mapping[type[MetadataRecord], Rule] = {
@@ -88,6 +100,11 @@ RULES: Mapping[type[MetadataRecord], Rule] = {
     UserScramCredentialRecord: Rule(),  # the obstacle is named once for all of them
     RemoveUserScramCredentialRecord: Rule(),
     ClientQuotaRecord: Rule(),
+    DelegationTokenRecord: Rule(obstacles=_tokens),
+    RemoveDelegationTokenRecord: Rule(),
+    BeginTransactionRecord: Rule(),  # no operation is carried out inside another one's transaction
+    EndTransactionRecord: Rule(),
+    AbortTransactionRecord: Rule(),
 }
 
 

@@ -15,16 +15,20 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from quorum.metadata.features import ACCESS_LEVEL, INCARNATION_LEVEL
+from quorum.metadata.features import ACCESS_LEVEL, INCARNATION_LEVEL, TOKEN_LEVEL, TRANSACTION_LEVEL
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.metadata_records import (
+    AbortTransactionRecord,
     AccessControlEntryRecord,
+    BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClientQuotaRecord,
     ClusterIncarnationRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     DeletedTopicRecord,
+    EndTransactionRecord,
     FeatureLevelRecord,
     ForgetDeletedTopicsRecord,
     NoOpRecord,
@@ -34,6 +38,7 @@ from quorumlog.messages.metadata_records import (
     RegisterBrokerRecord,
     RegisterControllerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     SnapshotStateRecord,
@@ -72,6 +77,11 @@ MetadataRecord = (
     | AccessControlEntryRecord
     | RemoveAccessControlEntryRecord
     | RemoveUserScramCredentialRecord
+    | BeginTransactionRecord
+    | EndTransactionRecord
+    | AbortTransactionRecord
+    | DelegationTokenRecord
+    | RemoveDelegationTokenRecord
 )
 
 
@@ -242,6 +252,46 @@ _TYPES = (
         pb.RemoveUserScramCredentialRecord,
         convert.read_RemoveUserScramCredentialRecord,
         written_from=(ACCESS_LEVEL,),
+    ),
+    _RecordType(
+        23,
+        BeginTransactionRecord,
+        convert.encode_BeginTransactionRecord,
+        pb.BeginTransactionRecord,
+        convert.read_BeginTransactionRecord,
+        written_from=(TRANSACTION_LEVEL,),
+    ),
+    _RecordType(
+        24,
+        EndTransactionRecord,
+        convert.encode_EndTransactionRecord,
+        pb.EndTransactionRecord,
+        convert.read_EndTransactionRecord,
+        written_from=(TRANSACTION_LEVEL,),
+    ),
+    _RecordType(
+        25,
+        AbortTransactionRecord,
+        convert.encode_AbortTransactionRecord,
+        pb.AbortTransactionRecord,
+        convert.read_AbortTransactionRecord,
+        written_from=(TRANSACTION_LEVEL,),
+    ),
+    _RecordType(
+        10,
+        DelegationTokenRecord,
+        convert.encode_DelegationTokenRecord,
+        pb.DelegationTokenRecord,
+        convert.read_DelegationTokenRecord,
+        written_from=(TOKEN_LEVEL,),
+    ),
+    _RecordType(
+        26,
+        RemoveDelegationTokenRecord,
+        convert.encode_RemoveDelegationTokenRecord,
+        pb.RemoveDelegationTokenRecord,
+        convert.read_RemoveDelegationTokenRecord,
+        written_from=(TOKEN_LEVEL,),
     ),
 )
 

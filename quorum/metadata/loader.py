@@ -5,6 +5,9 @@ publishes in order, and for the first time only when the local log has caught up
 first to be known: a broker must not act on an image of last week. A record that cannot be replayed is raised to the
 driver, which stops the node: it must not act on half an image.
 
+What is inside a metadata transaction is held back until its end (transactions.py). An image ends before a transaction
+or after it, never inside.
+
 A snapshot stands in place of the records before it (`on_snapshot`). It is built into an image beside the one in force;
 subscribers are then told the difference, as if the records had been replayed.
 
@@ -29,11 +32,12 @@ from quorum.metadata.image import EMPTY, Image
 from quorum.metadata.image_diff import delta_between
 from quorum.metadata.own_steps import Later, OwnSteps
 from quorum.metadata.snapshot_load import ImageLoad
+from quorum.metadata.transactions import HeldBack
 from quorum.snapshots.codec import SnapshotHeading
 from quorum.subscription import ActiveController, MetadataListener
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint, FeatureRange
-from quorumlog.messages.metadata_records import RemoveTopicRecord
+from quorumlog.messages.metadata_records import BeginTransactionRecord, RemoveTopicRecord
 from quorumlog.records import headers
 
 UNKNOWN = -1  # the high watermark, before the first one is known
@@ -52,6 +56,7 @@ class MetadataLoader:
         self._image = EMPTY  # the newest published
         self._applied = EMPTY.offset  # of the newest image that every listener has applied
         self._pending = Delta(EMPTY)  # replayed since then
+        self._held_back = HeldBack()
         self._unpublished = 0  # records replayed into it
         self._changes_before = 0  # of partitions, in all deltas before it
         self._changes_loading = 0  # partitions read from the snapshot that is being loaded
@@ -74,9 +79,15 @@ class MetadataLoader:
 
     @property
     def committed_image(self) -> Image:
-        """All that was delivered, published or not: what a new active controller starts from."""
+        """All that was delivered, published or not, but no part of an open transaction: what a new active controller
+        starts from."""
         assert not self._replaying, "an image in the middle of a batch"
         return self._pending.apply(self._at.end_offset, self._at.epoch)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether what was delivered ends inside a metadata transaction."""
+        return self._held_back.is_open
 
     @property
     def partition_changes(self) -> int:
@@ -142,16 +153,25 @@ class MetadataLoader:
         self._replaying = True
         work = 0
         for header in headers(batches):
-            self._pending.next_offset = header.base_offset
-            for record in metadata_records(batches, header, self._at.end_offset, self._pending, self._supported):
-                if work >= MAX_WORK_PER_STEP:
-                    yield
-                    work = 0
-                work += self._work_of(record)
-                self._pending.replay(record)
+            records = metadata_records(batches, header, self._at.end_offset, self._pending, self._supported)
+            for place, record in enumerate(records, header.base_offset):
+                if isinstance(record, BeginTransactionRecord):
+                    yield from self._publish()  # what is before it does not wait for its end
+                for offset, ready in self._held_back.take(record, place, header):
+                    if work >= MAX_WORK_PER_STEP:
+                        yield
+                        work = 0
+                    work += self._work_of(ready)
+                    self._pending.next_offset = offset
+                    self._pending.replay(ready)
+                if self._held_back.is_open:
+                    work += 1
+                    if work >= MAX_WORK_PER_STEP:
+                        yield
+                        work = 0
             self._at = ReplayedTo(header.next_offset, header.leader_epoch)
             self._unpublished += header.count
-            if self._unpublished >= MAX_RECORDS_PER_DELTA and self._caught_up:
+            if self._unpublished >= MAX_RECORDS_PER_DELTA and self._is_publishable:
                 yield
                 yield from self._publish()
                 yield
@@ -185,7 +205,7 @@ class MetadataLoader:
         pending.next_offset = at.end_offset
         self._changes_before = self.partition_changes - pending.partition_changes  # their sum does not fall
         self._changes_loading = 0
-        self._pending, self._at = pending, at
+        self._pending, self._at, self._held_back = pending, at, HeldBack()  # no snapshot ends inside a transaction
         if self._is_publishable:
             yield
             yield from self._publish()
@@ -230,8 +250,8 @@ class MetadataLoader:
 
     @property
     def _is_publishable(self) -> bool:
-        """Asked between batches only: readers of images see the whole of a batch or nothing."""
-        return self._caught_up and self._at.end_offset != self._image.offset
+        """Asked between batches only: readers of images see the whole of a batch or transaction, or nothing."""
+        return self._caught_up and not self._held_back.is_open and self._at.end_offset != self._image.offset
 
     def _publish(self) -> Steps:
         yield from self._own.rest()

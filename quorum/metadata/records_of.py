@@ -27,7 +27,7 @@ from quorumlog.messages.metadata_records import (
 
 def records_of(image: Image) -> Iterator[MetadataRecord]:
     """Features, cluster incarnation, brokers, controllers, topics with their partitions, configs, producer ids, deleted
-    topics, quotas, access rules, credentials."""
+    topics, quotas, access rules, credentials, tokens."""
     for name in sorted(image.features):
         yield FeatureLevelRecord(name=name, level=image.features[name])
     if not image.incarnation.is_first:

@@ -125,6 +125,25 @@ class RemoveTopicRecord:
 
 
 @message(frozen=True, slots=True, kw_only=True)
+class DelegationTokenRecord:
+    """Type 10, from metadata.version 6 on. A delegation token as it is issued or renewed (KIP-48). The secret is not
+    in the
+    log: it is computed from the id and a key that all brokers have.
+
+    owner: Principals, as in access rules.
+    issue_timestamp: Milliseconds since 1970.
+    """
+
+    owner: str
+    requester: str
+    renewers: tuple[str, ...] = ()
+    issue_timestamp: int
+    max_timestamp: int
+    expiration_timestamp: int
+    token_id: str
+
+
+@message(frozen=True, slots=True, kw_only=True)
 class UserScramCredentialRecord:
     """Type 11, from metadata.version 5 on. Kept, and not used yet, as types 14, 18, 19 and 22.
 
@@ -223,6 +242,43 @@ class RemoveUserScramCredentialRecord:
 
     name: str
     mechanism: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class BeginTransactionRecord:
+    """Type 23, from metadata.version 6 on. The records up to the next record of type 24 or 25 take effect together
+    or not at
+    all (KIP-866). It is the first record of its batch.
+
+    name: What the transaction is for, for people.
+    """
+
+    name: str | None = None
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class EndTransactionRecord:
+    """Type 24, from metadata.version 6 on. The records since the record of type 23 take effect here. It is the last
+    record of
+    its batch.
+    """
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class AbortTransactionRecord:
+    """Type 25, from metadata.version 6 on. The records since the record of type 23 never take effect. It is the last
+    record
+    of its batch.
+    """
+
+    reason: str | None = None
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class RemoveDelegationTokenRecord:
+    """Type 26, from metadata.version 6 on."""
+
+    token_id: str
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from jepsen.sim.invariants.index_rot import IndexRot
 from jepsen.sim.invariants.leaderships import Leaderships
 from jepsen.sim.invariants.lives import LifeInvariants
 from jepsen.sim.invariants.log_parts import LogPartsInvariants
+from jepsen.sim.invariants.metadata_transactions import MetadataTransactions
 from jepsen.sim.invariants.moves import MoveInvariants
 from jepsen.sim.invariants.offsets import OffsetInvariants
 from jepsen.sim.invariants.partitions import PartitionInvariants
@@ -59,6 +60,9 @@ class Invariants(BaseInvariants):
         self.machines = machines
         everyone = list(machines.values())
         self.quorum = QuorumInvariants(everyone, [machines[host] for host in CONTROLLERS], self.mirrors, self.findings)
+        self.metadata_transactions = MetadataTransactions(self.findings)
+        self.mirrors.truth(METADATA).on_growth = self.metadata_transactions.on_growth
+        self.quorum.on_image = self.metadata_transactions.check_image
         self._brokers = {host: machine for host, machine in machines.items() if machine.config.is_broker}
         brokers = list(self._brokers.values())
         self.durability = Durability(brokers, self.mirrors, self.findings.now_ns)

@@ -10,6 +10,7 @@ Reads the core's description and the disks below it, and changes neither. The ta
 | log matching | log-matching (truth.py) |
 | leader completeness | leader-completeness |
 | state-machine safety | state-machine-safety; image-equals-replay, image-at-a-batch (quorum/committed_log.py) |
+| the same, with transactions of metadata | image-outside-transactions (metadata_transactions.py) |
 | commit monotonic | commit-monotonic; committed-differs (truth.py) |
 | commit never truncated | committed-is-kept, committed-stays-durable |
 | commit rule | commit-rule, committed-is-durable |

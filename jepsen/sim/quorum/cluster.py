@@ -7,6 +7,7 @@ from typing import Any
 from jepsen.sim.base_cluster import BaseCluster, BaseInvariants
 from jepsen.sim.invariants.calls import CallInvariants
 from jepsen.sim.invariants.controller_answers import ControllerAnswers
+from jepsen.sim.invariants.metadata_transactions import MetadataTransactions
 from jepsen.sim.invariants.pre_votes import PreVotes
 from jepsen.sim.invariants.quorum import QuorumInvariants
 from jepsen.sim.invariants.quorum_contact import QuorumContact
@@ -20,11 +21,12 @@ from jepsen.sim.quorum.light_node import LightNode, build_light_node
 from jepsen.sim.quorum.snapshot_invariants import SnapshotInvariants
 from jepsen.sim.settings import DATA, METADATA_LOG
 from jepsen.sim.trace import Trace
-from jepsen.sim.truth.log_mirror import file_at
+from jepsen.sim.truth.log_mirror import LogMirror, file_at
 from jepsen.sim.truth.mirrors import METADATA
 from jepsen.sim.workload.levels import OLD
 from quorum.metadata.features import SUPPORTED
-from quorumlog.ids import Uuid
+from quorum.metadata.image import Image
+from quorumlog.ids import Offset, Uuid
 from storage.meta_properties import META_PROPERTIES, MetaProperties
 
 
@@ -43,16 +45,25 @@ class QuorumHooks(BaseInvariants):
         everyone = list(machines.values())
         controllers = [machine for machine in everyone if machine.config.is_controller]
         self.log = CommittedLog(self.findings)
-        self.mirrors.truth(METADATA).on_growth = self.log.on_growth
+        self.transactions = MetadataTransactions(self.findings)
+        self.mirrors.truth(METADATA).on_growth = self._on_growth
         self.mirrors.truth(METADATA).has_snapshots = True
         self.snapshots = SnapshotInvariants(self.log, self.mirrors, self.findings)
         self.quorum = QuorumInvariants(everyone, controllers, self.mirrors, self.findings)
-        self.quorum.on_image = self.log.check_image
+        self.quorum.on_image = self._on_image
         self.votes = VotePromises(machines, self.mirrors, self.findings)
         self.calls = CallInvariants(self.findings)
         self._pre_votes = PreVotes(machines, self.findings)
         self.contact = QuorumContact(controllers, self.findings)
         self.answers = ControllerAnswers(self.mirrors.truth(METADATA), self.findings)
+
+    def _on_growth(self, mirror: LogMirror, before: Offset, after: Offset) -> None:
+        self.log.on_growth(mirror, before, after)
+        self.transactions.on_growth(mirror, before, after)
+
+    def _on_image(self, host: str, image: Image) -> None:
+        self.log.check_image(host, image)
+        self.transactions.check_image(host, image)
 
     def on_touch(self, machine: Machine) -> None:
         """Called after each step of this machine's process."""

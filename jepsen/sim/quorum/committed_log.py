@@ -15,6 +15,7 @@ from quorum.metadata.batches import metadata_records
 from quorum.metadata.check import violations
 from quorum.metadata.delta import Delta
 from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, EMPTY, TOPIC_RESOURCE, Image
+from quorum.metadata.transactions import HeldBack, replayable
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import headers
 
@@ -31,6 +32,7 @@ class CommittedLog:
         self._findings = findings
         self.image = EMPTY
         self.changes = 0
+        self._held_back = HeldBack()
         self.topics, self.settings = Versions(ABSENT_VERSION), Versions()
         self.epochs: dict[Epoch, None] = {}  # those of which something is committed
         self._hashes: dict[Offset, int] = {0: EMPTY.state_hash}
@@ -42,9 +44,12 @@ class CommittedLog:
         for header in headers(content):
             delta, known = Delta(self.image), self.image
             self.epochs[header.leader_epoch] = None
-            for record in metadata_records(content, header, self.image.offset, delta):
+            records = metadata_records(content, header, self.image.offset, delta)
+            for delta.next_offset, record in replayable(records, header, self._held_back):
                 delta.replay(record)
             self.image = delta.apply(header.next_offset, header.leader_epoch)
+            if self._held_back.is_open:
+                continue  # no image may end here
             self._hashes[self.image.offset] = self.image.state_hash
             if self.image.state_hash != known.state_hash:
                 self.changes += 1
@@ -56,14 +61,14 @@ class CommittedLog:
         """A node has published this image, whether it replayed the log or began with a snapshot."""
         want = self._hashes.get(image.offset)
         if want is None:
-            what = f"{host} publishes an image at {image.offset}, where no committed batch ends"
+            what = f"{host} publishes an image at {image.offset}, where no batch ends, or inside a transaction"
             self._findings.broken("image-at-a-batch", what)
         elif want != image.state_hash:
             what = f"the image of {host} at {image.offset} is not what the log gives"
             self._findings.broken("image-equals-replay", what)
 
     def hash_at(self, offset: Offset) -> int | None:
-        """The state hash; None if no committed batch ends there."""
+        """The state hash; None if no committed batch ends there, or inside a transaction."""
         return self._hashes.get(offset)
 
     def _note(self, before: Image, after: Image) -> None:

@@ -20,6 +20,7 @@ _COMMON = {
     "min.insync.replicas": "1",
     "auto.create.topics.enable": "false",
     "controller.max.slice.work": "30",
+    "controller.max.batch.records": "1",  # each topic is created in a metadata transaction
 }
 
 

@@ -136,6 +136,8 @@ class _Simulation:
             "reads": sum(len(reads) for reads in (*history.topic_reads.values(), *history.setting_reads.values())),
             "confirmed reads": history.confirmed,
             "committed changes": hooks.log.changes,
+            "metadata transactions": hooks.transactions.begun,
+            "of them aborted": hooks.transactions.aborted,
             "metadata": hooks.quorum.committed_end,
             "epochs led": len(hooks.quorum.leaders),
             "votes": hooks.votes.votes_granted,

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.metadata_records import (
+    AbortTransactionRecord,
     AccessControlEntryRecord,
+    BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClientQuotaRecord,
     ClusterIncarnationRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     DeletedTopicRecord,
     DirectoryList,
+    EndTransactionRecord,
     FeatureLevelRecord,
     ForgetDeletedTopicsRecord,
     NodeList,
@@ -25,6 +29,7 @@ from quorumlog.messages.metadata_records import (
     RegisterBrokerRecord,
     RegisterControllerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     SnapshotStateRecord,
@@ -310,6 +315,38 @@ def decode_RemoveTopicRecord(data: Buffer) -> RemoveTopicRecord:
     return read_RemoveTopicRecord(parse(pb.RemoveTopicRecord, data))
 
 
+def fill_DelegationTokenRecord(m: DelegationTokenRecord, p: pb.DelegationTokenRecord) -> None:
+    p.owner = m.owner
+    p.requester = m.requester
+    p.renewers.extend(m.renewers)
+    p.issue_timestamp = m.issue_timestamp
+    p.max_timestamp = m.max_timestamp
+    p.expiration_timestamp = m.expiration_timestamp
+    p.token_id = m.token_id
+
+
+def read_DelegationTokenRecord(p: pb.DelegationTokenRecord) -> DelegationTokenRecord:
+    return DelegationTokenRecord(
+        owner=p.owner,
+        requester=p.requester,
+        renewers=tuple(p.renewers[:]),
+        issue_timestamp=p.issue_timestamp,
+        max_timestamp=p.max_timestamp,
+        expiration_timestamp=p.expiration_timestamp,
+        token_id=p.token_id,
+    )
+
+
+def encode_DelegationTokenRecord(m: DelegationTokenRecord) -> bytes:
+    p = pb.DelegationTokenRecord()
+    fill_DelegationTokenRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_DelegationTokenRecord(data: Buffer) -> DelegationTokenRecord:
+    return read_DelegationTokenRecord(parse(pb.DelegationTokenRecord, data))
+
+
 def fill_UserScramCredentialRecord(m: UserScramCredentialRecord, p: pb.UserScramCredentialRecord) -> None:
     p.name = m.name
     p.mechanism = m.mechanism
@@ -566,6 +603,86 @@ def encode_RemoveUserScramCredentialRecord(m: RemoveUserScramCredentialRecord) -
 
 def decode_RemoveUserScramCredentialRecord(data: Buffer) -> RemoveUserScramCredentialRecord:
     return read_RemoveUserScramCredentialRecord(parse(pb.RemoveUserScramCredentialRecord, data))
+
+
+def fill_BeginTransactionRecord(m: BeginTransactionRecord, p: pb.BeginTransactionRecord) -> None:
+    if m.name is not None:
+        p.name = m.name
+
+
+def read_BeginTransactionRecord(p: pb.BeginTransactionRecord) -> BeginTransactionRecord:
+    return BeginTransactionRecord(
+        name=p.name if p.HasField("name") else None,
+    )
+
+
+def encode_BeginTransactionRecord(m: BeginTransactionRecord) -> bytes:
+    p = pb.BeginTransactionRecord()
+    fill_BeginTransactionRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_BeginTransactionRecord(data: Buffer) -> BeginTransactionRecord:
+    return read_BeginTransactionRecord(parse(pb.BeginTransactionRecord, data))
+
+
+def fill_EndTransactionRecord(m: EndTransactionRecord, p: pb.EndTransactionRecord) -> None:
+    pass
+
+
+def read_EndTransactionRecord(p: pb.EndTransactionRecord) -> EndTransactionRecord:
+    return EndTransactionRecord()
+
+
+def encode_EndTransactionRecord(m: EndTransactionRecord) -> bytes:
+    p = pb.EndTransactionRecord()
+    fill_EndTransactionRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_EndTransactionRecord(data: Buffer) -> EndTransactionRecord:
+    return read_EndTransactionRecord(parse(pb.EndTransactionRecord, data))
+
+
+def fill_AbortTransactionRecord(m: AbortTransactionRecord, p: pb.AbortTransactionRecord) -> None:
+    if m.reason is not None:
+        p.reason = m.reason
+
+
+def read_AbortTransactionRecord(p: pb.AbortTransactionRecord) -> AbortTransactionRecord:
+    return AbortTransactionRecord(
+        reason=p.reason if p.HasField("reason") else None,
+    )
+
+
+def encode_AbortTransactionRecord(m: AbortTransactionRecord) -> bytes:
+    p = pb.AbortTransactionRecord()
+    fill_AbortTransactionRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_AbortTransactionRecord(data: Buffer) -> AbortTransactionRecord:
+    return read_AbortTransactionRecord(parse(pb.AbortTransactionRecord, data))
+
+
+def fill_RemoveDelegationTokenRecord(m: RemoveDelegationTokenRecord, p: pb.RemoveDelegationTokenRecord) -> None:
+    p.token_id = m.token_id
+
+
+def read_RemoveDelegationTokenRecord(p: pb.RemoveDelegationTokenRecord) -> RemoveDelegationTokenRecord:
+    return RemoveDelegationTokenRecord(
+        token_id=p.token_id,
+    )
+
+
+def encode_RemoveDelegationTokenRecord(m: RemoveDelegationTokenRecord) -> bytes:
+    p = pb.RemoveDelegationTokenRecord()
+    fill_RemoveDelegationTokenRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_RemoveDelegationTokenRecord(data: Buffer) -> RemoveDelegationTokenRecord:
+    return read_RemoveDelegationTokenRecord(parse(pb.RemoveDelegationTokenRecord, data))
 
 
 def fill_RegisterControllerRecord(m: RegisterControllerRecord, p: pb.RegisterControllerRecord) -> None:

@@ -361,6 +361,50 @@ class RemoveTopicRecord(_message.Message):
 Global___RemoveTopicRecord: _TypeAlias = RemoveTopicRecord  # noqa: Y015
 
 @_typing.final
+class DelegationTokenRecord(_message.Message):
+    """Type 10, from metadata.version 6 on. A delegation token as it is issued or renewed (KIP-48). The secret is not in the
+    log: it is computed from the id and a key that all brokers have.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OWNER_FIELD_NUMBER: _builtins.int
+    REQUESTER_FIELD_NUMBER: _builtins.int
+    RENEWERS_FIELD_NUMBER: _builtins.int
+    ISSUE_TIMESTAMP_FIELD_NUMBER: _builtins.int
+    MAX_TIMESTAMP_FIELD_NUMBER: _builtins.int
+    EXPIRATION_TIMESTAMP_FIELD_NUMBER: _builtins.int
+    TOKEN_ID_FIELD_NUMBER: _builtins.int
+    owner: _builtins.str
+    """Principals, as in access rules."""
+    requester: _builtins.str
+    issue_timestamp: _builtins.int
+    """Milliseconds since 1970."""
+    max_timestamp: _builtins.int
+    expiration_timestamp: _builtins.int
+    token_id: _builtins.str
+    @_builtins.property
+    def renewers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        owner: _builtins.str = ...,
+        requester: _builtins.str = ...,
+        renewers: _abc.Iterable[_builtins.str] | None = ...,
+        issue_timestamp: _builtins.int = ...,
+        max_timestamp: _builtins.int = ...,
+        expiration_timestamp: _builtins.int = ...,
+        token_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expiration_timestamp", b"expiration_timestamp", "issue_timestamp", b"issue_timestamp", "max_timestamp", b"max_timestamp", "owner", b"owner", "renewers", b"renewers", "requester", b"requester", "token_id", b"token_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DelegationTokenRecord: _TypeAlias = DelegationTokenRecord  # noqa: Y015
+
+@_typing.final
 class UserScramCredentialRecord(_message.Message):
     """Type 11, from metadata.version 5 on. Kept, and not used yet, as types 14, 18, 19 and 22."""
 
@@ -653,6 +697,97 @@ class RemoveUserScramCredentialRecord(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RemoveUserScramCredentialRecord: _TypeAlias = RemoveUserScramCredentialRecord  # noqa: Y015
+
+@_typing.final
+class BeginTransactionRecord(_message.Message):
+    """Type 23, from metadata.version 6 on. The records up to the next record of type 24 or 25 take effect together or not at
+    all (KIP-866). It is the first record of its batch.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """What the transaction is for, for people."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "name", b"name"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
+    _WhichOneofArgType__name: _TypeAlias = _typing.Literal["_name", b"_name"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+
+Global___BeginTransactionRecord: _TypeAlias = BeginTransactionRecord  # noqa: Y015
+
+@_typing.final
+class EndTransactionRecord(_message.Message):
+    """Type 24, from metadata.version 6 on. The records since the record of type 23 take effect here. It is the last record of
+    its batch.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EndTransactionRecord: _TypeAlias = EndTransactionRecord  # noqa: Y015
+
+@_typing.final
+class AbortTransactionRecord(_message.Message):
+    """Type 25, from metadata.version 6 on. The records since the record of type 23 never take effect. It is the last record
+    of its batch.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    def __init__(
+        self,
+        *,
+        reason: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "reason", b"reason"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__reason: _TypeAlias = _typing.Literal["reason"]  # noqa: Y015
+    _WhichOneofArgType__reason: _TypeAlias = _typing.Literal["_reason", b"_reason"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
+
+Global___AbortTransactionRecord: _TypeAlias = AbortTransactionRecord  # noqa: Y015
+
+@_typing.final
+class RemoveDelegationTokenRecord(_message.Message):
+    """Type 26, from metadata.version 6 on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOKEN_ID_FIELD_NUMBER: _builtins.int
+    token_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        token_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["token_id", b"token_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveDelegationTokenRecord: _TypeAlias = RemoveDelegationTokenRecord  # noqa: Y015
 
 @_typing.final
 class RegisterControllerRecord(_message.Message):

@@ -16,6 +16,7 @@ from quorumlog.messages.metadata_records import (
     ClientQuotaRecord,
     ClusterIncarnationRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     DeletedTopicRecord,
     DirectoryList,
     FeatureLevelRecord,
@@ -29,6 +30,7 @@ from quorumlog.messages.metadata_records import (
     RegisterBrokerRecord,
     RegisterControllerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
@@ -158,6 +160,28 @@ AT_LEVEL_5: tuple[MetadataRecord, ...] = (
     quota(2.0, ("user", "")),
     quota(9.0, ("client-id", None), ("user", "x")),
     quota(0.0, ("user", ""), remove=True),
+)
+
+
+def token(token_id: str, expires: int = 20) -> DelegationTokenRecord:
+    return DelegationTokenRecord(
+        owner="User:o",
+        requester="User:q",
+        renewers=("User:r", "User:s"),
+        issue_timestamp=10,
+        max_timestamp=30,
+        expiration_timestamp=expires,
+        token_id=token_id,
+    )
+
+
+AT_LEVEL_6: tuple[MetadataRecord, ...] = (
+    FeatureLevelRecord(name="metadata.version", level=6),
+    quota(2.0, ("user", "")),
+    token("b"),
+    token("a"),
+    token("a", expires=25),
+    RemoveDelegationTokenRecord(token_id="b"),
 )
 
 

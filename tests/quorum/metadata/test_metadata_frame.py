@@ -81,7 +81,7 @@ NEWER = [
         "unknown type",
         b"\x00\x63\x00",
         "a record of type 99",
-        "the types [0, 1, 2, 3, 4, 5, 9, 11, 12, 14, 15, 17, 18, 19, 20, 22, 27, 29, 1000, 1001, 1002, 1003",
+        "the types [0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 14, 15, 17, 18, 19, 20, 22, 23, 24, 25, 26, 27, 29, 1000",
     ),
     ("a newer version", b"\x00\x00\x02", "RegisterBrokerRecord version 2", "its versions 0 to 1"),
     ("a newer version of a record that never had one", b"\x00\x14\x01", "NoOpRecord version 1", "its versions 0 to 0"),

@@ -37,7 +37,7 @@ class Node:
         worker = SimWorker(disk, DirectoryWriter(DIRECTORY), self.loop.deliver_later)
         self.store = SnapshotStore(disk=disk, worker=worker, rng=random.Random(0), on_error=self.errors.append)
         self.image = 0
-        self.in_batch = False
+        self.in_batch = self.in_transaction = False
         self.taken: list[int] = []
         self.taker = SnapshotTaker(
             store=self.store,
@@ -56,9 +56,9 @@ class Node:
     def wall_ms(self) -> int:
         return TIMESTAMP_MS
 
-    def _slices(self) -> Iterator[list[bytes]]:
+    def _slices(self) -> Iterator[list[bytes]] | None:
         assert not self.in_batch
-        return iter([[b"image of %d" % self.image]])
+        return None if self.in_transaction else iter([[b"image of %d" % self.image]])
 
     def deliver(self, end_offset: int) -> None:
         """One batch, and all of it is applied."""
@@ -154,3 +154,19 @@ def test_a_disk_that_damages_every_snapshot_is_not_filled_with_them() -> None:
         node.ask()
         node.run(ASKED_AGAIN_MS // 10)
     assert len(node.taken) == 4, "of forty batches"
+
+
+def test_never_inside_a_metadata_transaction() -> None:
+    """It stays due, and is taken at the end of the batch that ends the transaction."""
+    node = Node()
+    node.in_transaction = True
+    node.deliver(1)
+    node.ask()
+    node.run(100)
+    node.deliver(2)
+    node.run(100)
+    assert node.taken == []
+    node.in_transaction = False
+    node.deliver(3)
+    node.run(100)
+    assert node.taken == [3] and node.content(3) == [b"image of 3"]
