@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +19,8 @@ TARGET = Target(bootstrap_servers="b2", origin="the test", options={})
 
 
 def interrupt() -> None:
-    os.kill(os.getpid(), signal.SIGINT)
+    """In this thread, so that Python knows at once: `os.kill` may reach another thread, and two signals become one."""
+    signal.raise_signal(signal.SIGINT)
 
 
 class FakeConsumer:
