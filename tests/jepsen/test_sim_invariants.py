@@ -82,8 +82,8 @@ class Scene:
         assert self.led.log is not None
         return self.led.log.end_offset
 
-    def acked(self, base_offset: Offset, acks: int) -> None:
-        """The leader answers that one record lies at this offset."""
+    def acked(self, base_offset: Offset, acks: int, topic_id: bytes = b"") -> None:
+        """The leader answers that one record lies at this offset. topic_id: of the request; empty: it has a name."""
         records = encode_batch([Record(0, 0, None, b"value", ())])
         topic = ProduceTopic(
             name=self.led.topic, partitions=(ProducePartition(index=self.led.key[1], records=records),)
@@ -92,7 +92,9 @@ class Scene:
         self.answers.on_produced(
             self.lead,
             ProduceRequest(acks=acks, timeout_ms=1, topics=(topic,)),
-            ProduceResponse(topics=(ProduceTopicResponse(name=self.led.topic, partitions=(answer,)),)),
+            ProduceResponse(
+                topics=(ProduceTopicResponse(name=self.led.topic, topic_id=topic_id, partitions=(answer,)),)
+            ),
         )
 
     def fetched(self, records: bytes, high_watermark: Offset) -> None:
@@ -280,6 +282,16 @@ def test_acks_all_above_the_high_watermark_is_found(scene: Scene) -> None:
 def test_an_acknowledgement_of_a_life_that_never_led_is_found(scene: Scene) -> None:
     scene.lead, scene.led = scene.follow, scene.followed
     scene.acked(0, acks=1)
+    assert scene.found() == {"acknowledged-without-leading"}
+
+
+def test_an_answer_for_a_topic_made_anew_is_found_by_id_only(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scene.led.core, "role", Role.OFFLINE)
+    led = scene.leaderships._of_lives[scene.lead.host, scene.lead.life]
+    led[b"of the old topic", scene.led.key[1]] = led.pop(scene.led.key)
+    scene.acked(scene.led.core.high_watermark - 1, acks=-1)
+    assert not scene.findings
+    scene.acked(scene.led.core.high_watermark - 1, acks=-1, topic_id=scene.led.key[0])
     assert scene.found() == {"acknowledged-without-leading"}
 
 

@@ -43,7 +43,8 @@ class AnswerInvariants:
                     continue
                 if answer.error_code == ErrorCode.NONE:
                     count = sum(header.last_offset_delta + 1 for header in headers(partition.records))
-                    self._on_acked(machine, replica, request.acks, answer.base_offset + count)
+                    end = answer.base_offset + count
+                    self._on_acked(machine, replica, request.acks, end, by_name=not topic.topic_id)
 
     def on_cut(self, machine: Machine, log: str) -> None:
         """The log may have become shorter on this machine."""
@@ -57,16 +58,19 @@ class AnswerInvariants:
         for replica in plane.registry.replicas.values() if plane is not None else ():
             self._check_kept(machine, replica)
 
-    def _on_acked(self, machine: Machine, replica: Replica, acks: int, end: Offset) -> None:
-        """end: exclusive, of the records that are acknowledged."""
+    def _on_acked(self, machine: Machine, replica: Replica, acks: int, end: Offset, *, by_name: bool) -> None:
+        """end: exclusive, of the records that are acknowledged.
+
+        by_name: the topic may have been made anew before the answer; this life has led the one before.
+        """
         self._leaderships.after(machine, [replica])  # what this step has changed so far
-        led = self._leaderships.of(machine, replica.key)
+        named = self._leaderships.named(machine, replica.name)
+        led = self._leaderships.of(machine, replica.key) or (named if by_name else [])
         what = f"{machine.host}, life {machine.life}, acknowledges {replica.name} up to {end} with acks={acks}"
         if not led:
             self._findings.broken("acknowledged-without-leading", what)
         elif acks == _ACKS_ALL:
-            # A request by name may be answered when its topic has been made anew.
-            reached = max(leadership.high_watermark for leadership in self._leaderships.named(machine, replica.name))
+            reached = max(leadership.high_watermark for leadership in named)
             if end > reached:
                 self._findings.broken("ack-below-high-watermark", f"{what}; its high watermark was {reached} at most")
         elif acks == _ACKS_LEADER:
