@@ -62,8 +62,9 @@ def advance_start(log: LogParts, offset: Offset) -> None:
     """See `Log.advance_start`."""
     view = log.view
     assert offset <= view.end_offset, f"start {offset} after the end {view.end_offset}"
-    if offset <= view.start_offset:
-        return
+    offset = max(offset, view.start_offset)
+    if offset == view.start_offset and not view.number_for(offset):
+        return  # otherwise segments that were begun since then lie before the start
     assert offset <= log.synced_end, f"start {offset} after the synced end {log.synced_end}"
     with log.guard:
         number = view.number_for(offset)

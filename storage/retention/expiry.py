@@ -66,11 +66,12 @@ def note_starts(directories: PartitionDirectories, planned: Iterable[Planned]) -
 def retire_expired(planned: Planned, max_segments: int) -> bool:
     """Move the start over at most `max_segments`. True once nothing is left to do. In the directory's writer.
 
-    The active segment is closed first where all of the log is to go. Raises DiskError.
+    The active segment is closed first where all of the log is to go: also where the start is at the end already, which
+    a follower may have been told before its own look, and the segment would stay. Raises DiskError.
     """
     held, start = planned
     log = held.log
-    if not _is_here(held) or not log.start_offset < start <= log.end_offset:
+    if not _is_here(held) or not log.start_offset <= start <= log.end_offset:
         return True
     if start == log.end_offset:
         log.roll()

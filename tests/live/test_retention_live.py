@@ -27,9 +27,22 @@ def log_bytes(root: Path) -> list[int]:
     """Of each node's replica, retired segments included."""
     found = []
     for directory in sorted(root.rglob("t-0")):
-        sizes = [file.stat().st_size for file in directory.glob("*.log*") if file.exists()]
-        found.append(sum(sizes))
+        found.append(sum(size_of(file) for file in directory.glob("*.log*")))
     return found
+
+
+def size_of(file: Path) -> int:
+    """0 where it has gone."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def listing(root: Path) -> str:
+    """Each replica's files with their sizes."""
+    files = sorted(file for directory in root.rglob("t-0") for file in directory.iterdir())
+    return ", ".join(f"{file.relative_to(root)} {size_of(file)}" for file in files)
 
 
 def earliest(client: Cluster) -> int:
@@ -52,7 +65,7 @@ def test_expired_records_go_everywhere_and_stay_gone(nodes: LocalCluster, tmp_pa
         assert 0 < kept < RECORDS and min(log_bytes(tmp_path)) >= 50_000
         client.admin.alter_configs("t", {"retention.ms": "100"})
         wait_until(lambda: earliest(client) == RECORDS, 10, "an empty log")
-        wait_until(lambda: max(log_bytes(tmp_path)) == 0, 10, "files that are freed")
+        wait_until(lambda: max(log_bytes(tmp_path)) == 0, 10, "files that are freed", lambda: listing(tmp_path))
         follower = next(node for node in (1, 2, 3) if node != nodes.leader_of("t", 0))
         nodes.kill(follower)
         nodes.restart(follower)

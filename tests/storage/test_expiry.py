@@ -67,6 +67,23 @@ def test_where_all_goes_the_log_goes_on_at_its_end() -> None:
     assert not find_expired([candidate(world, mark=end)], LONG_AFTER), "new records are above the mark"
 
 
+@pytest.mark.parametrize("max_segments", [1, 8])
+def test_a_log_whose_start_was_moved_to_its_end_before_frees_its_last_segment(max_segments: int) -> None:
+    """By a follower's fetch or by DeleteRecords: neither closes the active segment."""
+    world = made()
+    end = world.log.log.end_offset
+    world.log.raise_start(end)
+    assert world.log.log.size_bytes > 0
+    (planned,) = find_expired([candidate(world)], LONG_AFTER)
+    while not retire_expired(planned, max_segments):
+        pass
+    assert (world.log.log.segment_bases, world.log.log.size_bytes, world.span) == ((end,), 0, (end, end))
+    assert find_expired([candidate(world)], LONG_AFTER) == []
+    world.fill(1, "new")
+    again = world.restarted(FIRST)
+    assert set(again.records()) == {end, end + 1, end + 2}
+
+
 def test_an_empty_log_has_nothing_to_lose() -> None:
     world = made()
     run_pass(world, candidate(world))
