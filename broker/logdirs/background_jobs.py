@@ -3,8 +3,9 @@
 Opening a log takes 3 ms of syncs. A thousand of them in the worker's queue, for a new topic, once delayed every append
 behind them for seconds, until all brokers were fenced.
 
-Background jobs keep their order among themselves. Each is performed after the jobs that were in the worker's queue when
-it entered that queue.
+Background jobs keep their order among themselves, except that those of internal topics go first: while one waits for
+its log, groups and transactions of clients wait, too, and a new topic may have thousands of logs to make.
+Each is performed after the jobs that were in the worker's queue when it entered that queue.
 """
 
 from __future__ import annotations
@@ -29,11 +30,15 @@ class Call(Protocol):
     def __call__(self, work: Callable[[], Any], *, done: Callback, failed: Callback) -> None: ...
 
 
+_Job = tuple[Call, Callable[[], Any], Callback, Callback]
+
+
 class BackgroundJobs:
     def __init__(self, call: Call, is_failed: Callable[[], bool]) -> None:
         """is_failed: the directory takes no more work; jobs that wait then fail."""
         self._call, self._is_failed = call, is_failed
-        self._waiting: deque[tuple[Call, Callable[[], Any], Callback, Callback]] = deque()
+        self._waiting: deque[_Job] = deque()
+        self._first: deque[_Job] = deque()  # before those
         self._under_way = 0
         self._submitting = False
         self._hurried = False
@@ -41,11 +46,22 @@ class BackgroundJobs:
 
     def __len__(self) -> int:
         """Jobs that are not in the worker's queue yet."""
-        return len(self._waiting)
+        return len(self._waiting) + len(self._first)
 
-    def add(self, work: Callable[[], Any], done: Callback, failed: Callback, call: Call | None = None) -> None:
-        """One of done and failed is called; failed perhaps before this returns. call: another way to the worker."""
-        self._waiting.append((call or self._call, work, done, failed))
+    def add(
+        self,
+        work: Callable[[], Any],
+        done: Callback,
+        failed: Callback,
+        call: Call | None = None,
+        *,
+        first: bool = False,
+    ) -> None:
+        """One of done and failed is called; failed perhaps before this returns. call: another way to the worker.
+
+        first: before those that wait without it. No job about the same files may wait among those.
+        """
+        (self._first if first else self._waiting).append((call or self._call, work, done, failed))
         self._submit()
 
     def hurry(self) -> None:
@@ -55,7 +71,9 @@ class BackgroundJobs:
 
     def drop(self, reason: ApiError) -> None:
         """Fail the jobs that have not entered the worker's queue."""
-        waiting, self._waiting = self._waiting, deque()
+        waiting = (*self._first, *self._waiting)
+        self._first.clear()
+        self._waiting.clear()
         for _, _, _, failed in waiting:
             failed(reason)
 
@@ -70,18 +88,18 @@ class BackgroundJobs:
             self._submitting = False
 
     def _submit_all(self) -> None:
-        while self._waiting and (self._hurried or self._under_way < MAX_UNDER_WAY):
-            call, work, done, failed = self._waiting[0]
+        while (waiting := self._first or self._waiting) and (self._hurried or self._under_way < MAX_UNDER_WAY):
+            call, work, done, failed = waiting[0]
             try:
                 call(work, done=partial(self._ended, done), failed=partial(self._ended, failed))
             except ApiError as error:
                 if not self._hurried and not self._is_failed():
                     self._try_again()
                     return
-                self._waiting.popleft()
+                waiting.popleft()
                 failed(error)
             else:
-                self._waiting.popleft()
+                waiting.popleft()
                 self._under_way += 1
 
     def _ended(self, callback: Callback, what: Any) -> None:

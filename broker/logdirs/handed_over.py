@@ -6,7 +6,7 @@ in the order of the calls: a deletion while the log is being opened, or a new pa
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 from storage.offset_files import TopicPartition
@@ -18,6 +18,7 @@ class HandedOver:
     def __init__(self) -> None:
         self._waiting: dict[TopicPartition, deque[Callable[[], None]]] = {}
         self._on_none: list[Callable[[], None]] = []
+        self._leaving: Counter[TopicPartition] = Counter()
 
     def __len__(self) -> int:
         """Partitions that are handed over now."""
@@ -25,6 +26,20 @@ class HandedOver:
 
     def __contains__(self, partition: TopicPartition) -> bool:
         return partition in self._waiting
+
+    def leaves(self, partition: TopicPartition) -> None:
+        """A job that moves its files away begins to wait."""
+        self._leaving[partition] += 1
+
+    def has_left(self, partition: TopicPartition) -> None:
+        """That job has ended, well or not."""
+        self._leaving[partition] -= 1
+        if not self._leaving[partition]:
+            del self._leaving[partition]
+
+    def is_leaving(self, partition: TopicPartition) -> bool:
+        """Files of this name may be there that have to go first."""
+        return partition in self._leaving
 
     def hand_over(self, partition: TopicPartition) -> None:
         assert partition not in self._waiting, f"{partition} is handed over already"

@@ -177,9 +177,11 @@ class DirectoryQueue:
             return False
         return True
 
-    def run_in_background(self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
+    def run_in_background(
+        self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded, first: bool = False
+    ) -> None:
         """`call` for jobs that come by the thousand (`background_jobs.py`). Never raises: `failed` gets the reason."""
-        self._background.add(work, done, failed)
+        self._background.add(work, done, failed, first=first)
 
     def run_beside(self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
         """Run `work` beside the writer, on files that `handed_over` names. Never raises: `failed` gets the reason.
@@ -189,10 +191,7 @@ class DirectoryQueue:
         self._beside.add(work, done, failed)
 
     def take_over(self, log: Log, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
-        """`run_in_background`, for a log that was opened beside the writer (`taking_over.py`).
-
-        `work` leaves its sync to the end of the turn, and the answer comes after that.
-        """
+        """`run_in_background` for a log that was opened beside the writer. `work` leaves the sync to the turn's end."""
         self._taking_over.add(log, work, done, failed)
 
     async def all_given_back(self) -> None:

@@ -270,13 +270,18 @@ class PartitionStore:
     def _leave(self, queue: DirectoryQueue, partition: TopicPartition, work: Callable[[], str], delay_s: float) -> None:
         """work: renames, and returns the new name. It waits for a job that has the files."""
         self._leaving += 1
+        queue.handed_over.leaves(partition)
 
         def moved(name: str) -> None:
             self._leaving -= 1
+            queue.handed_over.has_left(partition)
             if name.endswith(f"-{DELETE}"):
                 self._removals[queue.directory_id].later(name, delay_s)
 
-        queue.handed_over.when_here(partition, lambda: queue.run_in_background(work, done=moved, failed=_ignore))
+        def failed(_error: Exception | None) -> None:
+            queue.handed_over.has_left(partition)
+
+        queue.handed_over.when_here(partition, lambda: queue.run_in_background(work, done=moved, failed=failed))
 
     def fresh_id(self) -> Uuid:
         """For the name of a directory that leaves."""

@@ -26,6 +26,7 @@ from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step, log_config
 from quorumlog.errors import ApiError
 from quorumlog.ids import Epoch, Offset
+from quorumlog.internal_topics import is_internal
 from storage.directory_life import DirectoryOffline
 from storage.log import Log
 from storage.log_errors import LogClosed, LogUnreadable
@@ -164,6 +165,7 @@ class Leaderships:
             work,
             done=lambda ready: self._opening_ended(opening, ready),
             failed=lambda error: self._opening_failed(opening, error),
+            first=_goes_first(opening.replica, opening.queue),
         )
 
     def _opening_ended(self, opening: _Opening, ready: _Ready) -> None:
@@ -203,6 +205,7 @@ class Leaderships:
             lambda: _make_ready(replica, epoch, leads),
             done=lambda ready: self._ready(replica, epoch, ready),
             failed=lambda error: self._not_prepared(replica, epoch, leads, error),
+            first=_goes_first(replica, queue),
         )
 
     def _not_prepared(self, replica: Replica, epoch: Epoch, leads: bool, error: Exception | None) -> None:
@@ -255,6 +258,13 @@ class Leaderships:
 
     def _is_current(self, replica: Replica) -> bool:
         return self._registry.replicas.get(replica.key) is replica
+
+
+def _goes_first(replica: Replica, queue: DirectoryQueue) -> bool:
+    """Coordinators load once their log is ready, which may not wait until a large topic is made. What leaves under
+    the same name goes before.
+    """
+    return is_internal(replica.topic) and not queue.handed_over.is_leaving((replica.topic, replica.key[1]))
 
 
 def _make_ready(replica: Replica, epoch: Epoch, leads: bool, *, defers_sync: bool = False) -> _Ready:
