@@ -100,7 +100,11 @@ class Turn(Generic[Timer]):
 
     def append(self, name: str, key: bytes, value: bytes | None, producer: Producer | None = None) -> None:
         """`write` and `delete` of a record of this name that is encoded already."""
-        self._append((name,), Write(key, value, producer))
+        write = Write(key, value, producer)
+        self.writes.append(write)
+        self._replay(self.next_offset, write)
+        self.next_offset += 1
+        self._note(name)
 
     def delete(self, key: Any) -> None:
         """Append a tombstone."""
@@ -115,8 +119,14 @@ class Turn(Generic[Timer]):
         self._replay(self.next_offset, write)
         self.next_offset += 1
         for name in names:
-            self._ends[name] = self.next_offset
-            self._written.append((self.next_offset, name))
+            self._note(name)
+
+    def _note(self, name: str) -> None:
+        """Something was written for it, up to next_offset. Records in a row that belong to one name are noted once."""
+        if self._written and self._written[-1][1] == name:
+            self._written.pop()
+        self._ends[name] = self.next_offset
+        self._written.append((self.next_offset, name))
 
     # --- answering ---
 

@@ -48,17 +48,23 @@ def write_fields(
     headers: RecordHeaders,
 ) -> None:
     """Append a record to a batch's records."""
-    body = bytearray(1)  # attributes: no bit is defined
-    write_varint(body, timestamp_delta)
-    write_varint(body, offset_delta)
-    _write_bytes(body, key)
-    _write_bytes(body, value)
-    write_varint(body, len(headers))
+    time = _NONE if timestamp_delta == 0 else _varint(timestamp_delta)
+    delta = _length(offset_delta)
+    key_length = _NULL if key is None else _length(len(key))
+    value_length = _NULL if value is None else _length(len(value))
+    end = _headers(headers) if headers else _NONE
+    key, value = key or b"", value or b""
+    lengths = len(time) + len(delta) + len(key_length) + len(value_length)
+    size = _length(1 + lengths + len(key) + len(value) + len(end))  # 1: attributes, of which no bit is defined
+    out += b"%b\0%b%b%b%b%b%b%b" % (size, time, delta, key_length, key, value_length, value, end)
+
+
+def _headers(headers: RecordHeaders) -> bytes:
+    out = bytearray(_length(len(headers)))
     for name, content in headers:
-        _write_bytes(body, name.encode())
-        _write_bytes(body, content)
-    out += _length(len(body))
-    out += body
+        for data in (name.encode(), content):
+            out += _NULL if data is None else _length(len(data)) + data
+    return bytes(out)
 
 
 def value_alone(value: bytes, offset_delta: int) -> bytes:
@@ -68,23 +74,19 @@ def value_alone(value: bytes, offset_delta: int) -> bytes:
     return b"%b\0\0%b\1%b%b\0" % (size, delta, length, value)
 
 
-def _write_bytes(out: bytearray, data: bytes | None) -> None:
-    if data is None:
-        out += _NULL
-        return
-    out += _length(len(data))
-    out += data
-
-
 @lru_cache(maxsize=16_384)
 def _length(count: int) -> bytes:
     """The varint of a length. The same few lengths occur again and again; the cache halves the time per record."""
+    return _varint(count)
+
+
+def _varint(number: int) -> bytes:
     out = bytearray()
-    write_varint(out, count)
+    write_varint(out, number)
     return bytes(out)
 
 
-_NULL = _length(-1)
+_NULL, _NONE = _varint(-1), _varint(0)
 
 
 def read_record(data: Buffer, position: int, base_offset: Offset, base_timestamp: int) -> tuple[Fields, int]:

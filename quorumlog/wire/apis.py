@@ -31,6 +31,7 @@ from quorumlog.wire.convert import produce as to_produce
 from quorumlog.wire.convert import reassignments as to_reassignments
 from quorumlog.wire.convert import transactions as to_transactions
 from quorumlog.wire.plain.fetch import FETCH
+from quorumlog.wire.plain.offset_commit import OFFSET_COMMIT
 from quorumlog.wire.plain.produce import PRODUCE
 
 
@@ -184,6 +185,7 @@ def _group_rows() -> Iterator[Api]:
         read_sliced=to_offsets.read_commit_request,
         write_answer=to_offsets.write_commit_response,
         version_for=to_offsets.commit_version,
+        plain=OFFSET_COMMIT,
     )
     yield api_row(
         9,

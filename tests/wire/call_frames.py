@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,9 +26,11 @@ class Frames(NamedTuple):
     def read_request(self, body: bytes) -> WireRequest:
         flexible = self.api.request_shape(self.version).flexible
         header = self.api.key.to_bytes(2, "big") + self.version.to_bytes(2, "big") + b"\0\0\0\7\0\2me"
-        cursor = Cursor(memoryview(header + b"\0" * flexible + body))
+        cursor, by_schema = (Cursor(memoryview(header + b"\0" * flexible + body)) for _ in range(2))
         asked = decode_request(self.api, cursor, read_fixed(cursor))
-        assert cursor.left == 0
+        walked = decode_request(replace(self.api, plain=None), by_schema, read_fixed(by_schema))
+        assert by_schema.left == 0  # a fast path leaves the cursor where it is
+        assert asked.request == walked.request
         return asked
 
     def write_request(self, request: Any) -> bytes:

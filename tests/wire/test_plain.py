@@ -1,4 +1,4 @@
-"""The fast paths of Produce and Fetch against the schema: the same bytes, messages and refusals."""
+"""The fast paths of Produce, Fetch and OffsetCommit against the schema: the same bytes, messages and refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorumlog.messages import common, fetch, produce
+from quorumlog.messages import common, fetch, groups, produce
 from quorumlog.messages.buffer import Pieces
 from quorumlog.wire.api import Api
 from quorumlog.wire.apis import BY_REQUEST
@@ -20,7 +20,7 @@ from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.parts import LENGTH_BYTES
 from quorumlog.wire.plain.form import NOT_PLAIN, UVARINT_MAX_BITS, uvarint
 
-APIS = (BY_REQUEST[produce.ProduceRequest], BY_REQUEST[fetch.FetchRequest])
+APIS = (BY_REQUEST[produce.ProduceRequest], BY_REQUEST[fetch.FetchRequest], BY_REQUEST[groups.OffsetCommitRequest])
 SHORT_CUTS = [
     (api, version) for api in APIS if api.plain is not None for version in range(api.plain.oldest, api.newest + 1)
 ]
@@ -117,9 +117,36 @@ FETCH_RESPONSES = st.builds(
     throttle_time_ms=INT32,
     node_endpoints=ENDPOINTS,
 )
+COMMIT_REQUESTS = st.builds(
+    groups.OffsetCommitRequest,
+    group_id=TEXTS,
+    generation_id=INT32,
+    member_id=TEXTS,
+    group_instance_id=st.none() | TEXTS,
+    topics=topics(
+        groups.OffsetCommitTopic,
+        st.builds(
+            groups.OffsetCommitPartition,
+            index=INT32,
+            committed_offset=INT64,
+            committed_leader_epoch=INT32,
+            committed_metadata=st.just("") | st.none() | TEXTS,
+        ),
+    ),
+)
+COMMIT_RESPONSES = st.builds(
+    groups.OffsetCommitResponse,
+    error_code=CODES,
+    topics=topics(
+        groups.OffsetCommitTopicResult,
+        st.builds(groups.OffsetCommitPartitionResult, index=INT32, error_code=CODES | st.just(69)),
+    ),
+    throttle_time_ms=INT32,
+)
 MESSAGES = {
     "produce": st.tuples(PRODUCE_REQUESTS, PRODUCE_RESPONSES),
     "fetch": st.tuples(FETCH_REQUESTS, FETCH_RESPONSES),
+    "offset_commit": st.tuples(COMMIT_REQUESTS, COMMIT_RESPONSES),
 }
 
 
@@ -235,7 +262,33 @@ FETCHED = fetch.FetchResponse(
         ),
     )
 )
-ORDINARY = {"produce": (ORDINARY_PRODUCE, PRODUCED), "fetch": (ORDINARY_FETCH, FETCHED)}
+ORDINARY_COMMIT = groups.OffsetCommitRequest(
+    group_id="g",
+    generation_id=3,
+    member_id="m",
+    topics=(
+        groups.OffsetCommitTopic(
+            name="a",
+            topic_id=b"a" * 16,
+            partitions=tuple(
+                groups.OffsetCommitPartition(index=index, committed_offset=7, committed_metadata="x" * (index % 2))
+                for index in range(200)
+            ),
+        ),
+    ),
+)
+COMMITTED = groups.OffsetCommitResponse(
+    topics=(
+        groups.OffsetCommitTopicResult(
+            name="a", topic_id=b"a" * 16, partitions=(groups.OffsetCommitPartitionResult(index=1),) * 200
+        ),
+    )
+)
+ORDINARY = {
+    "produce": (ORDINARY_PRODUCE, PRODUCED),
+    "fetch": (ORDINARY_FETCH, FETCHED),
+    "offset_commit": (ORDINARY_COMMIT, COMMITTED),
+}
 
 
 def without_walk(api: Api) -> Api:

@@ -31,6 +31,8 @@ def answered_topics(
     image: Image, asked: Sequence[OffsetCommitTopic], answers: Sequence[OffsetCommitTopicResult]
 ) -> Sliced[tuple[OffsetCommitTopicResult, ...]]:
     """In the order of the request. answers: of `known_topics`, in their order."""
+    if _is_whole(asked, answers):
+        return tuple(answers)
     results, pace = [], Pace()
     answered = {}
     for answer in answers:
@@ -51,6 +53,13 @@ def answered_topics(
         topic_id = one.topic_id if topic is None else topic.id
         results.append(OffsetCommitTopicResult(name=name, topic_id=topic_id, partitions=tuple(partitions)))
     return tuple(results)
+
+
+def _is_whole(asked: Sequence[OffsetCommitTopic], answers: Sequence[OffsetCommitTopicResult]) -> bool:
+    """Everything exists that was asked for, so that the answers are those, in their order."""
+    return len(asked) == len(answers) and all(
+        len(one.partitions) == len(answer.partitions) for one, answer in zip(asked, answers, strict=True)
+    )
 
 
 def find_topic(image: Image, name: str, topic_id: bytes) -> TopicImage | None:

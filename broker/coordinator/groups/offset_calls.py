@@ -14,7 +14,7 @@ from broker.coordinator.groups.turn import Call, Producer, Turn
 from broker.coordinator.steps import UNITS_A_STEP, Pace, Steps
 from quorumlog.errors import ErrorCode
 from quorumlog.group_config import GroupConfig
-from quorumlog.ids import ZERO_UUID, Uuid
+from quorumlog.ids import ZERO_UUID
 from quorumlog.messages.groups import (
     OffsetCommitPartition,
     OffsetCommitPartitionResult,
@@ -33,7 +33,16 @@ from quorumlog.messages.groups import (
     OffsetFetchTopicResult,
 )
 from quorumlog.messages.transactions import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from quorumlog.records.coordinator.offset_bytes import key_of, offset_key, rest_of, topic_and_index, write_value
+from quorumlog.records.coordinator.offset_bytes import (
+    begin_of_keys,
+    end_of,
+    key_in,
+    key_of,
+    rest_of,
+    topic_and_index,
+    value_of,
+    write_value,
+)
 from quorumlog.records.coordinator.offsets import NO_TIMESTAMP, OffsetCommitValue
 from quorumlog.slices import Sliced
 
@@ -83,48 +92,63 @@ class OffsetCalls:
         expire = NO_TIMESTAMP
         if request.retention_time_ms != BROKERS_RETENTION:
             expire = self._turn.wall_ms + request.retention_time_ms
-
-        def commit(topic: OffsetCommitTopic, one: OffsetCommitPartition) -> ErrorCode:
-            error = allowed(topic, one.index)
-            return error or self._commit_one(request.group_id, topic, one, expire, topic.topic_id or ZERO_UUID, None)
-
-        return OffsetCommitResponse(topics=(yield from _each(request.topics, commit)))
+        topics = yield from self._commit_each(request.group_id, request.topics, allowed, expire, None)
+        return OffsetCommitResponse(topics=topics)
 
     def commit_transactional(
         self, request: TxnOffsetCommitRequest, allowed: Allowed, producer: Producer
     ) -> Sliced[TxnOffsetCommitResponse]:
-        def commit(topic: OffsetCommitTopic, one: OffsetCommitPartition) -> ErrorCode:
-            error = allowed(topic, one.index)
-            return error or self._commit_one(request.group_id, topic, one, NO_TIMESTAMP, ZERO_UUID, producer)
+        topics = yield from self._commit_each(request.group_id, request.topics, allowed, NO_TIMESTAMP, producer)
+        return TxnOffsetCommitResponse(topics=topics)
 
-        return TxnOffsetCommitResponse(topics=(yield from _each(request.topics, commit)))
-
-    def _commit_one(
+    def _commit_each(
         self,
         group_id: str,
-        topic: OffsetCommitTopic,
-        partition: OffsetCommitPartition,
+        topics: Iterable[OffsetCommitTopic],
+        allowed: Allowed,
         expire: int,
-        topic_id: Uuid,
         producer: Producer | None,
-    ) -> ErrorCode:
-        """expire: when its committer wants it to be forgotten. producer: in whose transaction it is committed."""
-        metadata = partition.committed_metadata or ""
-        if metadata and utf16_units(metadata) > self._config.metadata_max_bytes:
-            return ErrorCode.OFFSET_METADATA_TOO_LARGE
-        if self._is_full(group_id) and not self._table.has(group_id, (topic.name, partition.index)):
-            return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
-        value = OffsetCommitValue(
-            partition.committed_offset,
-            metadata,
-            self._turn.wall_ms,
-            expire_timestamp=expire,
-            leader_epoch=partition.committed_leader_epoch,
-            topic_id=topic_id,
-        )
-        key = offset_key(group_id, topic.name, partition.index)
-        self._turn.append(group_id, key, write_value(value), producer)
-        return ErrorCode.NONE
+    ) -> Sliced[tuple[OffsetCommitTopicResult, ...]]:
+        """expire: when its committer wants it to be forgotten. producer: in whose transaction it is committed; then
+        the records have no topic id, as in Kafka."""
+        results, pace = [], Pace(COMMITS_A_STEP)
+        for topic in topics:
+            write = self._writer(group_id, topic, expire, producer)
+            partitions = []
+            for one in topic.partitions:
+                error = allowed(topic, one.index) or write(one)
+                partitions.append(OffsetCommitPartitionResult(index=one.index, error_code=error))
+                if pace.is_over():
+                    yield
+            results.append(
+                OffsetCommitTopicResult(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions))
+            )
+        return tuple(results)
+
+    def _writer(
+        self, group_id: str, topic: OffsetCommitTopic, expire: int, producer: Producer | None
+    ) -> Callable[[OffsetCommitPartition], ErrorCode]:
+        """Writes the offset of one partition. What the records of a topic have in common is made once."""
+        name, wall_ms = topic.name, self._turn.wall_ms
+        topic_id = topic.topic_id if topic.topic_id and producer is None else ZERO_UUID
+        begin, end = begin_of_keys(group_id, name), end_of(wall_ms, topic_id)
+        append, max_metadata = self._turn.append, self._config.metadata_max_bytes
+        has_room = self._table.count(group_id) + len(topic.partitions) <= self._config.max_offsets
+
+        def write(one: OffsetCommitPartition) -> ErrorCode:
+            metadata = one.committed_metadata or ""
+            if metadata and utf16_units(metadata) > max_metadata:
+                return ErrorCode.OFFSET_METADATA_TOO_LARGE
+            if not has_room and self._is_full(group_id) and not self._table.has(group_id, (name, one.index)):
+                return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+            if expire == NO_TIMESTAMP:
+                value = value_of(one.committed_offset, one.committed_leader_epoch, metadata.encode(), end)
+            else:
+                value = write_value(OffsetCommitValue(one.committed_offset, metadata, wall_ms, expire))
+            append(group_id, key_in(begin, one.index), value, producer)
+            return ErrorCode.NONE
+
+        return write
 
     def _is_full(self, group_id: str) -> bool:
         """It has as many offsets as a group may have. Those that it has can still change."""
@@ -245,20 +269,6 @@ class OffsetCalls:
             return value.expire_timestamp
         since = value.commit_timestamp if empty_since is None else empty_since
         return since + self._config.offsets_retention_ms
-
-
-def _each(
-    topics: Iterable[OffsetCommitTopic], commit: Callable[[OffsetCommitTopic, OffsetCommitPartition], ErrorCode]
-) -> Sliced[tuple[OffsetCommitTopicResult, ...]]:
-    results, pace = [], Pace(COMMITS_A_STEP)
-    for topic in topics:
-        partitions = []
-        for one in topic.partitions:
-            partitions.append(OffsetCommitPartitionResult(index=one.index, error_code=commit(topic, one)))
-            if pace.is_over():
-                yield
-        results.append(OffsetCommitTopicResult(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions)))
-    return tuple(results)
 
 
 def everything(_topic: OffsetCommitTopic, _index: int) -> ErrorCode:

@@ -146,13 +146,14 @@ class GroupShard:
         self._offsets.replay_marker(producer_id, committed=committed)
 
     def _replay_write(self, offset: Offset, write: Write) -> None:
-        producer_id = NO_PRODUCER if write.producer is None else write.producer.producer_id
-        if write.is_control:
+        if write.producer is None:
+            self.replay_bytes(offset, write.key, write.value)
+        elif write.is_control:
             marker = decode_control(write.key, write.value)
             assert isinstance(marker, EndTxnMarker)
-            self.replay_marker(producer_id, committed=marker.committed)
+            self.replay_marker(write.producer.producer_id, committed=marker.committed)
         else:
-            self.replay_bytes(offset, write.key, write.value, producer_id)
+            self.replay_bytes(offset, write.key, write.value, write.producer.producer_id)
 
     def replay(self, offset: Offset, record: CoordinatorRecord, producer_id: int = NO_PRODUCER) -> None:
         """One record of the log, in the order of offsets. A tombstone of something unknown is nothing special."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 from struct import Struct
 
-from quorumlog.ids import UUID_BYTES, ZERO_UUID
+from quorumlog.ids import UUID_BYTES, ZERO_UUID, Epoch, Offset, Uuid
 from quorumlog.records.coordinator.offsets import NO_TIMESTAMP, OFFSET_COMMIT, OffsetCommitValue
+from quorumlog.records.varint import write_uvarint
 
 NEWEST, WITH_EXPIRE_TIME = 4, 1  # versions of the value
 MAX_SHORT_METADATA = 126  # bytes whose number plus one is a varint of one byte
@@ -20,6 +21,7 @@ _INT32 = Struct(">i")
 _KEY_BEGIN = 4  # bytes: the type and the group's length
 _LENGTH_BYTES, _INDEX_BYTES = 2, 4
 _BEGIN = Struct(">hqiB")  # version, offset, leader epoch, length of the metadata plus one
+_BEGIN_OF_LONG = Struct(">hqi")  # without that length
 _TIME = Struct(">q")
 _NO_TAGS = b"\0"
 _TOPIC_ID = bytes((1, 0, UUID_BYTES))  # one tagged field, number 0, of so many bytes
@@ -29,11 +31,17 @@ _WITH_ID = _BEGIN.size + _TIME.size + len(_TOPIC_ID) + UUID_BYTES
 
 def offset_key(group: str, topic: str, index: int) -> bytes:
     """The key of a record, of type 1."""
-    return _key_of_topic(group, topic) + _INT32.pack(index)
+    return key_in(begin_of_keys(group, topic), index)
+
+
+def key_in(begin: bytes, index: int) -> bytes:
+    """begin: see `begin_of_keys`."""
+    return begin + _INT32.pack(index)
 
 
 @lru_cache(maxsize=4_096)
-def _key_of_topic(group: str, topic: str) -> bytes:
+def begin_of_keys(group: str, topic: str) -> bytes:
+    """What the keys of a topic's partitions begin with, in one group."""
     return b"\0\1" + _text(group) + _text(topic)
 
 
@@ -136,9 +144,21 @@ def write_value(value: OffsetCommitValue) -> bytes:
     no topic id, which are lost."""
     if value.expire_timestamp != NO_TIMESTAMP:
         return OFFSET_COMMIT.encode(value, WITH_EXPIRE_TIME)
-    metadata = value.metadata.encode()
-    if len(metadata) > MAX_SHORT_METADATA:
-        return OFFSET_COMMIT.encode(value, NEWEST)
-    begin = _BEGIN.pack(NEWEST, value.offset, value.leader_epoch, len(metadata) + 1)
-    tags = _NO_TAGS if value.topic_id == ZERO_UUID else _TOPIC_ID + value.topic_id
-    return b"%b%b%b%b" % (begin, metadata, _TIME.pack(value.commit_timestamp), tags)
+    return value_of(
+        value.offset, value.leader_epoch, value.metadata.encode(), end_of(value.commit_timestamp, value.topic_id)
+    )
+
+
+def end_of(commit_timestamp: int, topic_id: Uuid) -> bytes:
+    """What a usual value ends with: the same for all partitions that one call commits of a topic."""
+    return _TIME.pack(commit_timestamp) + (_NO_TAGS if topic_id == ZERO_UUID else _TOPIC_ID + topic_id)
+
+
+def value_of(offset: Offset, leader_epoch: Epoch, metadata: bytes, end: bytes) -> bytes:
+    """A value of the newest version. metadata: UTF-8. end: see `end_of`."""
+    size = len(metadata) + 1
+    if size <= MAX_SHORT_METADATA + 1:
+        return _BEGIN.pack(NEWEST, offset, leader_epoch, size) + metadata + end
+    begin = bytearray(_BEGIN_OF_LONG.pack(NEWEST, offset, leader_epoch))
+    write_uvarint(begin, size)
+    return bytes(begin) + metadata + end

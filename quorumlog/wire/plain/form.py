@@ -16,7 +16,7 @@ UVARINT_MAX_BITS = 28  # four bytes: larger numbers than a frame has bytes
 
 
 class Topic(Protocol):
-    """The fields that the topics of all four messages have in common."""
+    """The fields that the topics of all these messages have in common."""
 
     @property
     def name(self) -> str: ...
