@@ -19,7 +19,7 @@ class TransactionConfig:
     remove_interval_ms: int = 3_600_000  # transaction.remove.expired.transaction.cleanup.interval.ms
     max_ids: int = 100_000  # transaction.coordinator.max.ids; 0.6 kB each while idle, with an id of 36 characters
     max_waiting_calls: int = 100_000  # transaction.coordinator.max.waiting.calls
-    max_pending_markers: int = 1_000  # transaction.coordinator.max.pending.markers: one request on its way, one behind
+    max_pending_markers: int = 500  # transaction.coordinator.max.pending.markers: two requests of the largest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,7 @@ TRANSACTION_KEYS = (
     ),
     number(
         "transaction.coordinator.max.pending.markers",
-        1_000,
+        500,
         1,
         "Most markers that are under way from this broker's coordinators to one leader; more transactions wait behind.",
     ),

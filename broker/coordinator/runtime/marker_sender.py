@@ -6,8 +6,8 @@ turn of the loop.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 
 from broker.coordinator.runtime.peers import Peers
 from broker.coordinator.transactions.marker_lanes import Owner
@@ -30,8 +30,10 @@ class MarkerSender:
     ) -> None:
         self._queues, self._peers, self._tell = queues, peers, tell
         self._clock, self._turn, self._nursery = clock, turn, nursery
+        self._answers: deque[Iterator[list[MarkerResult]]] = deque()  # one for each leader at most, or two
         self._is_asked = False
-        self._alarm = Alarm(clock, queues.next_ms, lambda _now_ms, _late_ms: self._send())
+        self._goes_on = False  # the last slice was not the last: the alarm has been set for the next
+        self._alarm = Alarm(clock, self._next_ms, lambda _now_ms, _late_ms: self._send())
 
     def __len__(self) -> int:
         """See `MarkerQueues.__len__`."""
@@ -52,20 +54,39 @@ class MarkerSender:
         self._queues.remove(owner)
 
     def _send_soon(self) -> None:
-        if not self._is_asked:
+        """At the end of what the loop does now; but while much is to do, only one slice a turn."""
+        if self._goes_on:
+            self._alarm.arm()
+        elif not self._is_asked:
             self._is_asked = True
             self._turn.later(self._send)
 
+    def _next_ms(self) -> int | None:
+        return 0 if self._answers else self._queues.next_ms()
+
     def _send(self) -> None:
-        """One slice. The next one comes by the alarm, so in another turn: `later` may run in this one."""
+        """One slice: of what came back, and of what there is to send. The next one comes by the alarm, so in another
+        turn of the loop; `later` may run in this one."""
         self._is_asked = True  # what is offered meanwhile
-        requests, results = self._queues.due(self._clock.now_ms())
+        now_ms = self._clock.now_ms()
+        if self._answers:
+            self._tell_slice()
+        requests, results = self._queues.due(now_ms)
         for request in requests:
             self._nursery.start(self._ask(request), f"markers to broker {request.broker}")
         if results:
             self._tell(results)
-        self._is_asked = False
+        next_ms = self._next_ms()
+        self._is_asked, self._goes_on = False, next_ms is not None and next_ms <= now_ms
         self._alarm.arm()
+
+    def _tell_slice(self) -> None:
+        """Of the oldest answer."""
+        results = next(self._answers[0], None)
+        if results is None:
+            self._answers.popleft()
+        else:
+            self._tell(results)
 
     async def _ask(self, request: MarkerRequest) -> None:
         try:
@@ -73,10 +94,5 @@ class MarkerSender:
         except (RpcError, ApiError):
             self._queues.failed(request.number, self._clock.now_ms())
         else:
-            slices = self._queues.answered(request.number, response, self._clock.now_ms())
-            self._tell(next(slices, ()))
-            self._send_soon()  # the leader waits for its next request
-            for results in slices:
-                await asyncio.sleep(0)
-                self._tell(results)
+            self._answers.append(self._queues.answered(request.number, response, self._clock.now_ms()))
         self._send_soon()

@@ -26,9 +26,9 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.transactions import TransactionMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
-MAX_MARKERS = 500  # of one request: 2 ms to make, and some tens of kB
-TRANSACTIONS_A_TURN = 64  # that are looked at
-PARTITIONS_A_TURN = 512  # of these
+MAX_MARKERS = 250  # of one request: 1 ms to make, some tens of kB
+TRANSACTIONS_A_TURN = 32  # that are looked at
+PARTITIONS_A_TURN = 256  # of these
 RESULTS_A_TURN = 64  # of an answer: each may complete a transaction
 TAKEN_AT_ONCE = 16  # of one coordinator, before the next has its turn
 
