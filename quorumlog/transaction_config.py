@@ -10,7 +10,8 @@ MAX_ID_BYTES = 2**15 - 1  # of a transactional id in UTF-8: its length in a reco
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionConfig:
-    """Times in ms. max_ids, max_waiting_calls: of one partition of `__transaction_state`; Kafka has no such limits."""
+    """Times in ms. max_ids, max_waiting_calls: of one partition of `__transaction_state`. max_pending_markers: of all
+    coordinators of a broker, to one leader. Kafka has no such limits."""
 
     max_timeout_ms: int = 900_000  # transaction.max.timeout.ms
     abort_interval_ms: int = 10_000  # transaction.abort.timed.out.transaction.cleanup.interval.ms
@@ -18,6 +19,7 @@ class TransactionConfig:
     remove_interval_ms: int = 3_600_000  # transaction.remove.expired.transaction.cleanup.interval.ms
     max_ids: int = 100_000  # transaction.coordinator.max.ids; 0.6 kB each while idle, with an id of 36 characters
     max_waiting_calls: int = 100_000  # transaction.coordinator.max.waiting.calls
+    max_pending_markers: int = 500  # transaction.coordinator.max.pending.markers: two requests of the largest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,14 @@
 """WriteTxnMarkers: ends transactions in the partitions that this broker leads, each with a result of its own.
 
-All markers are appended before the first is awaited, some in each turn of the loop. A partition of `__consumer_offsets`
-belongs to the core of a group coordinator, which has to know what the transaction has committed before its marker is
-answered.
+All markers are appended before the first is awaited, some in each turn of the loop; so are their results gathered,
+which one move of a high watermark may have settled together. A partition of `__consumer_offsets` belongs to the core of
+a group coordinator, which has to know what the transaction has committed before its marker is answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from broker.produce.produce_path import ProducePath
 from broker.produce.transactional import EndTransaction
@@ -24,8 +25,9 @@ from quorumlog.slices import Pace, Sliced
 from quorumlog.turn import in_turns
 
 OFFSETS_TOPIC = "__consumer_offsets"
-MAX_MARKERS = 50_000  # of one request; a coordinator sends a tenth of it at most
+MAX_MARKERS = 50_000  # of one request; ours send far fewer (transactions/markers.py)
 MARKERS_A_TURN = 128  # begun in one turn of the loop
+RESULTS_A_TURN = 512  # gathered in one, and named in the answer
 _OF_COORDINATORS = frozenset(
     {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
 )
@@ -47,25 +49,7 @@ class EndMarkers:
         if count > MAX_MARKERS:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"{count} markers in a request; {MAX_MARKERS} are allowed")
         begun = await in_turns(self._begin_all(request.markers))
-        codes = iter([await _code(one) for one in begun])
-        return WriteTxnMarkersResponse(
-            markers=tuple(
-                WrittenMarker(
-                    producer_id=marker.producer_id,
-                    topics=tuple(
-                        TransactionTopicResult(
-                            name=topic.name,
-                            partitions=tuple(
-                                TransactionPartitionResult(index=index, error_code=next(codes))
-                                for index in topic.partitions
-                            ),
-                        )
-                        for topic in marker.topics
-                    ),
-                )
-                for marker in request.markers
-            )
-        )
+        return await in_turns(_response(request.markers, iter(await _codes(begun))))
 
     def _begin_all(self, markers: Sequence[TransactionMarker]) -> Sliced[list[Awaitable[object] | ErrorCode]]:
         begun, pace = [], Pace(MARKERS_A_TURN)
@@ -85,6 +69,31 @@ class EndMarkers:
             return self._path.append_end_txn_marker(topic, index, ending, timeout_ms=self._timeout_ms)
         except ApiError as error:
             return _of_leader(error.code)
+
+
+async def _codes(begun: Sequence[Awaitable[object] | ErrorCode]) -> list[ErrorCode]:
+    codes, pace = [], Pace(RESULTS_A_TURN)
+    for one in begun:
+        codes.append(await _code(one))
+        if pace.is_over():
+            await asyncio.sleep(0)
+    return codes
+
+
+def _response(markers: Sequence[TransactionMarker], codes: Iterator[ErrorCode]) -> Sliced[WriteTxnMarkersResponse]:
+    """codes: in the order of the markers' partitions."""
+    written, pace = [], Pace(RESULTS_A_TURN)
+    for marker in markers:
+        topics = []
+        for topic in marker.topics:
+            results = []
+            for index in topic.partitions:
+                results.append(TransactionPartitionResult(index=index, error_code=next(codes)))
+                if pace.is_over():
+                    yield
+            topics.append(TransactionTopicResult(name=topic.name, partitions=tuple(results)))
+        written.append(WrittenMarker(producer_id=marker.producer_id, topics=tuple(topics)))
+    return WriteTxnMarkersResponse(markers=tuple(written))
 
 
 async def _code(begun: Awaitable[object] | ErrorCode) -> ErrorCode:

@@ -63,6 +63,12 @@ TRANSACTION_KEYS = (
         1,
         "Most calls of one partition of __transaction_state that wait for their records.",
     ),
+    number(
+        "transaction.coordinator.max.pending.markers",
+        500,
+        1,
+        "Most markers that are under way from this broker's coordinators to one leader; more transactions wait behind.",
+    ),
     number("transaction.state.log.num.partitions", 50, 1, "Partitions of __transaction_state when it is made."),
     number(
         "transaction.state.log.replication.factor",
@@ -91,6 +97,7 @@ def transaction_config(node: Mapping[str, Any]) -> TransactionConfig:
         remove_interval_ms=node["transaction.remove.expired.transaction.cleanup.interval.ms"],
         max_ids=node["transaction.coordinator.max.ids"],
         max_waiting_calls=node["transaction.coordinator.max.waiting.calls"],
+        max_pending_markers=node["transaction.coordinator.max.pending.markers"],
     )
 
 

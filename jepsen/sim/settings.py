@@ -36,6 +36,7 @@ _COMMON = {
     "controller.max.batch.records": "3",  # most topics are created in a metadata transaction
     "broker.max.slice.work": "2",  # likewise
     "log.cleaner.backoff.ms": "500",
+    "transaction.coordinator.max.pending.markers": "2",  # so that transactions wait for room (transactions/markers.py)
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 from simulations import AIMED, SECONDS, SEEDS, SWARM, Simulated, in_chunks, marked, must_be_valid
 
 from jepsen.pool.job import QUORUM, Job
+from jepsen.sim.invariants.coordinators import WAITED
 from jepsen.sim.invariants.moves import DROPPED, FOUND, MOVED
 from jepsen.sim.invariants.racks import SPREAD
 from jepsen.sim.invariants.reassignments import CAME, WENT
@@ -70,7 +71,7 @@ EVENTS_OF_PROFILES = {
     TRANSACTIONS: (
         *("transactions committed", "transactions aborted", "late calls", "old ids", "producers that died"),
         *("cores compared", "answers after commit", "markers checked"),
-        *(KILLED_WITH_MARKERS, "aborts of coordinators", "epochs changed"),
+        *(KILLED_WITH_MARKERS, "aborts of coordinators", "epochs changed", WAITED),
     ),
     VOTERS: (VOTERS,),
     "whole-isr": (OUTSIDERS,),

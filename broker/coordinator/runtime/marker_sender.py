@@ -1,15 +1,17 @@
 """Sends the markers of decided transactions to the leaders of partitions, and tells their coordinators what came back.
 
-Of all coordinators of a node. What there is to send, and when again, is decided by `MarkerQueues`.
+Of all coordinators of a node. What there is to send, and when again, is decided by `MarkerQueues`, a slice in each
+turn of the loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 
 from broker.coordinator.runtime.peers import Peers
-from broker.coordinator.transactions.completion import DecidedTransaction
-from broker.coordinator.transactions.markers import MarkerQueues, MarkerRequest, MarkerResult, Owner
+from broker.coordinator.transactions.marker_lanes import Owner
+from broker.coordinator.transactions.markers import MarkerQueues, MarkerRequest, MarkerResult, Source
 from quorumlog.alarm import Alarm
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
@@ -28,43 +30,69 @@ class MarkerSender:
     ) -> None:
         self._queues, self._peers, self._tell = queues, peers, tell
         self._clock, self._turn, self._nursery = clock, turn, nursery
+        self._answers: deque[Iterator[list[MarkerResult]]] = deque()  # one for each leader at most, or two
         self._is_asked = False
-        self._alarm = Alarm(clock, queues.next_ms, lambda _now_ms, _late_ms: self._send())
+        self._goes_on = False  # the last slice was not the last: the alarm has been set for the next
+        self._alarm = Alarm(clock, self._next_ms, lambda _now_ms, _late_ms: self._send())
 
     def __len__(self) -> int:
-        """Markers that are not confirmed."""
+        """See `MarkerQueues.__len__`."""
         return len(self._queues)
 
-    def add(self, owner: Owner, decided: DecidedTransaction) -> None:
-        """Once for each decision; see `MarkerQueues.add`."""
-        self._queues.add(owner, decided)
-        self._send_soon()
+    @property
+    def waited(self) -> int:
+        """How often a transaction found too many markers under way to a leader."""
+        return self._queues.waited
+
+    def offer(self, owner: Owner, source: Source) -> None:
+        """It has decided transactions, which are taken in the order of their decisions."""
+        if self._queues.offer(owner, source):
+            self._send_soon()
 
     def remove(self, owner: Owner) -> None:
         """It leads no more."""
         self._queues.remove(owner)
 
     def _send_soon(self) -> None:
-        if not self._is_asked:
+        """At the end of what the loop does now; but while much is to do, only one slice a turn."""
+        if self._goes_on:
+            self._alarm.arm()
+        elif not self._is_asked:
             self._is_asked = True
             self._turn.later(self._send)
 
+    def _next_ms(self) -> int | None:
+        return 0 if self._answers else self._queues.next_ms()
+
     def _send(self) -> None:
-        self._is_asked = False
-        requests, results = self._queues.due(self._clock.now_ms())
+        """One slice: of what came back, and of what there is to send. The next one comes by the alarm, so in another
+        turn of the loop; `later` may run in this one."""
+        self._is_asked = True  # what is offered meanwhile
+        now_ms = self._clock.now_ms()
+        if self._answers:
+            self._tell_slice()
+        requests, results = self._queues.due(now_ms)
         for request in requests:
             self._nursery.start(self._ask(request), f"markers to broker {request.broker}")
         if results:
             self._tell(results)
+        next_ms = self._next_ms()
+        self._is_asked, self._goes_on = False, next_ms is not None and next_ms <= now_ms
         self._alarm.arm()
 
+    def _tell_slice(self) -> None:
+        """Of the oldest answer."""
+        results = next(self._answers[0], None)
+        if results is None:
+            self._answers.popleft()
+        else:
+            self._tell(results)
+
     async def _ask(self, request: MarkerRequest) -> None:
-        results: list[MarkerResult] = []
         try:
             response = await self._peers.call(request.broker, request.message)
         except (RpcError, ApiError):
             self._queues.failed(request.number, self._clock.now_ms())
         else:
-            results = self._queues.answered(request.number, response, self._clock.now_ms())
-        self._tell(results)
+            self._answers.append(self._queues.answered(request.number, response, self._clock.now_ms()))
         self._send_soon()

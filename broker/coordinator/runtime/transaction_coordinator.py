@@ -1,17 +1,18 @@
 """The coordinator of the transactional ids of one partition of `__transaction_state`. Begin with `coordinator.py`.
 
-What it has decided becomes markers once the decision is committed; what became of those comes back by `marker_ended`.
+What it has decided is offered once the decision is committed; what became of its markers comes back by `marker_ended`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from broker.coordinator.runtime.coordinator import Coordinator, Node
+from broker.coordinator.runtime.coordinator import Coordinator, Node, State
 from broker.coordinator.runtime.loading import Portion
 from broker.coordinator.transactions.completion import DecidedTransaction
-from broker.coordinator.transactions.markers import MarkerResult, Owner
+from broker.coordinator.transactions.marker_lanes import Owner
+from broker.coordinator.transactions.markers import MarkerResult, Source
 from broker.coordinator.transactions.shard import TransactionShard
 from broker.coordinator.turn import Call
 from broker.replicas.replica import Replica
@@ -41,7 +42,7 @@ def add_offsets(shard: TransactionShard, call: Call, asked: tuple[AddOffsetsToTx
 
 
 class TransactionCoordinator(Coordinator[TransactionShard]):
-    """on_decided: its markers have to be written. on_dropped: the owner leads no more."""
+    """on_decided: it has what `take_decided` gives. on_dropped: the owner leads no more."""
 
     WRITING = frozenset(
         {
@@ -61,7 +62,7 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
         *,
         config: TransactionConfig,
         sources: TransactionSources,
-        on_decided: Callable[[Owner, DecidedTransaction], None],
+        on_decided: Callable[[Owner, Source], None],
         on_dropped: Callable[[Owner], None],
     ) -> None:
         self._config, self._sources = config, sources
@@ -96,8 +97,8 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
         core.at(now_ms, wall_ms, self._sources.transaction_version(), largest_record_bytes)
 
     def _taken(self) -> None:
-        for decided in self._shard.take_decided():
-            self._on_decided(self.owner, decided)
+        if self._shard.has_decided:
+            self._on_decided(self.owner, self)
 
     def _dropped(self) -> None:
         self._on_dropped(self.owner)
@@ -118,6 +119,23 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
         return found
 
     # --- markers ---
+
+    @property
+    def has_decided(self) -> bool:
+        return self.state is State.ACTIVE and self._shard.has_decided
+
+    def take_decided(self, limit: int) -> Sequence[DecidedTransaction]:
+        """See `TransactionShard.take_decided`."""
+        if not self.has_decided:
+            return []
+        self._at_now()
+        decided = self._shard.take_decided(limit)
+        self._take()
+        return decided
+
+    def unconfirmed(self, transactional_id: str) -> DecidedTransaction | None:
+        """See `Completion.unconfirmed`."""
+        return self._shard.unconfirmed(transactional_id)
 
     def marker_ended(self, result: MarkerResult) -> None:
         """A marker of this leadership is written, or was refused for good."""

@@ -47,7 +47,7 @@ class TransactionCoordinators(Coordinators[TransactionCoordinator]):
             new_producer_id=new_producer_id,
             partition_exists=self._partition_exists,
         )
-        queues = MarkerQueues(self._leader_of, self._partition_exists)
+        queues = MarkerQueues(self._leader_of, self._partition_exists, config.max_pending_markers)
         self.markers = MarkerSender(queues, peers, self._tell, clock=clock, turn=turn, nursery=nursery)
 
     def _make(self, replica: Replica, leader_epoch: Epoch) -> TransactionCoordinator:
@@ -57,7 +57,7 @@ class TransactionCoordinators(Coordinators[TransactionCoordinator]):
             self._node,
             config=self._config,
             sources=self._sources,
-            on_decided=self.markers.add,
+            on_decided=self.markers.offer,
             on_dropped=self.markers.remove,
         )
 

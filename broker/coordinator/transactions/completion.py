@@ -2,10 +2,14 @@
 
 Nothing of this is durable. A coordinator that loads a decision has every marker written again; a partition that has it
 already is not harmed (storage/producer_state.py, rule 6).
+
+The Prepare record names the partitions, so a decision that waits for its turn is no more than its id here, however many
+there are. Whoever sends the markers takes as many as it has room for, and may ask again for what is missing.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,6 +20,7 @@ from broker.coordinator.transactions.table import (
     PREPARED,
     Partition,
     TransactionTable,
+    partitions_of,
 )
 from broker.produce.transactional import EndTransaction
 from quorumlog.records.coordinator.transactions import NO_PRODUCER_ID, TransactionStatus, TransactionValue
@@ -23,20 +28,21 @@ from storage.producer_state import EPOCH_PER_TRANSACTION
 
 
 class DecidedTransaction(NamedTuple):
-    """Its markers have to be written until each partition has one."""
+    """partitions: those whose markers are not confirmed, each once, in the order of the record."""
 
     transactional_id: str
     ending: EndTransaction
-    partitions: frozenset[Partition]
+    partitions: tuple[Partition, ...]
 
 
 class Completion:
-    """decided: to be taken by the owner. given_up: transactions that a newer coordinator ends, or nobody can."""
+    """given_up: transactions that a newer coordinator ends, or nobody can."""
 
     def __init__(self, turn: TransactionTurn, table: TransactionTable, states: States) -> None:
         self._turn, self._table, self._states = turn, table, states
-        self._missing: dict[str, set[Partition]] = {}
-        self.decided: list[DecidedTransaction] = []
+        self._missing: dict[str, set[Partition] | None] = {}  # of committed decisions. None: every marker is
+        self._waiting: deque[str] = deque()  # those of them that nobody has taken, in the order of their commit
+        self._loaded: dict[str, None] = {}  # until the end of the loaded log is committed
         self.given_up: set[str] = set()
 
     def begin_once_committed(self, transactional_id: str) -> None:
@@ -46,16 +52,47 @@ class Completion:
     def load(self, transactional_id: str, value: TransactionValue) -> None:
         """A decision of an earlier coordinator: all its markers are written again."""
         if value.transaction_status in PREPARED:
-            self.begin_once_committed(transactional_id)
+            if not self._loaded:
+                self._turn.after_commit(self._begin_loaded)
+            self._loaded[transactional_id] = None
 
     def _begin(self, transactional_id: str) -> None:
-        value = self._table.get(transactional_id)
+        self._missing[transactional_id] = None
+        self._waiting.append(transactional_id)
+
+    def _begin_loaded(self) -> None:
+        """All of them in one step, which therefore makes nothing for each. No call was taken before it."""
+        assert not self._missing and not self._waiting
+        self._waiting.extend(self._loaded)
+        self._missing, self._loaded = {**self._loaded}, {}
+
+    # --- asked by who sends the markers ---
+
+    @property
+    def has_waiting(self) -> bool:
+        """`take` has something to do."""
+        return bool(self._waiting)
+
+    def take(self, limit: int) -> list[DecidedTransaction]:
+        """The next decided transactions, `limit` of them at most. One that has no partition is completed instead."""
+        found: list[DecidedTransaction] = []
+        for _ in range(min(limit, len(self._waiting))):
+            transactional_id = self._waiting.popleft()
+            decided = self.unconfirmed(transactional_id)
+            assert decided is not None
+            if decided.partitions:
+                found.append(decided)
+            else:
+                self._complete(transactional_id)
+        return found
+
+    def unconfirmed(self, transactional_id: str) -> DecidedTransaction | None:
+        """What is missing of a committed decision now. None: it is complete, or was given up."""
+        if transactional_id not in self._missing:
+            return None
+        value, missing = self._table.get(transactional_id), self._missing[transactional_id]
         assert value is not None and value.transaction_status in PREPARED
-        partitions = self._table.partitions(transactional_id)
-        if not partitions:
-            self._complete(transactional_id, value)
-            return
-        self._missing[transactional_id] = set(partitions)
+        partitions = dict.fromkeys(one for one in partitions_of(value) if missing is None or one in missing)
         ending = EndTransaction(
             value.producer_id,
             value.producer_epoch,
@@ -63,29 +100,37 @@ class Completion:
             self._states.coordinator_epoch,
             value.client_transaction_version,
         )
-        self.decided.append(DecidedTransaction(transactional_id, ending, partitions))
+        return DecidedTransaction(transactional_id, ending, tuple(partitions))
+
+    # --- told by it ---
 
     def written(self, transactional_id: str, producer_epoch: int, partition: Partition) -> None:
         """The marker is on all in-sync replicas of the partition, or the partition is gone. Told twice, it counts once.
 
         producer_epoch: of the marker.
         """
-        value, missing = self._table.get(transactional_id), self._missing.get(transactional_id)
-        if missing is None or value is None or value.producer_epoch != producer_epoch:
+        value = self._table.get(transactional_id)
+        if transactional_id not in self._missing or value is None or value.producer_epoch != producer_epoch:
             return
+        missing = self._missing[transactional_id]
+        if missing is None:
+            missing = self._missing[transactional_id] = set(partitions_of(value))
         missing.discard(partition)
         if not missing:
-            del self._missing[transactional_id]
-            self._complete(transactional_id, value)
+            self._complete(transactional_id)
 
     def refused(self, transactional_id: str, producer_epoch: int) -> None:
         """A leader knows a newer epoch of the coordinator or of the producer: this coordinator has to stop."""
         value = self._table.get(transactional_id)
         is_this = value is not None and value.producer_epoch == producer_epoch
-        if is_this and self._missing.pop(transactional_id, None) is not None:
+        if is_this and transactional_id in self._missing:
+            del self._missing[transactional_id]
             self.given_up.add(transactional_id)
 
-    def _complete(self, transactional_id: str, value: TransactionValue) -> None:
+    def _complete(self, transactional_id: str) -> None:
+        del self._missing[transactional_id]
+        value = self._table.get(transactional_id)
+        assert value is not None
         producer_id, epoch = value.producer_id, value.producer_epoch
         if value.client_transaction_version >= EPOCH_PER_TRANSACTION and value.next_producer_id != NO_PRODUCER_ID:
             producer_id, epoch = value.next_producer_id, 0

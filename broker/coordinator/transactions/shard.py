@@ -80,10 +80,19 @@ class TransactionShard:
         answers, self._turn.answers = self._turn.answers, []
         return writes, answers
 
-    def take_decided(self) -> list[DecidedTransaction]:
-        """Transactions whose markers have to be written now; each is told with `marker_written` or `marker_refused`."""
-        decided, self._completion.decided = self._completion.decided, []
-        return decided
+    @property
+    def has_decided(self) -> bool:
+        """`take_decided` has something to do."""
+        return self._completion.has_waiting
+
+    def take_decided(self, limit: int) -> list[DecidedTransaction]:
+        """The next transactions, `limit` at most, whose markers have to be written; each of these is told with
+        `marker_written` or `marker_refused`. May write records, and may give fewer although more are there."""
+        return self._completion.take(limit)
+
+    def unconfirmed(self, transactional_id: str) -> DecidedTransaction | None:
+        """See `Completion.unconfirmed`."""
+        return self._completion.unconfirmed(transactional_id)
 
     def committed(self, high_watermark: Offset) -> None:
         """exclusive; of the leader epoch in which this core appends."""

@@ -44,6 +44,7 @@ from quorumlog.messages.groups import SyncGroupResponse
 from quorumlog.messages.transactions import EndTxnResponse
 from quorumlog.records.corrupt import CorruptRecords
 
+WAITED = "transactions that waited for room"
 COMPARE_NS = 2 * NS_PER_S  # between two comparisons of a core
 PARKED_MS = 30_000  # more than all timers of a rebalance together, in this workload
 Coordinator = runtime.Coordinator[Any]
@@ -68,6 +69,7 @@ class CoordinatorInvariants:
         self._consumer_sessions = ConsumerSessions(findings)
         self._decided_seen: dict[tuple[str, Log], tuple[Any, Offset, Offset]] = {}  # as of _consumers_seen
         self._consumers_seen: dict[tuple[str, Log], tuple[Any, Offset]] = {}  # the core's turn, and its end
+        self._waited: dict[tuple[str, int], int] = {}  # by host and life
         self._active: dict[tuple[Log, Epoch], tuple[str, int]] = {}  # the host and life
         self._compared: dict[tuple[str, Log], tuple[int, Offset]] = {}  # when, and how far its log went
         self._listened: dict[str, dict[Log, object]] = {}  # by host: the turns that tell their answers
@@ -77,7 +79,8 @@ class CoordinatorInvariants:
     @property
     def all_counts(self) -> dict[str, int]:
         parts = (self.expiries, self._static_restarts, self._rebalances, self._consumer_sessions, self._decisions)
-        return self.counts | {name: count for one in parts for name, count in one.counts.items()}
+        counts = self.counts | {WAITED: sum(self._waited.values())}
+        return counts | {name: count for one in parts for name, count in one.counts.items()}
 
     # --- after a step ---
 
@@ -87,6 +90,8 @@ class CoordinatorInvariants:
         for one in coordinators_of(machine):
             if one.state is runtime.State.ACTIVE:
                 self._look(machine, one)
+        if machine.node is not None and (broker := machine.node.broker) is not None:
+            self._waited[machine.host, machine.life] = broker.transactions.coordinators.markers.waited
 
     def _look(self, machine: Machine, one: Coordinator) -> None:
         log = one.replica.key

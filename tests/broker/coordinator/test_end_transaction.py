@@ -206,7 +206,7 @@ def test_nothing_is_told_and_no_marker_written_before_the_decision_is_committed(
     world.settle()
     assert world.code(ended) == OK
     (decided,) = world.decided
-    assert decided.partitions == {A} and decided.ending.committed
+    assert decided.partitions == (A,) and decided.ending.committed
 
 
 def test_a_decision_that_was_cut_was_none(world: TransactionWorld) -> None:
@@ -249,7 +249,7 @@ def test_the_next_coordinator_has_all_markers_written_again(world: TransactionWo
     world.fail_over()
     (after,) = world.decided
     assert after == before._replace(ending=before.ending._replace(coordinator_epoch=6))
-    assert after.partitions == {A, B}
+    assert after.partitions == (A, B)
     world.write_markers()
     world.settle()
     assert world.state() == ("CompleteCommit" if committed else "CompleteAbort")

@@ -168,7 +168,7 @@ def test_an_open_transaction_is_aborted_first(version: int) -> None:
     assert world.code(world.init()) == E.CONCURRENT_TRANSACTIONS
     assert world.state() == "PrepareAbort"
     (decided,) = world.decided
-    assert not decided.ending.committed and decided.partitions == {A}
+    assert not decided.ending.committed and decided.partitions == (A,)
     assert decided.ending.producer_epoch == first[1] + 1 and decided.ending.transaction_version == version
     assert world.code(world.init()) == E.CONCURRENT_TRANSACTIONS, "its markers are not written"
     world.automark = True

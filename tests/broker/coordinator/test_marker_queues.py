@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from marker_source import Decisions
 
 from broker.coordinator.transactions import markers
 from broker.coordinator.transactions.completion import DecidedTransaction
-from broker.coordinator.transactions.markers import RETRY_MS, MarkerQueues, MarkerRequest, Owner
+from broker.coordinator.transactions.marker_lanes import RETRY_MS, Owner
+from broker.coordinator.transactions.markers import MarkerQueues, MarkerRequest
 from broker.coordinator.transactions.table import Partition
 from broker.produce.transactional import EndTransaction
 from quorumlog.errors import ErrorCode as E
@@ -28,14 +30,17 @@ class Brokers:
 
     def __init__(self) -> None:
         self.leaders: dict[Partition, int | None] = {A: 1, B: 2, C: 1}
-        self.queues = MarkerQueues(lambda *one: self.leaders[one], lambda *one: one in self.leaders)
+        self.queues = MarkerQueues(lambda *one: self.leaders[one], lambda *one: one in self.leaders, 100)
+        self.sources: dict[Owner, Decisions] = {}
         self.told: Told = []
 
     def decide(
         self, *partitions: Partition, producer_id: int = 7, owner: Owner = OWNER, committed: bool = True
     ) -> None:
         ending = EndTransaction(producer_id, 1, committed, owner.leader_epoch, 2)
-        self.queues.add(owner, DecidedTransaction(f"x{producer_id}", ending, frozenset(partitions)))
+        source = self.sources.setdefault(owner, Decisions())
+        source.add(DecidedTransaction(f"x{producer_id}", ending, partitions))
+        self.queues.offer(owner, source)
 
     def due(self, now_ms: int = 0) -> list[MarkerRequest]:
         requests, results = self.queues.due(now_ms)
@@ -43,7 +48,9 @@ class Brokers:
         return requests
 
     def _note(self, results: list[markers.MarkerResult]) -> None:
-        self.told += [(one.marker.transactional_id, one.marker.partition, one.is_written) for one in results]
+        for one in results:
+            self.told.append((one.marker.transactional_id, one.marker.partition, one.is_written))
+            self.sources[one.marker.owner].ended(one)
 
     def answer(
         self, request: MarkerRequest, code: E = E.NONE, *, now_ms: int = 0, lacks: Partition | None = None
@@ -67,7 +74,8 @@ class Brokers:
                 for marker in request.message.markers
             )
         )
-        self._note(self.queues.answered(request.number, response, now_ms))
+        for results in self.queues.answered(request.number, response, now_ms):
+            self._note(results)
 
 
 @pytest.fixture
@@ -97,7 +105,7 @@ def test_the_next_request_waits_for_the_answer(brokers: Brokers) -> None:
     brokers.decide(A)
     (first,) = brokers.due()
     brokers.decide(C, producer_id=8)
-    brokers.decide(B, producer_id=8)
+    brokers.decide(B, producer_id=9)
     assert brokers.queues.next_ms() == 0
     assert [one.broker for one in brokers.due()] == [2], "another leader is not held up"
     assert brokers.queues.next_ms() is None
@@ -178,7 +186,7 @@ def test_a_coordinator_that_leads_no_more_sends_nothing(brokers: Brokers) -> Non
     brokers.decide(C, producer_id=9, owner=other)
     brokers.due()
     brokers.leaders[B] = None
-    brokers.decide(B, producer_id=8)
+    brokers.decide(B, producer_id=10)
     brokers.due()
     brokers.queues.remove(OWNER)
     brokers.answer(flying)

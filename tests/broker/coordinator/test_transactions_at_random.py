@@ -9,12 +9,15 @@ names.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from random import Random
 from typing import Any
 
 import pytest
 
-from broker.coordinator.transactions.markers import MarkerQueues, MarkerRequest, Owner
+from broker.coordinator.transactions.completion import DecidedTransaction
+from broker.coordinator.transactions.marker_lanes import Owner
+from broker.coordinator.transactions.markers import MarkerQueues, MarkerRequest
 from broker.coordinator.transactions.table import IDLE, MOVES, ONGOING, PREPARED, Partition, TransactionTable
 from broker.produce.transactional import EndTransaction
 from quorumlog.errors import ErrorCode as E
@@ -78,16 +81,27 @@ class Run:
         self.late_ends: dict[int, tuple[Work, bool]] = {}
         self.high_watermark = 0
         self.durable = TransactionTable()  # what is committed; nothing undoes it
+        self.max_pending = self.rng.choice([1, 2, 1_000, 1_000])
         self.queues = self.new_queues()
         self.requests: list[tuple[MarkerQueues | None, MarkerRequest]] = []  # None: nobody waits for the answer
         self.values = 0
         self.history: list[Work] = []
         self.late: list[tuple[int, Work, Partition, Guard | None, int]] = []  # produce calls nobody waits for
-        names = ("commits", "aborts", "failovers", "time-outs", "fenced", "late", "lost markers", "rotations")
+        names = (
+            "commits",
+            "aborts",
+            "failovers",
+            "time-outs",
+            "fenced",
+            "late",
+            "lost markers",
+            "rotations",
+            "waits for room",
+        )
         self.counts = dict.fromkeys(names, 0)
 
     def new_queues(self) -> MarkerQueues:
-        return MarkerQueues(lambda *one: PARTITIONS.index(one), lambda *_: True)
+        return MarkerQueues(lambda *one: PARTITIONS.index(one) // 2, lambda *_: True, self.max_pending)
 
     @property
     def owner(self) -> Owner:
@@ -229,7 +243,8 @@ class Run:
             self.queues.remove(self.owner)
         else:  # another node: nobody waits for the answers any more, but requests arrive
             self.requests = [(None, request) for _, request in self.requests]
-            self.queues = self.new_queues()
+            self.max_pending = self.rng.choice([1, 2, 1_000, 1_000])
+        self.queues = self.new_queues()
         self.world.fail_over(keep=self.rng.randint(self.high_watermark, len(self.world.log)))
         self.counts["failovers"] += 1
         for number in parked:
@@ -239,14 +254,7 @@ class Run:
 
     def deliver(self) -> None:
         """Send what is due, and let one request of any age arrive."""
-        decided, self.world.decided = self.world.decided, []
-        for one in decided:
-            before = self.durable.get(one.transactional_id)
-            assert before is not None and before.transaction_status in PREPARED, "[22] a marker before the decision"
-            self.queues.add(self.owner, one)
-        requests, results = self.queues.due(self.world.now_ms)
-        assert not results
-        self.requests += [(self.queues, request) for request in requests]
+        self.requests += [(self.queues, request) for request in self.due()]
         if not self.requests:
             return
         queues, request = self.requests.pop(self.rng.randrange(len(self.requests)))
@@ -264,6 +272,32 @@ class Run:
             response = self.written(request)
             if queues is not None:
                 self.answered(queues, request, response)
+
+    def due(self) -> list[MarkerRequest]:
+        """Of one slice."""
+        if self.has_decided:
+            self.queues.offer(self.owner, self)
+        waited = self.queues.waited
+        requests, results = self.queues.due(self.world.now_ms)
+        assert not results
+        self.counts["waits for room"] += self.queues.waited - waited
+        for request in requests:
+            assert sum(len(t.partitions) for one in request.message.markers for t in one.topics) <= self.max_pending
+        return requests
+
+    @property
+    def has_decided(self) -> bool:
+        return bool(self.world.decided)
+
+    def take_decided(self, limit: int) -> list[DecidedTransaction]:
+        found, self.world.decided = self.world.decided[:limit], self.world.decided[limit:]
+        for one in found:
+            before = self.durable.get(one.transactional_id)
+            assert before is not None and before.transaction_status in PREPARED, "[22] a marker before the decision"
+        return found
+
+    def unconfirmed(self, transactional_id: str) -> DecidedTransaction | None:
+        return self.world.shard.unconfirmed(transactional_id)
 
     def written(self, request: MarkerRequest) -> WriteTxnMarkersResponse:
         return WriteTxnMarkersResponse(
@@ -297,7 +331,7 @@ class Run:
         )
 
     def answered(self, queues: MarkerQueues, request: MarkerRequest, response: WriteTxnMarkersResponse) -> None:
-        for result in queues.answered(request.number, response, self.world.now_ms):
+        for result in chain.from_iterable(queues.answered(request.number, response, self.world.now_ms)):
             marker, shard = result.marker, self.world.shard
             assert result.is_written, "[32] nobody else ends the transactions of the coordinator that leads"
             step = (marker.transactional_id, marker.ending.producer_epoch, marker.partition)
@@ -469,10 +503,7 @@ class Run:
 
     def calm(self) -> None:
         self.commit_to(len(self.world.log))
-        decided, self.world.decided = self.world.decided, []
-        for one in decided:
-            self.queues.add(self.owner, one)
-        requests, _ = self.queues.due(self.world.now_ms)
+        requests = self.due()
         waiting, self.requests = self.requests, []
         for queues, request in (*waiting, *((self.queues, one) for one in requests)):
             response = self.written(request)
@@ -508,6 +539,7 @@ def test_the_runs_exercise_what_they_check(monkeypatch: pytest.MonkeyPatch) -> N
     for seed in range(20):
         for name, count in run(seed, monkeypatch).counts.items():
             total[name] = total.get(name, 0) + count
-    assert total["commits"] >= 200 and total["aborts"] >= 50 and total["rotations"] >= 20, total
+    assert total["commits"] >= 200 and total["aborts"] >= 50 and total["rotations"] >= 10, total
     assert total["failovers"] >= 50 and total["lost markers"] >= 50 and total["late"] >= 100, total
     assert total["fenced"] >= 20 and total["time-outs"] >= 20, total
+    assert total["waits for room"] >= 50, total

@@ -129,12 +129,12 @@ class TransactionWorld:
             self.settle()
 
     def _take(self) -> None:
+        self.decided += self.shard.take_decided(10_000)
         writes, answers = self.shard.take()
         self.log += writes
         for answer in answers:
             assert answer.call not in self.answers, f"call {answer.call} is answered twice"
             self.answers[answer.call] = answer.response
-        self.decided += self.shard.take_decided()
 
     def fail_over(self, *, keep: int | None = None) -> None:
         """Another node leads the partition: it has the first `keep` records, and none of what was not written."""
