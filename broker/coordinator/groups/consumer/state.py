@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from broker.coordinator.groups.consumer.assignment import Partition, Target
-from broker.coordinator.groups.consumer.reconcile import Current, owned_by
+from broker.coordinator.groups.consumer.reconcile import Current, MemberState, owned_by
 from quorumlog.ids import Epoch
 from quorumlog.records.coordinator.consumer_groups import (
     TARGET_MEMBER,
@@ -53,6 +53,8 @@ KEYS = (
 
 Member = ConsumerGroupMemberMetadataValue
 
+Counted = TypeVar("Counted", str, Epoch)
+
 
 class ConsumerGroup:
     """members, current, target: by member id. A member without `current` has joined, and owns nothing yet. Targets are
@@ -60,6 +62,7 @@ class ConsumerGroup:
 
     static: instance id -> member id. owners: partition -> member id, of all that is in `current`; each partition has
     one owner. names, regex_users: how many members subscribe to a topic by its name, or by this expression.
+    assignors: how many members ask for this one. stable: how many members are stable, by the epoch that they are in.
     is_described_by_topics: the log has a record of type 4, which only old software wrote.
 
     What is not durable: seen_version, of the cluster's metadata that `metadata_hash` was last compared with;
@@ -80,6 +83,8 @@ class ConsumerGroup:
         self.owners: dict[Partition, str] = {}
         self.names: Counter[str] = Counter()
         self.regex_users: Counter[str] = Counter()
+        self.assignors: Counter[str] = Counter()
+        self.stable: Counter[Epoch] = Counter()
         self.seen_version: int | None = None
         self.assigned_at_ms: int | None = None
         self.resolved_names: Sequence[str] = ()
@@ -108,8 +113,7 @@ class ConsumerGroup:
 
     def target_of(self, member_id: str) -> Target:
         """Raises CorruptRecords, UnknownVersion."""
-        data = self.target.get(member_id)
-        return () if data is None else TARGET_MEMBER.decode(data)[1].topic_partitions
+        return target_in(self.target.get(member_id))
 
     def owned(self, member_id: str) -> set[Partition]:
         value = self.current.get(member_id)
@@ -122,6 +126,11 @@ class ConsumerGroup:
         """The names of topics that it subscribes to, by name or by an expression that is resolved."""
         regex = self.regexes.get(member.subscribed_topic_regex or "")
         return frozenset(member.subscribed_topic_names).union(() if regex is None else regex.topics)
+
+    @property
+    def is_settled(self) -> bool:
+        """Each member has what the target gives it."""
+        return self.stable[self.assignment_epoch] == len(self.members)
 
     def subscribed_topics(self) -> frozenset[str]:
         """Of all members."""
@@ -155,16 +164,16 @@ class ConsumerGroup:
     def _replay_member(self, member_id: str, value: Member | None) -> None:
         old = self.members.get(member_id)
         if old is not None:
-            _count(self.names, old.subscribed_topic_names, -1)
-            _count(self.regex_users, [old.subscribed_topic_regex or ""], -1)
+            self._count_stable(member_id, -1)
+            self._count_wishes(old, -1)
             if old.instance_id is not None and self.static.get(old.instance_id) == member_id:
                 del self.static[old.instance_id]
         if value is None:
             self.members.pop(member_id, None)
             return
         self.members[member_id] = value
-        _count(self.names, value.subscribed_topic_names, 1)
-        _count(self.regex_users, [value.subscribed_topic_regex or ""], 1)
+        self._count_stable(member_id, 1)
+        self._count_wishes(value, 1)
         if value.instance_id is not None:
             self.static[value.instance_id] = member_id
 
@@ -172,21 +181,40 @@ class ConsumerGroup:
         for partition in self.owned(member_id):
             if self.owners.get(partition) == member_id:
                 del self.owners[partition]
+        self._count_stable(member_id, -1)
         if value is None:
             self.current.pop(member_id, None)
             return
         self.current[member_id] = value
+        self._count_stable(member_id, 1)
         for partition in owned_by(value):
             self.owners[partition] = member_id
 
+    def _count_wishes(self, member: Member, difference: int) -> None:
+        for name in filter(None, member.subscribed_topic_names):
+            _count(self.names, name, difference)
+        if member.subscribed_topic_regex:
+            _count(self.regex_users, member.subscribed_topic_regex, difference)
+        if member.server_assignor:
+            _count(self.assignors, member.server_assignor, difference)
 
-def _count(counter: Counter[str], names: tuple[str, ...] | list[str], difference: int) -> None:
-    """An empty text is not counted, and what has no user left is not kept."""
-    for name in names:
-        if name:
-            counter[name] += difference
-            if not counter[name]:
-                del counter[name]
+    def _count_stable(self, member_id: str, difference: int) -> None:
+        """A member counts once there are both of its records."""
+        current = self.current.get(member_id)
+        if current is not None and current.state == MemberState.STABLE and member_id in self.members:
+            _count(self.stable, current.member_epoch, difference)
+
+
+def _count(counter: Counter[Counted], one: Counted, difference: int) -> None:
+    """What nobody has any more is not kept."""
+    counter[one] += difference
+    if not counter[one]:
+        del counter[one]
+
+
+def target_in(data: bytes | None) -> Target:
+    """data: of the log; None: there is no record. Raises CorruptRecords, UnknownVersion."""
+    return () if data is None else TARGET_MEMBER.decode(data)[1].topic_partitions
 
 
 class ConsumerGroups:
