@@ -144,6 +144,11 @@ class OffsetTable:
         """Something is committed or pending."""
         return group_id.encode() in self._groups or group_id in self.pending
 
+    @property
+    def group_count(self) -> int:
+        """Groups for which something is committed."""
+        return len(self._groups)
+
     def groups(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*(group.decode() for group in self._groups), *self.pending.groups())))
 

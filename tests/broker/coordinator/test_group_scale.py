@@ -185,6 +185,16 @@ def test_there_are_no_more_groups_than_there_may_be() -> None:
     assert world.commit_code({("t", 0): 1}, group="b") == 0
 
 
+def test_a_failover_makes_no_room_for_more_groups() -> None:
+    """Those that have only offsets are no objects behind a load."""
+    world = GroupWorld(GroupConfig(max_groups=2))
+    for name in "ab":
+        assert world.commit_code({("t", 0): 1}, group=name) == 0
+    world.fail_over()
+    assert world.commit_code({("t", 0): 1}, group="c") == ErrorCode.POLICY_VIOLATION
+    assert world.commit_code({("t", 0): 2}, group="b") == 0
+
+
 # --- the table against one of decoded values ---
 
 partitions = st.tuples(st.sampled_from(["t", "tt", "ü"]), st.integers(0, 2))
