@@ -37,7 +37,8 @@ class Sessions:
             timeout_ms = self._settings.session_timeout_ms(group.group_id)
         else:
             timeout_ms = classic.session_timeout_ms
-        self._turn.timers.arm(ConsumerSessionEnds(group.group_id, member_id), self._turn.now_ms + timeout_ms)
+        key = ConsumerSessionEnds(group.group_id, group.known_id(member_id))
+        self._turn.timers.arm(key, self._turn.now_ms + timeout_ms)
 
     def reconciled(self, group: ConsumerGroup, member_id: str) -> None:
         """What it owns has changed: it has its rebalance time-out to give up partitions, if it has to."""
