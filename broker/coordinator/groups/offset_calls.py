@@ -112,7 +112,7 @@ class OffsetCalls:
         metadata = partition.committed_metadata or ""
         if metadata and utf16_units(metadata) > self._config.metadata_max_bytes:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
-        if self._is_full(group_id) and not self._table.has(group_id, (topic.name, partition.index)):
+        if not self._table.takes(group_id, (topic.name, partition.index), self._config.max_offsets):
             return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
         value = OffsetCommitValue(
             partition.committed_offset,
@@ -125,10 +125,6 @@ class OffsetCalls:
         key = offset_key(group_id, topic.name, partition.index)
         self._turn.append(group_id, key, write_value(value), producer)
         return ErrorCode.NONE
-
-    def _is_full(self, group_id: str) -> bool:
-        """It has as many offsets as a group may have. Those that it has can still change."""
-        return self._table.count(group_id) >= self._config.max_offsets
 
     # --- fetch ---
 

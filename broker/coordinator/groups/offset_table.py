@@ -119,6 +119,13 @@ class OffsetTable:
         found, pending = self._groups.get(group_id.encode(), {}), self.pending.of(group_id)
         return View(dict(found), frozenset(pending)) if lasting else View(found, pending)
 
+    def takes(self, group_id: str, partition: Partition, most: int) -> bool:
+        """The group may commit this partition, if it may have that many. What open transactions have counts, too, and
+        twice where something is committed already: it takes that memory."""
+        if self.count(group_id) + self.pending.count(group_id) < most:
+            return True
+        return self.has(group_id, partition) or self.pending.has(group_id, partition)
+
     def has(self, group_id: str, partition: Partition) -> bool:
         """Something is committed."""
         return rest_of(*partition) in self._groups.get(group_id.encode(), {})
